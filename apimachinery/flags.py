@@ -137,6 +137,22 @@ def network(text: str) -> str:
         ) from error
 
 
+def networks(text: str) -> tuple[str, ...]:
+    """A list of ranges of addresses, of which each host's part may be anything, as upstream takes them."""
+    found = tuple(_network(word) for word in words(text))
+    families = {ip_network(one).version for one in found}
+    if len(found) > 2 or len(families) < len(found):
+        raise ArgumentTypeError(f"{quote(text)} has more than one range of a family of addresses")
+    return found
+
+
+def _network(text: str) -> str:
+    try:
+        return str(ip_network(text, strict=False))
+    except ValueError as error:
+        raise ArgumentTypeError(f"{quote(text)} is not a range of addresses such as 10.0.0.0/24") from error
+
+
 def words(text: str) -> tuple[str, ...]:
     """A list with commas between its elements."""
     return tuple(word.strip() for word in text.split(",") if word.strip())

@@ -24,13 +24,16 @@ from mockube.controller_manager.controllers.horizontalpodautoscaler.controller i
 from mockube.controller_manager.controllers.job.controller import JOB
 from mockube.controller_manager.controllers.job.orphans import JOB_ORPHAN_PODS
 from mockube.controller_manager.controllers.namespace.controller import NAMESPACE
+from mockube.controller_manager.controllers.nodeipam.controller import NODE_IPAM
 from mockube.controller_manager.controllers.nodelifecycle.controller import NODE_LIFECYCLE
+from mockube.controller_manager.controllers.nodettl.controller import NODE_TTL
 from mockube.controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
 from mockube.controller_manager.controllers.podgc.controller import POD_GARBAGE_COLLECTOR
 from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET, REPLICATION_CONTROLLER
 from mockube.controller_manager.controllers.resourcequota.controller import RESOURCE_QUOTA
 from mockube.controller_manager.controllers.rootca.controller import ROOT_CA
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
+from mockube.controller_manager.controllers.serviceloadbalancer.controller import SERVICE_LOAD_BALANCERS
 from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET
 from mockube.controller_manager.controllers.storageprotection.attributes_class import (
     ATTRIBUTES_CLASS_PROTECTION,
@@ -70,6 +73,7 @@ CONTROLLERS: Final[tuple[Controller, ...]] = (
     VOLUME_PROTECTION,
     ATTRIBUTES_CLASS_PROTECTION,
     EPHEMERAL_VOLUME,
+    NODE_TTL,
     PROVISIONER,
     SERVICE_ACCOUNT,
     CLUSTER_ROLE_AGGREGATION,
@@ -82,6 +86,7 @@ RUNNABLES: Final[tuple[Runnable, ...]] = (
     GARBAGE_COLLECTOR,
     HORIZONTAL_POD_AUTOSCALER,
     NAMESPACE,
+    NODE_IPAM,
     NODE_LIFECYCLE,
     POD_GARBAGE_COLLECTOR,
     ROOT_CA,
@@ -90,15 +95,20 @@ RUNNABLES: Final[tuple[Runnable, ...]] = (
     SIMULATED_NODES,
     SIMULATED_PODS,
     OFFERED_CLASS,
+    SERVICE_LOAD_BALANCERS,
     TAINT_EVICTION,
     VALIDATING_ADMISSION_POLICY_STATUS,
 )
 
-OFF_BY_DEFAULT: Final = frozenset({OFFERED_CLASS.name})
-"""Run only where `--controllers` names them."""
-
 WITH_SIMULATED_NODES: Final = frozenset(
-    {KUBE_SCHEDULER.name, SIMULATED_NODES.name, SIMULATED_PODS.name, PROVISIONER.name}
+    {
+        KUBE_SCHEDULER.name,
+        SIMULATED_NODES.name,
+        SIMULATED_PODS.name,
+        PROVISIONER.name,
+        OFFERED_CLASS.name,
+        SERVICE_LOAD_BALANCERS.name,
+    }
 )
 """Run by default only with `--simulate-nodes`: elsewhere others do their work."""
 

@@ -6,6 +6,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from mockube.apimachinery.flags import Sections
+from mockube.controller_manager.config.networks import allocates, node_ranges
 from mockube.controller_manager.config.selection import unknown
 from mockube.controller_manager.config.settings import (
     SECTIONS,
@@ -49,7 +50,7 @@ def _problem(config: Config, known: Collection[str]) -> str:
     strangers = unknown(config.controllers.controllers, known)
     if strangers:
         return f"--controllers: there is no {', '.join(strangers)}"
-    if problem := _simulation_problem(config.simulation):
+    if problem := _simulation_problem(config.simulation) or _network_problem(config):
         return problem
     if config.server.kubeconfig is None and not config.server.master:
         return "where is the API server? Give --kubeconfig or --master"
@@ -71,4 +72,13 @@ def _simulation_problem(simulation: Simulation) -> str:
         load_stages(simulation.stages)
     except StageError as error:
         return f"--stages: {error}"
+    return ""
+
+
+def _network_problem(config: Config) -> str:
+    try:
+        if allocates(config):
+            node_ranges(config)
+    except ValueError as error:
+        return str(error)
     return ""

@@ -49,6 +49,8 @@ class Work:
         self, outfit: Dependencies, *, controllers: Iterable[Controller], runnables: Iterable[Runnable]
     ) -> None:
         self._outfit = outfit
+        controllers, runnables = [*controllers], [*runnables]
+        self._names = frozenset([*(one.name for one in controllers), *(one.name for one in runnables)])
         self.informers = Informers(outfit.client, outfit.informer_settings)
         self.events = EventWriter(outfit.clock, outfit.chance)
         self.supports = {"informers": self.informers.run, "events": self.events.run}
@@ -116,4 +118,5 @@ class Work:
             recorder=Recorders(writer=self.events, client=client),
             metrics=outfit.metrics,
             options=outfit.config,
+            names=self._names,
         )

@@ -25,6 +25,8 @@ class Lister(Protocol[T_co]):
 
     def by_index(self, index: str, value: str) -> Sequence[T_co]: ...
 
+    def __len__(self) -> int: ...
+
 
 class Caches(Protocol):
     """All caches of a process."""

@@ -11,6 +11,8 @@ from mockube.apimachinery.flags import (
     boolean,
     labels,
     natural,
+    network,
+    networks,
     number_of,
     port,
     positive,
@@ -128,6 +130,46 @@ class Controllers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Networks:
+    """Addresses"""
+
+    allocate_node_cidrs: Annotated[
+        bool | None,
+        Flag("give each node a range of addresses for its pods (true with simulated nodes)", boolean),
+    ] = None
+    cluster_cidr: Annotated[
+        tuple[str, ...],
+        Flag(
+            "where nodes' ranges are taken from, one for each family of addresses (10.128.0.0/9 with simulated nodes)",
+            networks,
+            metavar="CIDR",
+        ),
+    ] = ()
+    service_cluster_ip_range: Annotated[
+        tuple[str, ...],
+        Flag("addresses of services, which no node is given for its pods (none)", networks, metavar="CIDR"),
+    ] = ()
+    node_cidr_mask_size: Annotated[
+        int, Flag("the prefix length of a node's range, where all are of one family (24, or 64)", natural)
+    ] = 0
+    node_cidr_mask_size_ipv4: Annotated[
+        int,
+        Flag(
+            "the same for IPv4 (24; 21 where --cluster-cidr is not given, as nodes take 1100 pods)", natural
+        ),
+    ] = 0
+    node_cidr_mask_size_ipv6: Annotated[int, Flag("the same for IPv6 (64)", natural)] = 0
+    load_balancer_cidr: Annotated[
+        str,
+        Flag(
+            "where service-lb-controller takes addresses of load balancers from (198.18.0.0/15)",
+            network,
+            metavar="CIDR",
+        ),
+    ] = "198.18.0.0/15"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Leading:
     """Leader election"""
 
@@ -208,21 +250,24 @@ class Simulation:
     simulate_node_capacity: Annotated[
         tuple[tuple[str, str], ...],
         Flag(
-            "what each simulated node has (cpu=32,memory=256Gi,pods=1100)", quantities, metavar="NAME=AMOUNT"
+            "what each simulated node has (cpu=32,memory=256Gi,pods=1100), besides ephemeral-storage=1Ti and hugepages",
+            quantities,
+            metavar="NAME=AMOUNT",
         ),
     ] = (("cpu", "32"), ("memory", "256Gi"), ("pods", "1100"))
     simulate_kubelet_details: Annotated[
         bool,
         Flag(
-            "tell of simulated pods all that a kubelet tells, and kwok does not: events, ids, last statuses (false)",
+            "tell of simulated pods all that a kubelet tells, and kwok does not: events, ids, last statuses (true)",
             boolean,
         ),
-    ] = False
+    ] = True
 
 
 SECTIONS: Final[Mapping[str, type[Any]]] = {
     "server": Server,
     "controllers": Controllers,
+    "networks": Networks,
     "leading": Leading,
     "serving": Serving,
     "simulation": Simulation,
@@ -235,6 +280,7 @@ SECTIONS: Final[Mapping[str, type[Any]]] = {
 class Config:
     server: Server = field(default_factory=Server)
     controllers: Controllers = field(default_factory=Controllers)
+    networks: Networks = field(default_factory=Networks)
     leading: Leading = field(default_factory=Leading)
     serving: Serving = field(default_factory=Serving)
     simulation: Simulation = field(default_factory=Simulation)

@@ -1,12 +1,12 @@
 """Flags of kube-controller-manager 1.36 that this manager does not have: they are named in a warning, and ignored."""
 
 _NAMES = """
-    allocate-node-cidrs allow-metric-labels allow-metric-labels-manifest allow-untagged-cloud
+    allow-metric-labels allow-metric-labels-manifest allow-untagged-cloud
     attach-detach-reconcile-sync-period authentication-kubeconfig authentication-skip-lookup
     authentication-token-webhook-cache-ttl authentication-tolerate-lookup-failure
     authorization-always-allow-paths authorization-kubeconfig authorization-webhook-cache-authorized-ttl
     authorization-webhook-cache-unauthorized-ttl cert-dir cidr-allocator-type cloud-config
-    cloud-provider cloud-provider-gce-lb-src-cidrs cluster-cidr cluster-name cluster-signing-cert-file
+    cloud-provider cloud-provider-gce-lb-src-cidrs cluster-name cluster-signing-cert-file
     cluster-signing-duration cluster-signing-key-file cluster-signing-kube-apiserver-client-cert-file
     cluster-signing-kube-apiserver-client-key-file cluster-signing-kubelet-client-cert-file
     cluster-signing-kubelet-client-key-file cluster-signing-kubelet-serving-cert-file
@@ -25,15 +25,15 @@ _NAMES = """
     log-flush-frequency log-json-info-buffer-size log-json-split-stream log-text-info-buffer-size
     log-text-split-stream max-endpoints-per-slice min-compatibility-version
     mirroring-concurrent-service-endpoint-syncs mirroring-endpointslice-updates-batch-period
-    mirroring-max-endpoints-per-subset namespace-sync-period node-cidr-mask-size node-cidr-mask-size-ipv4
-    node-cidr-mask-size-ipv6 node-startup-grace-period node-sync-period permit-address-sharing
+    mirroring-max-endpoints-per-subset namespace-sync-period
+    node-startup-grace-period node-sync-period permit-address-sharing
     permit-port-sharing profiling pv-recycler-increment-timeout-nfs pv-recycler-minimum-timeout-hostpath
     pv-recycler-minimum-timeout-nfs pv-recycler-pod-template-filepath-hostpath
     pv-recycler-pod-template-filepath-nfs pv-recycler-timeout-increment-hostpath pvclaimbinder-sync-period
     requestheader-allowed-names requestheader-client-ca-file requestheader-extra-headers-prefix
     requestheader-group-headers requestheader-uid-headers requestheader-username-headers
     route-reconciliation-period service-account-private-key-file
-    service-cluster-ip-range show-hidden-metrics-for-version tls-cipher-suites tls-curve-preferences
+    show-hidden-metrics-for-version tls-cipher-suites tls-curve-preferences
     tls-min-version tls-sni-cert-key vmodule volume-host-allow-local-loopback volume-host-cidr-denylist
 """
 IGNORED = tuple(_NAMES.split())

@@ -30,6 +30,8 @@ class Context:
     recorder: Recorders
     metrics: Metrics
     options: Config
+    names: frozenset[str]
+    """Of everything that runs in this manager."""
 
 
 class Running(Protocol):

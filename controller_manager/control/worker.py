@@ -25,6 +25,10 @@ Reconcile = Callable[[Key], Awaitable[timedelta | None]]
 """Answers after which time the key is to come back, if it is to. What it raises makes the key come again with backoff."""
 
 
+class TryAgain(Exception):
+    """What a reconciliation raises that has found why it can do nothing now; it comes again with backoff."""
+
+
 class Loop:
     def __init__(
         self,
@@ -95,7 +99,7 @@ class Loop:
         self._numbers.retries += 1
         if isinstance(error, Conflict):
             LOG.debug("%s: %s: somebody else was faster: %s", self.name, key, error)
-        elif isinstance(error, ApiError | NoAnswer):
+        elif isinstance(error, ApiError | NoAnswer | TryAgain):
             LOG.warning("%s: %s: %s", self.name, key, error)
         else:
             self._runs.panicked()

@@ -29,6 +29,8 @@ class EmitEvent:
     type: Literal["Normal", "Warning"]
     reason: str
     message: str
+    part: str = ""
+    """Which container, as a field of the object."""
 
 
 Effect = Write | Remove | EmitEvent

@@ -6,9 +6,10 @@ Pure.
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
+from uuid import NAMESPACE_DNS, uuid5
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.timestamps import format_micro_time
+from mockube.apimachinery.timestamps import format_micro_time, format_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import (
     LABEL_ARCH,
@@ -23,6 +24,8 @@ MARK: Final = ("kwok.x-k8s.io/node", "fake")
 """The annotation of nodes that are simulated, by whomever; it is kwok's."""
 STOP_HEARTBEATS: Final = "mockube.dev/stop-heartbeats"
 """The annotation that makes a node as silent as if it were cut off."""
+USUAL_CAPACITY: Final = {"ephemeral-storage": "1Ti", "hugepages-1Gi": "0", "hugepages-2Mi": "0"}
+"""What every node has, unless it is said to have another amount."""
 LEASE_SECONDS: Final = 40
 KUBELET_PORT: Final = 10250
 RUNTIME: Final = "mockube"
@@ -55,6 +58,10 @@ NODE_CONDITIONS: Final[Sequence[Mapping[str, str]]] = (
     },
 )
 """Of a healthy node, as its kubelet says it."""
+_NO_NETWORK: Final = (
+    "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns "
+    "error: cni plugin not initialized"
+)
 
 
 def is_simulated(node: ReadOnlyTree) -> bool:
@@ -75,37 +82,51 @@ def node_name(number: int) -> str:
     return f"node-{number}"
 
 
-def node(number: int, wanted: DesiredNodes, *, capacity: Mapping[str, str], version: str) -> dict[str, Any]:
-    """As it is registered: what its health is comes with its first status. Zones are given in turn."""
+def node(
+    number: int, wanted: DesiredNodes, *, capacity: Mapping[str, str], version: str, now: datetime
+) -> dict[str, Any]:
+    """As it is registered: it is ready with its next status. Zones are given in turn."""
     name, zones = node_name(number), wanted.zones
     labels = {**wanted.labels, LABEL_ARCH: "amd64", LABEL_HOSTNAME: name, LABEL_OS: "linux"}
     labels |= {f"beta.{label}": labels[label] for label in (LABEL_ARCH, LABEL_OS)}
     if zones:
         labels[LABEL_ZONE] = zones[(number - 1) % len(zones)]
+    amounts = {**USUAL_CAPACITY, **capacity}
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name, "labels": labels, "annotations": dict([MARK])},
         "status": {
-            "allocatable": dict(capacity),
-            "capacity": dict(capacity),
-            "nodeInfo": _node_info(version),
+            "allocatable": amounts,
+            "capacity": amounts,
+            "conditions": _first_conditions(format_time(now)),
+            "nodeInfo": {**_node_info(version), **machine_ids(name)},
         },
     }
+
+
+def _first_conditions(now: str) -> list[dict[str, str]]:
+    *others, ready = NODE_CONDITIONS
+    times = {"lastHeartbeatTime": now, "lastTransitionTime": now}
+    not_ready = {**ready, "status": "False", "reason": "KubeletNotReady", "message": _NO_NETWORK}
+    return [{**condition, **times} for condition in (*others, not_ready)]
+
+
+def machine_ids(name: str) -> dict[str, str]:
+    """By which a node is known to be the same machine, started once: they follow from its name."""
+    machine, system, boot = (uuid5(NAMESPACE_DNS, f"{part}.{name}") for part in ("machine", "system", "boot"))
+    return {"machineID": machine.hex, "systemUUID": str(system), "bootID": str(boot)}
 
 
 def _node_info(version: str) -> dict[str, str]:
     return {
         "architecture": "amd64",
-        "bootID": "",
         "containerRuntimeVersion": f"{RUNTIME}://0.1.0",
         "kernelVersion": RUNTIME,
         "kubeProxyVersion": "",
         "kubeletVersion": version,
-        "machineID": "",
         "operatingSystem": "linux",
         "osImage": RUNTIME,
-        "systemUUID": "",
     }
 
 
@@ -116,7 +137,11 @@ def lease(owner: ReadOnlyTree, now: datetime) -> dict[str, Any]:
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
         "metadata": metadata,
-        "spec": {"leaseDurationSeconds": LEASE_SECONDS, **renewal(name, now)},
+        "spec": {
+            "acquireTime": format_micro_time(now),
+            "leaseDurationSeconds": LEASE_SECONDS,
+            **renewal(name, now),
+        },
     }
 
 

@@ -4,14 +4,22 @@ Reads caches; writes nothing.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from mockube.apimachinery import quantity
 from mockube.apimachinery.quantity import Quantity
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.kubelet.addresses import MOST_NODES, PodAddresses, node_address
+from mockube.controller_manager.kubelet.addresses import (
+    MOST_NODES,
+    NumberedNode,
+    PodAddresses,
+    PodNetwork,
+    node_address,
+    pod_networks,
+    same_place,
+)
 from mockube.controller_manager.kubelet.node_objects import internal_ip, is_silent, is_simulated
 from mockube.controller_manager.kubelet.pod_lifecycle.pod import NodeContext
 from mockube.controller_manager.kubelet.pod_lifecycle.resize import NodeResources, total_requests
@@ -22,8 +30,17 @@ LOG = logging.getLogger(__name__)
 
 
 class NodeRegistry:
-    def __init__(self, nodes: Lister[ReadOnlyTree], pods: Lister[PodView], *, details: bool) -> None:
+    def __init__(
+        self,
+        nodes: Lister[ReadOnlyTree],
+        pods: Lister[PodView],
+        *,
+        details: bool,
+        waits_for_ranges: bool = False,
+    ) -> None:
+        """`waits_for_ranges`: somebody gives each node a range, and a pod is given no address before."""
         self._nodes = nodes
+        self._waits_for_ranges = waits_for_ranges
         self._pods = pods
         self._details = details
         self._strangers: dict[str, int] = {}
@@ -42,15 +59,28 @@ class NodeRegistry:
         node = self._nodes.get("", name)
         return (internal_ip(node) if node else "") or node_address(self.number_of(name))
 
+    def lacks_range(self, node: ReadOnlyTree) -> bool:
+        return self._waits_for_ranges and not ranges_of(node)
+
     def pod_ip(self, uid: str, node: str) -> str:
-        return self.addresses.of(uid, self.number_of(node))
+        return self.addresses.of(uid, self._network_of(node))
+
+    def pod_ips(self, uid: str, node: str) -> Sequence[str]:
+        """One of each family of addresses that the node has a range of."""
+        networks = pod_networks(ranges_of(self._nodes.get("", node) or {}))
+        address = self.pod_ip(uid, node)
+        return same_place(address, networks) if len(networks) > 1 else (address,)
+
+    def _network_of(self, name: str) -> PodNetwork:
+        networks = pod_networks(ranges_of(self._nodes.get("", name) or {}))
+        return networks[0] if networks else NumberedNode(self.number_of(name))
 
     def home_of(self, pod: PodView, node: ReadOnlyTree) -> NodeContext:
         in_host_network = bool(pod.object["spec"].get("hostNetwork"))
         has_one = bool((pod.object.get("status") or {}).get("podIP"))
         return NodeContext(
             ip=self.ip_of(pod.node),
-            pod_ip="" if in_host_network or has_one else self.pod_ip(pod.uid, pod.node),
+            pod_ips=() if in_host_network or has_one else self.pod_ips(pod.uid, pod.node),
             room=NodeResources(allocatable=lambda: _allocatable(node), used=lambda: self._used_beside(pod)),
             details=self._details,
         )
@@ -63,6 +93,10 @@ class NodeRegistry:
             for other in others
             if other.uid != pod.uid and not other.is_terminal and _is_readable(other)
         )
+
+
+def ranges_of(node: ReadOnlyTree) -> tuple[str, ...]:
+    return tuple((node.get("spec") or {}).get("podCIDRs") or ())
 
 
 def _is_readable(pod: PodView) -> bool:

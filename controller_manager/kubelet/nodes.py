@@ -11,6 +11,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, CSI_NODES, NODES, PODS
 from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.config.networks import IPAM, allocates
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.worker import Loop
 from mockube.controller_manager.kubelet.node_objects import is_simulated, node, node_name
@@ -33,10 +34,16 @@ _ALL: Final = Key("", "")
 class SimulatedNodes:
     def __init__(self, context: Context) -> None:
         self._client = context.client
+        self._clock = context.clock
         self._options = context.options.simulation
         self._nodes = context.informers.of(NODES)
         self._config_maps = context.informers.of(CONFIG_MAPS)
-        fleet = NodeRegistry(self._nodes.lister, context.informers.of(PODS).lister, details=False)
+        self._fleet = fleet = NodeRegistry(
+            self._nodes.lister,
+            context.informers.of(PODS).lister,
+            details=False,
+            waits_for_ranges=allocates(context.options) and IPAM in context.names,
+        )
         self._registration = Registration(context.client, fleet, clock=context.clock)
         self._performer = StatusWriter(
             context.client, context.recorder.of(EVENT_SOURCE), NODES, context.clock
@@ -67,8 +74,9 @@ class SimulatedNodes:
         asked = desired_nodes(self._config_maps.lister.get(*RESIZING), self._options)
         version = (await self._client.raw("GET", "/version")).get("gitVersion") or ""
         registered = {meta.name(one) for one in (await self._client.list(CSI_NODES)).items}
+        capacity = dict(self._options.simulate_node_capacity)
         self._absent = {
-            name: node(number, asked, capacity=dict(self._options.simulate_node_capacity), version=version)
+            name: node(number, asked, capacity=capacity, version=version, now=self._clock.now())
             for number in range(1, asked.nodes + 1)
             if self._is_absent(name := node_name(number), registered)
         }
@@ -109,7 +117,8 @@ class SimulatedNodes:
             return None
         if present is None or not is_simulated(present) or self._performer.is_outdated(key, present):
             return None
-        return await self._stages.run(key, present)
+        # Without addresses for pods there is no network, and no node becomes ready.
+        return None if self._fleet.lacks_range(present) else await self._stages.run(key, present)
 
     def _is_surplus(self, present: ReadOnlyTree) -> bool:
         number = number_in(meta.name(present)) or 0

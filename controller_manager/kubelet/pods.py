@@ -13,6 +13,7 @@ from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import NODES, PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.config.networks import IPAM, allocates
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.worker import Loop
 from mockube.controller_manager.kubelet.node_objects import is_silent, is_simulated
@@ -41,10 +42,13 @@ class SimulatedPods:
             self._nodes.lister,
             self._pods.lister,
             details=options.simulate_kubelet_details,
+            waits_for_ranges=allocates(context.options) and IPAM in context.names,
         )
         stages = of_kind("Pod", load_stages(options.stages))
         source = EVENT_SOURCE if stages else "kubelet"
-        self._performer = StatusWriter(context.client, context.recorder.of(source), PODS, context.clock)
+        recorder = context.recorder.of(source, can_wait=not stages)
+        host = (lambda _: "") if stages else _node_name
+        self._performer = StatusWriter(context.client, recorder, PODS, context.clock, host=host)
         self._stages = StageRunner(
             stages,
             self._performer,
@@ -88,16 +92,22 @@ class SimulatedPods:
             self._fleet.addresses.note(pod.uid, address)
 
     def _node_changed(self, change: Change) -> None:
-        if change.new is not None and _is_at_work(change.new) != _is_at_work(change.old):
+        if change.new is not None and self._is_other(change.old, change.new):
             for pod in self._pods.lister.by_index(BY_NODE, meta.name(change.new)):
                 self._loop.add(pod.key)
+
+    def _is_other(self, old: ReadOnlyTree | None, new: ReadOnlyTree) -> bool:
+        """Its pods may do what they could not before, or no longer."""
+        got_range = old is not None and self._fleet.lacks_range(old) and not self._fleet.lacks_range(new)
+        return got_range or _is_at_work(old) != _is_at_work(new)
 
     async def _look(self, key: Key) -> timedelta | None:
         pod = self._pods.lister.get(*key)
         if pod is None or self._performer.is_outdated(key, pod.object):
             return None
         node = self._fleet.node_at_work(pod.node)
-        again_after = None if node is None else await self._live(key, pod, node)
+        has_place = node is not None and (_has_address(pod) or not self._fleet.lacks_range(node))
+        again_after = await self._live(key, pod, node) if node is not None and has_place else None
         if self._pods.lister.get(*key) is None:
             # Its deletion was seen before the answer to what was written.
             self._performer.forget(key)
@@ -115,6 +125,15 @@ class SimulatedPods:
 
 def _is_at_work(node: ReadOnlyTree | None) -> bool:
     return node is not None and is_simulated(node) and not is_silent(node)
+
+
+def _node_name(pod: ReadOnlyTree) -> str:
+    return pod["spec"].get("nodeName") or ""
+
+
+def _has_address(pod: PodView) -> bool:
+    """It needs none from the node's range."""
+    return bool((pod.object.get("status") or {}).get("podIP") or pod.object["spec"].get("hostNetwork"))
 
 
 SIMULATED_PODS: Final = Runnable(name="simulated-pods", service_account="", build=SimulatedPods)

@@ -3,6 +3,7 @@
 A node that somebody deletes stays away until the next start, or until it is asked for again (`resizing`).
 """
 
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -26,8 +27,11 @@ class Registration:
         self._fleet = fleet
         self._clock = clock
         self._renewed_at: dict[str, datetime] = {}
+        self._has_no_lease: set[str] = set()
+        """Nodes that were registered a moment ago."""
 
     async def register(self, node: ReadOnlyTree) -> None:
+        self._has_no_lease.add(meta.name(node))
         owner = await self._create(NODES, node)
         await self._create(CSI_NODES, csi_node(owner))
 
@@ -47,6 +51,12 @@ class Registration:
 
     async def _renew(self, owner: ReadOnlyTree, now: datetime) -> None:
         name = meta.name(owner)
+        if name in self._has_no_lease:
+            with suppress(AlreadyExists):
+                await self._client.create(LEASES, lease(owner, now))
+                self._has_no_lease.discard(name)
+                return
+            self._has_no_lease.discard(name)
         try:
             spec = renewal(name, now)
             await self._client.patch(LEASES, Key(NAMESPACE_NODE_LEASE, name), {"spec": spec})

@@ -4,7 +4,7 @@ The only writer of the simulation beside registration and heartbeats. An object 
 name, is left alone.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -29,9 +29,19 @@ class _Last(NamedTuple):
 
 
 class StatusWriter:
-    def __init__(self, client: Client, recorder: Recorder, resource: AnyResource, clock: Clock) -> None:
+    def __init__(
+        self,
+        client: Client,
+        recorder: Recorder,
+        resource: AnyResource,
+        clock: Clock,
+        *,
+        host: Callable[[ReadOnlyTree], str] = lambda _: "",
+    ) -> None:
+        """`host` says on which node that is recorded which is about an object."""
         self._client = client
         self._recorder = recorder
+        self._host = host
         self._resource = resource
         self._clock = clock
         self._last: dict[Key, _Last] = {}
@@ -70,8 +80,8 @@ class StatusWriter:
                 case Remove():
                     await self._remove(key, obj)
                     return None
-                case EmitEvent(type=kind_of_event, reason=reason, message=message):
-                    self._recorder.say(obj, kind_of_event, reason, message)
+                case EmitEvent(type=kind_of_event, reason=reason, message=message, part=part):
+                    self._recorder.say_on(self._host(obj), obj, kind_of_event, reason, message, part=part)
         return obj
 
     async def _remove(self, key: Key, obj: ReadOnlyTree) -> None:

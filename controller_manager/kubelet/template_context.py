@@ -12,7 +12,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.node_objects import KUBELET_PORT, NODE_CONDITIONS
+from mockube.controller_manager.kubelet.node_objects import KUBELET_PORT, NODE_CONDITIONS, machine_ids
 from mockube.controller_manager.kubelet.node_registry import NodeRegistry
 from mockube.controller_manager.kubelet.template.expression import Environment
 
@@ -37,6 +37,9 @@ class TemplateContext:
             "NodeName": lambda: name,
             "NodeIP": lambda: self.fleet.ip_of(name),
             "NodePort": lambda: KUBELET_PORT,
+            "MachineID": lambda: machine_ids(name)["machineID"],
+            "SystemUUID": lambda: machine_ids(name)["systemUUID"],
+            "BootID": lambda: machine_ids(name)["bootID"],
         }
 
     def of_pod(self, pod: ReadOnlyTree) -> Environment:
@@ -45,12 +48,15 @@ class TemplateContext:
         def pod_ip(node: str, in_host_network: object = False, *_: object) -> str:  # noqa: FBT002 - a template gives it by its place
             return self.fleet.ip_of(node) if in_host_network else self.fleet.pod_ip(uid, node)
 
+        def pod_ips(node: str, in_host_network: object = False, *_: object) -> list[str]:  # noqa: FBT002 - as above
+            return [self.fleet.ip_of(node)] if in_host_network else [*self.fleet.pod_ips(uid, node)]
+
         return {
             **self._everywhere(),
             "NodeIPWith": self.fleet.ip_of,
             "NodeIPsWith": lambda node: [self.fleet.ip_of(node)],
             "PodIPWith": pod_ip,
-            "PodIPsWith": lambda *asked: [pod_ip(*asked)],
+            "PodIPsWith": pod_ips,
         }
 
     def _everywhere(self) -> dict[str, Callable[..., object]]:

@@ -6,6 +6,11 @@ from tests.support.process import ApiServerProcess, ManagerProcess
 from tests.support.recordings import FOLDER
 
 TOKENS = FOLDER / "tokens.csv"
+AS_RECORDED = (
+    "--simulate-kubelet-details=false",
+    "--controllers=*,-service-lb-controller,-simulated-storage-class",
+)
+"""The nodes of the recordings were kwok's, in a cluster of no cloud."""
 
 
 @pytest.fixture(scope="module")
@@ -15,6 +20,8 @@ def control_plane(tmp_path_factory):
     arguments = ("--token-auth-file", TOKENS, "--service-cluster-ip-range", "10.0.0.0/16")
     with (
         ApiServerProcess(folder, *arguments, "--audit-log-path", folder / "audit") as server,
-        ManagerProcess(server.kubeconfig, "--simulate-nodes=3", "--use-service-account-credentials"),
+        ManagerProcess(
+            server.kubeconfig, "--simulate-nodes=3", "--use-service-account-credentials", *AS_RECORDED
+        ),
     ):
         yield server

@@ -37,11 +37,7 @@ async def until(admin, check):
 async def test_nothing_that_the_manager_does_is_forbidden(tmp_path):
     audit, kubeconfig = tmp_path / "audit", tmp_path / "controller-manager.kubeconfig"
     flags = ("--packs=kruise", f"--audit-log-path={audit}", f"--write-manager-kubeconfig={kubeconfig}")
-    manager = (
-        "--use-service-account-credentials",
-        "--simulate-nodes=2",
-        "--controllers=*,simulated-storage-class",
-    )
+    manager = ("--use-service-account-credentials", "--simulate-nodes=2")
     with ApiServerProcess(tmp_path, *flags) as server, ManagerProcess(kubeconfig, *manager):
         async with client(server) as admin:
             await use(admin)

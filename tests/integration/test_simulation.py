@@ -1,12 +1,14 @@
 """Simulated nodes and pods beside a real server, on a clock that is stepped."""
 
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 
 import pytest
 import yaml
 
 from mockube.apimachinery.timestamps import format_time, parse_micro_time
-from mockube.controller_manager.config.settings import Config, Simulation
+from mockube.controller_manager.config.settings import Config, Networks, Simulation
+from mockube.controller_manager.controllers.nodeipam.controller import NODE_IPAM
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
 from tests.support.running_manager import running_manager
@@ -29,10 +31,19 @@ async def test_nodes_are_registered_and_healthy(cluster):
     names = [node["metadata"]["name"] for node in (await cluster.get(NODES))["items"]]
     assert names == ["node-1", "node-2"]
     node = await cluster.get(f"{NODES}/node-1")
-    assert node["status"]["capacity"] == {"cpu": "32", "memory": "256Gi", "pods": "1100"}
+    assert node["status"]["capacity"] == {
+        "cpu": "32",
+        "ephemeral-storage": "1Ti",
+        "hugepages-1Gi": "0",
+        "hugepages-2Mi": "0",
+        "memory": "256Gi",
+        "pods": "1100",
+    }
+    info = node["status"]["nodeInfo"]
+    assert [len(info[name]) for name in ("machineID", "systemUUID", "bootID")] == [32, 36, 36]
     assert node["status"]["allocatable"] == node["status"]["capacity"]
     assert node["status"]["addresses"] == [
-        {"type": "InternalIP", "address": "10.128.0.1"},
+        {"type": "InternalIP", "address": "172.18.0.1"},
         {"type": "Hostname", "address": "node-1"},
     ]
     assert [(c["type"], c["status"], c["reason"], c["message"]) for c in node["status"]["conditions"]] == [
@@ -99,7 +110,7 @@ async def test_nodes_that_others_made_are_simulated_if_they_are_marked(cluster):
         await cluster.server.post(NODES, {"metadata": {"name": name, "annotations": annotations}})
     await cluster.manager.settle()
     fake, real = await cluster.get(f"{NODES}/fake"), await cluster.get(f"{NODES}/real")
-    assert fake["status"]["addresses"][0]["address"] == "10.128.8.255"
+    assert fake["status"]["addresses"][0]["address"] == "172.18.8.255"
     assert "conditions" not in real["status"]
     assert (await cluster.run("a", node="fake"))["status"]["podIP"] == "10.148.255.1"
     assert (await cluster.run("b", node="real"))["status"]["phase"] == "Pending"
@@ -115,7 +126,8 @@ async def test_zones_and_capacity():
             "b",
             "a",
         ]
-        assert nodes[0]["status"]["capacity"] == {"pods": "7"}
+        assert nodes[0]["status"]["capacity"]["pods"] == "7"
+        assert "cpu" not in nodes[0]["status"]["capacity"]
 
 
 # --- pods
@@ -127,8 +139,9 @@ async def test_a_pod_is_ready_with_one_write(cluster):
     assert cluster.writes("/pods/") == [("PATCH", f"{PODS}/p/status")]
     assert (status["phase"], status["qosClass"]) == ("Running", "BestEffort")
     assert (status["podIP"], status["podIPs"]) == ("10.244.1.1", [{"ip": "10.244.1.1"}])
-    assert (status["hostIP"], status["hostIPs"]) == ("10.128.0.1", [{"ip": "10.128.0.1"}])
+    assert (status["hostIP"], status["hostIPs"]) == ("172.18.0.1", [{"ip": "172.18.0.1"}])
     assert [(c["type"], c["status"], c["observedGeneration"]) for c in status["conditions"]] == [
+        ("PodReadyToStartContainers", "True", 1),
         ("Initialized", "True", 1),
         ("Ready", "True", 1),
         ("ContainersReady", "True", 1),
@@ -143,7 +156,7 @@ async def test_every_pod_has_an_address_of_its_own(cluster):
     pods = [await cluster.run(f"p{at}", node=f"node-{at % 2 + 1}") for at in range(6)]
     assert len({pod["status"]["podIP"] for pod in pods}) == 6
     shared = await cluster.run("host", hostNetwork=True)
-    assert shared["status"]["podIP"] == "10.128.0.1"
+    assert shared["status"]["podIP"] == "172.18.0.1"
 
 
 async def test_a_pod_that_sleeps_succeeds_when_it_wakes_up(cluster):
@@ -167,12 +180,12 @@ async def test_a_pod_crashes_and_comes_back(cluster):
     assert (status["restartCount"], "running" in status["state"]) == (2, True)
 
 
-async def test_a_deleted_pod_goes_with_one_request(cluster):
+async def test_a_deleted_pod_goes_after_a_last_status(cluster):
     await cluster.run()
     await cluster.server.delete(f"{PODS}/p")
     await cluster.manager.settle()
     assert await cluster.pod() is None
-    assert cluster.writes("/pods/")[1:] == [("DELETE", f"{PODS}/p")]
+    assert cluster.writes("/pods/")[1:] == [("PATCH", f"{PODS}/p/status"), ("DELETE", f"{PODS}/p")]
 
 
 async def test_a_finalizer_keeps_a_pod_that_is_over(cluster):
@@ -234,17 +247,75 @@ async def told(cluster):
     return [(event["reason"], event["source"]["component"]) for event in events["items"]]
 
 
-async def test_nothing_is_told_of_a_pod(cluster):
-    await cluster.run()
-    assert await told(cluster) == []
+async def test_events_of_a_pod(cluster):
+    pod = await cluster.run()
+    assert await told(cluster) == []  # they wait until nothing more happens
+    await cluster.manager.step(1)
+    events = (await cluster.get("/api/v1/namespaces/default/events"))["items"]
+    assert [event["reason"] for event in events] == ["Pulled", "Created", "Started"]
+    assert {event["firstTimestamp"] for event in events} == {pod["status"]["startTime"]}
+    assert events[0]["source"] == {"component": "kubelet", "host": "node-1"}
+    assert events[0]["reportingInstance"] == "node-1"
+    assert events[0]["involvedObject"]["fieldPath"] == "spec.containers{c}"
+    status = pod["status"]["containerStatuses"][0]
+    assert status["imageID"].startswith("nginx@sha256:")
+    assert status["containerID"].startswith("mockube://")
 
 
-async def test_a_kubelet_tells_more():
-    async with simulating(simulate_kubelet_details=True) as cluster:
+async def test_pods_can_be_as_on_kwoks_nodes():
+    async with simulating(simulate_kubelet_details=False) as cluster:
         pod = await cluster.run()
-        assert await told(cluster) == [("Pulled", "kubelet"), ("Created", "kubelet"), ("Started", "kubelet")]
-        assert pod["status"]["conditions"][0]["type"] == "PodReadyToStartContainers"
-        assert pod["status"]["containerStatuses"][0]["imageID"].startswith("nginx@sha256:")
+        await cluster.manager.step(1)
+        assert await told(cluster) == []
+        assert pod["status"]["conditions"][0]["type"] == "Initialized"
+        assert "containerID" not in pod["status"]["containerStatuses"][0]
+        await cluster.server.delete(f"{PODS}/p")
+        await cluster.manager.settle()
+        assert len(cluster.writes("/pods/p/status")) == 1
+
+
+# --- addresses
+
+
+async def test_a_pods_address_lies_in_its_nodes_range():
+    async with simulating(runnables=(SIMULATED_NODES, SIMULATED_PODS, NODE_IPAM)) as cluster:
+        spec = (await cluster.get(f"{NODES}/node-2"))["spec"]
+        assert spec["podCIDRs"] == [spec["podCIDR"]]
+        assert ip_network(spec["podCIDR"]).prefixlen == 21
+        pods = [await cluster.run(f"p{at}", node="node-2") for at in range(3)]
+        addresses = {ip_address(pod["status"]["podIP"]) for pod in pods}
+        assert len(addresses) == 3
+        assert all(address in ip_network(spec["podCIDR"]) for address in addresses)
+
+
+async def test_pods_of_two_families_of_addresses():
+    networks = Networks(cluster_cidr=("10.244.0.0/16", "fd00:10:244::/56"))
+    async with simulating(
+        runnables=(SIMULATED_NODES, SIMULATED_PODS, NODE_IPAM), nodes=1, networks=networks
+    ) as cluster:
+        spec = (await cluster.get(f"{NODES}/node-1"))["spec"]
+        assert spec["podCIDRs"] == ["10.244.0.0/24", "fd00:10:244::/64"]
+        assert (await cluster.run())["status"]["podIPs"] == [{"ip": "10.244.0.2"}, {"ip": "fd00:10:244::2"}]
+
+
+async def test_a_node_without_a_range_does_not_become_ready():
+    networks = Networks(cluster_cidr=("10.244.0.0/24",))
+    async with simulating(
+        runnables=(SIMULATED_NODES, SIMULATED_PODS, NODE_IPAM), networks=networks
+    ) as cluster:
+        nodes = (await cluster.get(NODES))["items"]
+        (late,) = [node for node in nodes if "podCIDR" not in node["spec"]]
+        assert next(c for c in late["status"]["conditions"] if c["type"] == "Ready")["status"] == "False"
+        name = late["metadata"]["name"]
+        pod = await cluster.run(node=name)
+        assert pod["status"]["phase"] == "Pending"
+        assert "podIP" not in pod["status"]
+        assert ("CIDRNotAvailable", "cidrAllocator") in await told(cluster)
+        (other,) = {"node-1", "node-2"} - {name}
+        await cluster.server.delete(f"{NODES}/{other}")
+        await cluster.manager.step(60)
+        assert (await cluster.get(f"{NODES}/{name}"))["spec"]["podCIDR"] == "10.244.0.0/24"
+        assert (await cluster.pod())["status"]["podIP"] == "10.244.0.2"
 
 
 # --- stages of the user

@@ -41,7 +41,7 @@ def home(*, details=False, allocatable=None, used=None):
     amounts = {name: quantity.parse(text) for name, text in (allocatable or {"cpu": "4"}).items()}
     taken = {name: quantity.parse(text) for name, text in (used or {}).items()}
     room = NodeResources(allocatable=lambda: amounts, used=lambda: taken)
-    return NodeContext(ip="10.128.0.2", pod_ip=IP, room=room, details=details)
+    return NodeContext(ip="172.18.0.2", pod_ips=[IP], room=room, details=details)
 
 
 def patched(value, patch):

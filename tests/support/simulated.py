@@ -3,7 +3,7 @@
 import contextlib
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.controller_manager.config.settings import Config, Simulation
+from mockube.controller_manager.config.settings import Config, Networks, Simulation
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
 from tests.support.apiserver import running
@@ -51,9 +51,10 @@ class Cluster:
 
 
 @contextlib.asynccontextmanager
-async def simulating(*, runnables=(SIMULATED_NODES, SIMULATED_PODS), nodes=2, **options):
+async def simulating(*, runnables=(SIMULATED_NODES, SIMULATED_PODS), nodes=2, networks=None, **options):
     clock = SteppedClock()
-    config = Config(simulation=Simulation(simulate_nodes=nodes, **options))
+    simulation = Simulation(simulate_nodes=nodes, **options)
+    config = Config(simulation=simulation, networks=networks or Networks())
     async with running(clock=clock) as server:
         await server.post("/api/v1/namespaces", {"metadata": {"name": "kube-node-lease"}})
         await server.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})

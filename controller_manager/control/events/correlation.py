@@ -30,6 +30,8 @@ class Occurrence:
     message: str
     action: str = ""
     related: ReadOnlyTree | None = None
+    host: str = ""
+    """Where the component runs, if it runs on several."""
 
     @property
     def namespace(self) -> str:
@@ -65,8 +67,8 @@ class Shape(Protocol):
         """What is to be written as time has passed. Forgets what is over."""
 
 
-def reference(obj: ReadOnlyTree) -> dict[str, str]:
-    """What an Event says of which object it is about."""
+def reference(obj: ReadOnlyTree, part: str = "") -> dict[str, str]:
+    """What an Event says of which object it is about, or which part of it, as `spec.containers{web}`."""
     fields = {
         "kind": meta.kind(obj),
         "namespace": meta.namespace(obj),
@@ -74,6 +76,7 @@ def reference(obj: ReadOnlyTree) -> dict[str, str]:
         "uid": meta.uid(obj),
         "apiVersion": meta.api_version(obj),
         "resourceVersion": meta.resource_version(obj),
+        "fieldPath": part,
     }
     return {field: value for field, value in fields.items() if value}
 
@@ -172,7 +175,7 @@ class Counted:
         similar.last = occurrence.at
         similar.messages.add(occurrence.message)
         if len(similar.messages) < SIMILAR:
-            return (*group, occurrence.message), occurrence.message
+            return (*group, occurrence.about.get("fieldPath", ""), occurrence.message), occurrence.message
         similar.messages.pop()
         return group, COMBINED + occurrence.message
 
@@ -185,13 +188,16 @@ class Counted:
             "involvedObject": occurrence.about,
             "reason": occurrence.reason,
             "message": message,
-            "source": {"component": self._component},
+            "source": {
+                "component": self._component,
+                **({"host": occurrence.host} if occurrence.host else {}),
+            },
             "firstTimestamp": format_time(told.first),
             "lastTimestamp": format_time(occurrence.at),
             "count": told.count,
             "type": occurrence.type,
             "reportingComponent": self._component,
-            "reportingInstance": "",
+            "reportingInstance": occurrence.host,
         }
 
 

@@ -6,7 +6,7 @@ When the queue is full, what is said is dropped and counted: events are for peop
 import asyncio
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -38,6 +38,10 @@ LOG = logging.getLogger(__name__)
 
 LONGEST: Final = 10_000
 """Events that wait to be written; upstream lets 1000 wait for each of its controllers and of its nodes."""
+QUIET_SECONDS: Final = 0.2
+"""What can wait is written when nothing more of it has come for so long,"""
+LONGEST_WAIT: Final = 5.0
+"""or after so many seconds."""
 TRIES: Final = 12
 RETRY_SECONDS: Final = 10.0
 
@@ -47,15 +51,20 @@ class _Component:
     client: Client
     resource: AnyResource
     shape: Shape
+    can_wait: bool = False
+    """While much happens; for those who say so much that what they tell of would take longer."""
 
 
 class EventWriter(Collector):
-    """The queue of all components, and who empties it."""
+    """The queues of all components, and who empties them."""
 
     def __init__(self, clock: Clock, luck: Chance) -> None:
         self._clock = clock
         self._luck = luck
         self._queue: asyncio.Queue[tuple[_Component, Occurrence]] = asyncio.Queue(LONGEST)
+        self._waiting: asyncio.Queue[tuple[float, _Component, Occurrence]] = asyncio.Queue(LONGEST)
+        """What can wait, with when it was said."""
+        self._said_at = 0.0
         self._components: list[_Component] = []
         self._latest = 0
         self._dropped = 0
@@ -65,8 +74,10 @@ class EventWriter(Collector):
     def is_idle(self) -> bool:
         return self._queue.empty() and not self._writing
 
-    def add(self, client: Client, resource: AnyResource, shape: Shape) -> "Recorder":
-        component = _Component(client=client, resource=resource, shape=shape)
+    def add(
+        self, client: Client, resource: AnyResource, shape: Shape, *, can_wait: bool = False
+    ) -> "Recorder":
+        component = _Component(client=client, resource=resource, shape=shape, can_wait=can_wait)
         self._components.append(component)
         return Recorder(self, component)
 
@@ -79,13 +90,18 @@ class EventWriter(Collector):
 
     def offer(self, component: _Component, occurrence: Occurrence) -> None:
         try:
-            self._queue.put_nowait((component, occurrence))
+            if component.can_wait:
+                self._said_at = self._clock.monotonic()
+                self._waiting.put_nowait((self._said_at, component, occurrence))
+            else:
+                self._queue.put_nowait((component, occurrence))
         except asyncio.QueueFull:
             self._dropped += 1
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
             start_in(group, "events/write", self._empty())
+            start_in(group, "events/waiting", self._empty_waiting())
             start_in(group, "events/series", self._finish_series())
 
     def collect(self) -> Iterable[Metric]:
@@ -98,11 +114,25 @@ class EventWriter(Collector):
             component, occurrence = await self._queue.get()
             self._writing = True
             try:
-                write = component.shape.write(occurrence)
-                if write is not None:
-                    await self._insist(component, write)
+                await self._record(component, occurrence)
             finally:
                 self._writing = False
+
+    async def _empty_waiting(self) -> None:
+        while True:
+            said_at, component, occurrence = await self._waiting.get()
+            while (wait := self._still_waits(said_at)) > 0:
+                await self._clock.sleep(wait)
+            await self._record(component, occurrence)
+
+    def _still_waits(self, said_at: float) -> float:
+        latest = min(self._said_at + QUIET_SECONDS, said_at + LONGEST_WAIT)
+        return latest - self._clock.monotonic()
+
+    async def _record(self, component: _Component, occurrence: Occurrence) -> None:
+        write = component.shape.write(occurrence)
+        if write is not None:
+            await self._insist(component, write)
 
     async def _finish_series(self) -> None:
         while True:
@@ -159,18 +189,22 @@ class Recorder:
         related: ReadOnlyTree | None = None,
     ) -> None:
         """Action and related object are for events of events.k8s.io alone."""
+        said = self._occurrence(reference(about), type_, reason, message)
+        other = None if related is None else reference(related)
+        self._writer.offer(self._component, replace(said, action=action, related=other))
+
+    def say_on(
+        self, host: str, about: ReadOnlyTree, type_: str, reason: str, message: str, *, part: str = ""
+    ) -> None:
+        """For a component that runs on several hosts; `part` is a field of the object, as `spec.containers{web}`."""
+        said = self._occurrence(reference(about, part), type_, reason, message)
+        self._writer.offer(self._component, replace(said, host=host))
+
+    def _occurrence(self, about: ReadOnlyTree, type_: str, reason: str, message: str) -> Occurrence:
         now, nanoseconds = self._writer.moment()
-        occurrence = Occurrence(
-            at=now,
-            nanoseconds=nanoseconds,
-            about=reference(about),
-            type=type_,
-            reason=reason,
-            message=message,
-            action=action,
-            related=None if related is None else reference(related),
+        return Occurrence(
+            at=now, nanoseconds=nanoseconds, about=about, type=type_, reason=reason, message=message
         )
-        self._writer.offer(self._component, occurrence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,8 +214,8 @@ class Recorders:
     writer: EventWriter
     client: Client
 
-    def of(self, component: str) -> Recorder:
-        return self.writer.add(self.client, EVENTS, Counted(component))
+    def of(self, component: str, *, can_wait: bool = False) -> Recorder:
+        return self.writer.add(self.client, EVENTS, Counted(component), can_wait=can_wait)
 
     def series_of(self, component: str, instance: str) -> Recorder:
         """As the scheduler does it: events of events.k8s.io."""

@@ -33,6 +33,14 @@ class Role(Enum):
     EPHEMERAL = "ephemeral"
 
 
+_LISTS: Final = {
+    Role.INIT: "initContainers",
+    Role.SIDECAR: "initContainers",
+    Role.MAIN: "containers",
+    Role.EPHEMERAL: "ephemeralContainers",
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Container:
     spec: ReadOnlyTree
@@ -47,6 +55,11 @@ class Container:
     @property
     def name(self) -> str:
         return str(self.spec["name"])
+
+    @property
+    def field(self) -> str:
+        """Where it is in the pod."""
+        return f"spec.{_LISTS[self.role]}{{{self.name}}}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +188,10 @@ def _wait(container: Container, status: ReadOnlyTree, end: ReadOnlyTree, now: da
         "lastState": {"terminated": end},
     }
     told = EmitEvent(
-        "Warning", "BackOff", f"Back-off restarting failed container {container.name} in pod {which}"
+        "Warning",
+        "BackOff",
+        f"Back-off restarting failed container {container.name} in pod {which}",
+        container.field,
     )
     return ContainerMoment(status=crashed, tells=(told,))
 
@@ -188,9 +204,9 @@ def _started(
     image = container.spec["image"]
     pulled = f'Container image "{image}" already present on machine and can be accessed by the pod'
     tells = (
-        EmitEvent("Normal", "Pulled", pulled),
-        EmitEvent("Normal", "Created", "Container created"),
-        EmitEvent("Normal", "Started", "Container started"),
+        EmitEvent("Normal", "Pulled", pulled, container.field),
+        EmitEvent("Normal", "Created", "Container created", container.field),
+        EmitEvent("Normal", "Started", "Container started", container.field),
     )
     return ContainerMoment(status=status, tells=tells)
 
@@ -199,7 +215,8 @@ def _replaced(container: Container, status: ReadOnlyTree, now: datetime) -> Cont
     """Another image was put into the pod: the container starts anew, whatever its policy."""
     old = end_container(container, status, exit_code=container.program.stop_code, at=now)
     new = _started(container, now, restarts=status["restartCount"] + 1, last=old["state"]["terminated"])
-    told = EmitEvent("Normal", "Killing", f"Container {container.name} definition changed, will be restarted")
+    message = f"Container {container.name} definition changed, will be restarted"
+    told = EmitEvent("Normal", "Killing", message, container.field)
     return ContainerMoment(status=new.status, tells=(told, *new.tells))
 
 

@@ -208,7 +208,7 @@ def _stop(
     if life.running_since(moment.status) is None:
         return ContainerMoment(status=moment.status, tells=moment.tells)
     exit_code = container.program.stop_code if code is None else code
-    told = EmitEvent("Normal", "Killing", f"Stopping container {container.name}")
+    told = EmitEvent("Normal", "Killing", f"Stopping container {container.name}", container.field)
     status = life.end_container(container, moment.status, exit_code=exit_code, at=now)
     return ContainerMoment(status=status, tells=(*moment.tells, told))
 

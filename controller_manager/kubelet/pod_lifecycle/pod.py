@@ -4,7 +4,7 @@ Pure, and without memory: what to do follows from the pod as it is and the time,
 stopped and started at any moment, as a real one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
@@ -41,7 +41,7 @@ class NodeContext:
     """The node on which the pod lives, as far as the pod can see it."""
 
     ip: str
-    pod_ip: str
+    pod_ips: Sequence[str]
     """The pod's own, if it has none yet."""
     room: NodeResources
     details: bool
@@ -136,7 +136,7 @@ def _status(pod: ReadOnlyTree, living: RunningContainers, home: NodeContext, now
         not_ready=living.not_ready,
         tells_sandbox=home.details,
     )
-    pod_ip = home.ip if pod["spec"].get("hostNetwork") else old.get("podIP") or home.pod_ip
+    pod_ips = _pod_ips(pod, old, home)
     status = {
         **old,
         "conditions": kubelet_conditions(pod, standing, now),
@@ -145,8 +145,8 @@ def _status(pod: ReadOnlyTree, living: RunningContainers, home: NodeContext, now
         "hostIPs": [{"ip": home.ip}],
         "observedGeneration": meta.generation(pod),
         "phase": living.phase,
-        "podIP": pod_ip,
-        "podIPs": [{"ip": pod_ip}],
+        "podIP": pod_ips[0]["ip"],
+        "podIPs": pod_ips,
         "startTime": old.get("startTime") or format_time(now),
     }
     if living.init:
@@ -154,6 +154,14 @@ def _status(pod: ReadOnlyTree, living: RunningContainers, home: NodeContext, now
     if living.ephemeral:
         status["ephemeralContainerStatuses"] = living.ephemeral
     return status
+
+
+def _pod_ips(pod: ReadOnlyTree, old: ReadOnlyTree, home: NodeContext) -> Sequence[ReadOnlyTree]:
+    if pod["spec"].get("hostNetwork"):
+        return [{"ip": home.ip}]
+    if old.get("podIP"):
+        return old.get("podIPs") or [{"ip": old["podIP"]}]
+    return [{"ip": address} for address in home.pod_ips]
 
 
 def _written(pod: ReadOnlyTree, status: ReadOnlyTree) -> Iterator[Write]:

@@ -42,7 +42,7 @@ ACCOUNTS = frozenset(
 
 OF_CUSTOM_KINDS = frozenset(one.name for one in catalog.CONTROLLERS if one.needs)
 """Nobody's bootstrap knows them."""
-WITHOUT_ROLE = catalog.WITH_SIMULATED_NODES | catalog.OFF_BY_DEFAULT | OF_CUSTOM_KINDS
+WITHOUT_ROLE = catalog.WITH_SIMULATED_NODES - {catalog.SERVICE_LOAD_BALANCERS.name} | OF_CUSTOM_KINDS
 
 
 @pytest.mark.parametrize("one", [*catalog.CONTROLLERS, *catalog.RUNNABLES], ids=lambda one: one.name)

@@ -63,9 +63,9 @@ def test_the_kubeconfig_of_the_environment_is_used_where_none_is_given():
 
 
 def test_flags_of_upstream_that_are_not_here_are_told():
-    assert read("--allocate-node-cidrs", "--cluster-name=x").ignored == (
-        "allocate-node-cidrs",
+    assert read("--configure-cloud-routes", "--cluster-name=x").ignored == (
         "cluster-name",
+        "configure-cloud-routes",
     )
 
 

@@ -8,10 +8,15 @@ from mockube.controller_manager.kubelet.addresses import (
     MOST_NODES,
     MOST_PODS,
     NoAddressLeft,
+    NumberedNode,
     PodAddresses,
     node_address,
     pod_address,
+    pod_networks,
+    same_place,
 )
+
+NODE = NumberedNode(1)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +35,7 @@ def test_pod_addresses(number, pod, address):
 
 
 def test_node_addresses():
-    assert [node_address(number) for number in (1, 255, 256)] == ["10.128.0.1", "10.128.0.255", "10.128.1.0"]
+    assert [node_address(number) for number in (1, 255, 256)] == ["172.18.0.1", "172.18.0.255", "172.18.1.0"]
 
 
 places = st.tuples(st.integers(1, MOST_NODES), st.integers(0, MOST_PODS - 1))
@@ -43,21 +48,21 @@ def test_different_places_have_different_addresses(one, other):
 
 def test_a_pod_keeps_its_address():
     addresses = PodAddresses()
-    assert addresses.of("a", 1) == addresses.of("a", 1) == "10.244.1.1"
+    assert addresses.of("a", NODE) == addresses.of("a", NODE) == "10.244.1.1"
 
 
 def test_addresses_that_were_given_back_come_last():
     addresses = PodAddresses()
-    addresses.of("a", 1)
+    addresses.of("a", NODE)
     addresses.release("a")
-    assert addresses.of("b", 1) == "10.244.1.2"
+    assert addresses.of("b", NODE) == "10.244.1.2"
 
 
 def test_addresses_that_others_gave_are_taken():
     addresses = PodAddresses()
     addresses.note("a", "10.244.1.1")
-    assert addresses.of("b", 1) == "10.244.1.2"
-    assert addresses.of("a", 1) == "10.244.1.1"
+    assert addresses.of("b", NODE) == "10.244.1.2"
+    assert addresses.of("a", NODE) == "10.244.1.1"
 
 
 def test_one_pod_gives_back_only_its_own():
@@ -65,14 +70,40 @@ def test_one_pod_gives_back_only_its_own():
     addresses.note("a", "10.244.1.1")
     addresses.note("b", "10.244.1.1")
     addresses.release("b")
-    assert addresses.of("c", 1) == "10.244.1.2"
+    assert addresses.of("c", NODE) == "10.244.1.2"
 
 
 def test_a_node_runs_out_of_addresses():
     addresses = PodAddresses()
     for number in range(MOST_PODS):
-        addresses.of(str(number), 1)
+        addresses.of(str(number), NODE)
     with pytest.raises(NoAddressLeft):
-        addresses.of("one more", 1)
+        addresses.of("one more", NODE)
     addresses.release("7")
-    assert addresses.of("one more", 1) == "10.244.1.8"
+    assert addresses.of("one more", NODE) == "10.244.1.8"
+
+
+@pytest.mark.parametrize(
+    ("given", "size", "first", "last"),
+    [
+        ("10.244.1.0/24", 253, "10.244.1.2", "10.244.1.254"),
+        ("10.128.8.0/21", 2045, "10.128.8.2", "10.128.15.254"),
+        ("10.0.0.0/30", 1, "10.0.0.2", "10.0.0.2"),
+        ("fd00:10:244:1::/64", 65536, "fd00:10:244:1::2", "fd00:10:244:1::1:1"),
+    ],
+)
+def test_addresses_of_a_nodes_range(given, size, first, last):
+    (network,) = pod_networks((given,))
+    assert (network.size, network.at(0), network.at(size - 1)) == (size, first, last)
+
+
+def test_a_range_of_one_address_has_none_for_pods():
+    (network,) = pod_networks(("10.0.0.1/32",))
+    with pytest.raises(NoAddressLeft):
+        PodAddresses().of("a", network)
+
+
+def test_addresses_of_both_families_have_the_same_place():
+    networks = pod_networks(("10.244.1.0/24", "fd00:10:244:1::/64"))
+    assert same_place("10.244.1.7", networks) == ("10.244.1.7", "fd00:10:244:1::7")
+    assert same_place("192.0.2.1", networks) == ("192.0.2.1",)

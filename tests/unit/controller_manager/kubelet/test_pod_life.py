@@ -34,8 +34,8 @@ def test_a_plain_pod_is_ready_with_one_write():
                 "state": {"running": {"startedAt": "2030-01-01T00:00:00Z"}},
             }
         ],
-        "hostIP": "10.128.0.2",
-        "hostIPs": [{"ip": "10.128.0.2"}],
+        "hostIP": "172.18.0.2",
+        "hostIPs": [{"ip": "172.18.0.2"}],
         "observedGeneration": 1,
         "phase": "Running",
         "podIP": IP,
@@ -236,7 +236,7 @@ def test_readiness_gates_wait_for_their_conditions():
 
 
 def test_a_pod_in_the_network_of_its_node_has_its_address():
-    assert World(pod(hostNetwork=True)).status["podIP"] == "10.128.0.2"
+    assert World(pod(hostNetwork=True)).status["podIP"] == "172.18.0.2"
 
 
 def test_a_pod_that_nobody_scheduled_is_said_to_be():

@@ -43,7 +43,7 @@ class Server:
         if self.pod is None or (resource, key) != (PODS, KEY):
             raise NotFound("no such pod")
 
-    def say(self, _, type_, reason, message):
+    def say_on(self, _host, _about, type_, reason, message, **_part):
         self.done.append((type_, reason, message))
 
 

@@ -1,0 +1,59 @@
+"""Which of the equal parts of one range of addresses are given away. Pure, but for what it remembers."""
+
+from ipaddress import IPv4Network, IPv6Network
+
+from mockube.controller_manager.config.networks import NodeRange
+
+Network = IPv4Network | IPv6Network
+
+
+class OutOfRange(ValueError):
+    """A range that is no part of the cluster's."""
+
+
+class NoneLeft(Exception):
+    """Every part is given away."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "CIDR allocation failed; there are no remaining CIDRs left to allocate in the accepted range"
+        )
+
+
+class CidrSet:
+    """Parts that were given back are the last to be given away again."""
+
+    def __init__(self, given: NodeRange) -> None:
+        self._network, self._mask = given
+        self._size = 1 << (self._mask - self._network.prefixlen)
+        self._width = 1 << (self._network.max_prefixlen - self._mask)
+        self._used: set[int] = set()
+        self._next = 0
+
+    def allocate(self) -> Network:
+        if len(self._used) == self._size:
+            raise NoneLeft
+        while self._next in self._used:
+            self._next = (self._next + 1) % self._size
+        found, self._next = self._next, (self._next + 1) % self._size
+        self._used.add(found)
+        address = self._network.network_address + found * self._width
+        return type(self._network)((int(address), self._mask))
+
+    def occupy(self, network: Network) -> None:
+        self._used.update(self._parts(network))
+
+    def release(self, network: Network) -> None:
+        self._used.difference_update(self._parts(network))
+
+    def overlaps(self, network: Network) -> bool:
+        return network.version == self._network.version and network.overlaps(self._network)
+
+    def _parts(self, network: Network) -> range:
+        if not self.overlaps(network):
+            raise OutOfRange(f"cidr {network} is out the range of cluster cidr {self._network}")
+        if network.prefixlen <= self._network.prefixlen:
+            return range(self._size)
+        first = int(network.network_address) - int(self._network.network_address)
+        last = int(network.broadcast_address) - int(self._network.network_address)
+        return range(first // self._width, last // self._width + 1)

@@ -1,0 +1,120 @@
+"""Give each node a range of addresses for its pods, one of each family, as kube-controller-manager's range allocator does."""
+
+import logging
+from collections.abc import Sequence
+from ipaddress import ip_network
+from typing import Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.kinds import NODES
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.config.networks import IPAM, allocates, node_ranges
+from mockube.controller_manager.control.runnable import Context, Runnable
+from mockube.controller_manager.control.worker import Loop, TryAgain
+from mockube.controller_manager.controllers.nodeipam.cidrset import CidrSet, Network, NoneLeft, OutOfRange
+
+LOG = logging.getLogger(__name__)
+
+WORKERS: Final = 30
+EVENT_SOURCE: Final = "cidrAllocator"
+
+
+class NodeIpam:
+    def __init__(self, context: Context) -> None:
+        config = context.options
+        self._client = context.client
+        self._recorder = context.recorder.of(EVENT_SOURCE)
+        self._is_on = allocates(config)
+        self._sets = [CidrSet(one) for one in node_ranges(config)] if self._is_on else []
+        for text in config.networks.service_cluster_ip_range if self._is_on else ():
+            self._leave_out(ip_network(text))
+        self._given: dict[str, str] = {}
+        """The uids of nodes that have ranges, by name."""
+        self._nodes = context.informers.of(NODES)
+        self._loop = Loop(
+            "cidrallocator_node", self._sync, workers=WORKERS, clock=context.clock, metrics=context.metrics
+        )
+        if self._is_on:
+            self._nodes.add_handler(self._changed)
+
+    async def run(self) -> None:
+        await self._nodes.wait_synced()
+        for node in self._nodes.lister.all():
+            self._occupy(node)
+        await self._loop.run()
+
+    def _leave_out(self, services: Network) -> None:
+        for one in self._sets:
+            if one.overlaps(services):
+                one.occupy(services)
+
+    def _changed(self, change: Change) -> None:
+        if change.new is not None:
+            self._loop.add(Key.of(change.new))
+            return
+        node = change.latest
+        self._given.pop(meta.name(node), None)
+        self._release([ip_network(text, strict=False) for text in _ranges(node)])
+
+    async def _sync(self, key: Key) -> None:
+        node = self._nodes.lister.get("", key.name)
+        if node is None or meta.is_deleting(node):
+            return
+        if _ranges(node):
+            self._occupy(node)
+        elif self._given.get(key.name) != meta.uid(node):
+            await self._give(node)
+
+    def _occupy(self, node: ReadOnlyTree) -> None:
+        """What upstream ends for, as it would at each start: a range from before the flags were changed."""
+        if self._given.get(meta.name(node)) == meta.uid(node) or not _ranges(node):
+            return
+        self._given[meta.name(node)] = meta.uid(node)
+        for position, text in enumerate(_ranges(node)):
+            try:
+                self._sets[position].occupy(ip_network(text, strict=False))
+            except (OutOfRange, ValueError, IndexError) as error:
+                LOG.warning("node %s keeps its range %s: %s", meta.name(node), text, error)
+
+    async def _give(self, node: ReadOnlyTree) -> None:
+        found: list[Network] = []
+        try:
+            found += (one.allocate() for one in self._sets)
+        except NoneLeft as error:
+            self._release(found)
+            self._say(node, "CIDRNotAvailable")
+            raise TryAgain(
+                f"failed to allocate cidr from cluster cidr at idx:{len(found)}: {error}"
+            ) from error
+        ranges = [str(one) for one in found]
+        self._given[meta.name(node)] = meta.uid(node)
+        body = {"metadata": {"uid": meta.uid(node)}, "spec": {"podCIDR": ranges[0], "podCIDRs": ranges}}
+        try:
+            await self._client.patch(NODES, Key.of(node), body, kind="strategic")
+        except ApiError:
+            self._given.pop(meta.name(node), None)
+            self._release(found)
+            if self._nodes.lister.get("", meta.name(node)) is not None:
+                self._say(node, "CIDRAssignmentFailed")
+            raise
+
+    def _release(self, found: Sequence[Network]) -> None:
+        for one, network in zip(self._sets, found, strict=False):
+            if one.overlaps(network):
+                one.release(network)
+
+    def _say(self, node: ReadOnlyTree, reason: str) -> None:
+        name = meta.name(node)
+        about = {"kind": "Node", "apiVersion": "v1", "metadata": {"name": name, "uid": meta.uid(node)}}
+        self._recorder.say(about, "Normal", reason, f"Node {name} status is now: {reason}")
+
+
+def _ranges(node: ReadOnlyTree) -> Sequence[str]:
+    spec = node.get("spec") or {}
+    return spec.get("podCIDRs") or ([spec["podCIDR"]] if spec.get("podCIDR") else ())
+
+
+NODE_IPAM: Final = Runnable(name=IPAM, service_account="node-controller", build=NodeIpam)

@@ -1,0 +1,66 @@
+"""Annotate each node with how long its kubelet may keep Secrets and ConfigMaps: longer in larger clusters."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from mockube.apimachinery import meta
+from mockube.controller_manager.cache.store import Caches, Change
+from mockube.controller_manager.client.kinds import NODES
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import NOTHING, Patch, Plan
+from mockube.controller_manager.control.controller import Controller, Watch
+
+ANNOTATION: Final = "node.alpha.kubernetes.io/ttl"
+
+
+class _Boundary(NamedTuple):
+    least: int
+    most: float
+    seconds: int
+
+
+_BOUNDARIES: Final = (
+    _Boundary(0, 100, 0),
+    _Boundary(90, 500, 15),
+    _Boundary(450, 1000, 30),
+    _Boundary(900, 2000, 60),
+    _Boundary(1800, float("inf"), 300),
+)
+
+
+def seconds_for(nodes: int, current: int | None) -> int:
+    """What a node is to have; the one that it has holds on until the number is well beyond its boundary."""
+    for boundary in _BOUNDARIES:
+        if boundary.seconds == current and boundary.least <= nodes <= boundary.most:
+            return boundary.seconds
+    return next(boundary.seconds for boundary in _BOUNDARIES if nodes <= boundary.most)
+
+
+def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
+    nodes = caches.of(NODES)
+    node = nodes.get("", key.name)
+    if node is None:
+        return NOTHING
+    text = meta.annotations(node).get(ANNOTATION, "")
+    current = int(text) if text.isdecimal() else None
+    wanted = seconds_for(len(nodes), current)
+    if wanted == current:
+        return NOTHING
+    body = {"metadata": {"annotations": {ANNOTATION: str(wanted)}}}
+    return Plan(actions=(Patch(resource=NODES, key=key, body=body, kind="strategic"),))
+
+
+def _of_node(_: Caches, change: Change) -> Iterable[Key]:
+    return () if change.new is None else (Key("", meta.name(change.new)),)
+
+
+NODE_TTL: Final = Controller(
+    name="ttl-controller",
+    queue="ttlcontroller",
+    service_account="ttl-controller",
+    # Nodes come together, and a later number of them would be another annotation.
+    watches=(Watch(resource=NODES, keys=_of_node, patience=timedelta(seconds=1)),),
+    reconcile=reconcile,
+    workers=5,
+)

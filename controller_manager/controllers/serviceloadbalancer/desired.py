@@ -1,0 +1,75 @@
+"""What is to be done about one Service, as upstream's service controller decides it. Pure."""
+
+from typing import Any, Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+
+FINALIZER: Final = "service.kubernetes.io/load-balancer-cleanup"
+_LOAD_BALANCER: Final = "LoadBalancer"
+_FIELDS: Final = (
+    "loadBalancerSourceRanges",
+    "ports",
+    "sessionAffinity",
+    "sessionAffinityConfig",
+    "loadBalancerIP",
+    "externalIPs",
+    "externalTrafficPolicy",
+    "healthCheckNodePort",
+    "ipFamilies",
+)
+"""Those of the specification that make a load balancer another."""
+
+
+def wants(service: ReadOnlyTree) -> bool:
+    """One of another class is somebody else's."""
+    spec = service["spec"]
+    return spec.get("type") == _LOAD_BALANCER and spec.get("loadBalancerClass") is None
+
+
+def needs_cleanup(service: ReadOnlyTree) -> bool:
+    if FINALIZER not in meta.finalizers(service):
+        return False
+    return meta.is_deleting(service) or service["spec"].get("type") != _LOAD_BALANCER
+
+
+def needs_look(old: ReadOnlyTree | None, new: ReadOnlyTree) -> bool:
+    """Whether a change of the Service is to be acted on."""
+    if needs_cleanup(new) or old is None:
+        return needs_cleanup(new) or wants(new)
+    if not wants(old) and not wants(new):
+        return False
+    return wants(old) != wants(new) or _relevant(old) != _relevant(new)
+
+
+def _relevant(service: ReadOnlyTree) -> tuple[object, ...]:
+    spec = service["spec"]
+    return (meta.uid(service), meta.annotations(service), *(spec.get(field) for field in _FIELDS))
+
+
+def addresses(service: ReadOnlyTree) -> list[str]:
+    """Those that its status tells."""
+    ingress = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
+    return [one["ip"] for one in ingress if one.get("ip")]
+
+
+def status_patch(service: ReadOnlyTree, address: str) -> dict[str, Any] | None:
+    """What makes its status tell this address, or none where it is empty; None if it does already."""
+    wanted = [{"ip": address, "ipMode": "VIP"}] if address else []
+    present = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
+    if present == wanted:
+        return None
+    return {"metadata": _same(service), "status": {"loadBalancer": {"ingress": wanted or None}}}
+
+
+def finalizer_patch(service: ReadOnlyTree, *, present: bool) -> dict[str, Any] | None:
+    """What makes the finalizer present, or absent; None if it is already."""
+    if (FINALIZER in meta.finalizers(service)) == present:
+        return None
+    field = "finalizers" if present else "$deleteFromPrimitiveList/finalizers"
+    return {"metadata": {**_same(service), field: [FINALIZER]}}
+
+
+def _same(service: ReadOnlyTree) -> dict[str, str]:
+    """The uid keeps a patch from another Service that took this one's name."""
+    return {"uid": meta.uid(service)}

@@ -1,0 +1,64 @@
+"""Flags about nodes' ranges of addresses that go together, and what is said of those that do not."""
+
+import pytest
+
+from mockube.controller_manager.config.networks import allocates, node_ranges
+from mockube.controller_manager.config.settings import Config, Networks, Simulation
+
+
+def config(nodes=0, **networks):
+    return Config(simulation=Simulation(simulate_nodes=nodes), networks=Networks(**networks))
+
+
+@pytest.mark.parametrize(
+    ("given", "ranges"),
+    [
+        (config(3), ["10.128.0.0/9 21"]),
+        (config(3, node_cidr_mask_size=24), ["10.128.0.0/9 24"]),
+        (config(3, cluster_cidr=("10.0.0.0/16",)), ["10.0.0.0/16 24"]),
+        (config(cluster_cidr=("fd00::/56",)), ["fd00::/56 64"]),
+        (config(cluster_cidr=("10.0.0.0/16",), node_cidr_mask_size=26), ["10.0.0.0/16 26"]),
+        (
+            config(cluster_cidr=("fd00::/56", "10.0.0.0/16"), node_cidr_mask_size_ipv4=25),
+            ["fd00::/56 64", "10.0.0.0/16 25"],
+        ),
+    ],
+)
+def test_ranges(given, ranges):
+    assert [f"{one.network} {one.mask}" for one in node_ranges(given)] == ranges
+
+
+@pytest.mark.parametrize(
+    ("networks", "message"),
+    [
+        ({}, "--allocate-node-cidrs needs --cluster-cidr"),
+        (
+            {"cluster_cidr": ("10.0.0.0/16", "fd00::/56"), "node_cidr_mask_size": 24},
+            "usage of --node-cidr-mask-size is not allowed with dual-stack clusters",
+        ),
+        (
+            {"cluster_cidr": ("10.0.0.0/16",), "node_cidr_mask_size": 24, "node_cidr_mask_size_ipv4": 24},
+            "usage of --node-cidr-mask-size-ipv4 and --node-cidr-mask-size-ipv6 is not allowed if",
+        ),
+        (
+            {"cluster_cidr": ("fd00::/56",), "node_cidr_mask_size_ipv4": 24},
+            "not allowed for a single-stack IPv6 cluster",
+        ),
+        (
+            {"cluster_cidr": ("10.0.0.0/16",), "node_cidr_mask_size_ipv6": 64},
+            "not allowed for a single-stack IPv4 cluster",
+        ),
+        ({"cluster_cidr": ("10.0.0.0/25",)}, "mask size of cluster CIDR must be less than or equal to"),
+        ({"cluster_cidr": ("10.0.0.0/16",), "node_cidr_mask_size": 33}, "Invalid --cluster-cidr"),
+        ({"cluster_cidr": ("fd00::/32",)}, "the node CIDR size is too big"),
+    ],
+)
+def test_flags_that_do_not_go_together(networks, message):
+    with pytest.raises(ValueError, match=message):
+        node_ranges(config(**networks))
+
+
+def test_nodes_are_given_ranges_where_they_are_simulated():
+    assert [allocates(config(nodes)) for nodes in (0, 1)] == [False, True]
+    assert allocates(config(allocate_node_cidrs=True))
+    assert not allocates(config(3, allocate_node_cidrs=False))

@@ -1,0 +1,82 @@
+"""Parts of a range that are given to nodes: none twice, none outside."""
+
+from ipaddress import ip_network
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mockube.controller_manager.config.networks import NodeRange
+from mockube.controller_manager.controllers.nodeipam.cidrset import CidrSet, NoneLeft, OutOfRange
+
+
+def parts(text, mask):
+    return CidrSet(NodeRange(ip_network(text), mask))
+
+
+def taken(one, count):
+    return [str(one.allocate()) for _ in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("network", "mask", "first"),
+    [
+        ("10.244.0.0/16", 24, ["10.244.0.0/24", "10.244.1.0/24"]),
+        ("10.128.0.0/9", 21, ["10.128.0.0/21", "10.128.8.0/21"]),
+        ("fd00::/48", 64, ["fd00::/64", "fd00:0:0:1::/64"]),
+        ("fd00::/110", 120, ["fd00::/120", "fd00::100/120"]),
+    ],
+)
+def test_parts_in_their_order(network, mask, first):
+    assert taken(parts(network, mask), 2) == first
+
+
+def test_what_was_given_back_comes_last():
+    one = parts("10.0.0.0/22", 24)
+    taken(one, 2)
+    one.release(ip_network("10.0.0.0/24"))
+    assert taken(one, 3) == ["10.0.2.0/24", "10.0.3.0/24", "10.0.0.0/24"]
+    with pytest.raises(NoneLeft, match="no remaining CIDRs left to allocate in the accepted range"):
+        one.allocate()
+
+
+@pytest.mark.parametrize(
+    ("occupied", "left"),
+    [
+        ("10.0.1.0/24", ["10.0.0.0/24", "10.0.2.0/24", "10.0.3.0/24"]),
+        ("10.0.1.128/25", ["10.0.0.0/24", "10.0.2.0/24", "10.0.3.0/24"]),
+        ("10.0.2.0/23", ["10.0.0.0/24", "10.0.1.0/24"]),
+        ("10.0.0.0/8", []),
+    ],
+)
+def test_what_others_have_is_not_given_away(occupied, left):
+    one = parts("10.0.0.0/22", 24)
+    one.occupy(ip_network(occupied))
+    one.occupy(ip_network(occupied))
+    assert taken(one, len(left)) == left
+    with pytest.raises(NoneLeft):
+        one.allocate()
+
+
+@pytest.mark.parametrize("stranger", ["10.1.0.0/24", "fd00::/64"])
+def test_a_range_of_another_network_is_refused(stranger):
+    with pytest.raises(OutOfRange, match=r"is out the range of cluster cidr 10\.0\.0\.0/22"):
+        parts("10.0.0.0/22", 24).occupy(ip_network(stranger))
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(0, 7)), max_size=40))
+def test_no_part_is_given_twice(steps):
+    """None allocates; a number gives back the part of that number."""
+    one, held = parts("10.0.0.0/21", 24), set()
+    for step in steps:
+        if step is not None:
+            network = ip_network(f"10.0.{step}.0/24")
+            one.release(network)
+            held.discard(network)
+        elif len(held) == 8:
+            with pytest.raises(NoneLeft):
+                one.allocate()
+        else:
+            network = one.allocate()
+            assert network not in held
+            held.add(network)

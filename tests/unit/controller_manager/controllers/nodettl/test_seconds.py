@@ -1,0 +1,29 @@
+"""How long kubelets may keep Secrets and ConfigMaps, by the number of nodes."""
+
+import pytest
+
+from mockube.controller_manager.controllers.nodettl.controller import seconds_for
+
+
+@pytest.mark.parametrize(
+    ("nodes", "current", "seconds"),
+    [
+        (1, None, 0),
+        (100, None, 0),
+        (101, None, 15),
+        (101, 0, 15),
+        (95, 15, 15),
+        (89, 15, 0),
+        (500, 15, 15),
+        (501, 15, 30),
+        (450, 30, 30),
+        (449, 30, 15),
+        (1001, None, 60),
+        (2001, 60, 300),
+        (1800, 300, 300),
+        (1799, 300, 60),
+        (50, 7, 0),
+    ],
+)
+def test_boundaries_overlap_so_that_a_few_nodes_more_or_less_change_nothing(nodes, current, seconds):
+    assert seconds_for(nodes, current) == seconds

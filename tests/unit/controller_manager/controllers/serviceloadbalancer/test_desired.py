@@ -1,0 +1,72 @@
+"""Which Services are given load balancers, and which changes of them are acted on."""
+
+import pytest
+
+from mockube.controller_manager.controllers.serviceloadbalancer.desired import (
+    FINALIZER,
+    finalizer_patch,
+    needs_cleanup,
+    needs_look,
+    status_patch,
+    wants,
+)
+
+
+def service(kind="LoadBalancer", *, ip=None, finalizers=(), deleted=False, annotations=None, **spec):
+    metadata = {"name": "web", "uid": "u", "finalizers": list(finalizers), "annotations": annotations or {}}
+    if deleted:
+        metadata["deletionTimestamp"] = "2030-01-01T00:00:00Z"
+    ingress = {"loadBalancer": {"ingress": [{"ip": ip, "ipMode": "VIP"}]} if ip else {}}
+    return {"metadata": metadata, "spec": {"type": kind, **spec}, "status": ingress}
+
+
+OURS = {"finalizers": [FINALIZER]}
+
+
+@pytest.mark.parametrize(
+    ("subject", "wanted", "cleanup"),
+    [
+        (service(), True, False),
+        (service(loadBalancerClass="a.b/c"), False, False),
+        (service("ClusterIP"), False, False),
+        (service("ClusterIP", **OURS), False, True),
+        (service(**OURS), True, False),
+        (service(deleted=True, **OURS), True, True),
+        (service(deleted=True, finalizers=["a.b/c"]), True, False),
+    ],
+)
+def test_what_it_needs(subject, wanted, cleanup):
+    assert (wants(subject), needs_cleanup(subject)) == (wanted, cleanup)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "looked"),
+    [
+        pytest.param(None, service(), True, id="it is new"),
+        pytest.param(None, service("ClusterIP"), False, id="it is none"),
+        pytest.param(service("ClusterIP"), service(), True, id="it becomes one"),
+        pytest.param(service(), service("ClusterIP", **OURS), True, id="it is one no longer"),
+        pytest.param(service(), service(ip="1.2.3.4", **OURS), False, id="what this controller wrote"),
+        pytest.param(service(), service(annotations={"a": "b"}), True, id="an annotation"),
+        pytest.param(service(), service(ports=[{"port": 80}]), True, id="a port"),
+        pytest.param(service(), service(loadBalancerIP="1.2.3.4"), True, id="an address"),
+        pytest.param(service(), service(selector={"a": "b"}), False, id="its pods"),
+        pytest.param(service("NodePort"), service("ClusterIP"), False, id="other kinds"),
+    ],
+)
+def test_which_changes_are_acted_on(old, new, looked):
+    assert needs_look(old, new) == looked
+
+
+def test_patches_of_what_is_to_change():
+    assert finalizer_patch(service(), present=True) == {"metadata": {"uid": "u", "finalizers": [FINALIZER]}}
+    assert finalizer_patch(service(**OURS), present=True) is None
+    assert finalizer_patch(service(**OURS), present=False) == {
+        "metadata": {"uid": "u", "$deleteFromPrimitiveList/finalizers": [FINALIZER]}
+    }
+    assert status_patch(service(ip="1.2.3.4"), "1.2.3.4") is None
+    assert status_patch(service(ip="1.2.3.4"), "") == {
+        "metadata": {"uid": "u"},
+        "status": {"loadBalancer": {"ingress": None}},
+    }
+    assert status_patch(service(), "") is None

@@ -1,0 +1,54 @@
+"""Addresses of load balancers: no two Services have the same, and what was asked for is given."""
+
+from ipaddress import ip_network
+
+import pytest
+
+from mockube.controller_manager.controllers.serviceloadbalancer.pool import (
+    AddressInUse,
+    AddressPool,
+    NoAddressLeft,
+)
+
+
+@pytest.fixture
+def pool():
+    return AddressPool(ip_network("198.18.0.0/29"))
+
+
+def test_addresses_in_their_order_until_none_is_left(pool):
+    assert [pool.give(uid, "") for uid in "abaefcd"] == [
+        *("198.18.0.1", "198.18.0.2", "198.18.0.1", "198.18.0.3", "198.18.0.4", "198.18.0.5", "198.18.0.6")
+    ]
+    with pytest.raises(NoAddressLeft, match="no address of 198"):
+        pool.give("g", "")
+    pool.release("b")
+    assert pool.give("g", "") == "198.18.0.2"
+
+
+def test_what_was_given_back_comes_last(pool):
+    pool.give("a", "")
+    pool.release("a")
+    assert pool.give("b", "") == "198.18.0.2"
+
+
+def test_addresses_from_before_are_kept(pool):
+    pool.note("a", "198.18.0.1")
+    pool.note("b", "198.18.0.1")
+    assert [pool.give(uid, "") for uid in "abc"] == ["198.18.0.1", "198.18.0.2", "198.18.0.3"]
+
+
+def test_an_address_that_is_asked_for(pool):
+    pool.give("a", "")
+    assert pool.give("a", "192.0.2.7") == "192.0.2.7"
+    assert pool.give("a", "") == "192.0.2.7"
+    with pytest.raises(AddressInUse, match="is the address of another service"):
+        pool.give("b", "192.0.2.7")
+    with pytest.raises(AddressInUse, match="somewhere is not an IP address"):
+        pool.give("b", "somewhere")
+    assert "b" not in pool
+
+
+def test_a_range_without_room_for_any():
+    with pytest.raises(NoAddressLeft):
+        AddressPool(ip_network("198.18.0.1/32")).give("a", "")
