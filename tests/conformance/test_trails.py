@@ -33,7 +33,8 @@ QUIET = 90
 @pytest.fixture
 async def cluster():
     clock = SteppedClock()
-    config = Config(simulation=Simulation(simulate_nodes=3))
+    # The nodes of the recordings were kwok's.
+    config = Config(simulation=Simulation(simulate_nodes=3, simulate_kubelet_details=False))
     controllers = [one for one in catalog.CONTROLLERS if not one.needs]
     left_out = (catalog.OFFERED_CLASS, catalog.SERVICE_LOAD_BALANCERS, catalog.ROOT_CA)
     runnables = [one for one in catalog.RUNNABLES if one not in left_out]
