@@ -48,10 +48,10 @@ from mockube.apiserver.openapi.documents import Documents
 from mockube.apiserver.packs.registry import pack_kinds, pack_webhooks
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.component_statuses import ComponentStatuses
+from mockube.apiserver.registry.custom_metrics import CustomMetrics
 from mockube.apiserver.registry.patch import merge_into
 from mockube.apiserver.registry.resource_metrics import ResourceMetrics
 from mockube.apiserver.registry.reviews.lookup import with_reviews
-from mockube.apiserver.registry.verbs import Verbs
 from mockube.apiserver.request import snapshots
 from mockube.apiserver.request.audit import AuditIds, Observer
 from mockube.apiserver.request.endpoints import Routes
@@ -60,6 +60,7 @@ from mockube.apiserver.request.flows import Flows
 from mockube.apiserver.request.handler import Handler
 from mockube.apiserver.request.health import HOOKS, ROLES_HOOK, Check, Pages, ping
 from mockube.apiserver.request.limits import Deadlines, InFlight
+from mockube.apiserver.request.metrics_pages import MetricsPages
 from mockube.apiserver.request.openapi import openapi_pages, openid_pages
 from mockube.apiserver.request.pages import Renewed, api_pages, metrics_page, with_index
 from mockube.apiserver.request.rendering import Renderer
@@ -91,7 +92,7 @@ def catalog() -> Mapping[Name, Resource]:
 
 
 def _catalog(settings: Settings, schemas: Schemas) -> Catalog:
-    groups = (*GROUPS, resource_metrics.GROUP) if settings.simulate_metrics else GROUPS
+    groups = (*GROUPS, *resource_metrics.GROUPS) if settings.simulate_metrics else GROUPS
     made = Catalog(groups, strategies=STRATEGIES, conversions=CONVERSIONS)
     for customs in pack_kinds(settings.packs, schemas):
         made.add(customs)
@@ -104,12 +105,6 @@ def _admission(
     made = plugins(webhooks, rights.authorization, metrics, settings.plugins)
     escalation = RoleEscalation(rights.authorization, rights.rbac.policy)
     return Admission([*made, *pack_webhooks(settings.packs, catalog), escalation], metrics.admission)
-
-
-def _with_metrics(verbs: Verbs, settings: Settings, backend: Backend) -> Verbs:
-    if not settings.simulate_metrics:
-        return verbs
-    return ResourceMetrics(Expressions(backend.clock, backend.chance)).among(verbs)
 
 
 def _documented(catalog: Catalog) -> Sequence[Resource]:
@@ -233,15 +228,19 @@ class ApiServer:
             "/metrics": metrics_page(self._metrics(requests)),
             snapshots.PATH: snapshots.page(backend, self.on_restored),
         }
+        verbs = ComponentStatuses(probe).among(with_reviews(known.bearer, authorization, known.accounts))
+        groups: Pages = {}
+        if settings.simulate_metrics:
+            expressions = Expressions(backend.clock, backend.chance)
+            metrics = MetricsPages(CustomMetrics(backend, expressions))
+            verbs, groups = ResourceMetrics(expressions).among(verbs), metrics.groups()
+            others |= metrics.versions()
         pages = Renewed(lambda: with_index({**self._pages(settings.address), **others}))
         self.catalog.on_change.append(pages.outdate)
         routes = Routes(
-            verbs=_with_metrics(
-                ComponentStatuses(probe).among(with_reviews(known.bearer, authorization, known.accounts)),
-                settings,
-                backend,
-            ),
+            verbs=verbs,
             pages=pages,
+            groups=groups,
         )
         config = Config(
             authentication=known.chain,

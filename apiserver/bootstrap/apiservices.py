@@ -30,6 +30,8 @@ GROUP_PRIORITY: Mapping[str, int] = {
     "resource.k8s.io": 16200,
     "flowcontrol.apiserver.k8s.io": 16100,
     "metrics.k8s.io": 100,
+    "custom.metrics.k8s.io": 100,
+    "external.metrics.k8s.io": 100,
 }
 VERSION_PRIORITY: Mapping[tuple[str, str], int] = {
     ("", "v1"): 1,
@@ -37,6 +39,9 @@ VERSION_PRIORITY: Mapping[tuple[str, str], int] = {
     ("resource.k8s.io", "v1"): 21,
     ("flowcontrol.apiserver.k8s.io", "v1"): 21,
     ("metrics.k8s.io", "v1beta1"): 100,
+    ("custom.metrics.k8s.io", "v1beta2"): 200,
+    ("custom.metrics.k8s.io", "v1beta1"): 100,
+    ("external.metrics.k8s.io", "v1beta1"): 100,
 }
 USUAL_VERSION_PRIORITY = 15
 NOT_REGISTERED = frozenset({"apiregistration.k8s.io"})

@@ -244,7 +244,9 @@ class Features:
     ] = ()
     simulate_metrics: Annotated[
         bool,
-        Flag("serve metrics.k8s.io: what nodes and pods use, as far as it is simulated (false)", boolean),
+        Flag(
+            "serve metrics.k8s.io and its kin: what is simulated of what nodes and pods use (false)", boolean
+        ),
     ] = False
 
 

@@ -1,7 +1,7 @@
 """What a request comes to behind the filters: a verb of a resource, or a page."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from mockube.apimachinery import status
@@ -32,6 +32,8 @@ class Routes:
 
     verbs: Verbs
     pages: Pages
+    groups: Pages = field(default_factory=dict)
+    """By API group, what answers to all paths of resources that have no row."""
 
 
 class Endpoints:
@@ -102,6 +104,8 @@ class Endpoints:
     async def _page(self, request: Request) -> Response:
         path = request.info.path
         page = None if _is_folder(path) else self._routes.pages.get(path.rstrip("/") or "/")
+        if page is None:
+            page = self._routes.groups.get(request.info.group)
         if page is not None:
             return await page(request)
         if self._is_of_a_group(path):

@@ -5,8 +5,12 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.timestamps import format_time
 from mockube.apiserver.http.settings import Settings
+from mockube.controller_manager.controllers.horizontalpodautoscaler.controller import (
+    HORIZONTAL_POD_AUTOSCALER,
+)
 from tests.support.apiserver import running
 from tests.support.definitions import define
+from tests.support.running_manager import running_manager
 
 CORE = "/api/v1/namespaces/default"
 ROOT = "/apis/metrics.k8s.io/v1beta1"
@@ -144,40 +148,162 @@ async def test_what_cannot_be_done(server):
     assert (await server.get(f"{PODS}?watch=true")).status == 405
 
 
-async def test_kwoks_objects_say_what_is_used(server):
+KWOK = "/apis/kwok.x-k8s.io/v1alpha1"
+KINDS = {
+    "resourceusages": ("ResourceUsage", "Namespaced"),
+    "clusterresourceusages": ("ClusterResourceUsage", "Cluster"),
+    "custommetrics": ("CustomMetric", "Cluster"),
+    "externalmetrics": ("ExternalMetric", "Namespaced"),
+}
+
+
+@pytest.fixture
+async def kwok(server):
+    """Makes an object of one of kwok's kinds."""
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    for plural, kind, scope in (
-        ("resourceusages", "ResourceUsage", "Namespaced"),
-        ("clusterresourceusages", "ClusterResourceUsage", "Cluster"),
-    ):
-        version = {
-            "name": "v1alpha1",
-            "served": True,
-            "storage": True,
-            "schema": {"openAPIV3Schema": anything},
-        }
+    schema = {"openAPIV3Schema": anything}
+    for plural, (kind, scope) in KINDS.items():
+        version = {"name": "v1alpha1", "served": True, "storage": True, "schema": schema}
         names = {"plural": plural, "kind": kind}
         spec = {"group": "kwok.x-k8s.io", "scope": scope, "names": names, "versions": [version]}
         await define(server, {"metadata": {"name": f"{plural}.kwok.x-k8s.io"}, "spec": spec})
+
+    async def make(plural, name, spec, **metadata):
+        kind, scope = KINDS[plural]
+        path = f"{KWOK}/namespaces/default/{plural}" if scope == "Namespaced" else f"{KWOK}/{plural}"
+        body = {"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": kind, "spec": spec}
+        answer = await server.post(path, {**body, "metadata": {"name": name, **metadata}})
+        assert answer.status == 201, answer.body
+
+    return make
+
+
+async def test_kwoks_objects_say_what_is_used(server, kwok):
     for name in ("a", "b"):
         await run_pod(server, name)
-    root = "/apis/kwok.x-k8s.io/v1alpha1"
     ramp = {"expression": 'Quantity("10m") * (pod.SinceSecond() / 60.0)'}
-    for path, kind, name, cpu in (
-        (f"{root}/clusterresourceusages", "ClusterResourceUsage", "all", ramp),
-        (f"{root}/namespaces/default/resourceusages", "ResourceUsage", "b", {"value": "7m"}),
-    ):
-        body = {
-            "apiVersion": "kwok.x-k8s.io/v1alpha1",
-            "kind": kind,
-            "metadata": {"name": name},
-            "spec": {"usages": [{"usage": {"cpu": cpu}}]},
-        }
-        answer = await server.post(path, body)
-        assert answer.status == 201, answer.body
+    await kwok("clusterresourceusages", "all", {"usages": [{"usage": {"cpu": ramp}}]})
+    await kwok("resourceusages", "b", {"usages": [{"usage": {"cpu": {"value": "7m"}}}]})
     server.clock.advance(180)
     items = (await server.get(PODS)).body["items"]
     assert [one["containers"][0]["usage"]["cpu"] for one in items] == ["30m", "7m"]
+
+
+CUSTOM = "/apis/custom.metrics.k8s.io"
+
+
+async def values(server, path):
+    answer = await server.get(f"{CUSTOM}/v1beta2/{path}")
+    assert answer.status == 200, answer.body
+    return {one["describedObject"]["name"]: one["value"] for one in answer.body["items"]}
+
+
+async def test_custom_metrics_of_pods(server, kwok):
+    for name in ("a", "b"):
+        await run_pod(server, name)
+    await kwok("resourceusages", "a", {"usages": [{"usage": {"rps": {"value": "12.5"}}}]})
+    await kwok(
+        "custommetrics",
+        "m",
+        {
+            "resourceRef": {"apiGroup": "v1", "kind": "Pod"},
+            "selector": {"matchNames": ["b"]},
+            "metrics": [{"name": "rps", "value": "3"}],
+        },
+    )
+    inside = "namespaces/default/pods"
+    assert await values(server, f"{inside}/*/rps") == {"a": "12500m", "b": "3"}
+    assert await values(server, f"{inside}/*/rps?labelSelector=app%3Db") == {"b": "3"}
+    assert await values(server, f"{inside}/a/rps") == {"a": "12500m"}
+    assert await values(server, f"{inside}/*/other") == {}
+    answer = await server.get(f"{CUSTOM}/v1beta2/{inside}/a/other")
+    message = "the server could not find the metric other for pods a"
+    assert (answer.status, answer.body["message"]) == (404, message)
+    body = (await server.get(f"{CUSTOM}/v1beta1/{inside}/b/rps")).body
+    assert body == {
+        "kind": "MetricValueList",
+        "apiVersion": "custom.metrics.k8s.io/v1beta1",
+        "metadata": {},
+        "items": [
+            {
+                "describedObject": {
+                    "kind": "Pod",
+                    "namespace": "default",
+                    "name": "b",
+                    "apiVersion": "/v1",
+                },
+                "metricName": "rps",
+                "timestamp": format_time(server.clock.now()),
+                "value": "3",
+            }
+        ],
+    }
+    found = (await server.get(f"{CUSTOM}/v1beta2")).body
+    resource = {"singularName": "", "verbs": ["get"], "name": "pods/rps", "namespaced": True}
+    assert found["resources"] == [{**resource, "kind": "MetricValueList"}]
+
+
+async def test_custom_metrics_of_other_objects(server, kwok):
+    for group, kind in (("apps/v1", "Deployment"), ("v1", "Namespace")):
+        reference = {"apiGroup": group, "kind": kind}
+        metrics = [{"name": "load", "value": "7"}]
+        await kwok("custommetrics", kind.lower(), {"resourceRef": reference, "metrics": metrics})
+    labels = {"app": "d"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"selector": {"matchLabels": labels}, "template": template}
+    deployments = "/apis/apps/v1/namespaces/default/deployments"
+    await server.post(deployments, {"metadata": {"name": "d"}, "spec": spec})
+    assert await values(server, "namespaces/default/deployments.apps/d/load") == {"d": "7"}
+    assert await values(server, "namespaces/default/metrics/load") == {"default": "7"}
+    assert await values(server, "namespaces/default/deployments.apps/*/load") == {"d": "7"}
+    for path in ("namespaces/default/odd.apps/d/load", "namespaces/default/deployments.apps/x/load"):
+        assert (await server.get(f"{CUSTOM}/v1beta2/{path}")).status == 404
+
+
+async def test_external_metrics(server, kwok):
+    spec = {"name": "queue", "metrics": [{"value": "5"}, {"value": "500m"}]}
+    await kwok("externalmetrics", "m", spec, labels={"q": "a"})
+    root = "/apis/external.metrics.k8s.io/v1beta1"
+    body = (await server.get(f"{root}/namespaces/default/queue?labelSelector=q%3Da")).body
+    assert (body["kind"], body["apiVersion"]) == (
+        "ExternalMetricValueList",
+        "external.metrics.k8s.io/v1beta1",
+    )
+    now = format_time(server.clock.now())
+    about = {"metricName": "queue", "metricLabels": {"q": "a"}, "timestamp": now}
+    assert body["items"] == [{**about, "value": "5"}, {**about, "value": "500m"}]
+    for path in ("default/queue?labelSelector=q%3Db", "default/other", "other/queue"):
+        assert (await server.get(f"{root}/namespaces/{path}")).body["items"] == []
+    assert [one["name"] for one in (await server.get(root)).body["resources"]] == ["queue"]
+    for path in (f"{root}/queue", f"{root}/namespaces/default/queue/x"):
+        assert (await server.get(path)).status == 404
+    assert (await server.get(f"{root}/namespaces/default/queue?labelSelector=((")).status == 400
+    assert (await server.send("POST", f"{root}/namespaces/default/queue", {})).status == 405
+
+
+async def test_autoscalers_use_them(server, kwok):
+    await kwok("externalmetrics", "m", {"name": "queue", "metrics": [{"value": "30"}]})
+    await kwok("resourceusages", "p", {"usages": [{"usage": {"rps": {"value": "100"}}}]})
+    await run_pod(server, "p")
+    template = {
+        "metadata": {"labels": {"app": "p"}},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
+    spec = {"replicas": 1, "selector": {"matchLabels": {"app": "p"}}, "template": template}
+    deployments = "/apis/apps/v1/namespaces/default/deployments"
+    await server.post(deployments, {"metadata": {"name": "d"}, "spec": spec})
+    target = {"type": "AverageValue", "averageValue": "10"}
+    metrics = [
+        {"type": "External", "external": {"metric": {"name": "queue"}, "target": target}},
+        {"type": "Pods", "pods": {"metric": {"name": "rps"}, "target": {**target, "averageValue": "50"}}},
+    ]
+    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
+    body = {"scaleTargetRef": reference, "maxReplicas": 9, "metrics": metrics}
+    path = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
+    await server.post(path, {"metadata": {"name": "h"}, "spec": body})
+    async with running_manager(server, server.clock, runnables=[HORIZONTAL_POD_AUTOSCALER]) as manager:
+        await manager.step(15)
+    assert (await server.get(f"{deployments}/d")).body["spec"]["replicas"] == 3
 
 
 async def test_without_the_flag_there_is_no_such_group():

@@ -59,4 +59,8 @@ POD_METRICS: Final = Kind(
     printer=Printer(columns=_COLUMNS, cells=_pod_cells),
 )
 GROUP: Final = Group(name=GROUP_NAME, versions=(VERSION,), kinds=(NODE_METRICS, POD_METRICS))
-"""Served only where pods are simulated: elsewhere metrics-server serves it."""
+CUSTOM: Final = Group(name="custom.metrics.k8s.io", versions=("v1beta2", "v1beta1"))
+EXTERNAL: Final = Group(name="external.metrics.k8s.io", versions=("v1beta1",))
+"""Their resources are named after metrics."""
+GROUPS: Final = (GROUP, CUSTOM, EXTERNAL)
+"""Served only where pods are simulated: elsewhere metrics-server and adapters serve them."""

@@ -14,7 +14,7 @@ from mockube.apiserver.bootstrap.ensure import ensure
 from mockube.apiserver.bootstrap.flowcontrol import FLOW_SCHEMAS, LIMITED, SCHEMAS
 from mockube.apiserver.bootstrap.identity import server_name
 from mockube.apiserver.bootstrap.required_object import RequiredObject
-from mockube.apiserver.kinds.metrics.resource_metrics import GROUP as METRICS
+from mockube.apiserver.kinds.metrics.resource_metrics import GROUPS as METRICS
 from mockube.apiserver.kinds.registry import GROUPS
 from mockube.etcd.embedded.memory import MemoryStore
 from tests.support.turns import PATIENCE, turn
@@ -141,7 +141,7 @@ async def test_every_group_that_is_served_is_local_and_available(server):
 
 
 def test_every_group_has_its_priority():
-    assert set(GROUP_PRIORITY) == {group.name for group in (*GROUPS, METRICS)} - NOT_REGISTERED
+    assert set(GROUP_PRIORITY) == {group.name for group in (*GROUPS, *METRICS)} - NOT_REGISTERED
 
 
 async def test_no_flow_schema_dangles(server):

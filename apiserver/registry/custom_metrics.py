@@ -1,0 +1,176 @@
+"""custom.metrics.k8s.io and external.metrics.k8s.io: what kwok's CustomMetrics, ExternalMetrics and usages say.
+
+A metric of an object is the value that a CustomMetric gives for its kind, or, of a pod, the amount of a ResourceUsage that is
+neither CPU nor memory. An ExternalMetric has its own labels as those of its metric.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from mockube.apimachinery import labels, meta, quantity
+from mockube.apimachinery.groups import GroupResource, GroupVersion
+from mockube.apimachinery.labels import Selector, SelectorError
+from mockube.apimachinery.status import BadRequest, NotFound
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apimachinery.usage.expressions import Expressions
+from mockube.apimachinery.usage.usage import total
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.metrics.resource_metrics import CUSTOM, EXTERNAL
+from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend
+from mockube.apiserver.registry.resource_metrics import (
+    CLUSTER_RESOURCE_USAGES,
+    RESOURCE_USAGES,
+    SHOWN,
+    SLICE,
+    Measure,
+)
+from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.turns import yield_to_loop
+
+CUSTOM_METRICS: Final = GroupResource("kwok.x-k8s.io", "custommetrics")
+EXTERNAL_METRICS: Final = GroupResource("kwok.x-k8s.io", "externalmetrics")
+ALL: Final = "*"
+NAMESPACES, PODS = GroupResource("", "namespaces"), GroupResource("", "pods")
+
+
+class CustomMetrics:
+    def __init__(self, backend: Backend, expressions: Expressions) -> None:
+        self._backend = backend
+        self._expressions = expressions
+
+    async def values(
+        self, version: str, resource: GroupResource, namespace: str, name: str, metric: str, selector: str
+    ) -> Tree:
+        """The MetricValueList of one object, or of all that a selector of labels finds."""
+        row = self._backend.rows.get(resource)
+        chosen = None if row is None else self._objects(row, namespace, name, _selector(selector))
+        measure = Measure(self._backend, self._expressions)
+        items = []
+        for at, stored in enumerate(chosen or ()):
+            if at % SLICE == SLICE - 1:
+                await yield_to_loop()
+            value = None if row is None else self._value(row, stored, metric, measure)
+            if row is not None and value is not None:
+                items.append(self._item(version, row, stored.tree(), metric, value))
+        if not items and name != ALL:
+            of = f"{resource} {name}"
+            raise NotFound(f"the server could not find the metric {metric} for {of}")
+        return _list("MetricValueList", f"{CUSTOM.name}/{version}", items)
+
+    def external(self, namespace: str, metric: str, selector: str) -> Tree:
+        """The ExternalMetricValueList of a namespace."""
+        now, matches = format_time(self._backend.clock.now()), _selector(selector).matches
+        items = [
+            {"metricName": metric, "metricLabels": meta.labels(tree), "timestamp": now, "value": value}
+            for tree in self._all(EXTERNAL_METRICS, namespace)
+            if _name_of(tree) == metric and matches(meta.labels(tree))
+            for value in _values((tree.get("spec") or {}).get("metrics") or ())
+        ]
+        return _list("ExternalMetricValueList", f"{EXTERNAL.name}/{EXTERNAL.versions[0]}", items)
+
+    def known(self) -> Iterator[tuple[str, bool]]:
+        """The names of metrics as discovery lists them, `pods/requests`, and whether they are of a namespace."""
+        found: dict[str, bool] = {}
+        kinds = {(row.group, row.kind): row for row in self._backend.rows.values()}
+        for tree in self._all(CUSTOM_METRICS):
+            reference = (tree.get("spec") or {}).get("resourceRef") or {}
+            row = kinds.get((_group_of(reference), reference.get("kind") or ""))
+            if row is not None:
+                names = [one["name"] for one in tree["spec"].get("metrics") or ()]
+                found |= {f"{row.group_resource}/{name}": row.namespaced for name in names}
+        for resource in (RESOURCE_USAGES, CLUSTER_RESOURCE_USAGES):
+            for tree in self._all(resource):
+                for rule in (tree.get("spec") or {}).get("usages") or ():
+                    found |= {f"pods/{name}": True for name in rule.get("usage") or () if name not in SHOWN}
+        yield from sorted(found.items())
+
+    def external_names(self) -> list[str]:
+        return sorted({_name_of(tree) for tree in self._all(EXTERNAL_METRICS)})
+
+    def _objects(self, row: Resource, namespace: str, name: str, selector: Selector) -> Iterable[Stored]:
+        where = namespace if row.namespaced else ""
+        if name != ALL:
+            stored = self._backend.seen(row.group_resource, where, name)
+            return () if stored is None else (stored,)
+        found = self._backend.all_seen(row.group_resource, where)
+        return [stored for stored in found if selector.matches(stored.labels)]
+
+    def _value(self, row: Resource, stored: Stored, metric: str, measure: Measure) -> str | None:
+        tree = stored.tree()
+        for custom in self._all(CUSTOM_METRICS):
+            spec = custom.get("spec") or {}
+            reference = spec.get("resourceRef") or {}
+            is_of_kind = (_group_of(reference), reference.get("kind")) == (row.group, row.kind)
+            if is_of_kind and _selects(spec.get("selector") or {}, tree):
+                named = [one for one in spec.get("metrics") or () if one["name"] == metric]
+                if values := _values(named):
+                    return values[0]
+        if row.group_resource != PODS or metric in SHOWN:
+            return None
+        try:
+            used = total(measure.pod(tree).values())
+        except OF_WRONG_TYPES as error:
+            self._backend.watch_cache.report_malformed(stored, error)
+            return None
+        return str(used[metric]) if metric in used else None
+
+    def _item(self, version: str, row: Resource, tree: ReadOnlyTree, metric: str, value: str) -> Tree:
+        described = {"kind": row.kind, "namespace": meta.namespace(tree), "name": meta.name(tree)}
+        described["apiVersion"] = f"{row.group}/{row.version}"
+        about = {"metricName": metric} if version == "v1beta1" else {"metric": {"name": metric}}
+        now = format_time(self._backend.clock.now())
+        return {
+            "describedObject": {field: text for field, text in described.items() if text},
+            **about,
+            "timestamp": now,
+            "value": value,
+        }
+
+    def _all(self, resource: GroupResource, namespace: str = "") -> Iterable[ReadOnlyTree]:
+        if resource in self._backend.rows:
+            for stored in self._backend.all_seen(resource, namespace):
+                try:
+                    yield stored.tree()
+                except OF_WRONG_TYPES as error:
+                    self._backend.watch_cache.report_malformed(stored, error)
+
+
+def _selector(text: str) -> Selector:
+    try:
+        return labels.parse(text)
+    except SelectorError as error:
+        raise BadRequest(f"unable to parse label selector: {error}") from error
+
+
+def _selects(selector: ReadOnlyTree, tree: ReadOnlyTree) -> bool:
+    names, namespaces = selector.get("matchNames"), selector.get("matchNamespaces")
+    return (not names or meta.name(tree) in names) and (not namespaces or meta.namespace(tree) in namespaces)
+
+
+def _group_of(reference: ReadOnlyTree) -> str:
+    """Kwok writes the version where the group has no name."""
+    given = str(reference.get("apiGroup") or "")
+    return "" if given == "v1" else GroupVersion.parse(given).group if given.count("/") == 1 else given
+
+
+def _name_of(external: ReadOnlyTree) -> str:
+    return str((external.get("spec") or {}).get("name") or meta.name(external))
+
+
+def _values(metrics: Iterable[ReadOnlyTree]) -> list[str]:
+    return [str(quantity.from_json(one["value"])) for one in metrics if one.get("value") is not None]
+
+
+def _list(kind: str, api_version: str, items: list[Tree]) -> Tree:
+    return {"kind": kind, "apiVersion": api_version, "metadata": {}, "items": items}
+
+
+def resource_list(version: str, group: str, names: Iterable[Mapping[str, Any]]) -> Tree:
+    """What discovery says of a group of metrics."""
+    return {
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": f"{group}/{version}",
+        "resources": [{"singularName": "", "verbs": ["get"], **name} for name in names],
+    }
