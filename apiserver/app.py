@@ -240,6 +240,7 @@ class ApiServer:
         routes = Routes(
             verbs=verbs,
             pages=pages,
+            built_in={group.name for group in GROUPS},
             groups=groups,
         )
         config = Config(

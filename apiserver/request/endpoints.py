@@ -32,6 +32,8 @@ class Routes:
 
     verbs: Verbs
     pages: Pages
+    built_in: Collection[str] = ()
+    """The names of the groups that are no custom resources'."""
     groups: Pages = field(default_factory=dict)
     """By API group, what answers to all paths of resources that have no row."""
 
@@ -113,9 +115,9 @@ class Endpoints:
         return text_response("404 page not found\n", 404)
 
     def _is_of_a_group(self, path: str) -> bool:
-        """Return whether a path is below a group that is served: only then is what is missing a resource."""
+        """Return whether a path is below a group that is built in: only then is what is missing a resource."""
         if path.startswith("/apis/"):
-            return "/".join(path.split("/", 3)[:3]) in self._routes.pages
+            return path.split("/", 3)[2] in self._routes.built_in
         return path.startswith("/api/")
 
 

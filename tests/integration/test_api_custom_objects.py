@@ -365,3 +365,14 @@ async def until_shown(client, spec):
             shown = (await client.get(f"{gadgets('v1')}/g")).body
             if shown["spec"] == spec:
                 return shown
+
+
+async def test_what_a_custom_group_does_not_have_is_no_page(client):
+    """Of a built-in group it is a resource that is missing."""
+    for path in (f"/apis/{GROUP}/v1/odds", f"/apis/{GROUP}/v9/namespaces/default/odds"):
+        answer = await client.get(path)
+        assert (answer.status, answer.data) == (404, b"404 page not found\n")
+    for path in ("/apis/apps/v1/odds", "/apis/apps/v9/namespaces/default/odds"):
+        answer = await client.get(path)
+        message = "the server could not find the requested resource"
+        assert (answer.status, answer.body["message"]) == (404, message)

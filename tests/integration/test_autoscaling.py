@@ -206,7 +206,7 @@ async def test_two_autoscalers_of_the_same_pods(cluster):
     await cluster.period(2)
     for name in ("h", "other"):
         assert (await cluster.conditions(name))["ScalingActive"] == ("False", "AmbiguousSelector")
-    problem = "pods by selector app=d are controlled by multiple HPAs: [{h default} {other default}]"
+    problem = "pods by selector app=d are controlled by multiple HPAs: [default/h default/other]"
     assert ("Warning", "AmbiguousSelector", problem) in await cluster.events()
     await cluster.server.delete(f"{AUTOSCALERS}/other")
     await cluster.period()
@@ -264,6 +264,52 @@ async def test_a_custom_kind_is_scaled_by_its_scale(cluster):
         "the HPA target's scale is missing a selector",
     )
     assert ("Warning", "SelectorRequired", "selector is required") in await cluster.events()
+
+
+@pytest.mark.parametrize(
+    ("selector", "problem"),
+    [
+        (
+            "a in (",
+            "couldn't parse the selector string \"a in (\": unable to parse requirement: found '', expected: ',', ')' or identifier",
+        ),
+        ("a>1", '"gt" is not a valid label selector operator'),
+    ],
+)
+async def test_a_scale_whose_selector_cannot_be_read(cluster, selector, problem):
+    await make_widget(cluster, selector)
+    await cluster.period()
+    prefix = (
+        "received an object from a /scale endpoint which was not convertible to autoscaling Scale: "
+        "failed to parse target selector: "
+    )
+    (condition,) = (await cluster.status())["conditions"]
+    assert condition["reason"] == "FailedGetScale"
+    assert condition["message"].endswith(f": {prefix}{problem}")
+
+
+async def make_widget(cluster, selector):
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    scale = {
+        "specReplicasPath": ".spec.replicas",
+        "statusReplicasPath": ".status.replicas",
+        "labelSelectorPath": ".status.selector",
+    }
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+        "subresources": {"scale": scale},
+    }
+    names = {"plural": "widgets", "kind": "Widget"}
+    spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]}
+    await define(cluster.server, {"metadata": {"name": "widgets.example.com"}, "spec": spec})
+    body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
+    status = {"selector": selector, "replicas": 2}
+    path = "/apis/example.com/v1/namespaces/default/widgets"
+    await cluster.post(path, {**body, "spec": {"replicas": 2}, "status": status})
+    await cluster.autoscale(target={"apiVersion": "example.com/v1", "kind": "Widget", "name": "w"})
 
 
 async def test_what_is_counted(cluster):

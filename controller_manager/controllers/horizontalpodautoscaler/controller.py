@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from mockube.apimachinery import labels, meta
 from mockube.apimachinery.groups import GroupKind, GroupVersion
-from mockube.apimachinery.labels import SelectorError
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Change
@@ -49,6 +48,7 @@ from mockube.controller_manager.controllers.horizontalpodautoscaler.status impor
 )
 from mockube.controller_manager.controllers.horizontalpodautoscaler.targets import (
     Kinds,
+    ScaleError,
     Targets,
     UnknownKindError,
 )
@@ -173,7 +173,7 @@ class Autoscalers:
             raise ReconcileError(problem) from error
         try:
             scale = await self._targets.scale(resource, Key(key.namespace, reference["name"]))
-        except (ApiError, NoAnswer) as error:
+        except (ApiError, NoAnswer, ScaleError) as error:
             await fail(error)
             problem = f"failed to query scale subresource for {_reference(autoscaler)}: {error}"
             raise ReconcileError(problem) from error
@@ -241,17 +241,13 @@ class Autoscalers:
         inactive = partial(self._inactive, autoscaler, status)
         if not text:
             raise inactive("SelectorRequired", "selector is required", "InvalidSelector", _MISSING_SELECTOR)
-        try:
-            selector = labels.parse(text)
-        except SelectorError as error:
-            problem = f"couldn't convert selector into a corresponding internal selector object: {error}"
-            raise inactive("InvalidSelector", problem) from error
+        selector = labels.parse(text)
         if key in self._selectors:
             self._selectors.put(key, selector)
         pods = [one for one in self._pods.lister.in_namespace(key.namespace) if selector.matches(one.labels)]
         selecting = sorted(self._selectors.selecting(key.namespace, pods))
         if len(selecting) > 1:
-            listed = " ".join(f"{{{one.name} {one.namespace}}}" for one in selecting)
+            listed = " ".join(map(str, selecting))
             problem = f"pods by selector {text} are controlled by multiple HPAs: [{listed}]"
             raise inactive("AmbiguousSelector", problem)
         situation = Situation(

@@ -167,8 +167,9 @@ async def _object_usage(given: ReadOnlyTree, field: str, source: Source, situati
             source.namespace, described, metric["name"], _metric_selector(metric)
         )
     except MetricsError as error:
-        where = f"{described['kind']} {source.namespace}/{described['name']}"
-        raise MetricsError(f"unable to get metric {metric['name']}: {error} on {where}") from error
+        # Upstream's words, in upstream's order.
+        where = f"{described['kind']} on {source.namespace} {described['name']}/{error}"
+        raise MetricsError(f"unable to get metric {metric['name']}: {where}") from error
     return _usage(situation, value, field, _milli(given["target"][field]))
 
 

@@ -5,9 +5,10 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 
-from mockube.apimachinery import gotext
+from mockube.apimachinery import gotext, labels
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.groups import GroupKind
+from mockube.apimachinery.labels import Operator, Requirement, Selector, SelectorError
 from mockube.apimachinery.status import ApiError, Conflict
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.client import Client
@@ -20,6 +21,16 @@ KNOWN_FOR: Final = timedelta(seconds=30)
 TRIES: Final = 5
 WAIT_SECONDS: Final = 0.01
 """Between tries of an update that met a conflict."""
+
+
+class ScaleError(Exception):
+    """A scale cannot be read; the message is that of client-go's scale client."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(
+            "received an object from a /scale endpoint which was not convertible to autoscaling Scale: "
+            f"failed to parse target selector: {problem}"
+        )
 
 
 class UnknownKindError(Exception):
@@ -63,7 +74,11 @@ class Targets:
         self._clock = clock
 
     async def scale(self, resource: Resource[Any], key: Key) -> ReadOnlyTree:
-        return await self._client.get(resource, key, subresource="scale")
+        """With its selector in canonical form. Raises `ScaleError` as well."""
+        scale = await self._client.get(resource, key, subresource="scale")
+        status = scale.get("status") or {}
+        selector = status.get("selector")
+        return {**scale, "status": {**status, "selector": _canonical(selector)}} if selector else scale
 
     async def rescale(self, resource: Resource[Any], scale: ReadOnlyTree, replicas: int) -> None:
         """Again where somebody else was faster. Raises the error of the last try."""
@@ -84,3 +99,22 @@ class Targets:
             return await self.scale(resource, Key.of(scale))
         except (ApiError, NoAnswer):
             return scale
+
+
+_AS_OBJECTS: Final = {Operator.DOUBLE_EQUALS: Operator.EQUALS, Operator.NOT_EQUALS: Operator.NOT_IN}
+"""Operators of texts, in the words that the selectors of objects have for them."""
+
+
+def _canonical(text: str) -> str:
+    """The selector as it comes out of an object's field."""
+    try:
+        requirements = labels.parse(text).requirements
+    except SelectorError as error:
+        raise ScaleError(f"couldn't parse the selector string {gotext.quote(text)}: {error}") from error
+    for one in requirements:
+        if one.operator in (Operator.GREATER_THAN, Operator.LESS_THAN):
+            raise ScaleError(f"{gotext.quote(one.operator.value)} is not a valid label selector operator")
+    made = (
+        Requirement(one.key, _AS_OBJECTS.get(one.operator, one.operator), one.values) for one in requirements
+    )
+    return str(Selector(tuple(made)))

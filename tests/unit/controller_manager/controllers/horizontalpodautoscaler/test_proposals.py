@@ -260,14 +260,14 @@ FAILURES = {
         of_object(VALUE),
         None,
         "FailedGetObjectMetric",
-        f"unable to get metric rps: {NO_CUSTOM} on Deployment ns/d",
+        f"unable to get metric rps: Deployment on ns d/{NO_CUSTOM}",
         "failed to get object metric value: ",
     ),
     "average of an object": (
         of_object(AVERAGE),
         None,
         "FailedGetObjectMetric",
-        f"unable to get metric rps: {NO_CUSTOM} on Deployment ns/d",
+        f"unable to get metric rps: Deployment on ns d/{NO_CUSTOM}",
         "failed to get object metric value: failed to get rps object metric: ",
     ),
     "external": (

@@ -1,0 +1,84 @@
+"""The scale of a target: how it is read, and set again where somebody else was faster."""
+
+import asyncio
+
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.status import Conflict
+from mockube.controller_manager.client.client import Client
+from mockube.controller_manager.client.credentials import FixedToken
+from mockube.controller_manager.client.kinds import DEPLOYMENTS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.client.sender import Sender
+from mockube.controller_manager.controllers.horizontalpodautoscaler.targets import TRIES, Targets
+from mockube.controller_manager.metrics.requests import ClientMetrics
+from tests.support.scripted_transport import ScriptedTransport, answer, problem
+from tests.support.turns import turns
+
+SCALE = {
+    "metadata": {"name": "d", "namespace": "ns", "resourceVersion": "1"},
+    "spec": {"replicas": 2},
+    "status": {"replicas": 2, "selector": "a=1"},
+}
+NEWER = {**SCALE, "metadata": {**SCALE["metadata"], "resourceVersion": "2"}}
+PATH = "/apis/apps/v1/namespaces/ns/deployments/d/scale"
+
+
+@pytest.fixture
+def transport():
+    return ScriptedTransport()
+
+
+@pytest.fixture
+def clock():
+    return SteppedClock()
+
+
+@pytest.fixture
+def targets(transport, clock):
+    sender = Sender(
+        transport=transport,
+        credential=FixedToken("admin"),
+        agent="test",
+        limit=None,
+        clock=clock,
+        metrics=ClientMetrics(),
+    )
+    return Targets(Client(sender, identities=None), clock)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("b!=1,a==2", "a=2,b notin (1)"),
+        ("a in (2,1),!b,c", "a in (1,2),!b,c"),
+    ],
+)
+async def test_selectors_are_canonical(transport, targets, text, expected):
+    transport.will(answer(body={**SCALE, "status": {"replicas": 2, "selector": text}}))
+    scale = await targets.scale(DEPLOYMENTS, Key("ns", "d"))
+    assert scale["status"] == {"replicas": 2, "selector": expected}
+
+
+async def rescale(targets, clock):
+    task = asyncio.create_task(targets.rescale(DEPLOYMENTS, SCALE, 5))
+    while not task.done():
+        await turns(5)
+        clock.advance(1)
+    await task
+
+
+async def test_a_conflict_is_tried_again_with_the_newest_scale(transport, targets, clock):
+    transport.will(problem(409, "Conflict"), answer(body=NEWER), answer())
+    await rescale(targets, clock)
+    assert transport.targets == [f"PUT {PATH}", f"GET {PATH}", f"PUT {PATH}"]
+    assert b'"resourceVersion":"2"' in transport.sent[-1][0].body
+    assert b'"spec":{"replicas":5}' in transport.sent[-1][0].body
+
+
+async def test_conflicts_are_not_met_for_ever(transport, targets, clock):
+    transport.will(*[problem(409, "Conflict"), answer(body=NEWER)] * TRIES)
+    with pytest.raises(Conflict):
+        await rescale(targets, clock)
+    assert [one.split()[0] for one in transport.targets].count("PUT") == TRIES
