@@ -91,8 +91,10 @@ def _index(key: Any) -> int:
     kind = type(key)
     if kind is int or kind is Uint:
         return int(key)
-    if kind is float and key.is_integer():
-        return int(key)
+    if kind is float:
+        if key.is_integer():
+            return int(key)
+        raise CelError(f"unsupported index value {show(key)} in list")
     raise CelError(f"unsupported index type '{type_name(key)}' in list")
 
 

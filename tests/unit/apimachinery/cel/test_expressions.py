@@ -44,6 +44,20 @@ def test_an_expression_means_what_it_means_to_cel_go(answer, typed, untyped):
     }
 
 
+QUALIFIERS = {
+    "[7, 8, 9][dyn(0.1)]": {"type": "int", "error": "unsupported index value 0.1 in list"},
+    "{null: false}[null]": {"error": "invalid qualifier type: types.Null"},
+    "{0: 1}[dyn(b'')]": {"error": "invalid qualifier type: types.Bytes"},
+}
+
+
+@pytest.mark.parametrize(("expression", "expected"), QUALIFIERS.items())
+def test_not_everything_selects(expression, expected, untyped):
+    found = outcome(*untyped, expression)
+    found.pop("estimate", None)
+    assert found == expected
+
+
 def outcome(environment, sizes, value, expression):
     try:
         compiled = environment.compile(expression)
