@@ -16,7 +16,6 @@ from mockube.apimachinery.schema.model import Schemas
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.usage.expressions import Expressions
 from mockube.apiserver.admission.chain import Admission, Metrics, plugins
-from mockube.apiserver.admission.policies.matching import Equivalents
 from mockube.apiserver.admission.role_escalation import RoleEscalation
 from mockube.apiserver.admission.webhooks.dispatch import Environment
 from mockube.apiserver.aggregation.availability import Availability
@@ -30,10 +29,11 @@ from mockube.apiserver.bootstrap.flow_schemas import FlowSchemaStatus
 from mockube.apiserver.bootstrap.flowcontrol import FLOW_SCHEMAS, PRIORITY_LEVELS
 from mockube.apiserver.bootstrap.rbac import rules_of_nodes
 from mockube.apiserver.bootstrap.rbac_hook import BootstrapRoles
-from mockube.apiserver.customresources.catalog import Catalog, Name
+from mockube.apiserver.customresources.catalog import Catalog, Name, equivalent_resources
 from mockube.apiserver.customresources.establishing import DEFINITIONS, Establishing
 from mockube.apiserver.customresources.registries import AllDecoder, AllRules, AllSchemas
 from mockube.apiserver.http.probe import probe
+from mockube.apiserver.http.proxy import ReverseProxy
 from mockube.apiserver.http.server import Server
 from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.http.webhook_client import WebhookClient
@@ -112,19 +112,6 @@ def _documented(catalog: Catalog) -> Sequence[Resource]:
     return [row for row in catalog.rows.values() if row.custom or row.group != resource_metrics.GROUP_NAME]
 
 
-def _equivalents(catalog: Catalog, layout: Layout) -> Equivalents:
-    known: dict[Resource, Sequence[Resource]] = {}
-    catalog.on_change.append(known.clear)
-
-    def equivalents(row: Resource) -> Sequence[Resource]:
-        if row not in known:
-            at = layout.resource_cache
-            known[row] = [one for one in catalog.rows.values() if at(one) == at(row)]
-        return known[row]
-
-    return equivalents
-
-
 def _backend(  # noqa: PLR0913 - what the rest is made of
     kv: KV,
     catalog: Catalog,
@@ -184,7 +171,7 @@ class ApiServer:
         self._webhooks = Environment(
             caller=self._webhook_client,
             authorization=rights.authorization,
-            equivalents=_equivalents(self.catalog, Layout(settings.prefix)),
+            equivalents=equivalent_resources(self.catalog, Layout(settings.prefix)),
             services=settings.webhook_services,
         )
         self._admission_metrics = Metrics()
@@ -205,11 +192,17 @@ class ApiServer:
         self.catalog.on_change.append(self._claim_resource_caches)
         self._consistency = ConsistencyMetrics(self._resource_caches)
         self.self_check = SelfCheck(kv, watch_cache, clock=clock, count=self._consistency.count)
+        self.proxy = ReverseProxy(settings.kubelets, settings.connection_clock)
         self.handler = self._handler(trust, settings)
         self.http = Server(self.handler.handle, clock=settings.connection_clock)
         watch_cache.on_reset.append(self.handler.watching.expire_all)
         self._running = AsyncExitStack()
         self._is_started = False
+
+    def end_streams(self) -> None:
+        """End watches, and what is passed on: they would not end by themselves."""
+        self.handler.watching.end_all()
+        self.proxy.end_all()
 
     def _handler(self, trust: Trust, settings: Settings) -> Handler:
         backend, requests = self.backend, RequestMetrics()
@@ -242,6 +235,8 @@ class ApiServer:
             pages=pages,
             built_in={group.name for group in GROUPS},
             groups=groups,
+            proxy=self.proxy,
+            kubelet_addresses=settings.kubelet_addresses,
         )
         config = Config(
             authentication=known.chain,

@@ -97,7 +97,7 @@ async def running(config: Config, surroundings: Surroundings) -> AsyncIterator[A
             surroundings.doors,
             clock=clock,
             drain_seconds=surroundings.drain_seconds,
-            before_drain=server.handler.watching.end_all,
+            before_drain=server.end_streams,
         )
         await stack.enter_async_context(door)
         yield server
@@ -139,6 +139,8 @@ def _settings(config: Config, surroundings: Surroundings) -> Settings:
             seconds=serving.request_timeout,
         ),
         event_ttl=config.store.event_ttl,
+        kubelets=surroundings.credentials.kubelets,
+        kubelet_addresses=config.kubelets.kubelet_preferred_address_types,
         webhook_services=dict(config.admission.webhook_service),
         plugins=Switches(
             enabled=config.admission.enable_admission_plugins,

@@ -14,7 +14,8 @@ from mockube.apiserver.authn import token_file as tokens
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.authn.serviceaccount import keys
 from mockube.apiserver.config.command_line import Config
-from mockube.apiserver.config.settings import Authentication
+from mockube.apiserver.config.settings import Authentication, Kubelets
+from mockube.apiserver.http.backend_connection import KubeletClient
 from mockube.apiserver.pki import folder
 from mockube.apiserver.pki.issue import Pair, names_of
 from mockube.apiserver.user import User
@@ -38,6 +39,8 @@ class Credentials:
     admin_token: str
     manager: Pair
     """Of the controller manager."""
+    kubelets: KubeletClient
+    """What the server shows to kubelets."""
 
     def write_kubeconfig(self, path: Path, url: str) -> None:
         """For the administrator of the server that is reached there."""
@@ -72,6 +75,7 @@ def gather(config: Config, address: str, *, now: datetime, chance: Chance) -> Cr
             admin=made.pair(folder.CLIENT),
             admin_token=token,
             manager=made.pair(folder.CONTROLLERS),
+            kubelets=_kubelet_client(config.kubelets, made.pair(folder.KUBELET_CLIENT)),
         )
 
 
@@ -87,6 +91,17 @@ def _trust(settings: Authentication, admin_token: str, generated: Path) -> Trust
         audiences=settings.api_audiences,
         anonymous=settings.anonymous_auth,
         bootstrap_tokens=settings.enable_bootstrap_token_auth,
+    )
+
+
+def _kubelet_client(settings: Kubelets, generated: Pair) -> KubeletClient:
+    certificate, key = settings.kubelet_client_certificate, settings.kubelet_client_key
+    authority = settings.kubelet_certificate_authority
+    return KubeletClient(
+        certificate=generated.certificate if certificate is None else certificate.read_bytes(),
+        key=generated.key if certificate is None else (key or certificate).read_bytes(),
+        authority="" if authority is None else authority.read_text(),
+        seconds=settings.kubelet_timeout,
     )
 
 

@@ -50,6 +50,7 @@ from mockube.controller_manager.controllers.validatingadmissionpolicystatus.cont
 )
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
+from mockube.controller_manager.kubelet.server.kubelets import SIMULATED_KUBELETS
 from mockube.controller_manager.provisioner import OFFERED_CLASS, PROVISIONER
 from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
 
@@ -94,6 +95,7 @@ RUNNABLES: Final[tuple[Runnable, ...]] = (
     KUBE_SCHEDULER,
     SIMULATED_NODES,
     SIMULATED_PODS,
+    SIMULATED_KUBELETS,
     OFFERED_CLASS,
     SERVICE_LOAD_BALANCERS,
     TAINT_EVICTION,
@@ -105,6 +107,7 @@ WITH_SIMULATED_NODES: Final = frozenset(
         KUBE_SCHEDULER.name,
         SIMULATED_NODES.name,
         SIMULATED_PODS.name,
+        SIMULATED_KUBELETS.name,
         PROVISIONER.name,
         OFFERED_CLASS.name,
         SERVICE_LOAD_BALANCERS.name,

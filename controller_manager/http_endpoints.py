@@ -40,21 +40,29 @@ def know_clients(tls: ssl.SSLContext, authority: Path) -> None:
 
 
 def self_signed(address: str, *, now: datetime, chance: Chance) -> ssl.SSLContext:
-    """OpenSSL reads certificates from files alone, so it lies in one for a moment, where nobody else can read."""
+    return context_of_pair(*self_signed_pair(address, now=now, chance=chance))
+
+
+def self_signed_pair(address: str, *, now: datetime, chance: Chance) -> tuple[bytes, bytes]:
+    """A certificate and its key, as PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     hosts = x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ip_address(address))])
     builder = x509.CertificateBuilder(name, name, key.public_key(), int.from_bytes(chance.bytes(16)) | 1)
     builder = builder.not_valid_before(now - BACKDATED).not_valid_after(now + LIFE)
     certificate = builder.add_extension(hosts, critical=False).sign(key, hashes.SHA256())
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return certificate.public_bytes(serialization.Encoding.PEM), private
+
+
+def context_of_pair(certificate: bytes, key: bytes) -> ssl.SSLContext:
+    """OpenSSL reads certificates from files alone, so it lies in one for a moment, where nobody else can read."""
     with tempfile.TemporaryDirectory() as folder:
         public, private = Path(folder, "certificate.pem"), Path(folder, "key.pem")
-        public.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-        private.write_bytes(
-            key.private_bytes(
-                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-            )
-        )
+        public.write_bytes(certificate)
+        private.write_bytes(key)
         return context(public, private)
 
 

@@ -16,6 +16,7 @@ from mockube.apiserver.config.settings import (
     Authentication,
     Authorization,
     Features,
+    Kubelets,
     Services,
     Serving,
     Store,
@@ -32,6 +33,7 @@ class Config:
     store: Store = field(default_factory=Store)
     authentication: Authentication = field(default_factory=Authentication)
     authorization: Authorization = field(default_factory=Authorization)
+    kubelets: Kubelets = field(default_factory=Kubelets)
     admission: Admission = field(default_factory=Admission)
     services: Services = field(default_factory=Services)
     auditing: Auditing = field(default_factory=Auditing)

@@ -25,6 +25,7 @@ from mockube.apiserver.config.admission_configuration import admission_configura
 from mockube.apiserver.config.admission_plugins import service_addresses
 from mockube.apiserver.config.feature_gates import read_gates
 from mockube.apiserver.config.watch_cache import cache_sizes
+from mockube.apiserver.registry.subresources.locations import PREFERRED_ADDRESSES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,6 +201,32 @@ class Authorization:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Kubelets:
+    """Kubelets"""
+
+    kubelet_client_certificate: Annotated[
+        Path | None, Flag("the certificate to show to kubelets (generated)", Path, metavar="FILE")
+    ] = None
+    kubelet_client_key: Annotated[
+        Path | None, Flag("the key of --kubelet-client-certificate", Path, metavar="FILE")
+    ] = None
+    kubelet_certificate_authority: Annotated[
+        Path | None, Flag("who must have signed kubelets' certificates (anybody)", Path, metavar="FILE")
+    ] = None
+    kubelet_timeout: Annotated[float, Flag("how long a connection to a kubelet may take (5s)", seconds)] = 5.0
+    kubelet_preferred_address_types: Annotated[
+        tuple[str, ...],
+        Flag(
+            "which of a node's addresses is used, the first that it has"
+            " (Hostname,InternalDNS,InternalIP,ExternalDNS,ExternalIP)",
+            words,
+            repeats=True,
+            metavar="TYPES",
+        ),
+    ] = PREFERRED_ADDRESSES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
     """Admission"""
 
@@ -279,6 +306,7 @@ SECTIONS: Final[Mapping[str, type[Any]]] = {
     "store": Store,
     "authentication": Authentication,
     "authorization": Authorization,
+    "kubelets": Kubelets,
     "admission": Admission,
     "services": Services,
     "auditing": Auditing,

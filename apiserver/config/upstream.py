@@ -24,9 +24,8 @@ _NAMES = """
     enable-garbage-collector enable-logs-handler enable-priority-and-fairness encryption-provider-config
     encryption-provider-config-automatic-reload endpoint-reconciler-type etcd-count-metric-poll-period
     etcd-db-metric-poll-interval etcd-healthcheck-timeout etcd-readycheck-timeout etcd-servers-overrides
-    external-hostname goaway-chance http2-max-streams-per-connection kubelet-certificate-authority
-    kubelet-client-certificate kubelet-client-key kubelet-port kubelet-preferred-address-types
-    kubelet-read-only-port kubelet-timeout kubernetes-service-node-port lease-reuse-duration-seconds
+    external-hostname goaway-chance http2-max-streams-per-connection kubelet-port kubelet-read-only-port
+    kubernetes-service-node-port lease-reuse-duration-seconds
     livez-grace-period log-flush-frequency log-json-info-buffer-size log-json-split-stream
     log-text-info-buffer-size log-text-split-stream max-connection-bytes-per-sec min-compatibility-version
     min-request-timeout oidc-ca-file oidc-client-id oidc-groups-claim oidc-groups-prefix oidc-issuer-url

@@ -14,6 +14,7 @@ from mockube.apiserver.customresources.custom import Custom
 from mockube.apiserver.kinds.api_resource import GroupVersion, Resource
 from mockube.apiserver.kinds.kind import Conversion, Group
 from mockube.apiserver.kinds.strategy import Strategy
+from mockube.apiserver.storage.keys import Layout
 from mockube.apiserver.turns import Worker
 
 Name: TypeAlias = tuple[str, str, str]
@@ -163,3 +164,17 @@ def _conversion(custom: Custom, stored: Custom, changed_at: int) -> Conversion:
         at_storage=True,
         stored_before=changed_at if is_stored else None,
     )
+
+
+def equivalent_resources(catalog: Catalog, layout: Layout) -> Callable[[Resource], Sequence[Resource]]:
+    """Return what finds all versions of a resource, by where their objects are stored."""
+    known: dict[Resource, Sequence[Resource]] = {}
+    catalog.on_change.append(known.clear)
+
+    def equivalents(row: Resource) -> Sequence[Resource]:
+        if row not in known:
+            at = layout.resource_cache
+            known[row] = [one for one in catalog.rows.values() if at(one) == at(row)]
+        return known[row]
+
+    return equivalents

@@ -4,16 +4,17 @@ Objects of aiohttp's own are made for streams alone. A response that is there in
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from aiohttp import hdrs, web
 from aiohttp.http import HttpVersion11, RawRequestMessage, StreamWriter
 
 from mockube.apiserver.authn.credentials import DistinguishedName
-from mockube.apiserver.http.body import read
+from mockube.apiserver.http.body import CONTINUE, read, waits_for_continue
 from mockube.apiserver.http.response import Refusal, render, write_pieces
 from mockube.apiserver.http.streams import Chunks, Messages
+from mockube.apiserver.http.tunnel import Tunnel, take_over
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import PIECE, Response
 from mockube.apiserver.wire.negotiation import Format
@@ -96,6 +97,18 @@ class SocketClient:
 
     async def read(self, limit: int) -> bytes:
         return await read(self.message, self.payload, self._connection.send, limit)
+
+    async def content(self) -> AsyncIterator[bytes]:
+        """The body as it comes, of any length."""
+        if waits_for_continue(self.message, self.payload):
+            self._connection.send(CONTINUE)
+        async for data in self.payload.iter_any():
+            yield data
+
+    def take_over(self) -> Tunnel:
+        """Take the connection: its bytes are the caller's from now on, and it ends with the request."""
+        self._is_written, self.keeps_open = True, False
+        return take_over(self._connection, self._connection.take_early())
 
     async def write(self, response: Response) -> None:
         self._is_written = True

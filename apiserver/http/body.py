@@ -23,7 +23,7 @@ async def read(
         raise _too_large(limit)
     data = bytearray()
     try:
-        if _waits_for_continue(message, payload):
+        if waits_for_continue(message, payload):
             send(CONTINUE)
         async for chunk in payload.iter_any():
             data += chunk
@@ -60,7 +60,7 @@ def is_continue(expected: str) -> bool:
     return any(token.strip().lower() == "100-continue" for token in expected.split(","))
 
 
-def _waits_for_continue(message: RawRequestMessage, payload: "StreamReader") -> bool:
+def waits_for_continue(message: RawRequestMessage, payload: "StreamReader") -> bool:
     """Whether a client sends its body when it is allowed to."""
     expected = message.headers.get(hdrs.EXPECT)
     if not expected or message.version < HttpVersion11 or not is_continue(expected):

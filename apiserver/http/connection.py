@@ -255,6 +255,11 @@ class Connection(web.RequestHandler):
         else:
             self._collect(data)
 
+    def take_early(self) -> bytes:
+        """What was read that belongs to no request, once the connection is taken out of HTTP."""
+        early, self._message_tail, self._ahead = self._message_tail + bytes(self._ahead), b"", bytearray()
+        return early
+
     def release_head(self) -> None:
         """Give back what was taken for a head."""
         self.server.head_bytes -= max(len(self._head) + self._fed - SMALL_HEAD, 0)

@@ -8,7 +8,9 @@ from pathlib import Path
 from mockube.apimachinery.clock import Clock, RealClock
 from mockube.apiserver.admission.chain import NO_SWITCHES, Switches
 from mockube.apiserver.authz import modes
+from mockube.apiserver.http.backend_connection import KubeletClient
 from mockube.apiserver.kinds.common.addresses import Network
+from mockube.apiserver.registry.subresources.locations import PREFERRED_ADDRESSES
 from mockube.apiserver.request.filter import Middleware
 from mockube.apiserver.request.hosts import Hosts
 from mockube.apiserver.request.limits import Budget
@@ -34,6 +36,10 @@ class Settings:
     """Where the Services of webhooks are, by NAMESPACE/NAME, that lead to no process of this machine."""
     allow_privileged: bool = True
     """Whether containers may be privileged."""
+    kubelets: KubeletClient = field(default_factory=KubeletClient)
+    """What kubelets are shown."""
+    kubelet_addresses: Sequence[str] = PREFERRED_ADDRESSES
+    """Of nodes, by type, the preferred first."""
     watch_list: bool = True
     """Whether watches may begin with what there is."""
     packs: Sequence[str] = ()

@@ -26,6 +26,8 @@ ADMIN = Subject(name="kubernetes-admin", groups=("system:masters",))
 MANAGER_GROUP = "mockube:manager"
 """Whose members may do what mockube's manager does besides upstream's: it is scheduler and kubelets as well."""
 MANAGER = Subject(name="system:kube-controller-manager", groups=(MANAGER_GROUP,))
+KUBELET_USER = Subject(name="kube-apiserver-kubelet-client", groups=("system:masters",))
+"""As whom the server uses kubelets."""
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 SERVICE_HOSTS = (
     "kubernetes",
@@ -57,6 +59,7 @@ class Folder:
 
 AUTHORITY, SERVER, CLIENT, ACCOUNTS = "ca", "apiserver", "admin", "sa"
 CONTROLLERS = "controller-manager"
+KUBELET_CLIENT = "apiserver-kubelet-client"
 """Names of files: NAME.crt and NAME.key; service accounts have a key only."""
 
 
@@ -67,7 +70,7 @@ def server_subject(addresses: Sequence[str], service_range: str) -> Subject:
     return Subject(name="kube-apiserver", hosts=tuple(dict.fromkeys(hosts)))
 
 
-_CERTIFICATES = (AUTHORITY, SERVER, CLIENT, CONTROLLERS)
+_CERTIFICATES = (AUTHORITY, SERVER, CLIENT, CONTROLLERS, KUBELET_CLIENT)
 _KEYS = (*_CERTIFICATES, ACCOUNTS)
 
 
@@ -80,7 +83,8 @@ def prepare_folder(path: Path, server: Subject, *, now: datetime, chance: Chance
         _check_files(folder)
         authority = _authority(folder, now, chance)
         issuer = Issuer(authority, now=now, chance=chance)
-        for name, subject in ((SERVER, server), (CLIENT, ADMIN), (CONTROLLERS, MANAGER)):
+        subjects = {SERVER: server, CLIENT: ADMIN, CONTROLLERS: MANAGER, KUBELET_CLIENT: KUBELET_USER}
+        for name, subject in subjects.items():
             if not _is_good(folder, name, subject, issuer):
                 _keep(folder, name, issuer.issue(subject))
         if not folder.key(ACCOUNTS).exists():

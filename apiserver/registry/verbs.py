@@ -11,7 +11,6 @@ from mockube.apiserver.registry.delete import delete, delete_collection
 from mockube.apiserver.registry.patch import patch
 from mockube.apiserver.registry.read import get, list_objects
 from mockube.apiserver.registry.subresources import binding, eviction, scale
-from mockube.apiserver.registry.subresources.connect import connect
 from mockube.apiserver.registry.update import update
 
 Verb: TypeAlias = Callable[[Backend, Call], Awaitable[ObjectAnswer | ListAnswer]]
@@ -29,7 +28,6 @@ MAIN: Mapping[str, Verb] = {
 }
 WHOLE: Mapping[str, Verb] = {"get": get, "patch": patch, "update": update}
 """Of a subresource that is another way in to the same object."""
-CONNECTED = ("create", "delete", "get", "patch", "update")
 SUBRESOURCES: Mapping[str, Mapping[str, Verb]] = {
     "status": WHOLE,
     "ephemeralcontainers": WHOLE,
@@ -38,7 +36,6 @@ SUBRESOURCES: Mapping[str, Mapping[str, Verb]] = {
     "finalize": WHOLE,
     "binding": {"create": binding.create},
     "eviction": {"create": eviction.create},
-    **dict.fromkeys(("attach", "exec", "log", "portforward", "proxy"), dict.fromkeys(CONNECTED, connect)),
     "scale": {"get": scale.get, "patch": scale.patch, "update": scale.update},
 }
 RESOURCES: Mapping[GroupResource, Mapping[str, Verb]] = {

@@ -10,11 +10,13 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import NO_BODY, Body, Call, ListAnswer
 from mockube.apiserver.registry.convert import to_client_version
+from mockube.apiserver.registry.subresources.locations import PREFERRED_ADDRESSES
 from mockube.apiserver.registry.verbs import Verbs
 from mockube.apiserver.request.compression import MIN_SIZE, takes_gzip
+from mockube.apiserver.request.connecting import CONNECT_METHODS, Connecting, Proxy
 from mockube.apiserver.request.filter import Config
 from mockube.apiserver.request.health import Pages
-from mockube.apiserver.request.limits import is_long_running
+from mockube.apiserver.request.limits import LONG_SUBRESOURCES, is_long_running
 from mockube.apiserver.request.pages import NOT_ALLOWED
 from mockube.apiserver.request.rendering import Renderer, is_encoded
 from mockube.apiserver.request.request import ACCEPT, CONTENT_TYPE, Request
@@ -32,10 +34,14 @@ class Routes:
 
     verbs: Verbs
     pages: Pages
+    proxy: Proxy
+    """Passes requests on to kubelets and pods."""
     built_in: Collection[str] = ()
     """The names of the groups that are no custom resources'."""
     groups: Pages = field(default_factory=dict)
     """By API group, what answers to all paths of resources that have no row."""
+    kubelet_addresses: Sequence[str] = PREFERRED_ADDRESSES
+    """Which of a node's addresses is tried first."""
 
 
 class Endpoints:
@@ -53,6 +59,7 @@ class Endpoints:
         self._routes = routes
         self._renderer = renderer
         self._watching = watching
+        self._connecting = Connecting(backend, routes.proxy, routes.kubelet_addresses)
         self._deadlines = config.deadlines
         self._seconds = config.seconds
 
@@ -64,6 +71,8 @@ class Endpoints:
             _check_is_served(resource, request)
         except ApiError as error:
             return error_response(error, request, [resource.deprecated] if resource.deprecated else ())
+        if request.info.subresource in LONG_SUBRESOURCES:
+            return await self._connecting.serve(request, _call(request, resource, NO_BODY))
         body = await self._body(request) if request.client.has_body else NO_BODY
         call = _call(request, resource, body)
         # A Scale is no custom object, whatever it is the Scale of.
@@ -156,6 +165,9 @@ def _call(request: Request, resource: Resource, body: Body) -> Call:
 def _check_is_served(resource: Resource, request: Request) -> None:
     """Raise, unless a resource has the verb or subresource, at this place."""
     info = request.info
+    if info.subresource in CONNECT_METHODS and not resource.custom:
+        _check_is_connected(resource, request)
+        return
     if not info.is_plain:
         raise _no_such_resource()
     if info.namespace and not resource.namespaced and info.namespace != info.name:
@@ -179,6 +191,18 @@ def _check_is_served(resource: Resource, request: Request) -> None:
     if not any(verb in verbs for verb in here):
         raise _no_such_resource()
     raise MethodNotSupported(NOT_ALLOWED, Details())
+
+
+def _check_is_connected(resource: Resource, request: Request) -> None:
+    """Raise, unless a resource has a subresource that is proxied, and it takes the method."""
+    info = request.info
+    is_there = resource.subresource(info.subresource) is not None and (
+        info.subresource == "proxy" or not info.rest
+    )
+    if not is_there or bool(info.namespace) is not resource.namespaced:
+        raise _no_such_resource()
+    if request.method not in CONNECT_METHODS[info.subresource]:
+        raise MethodNotSupported(NOT_ALLOWED, Details())
 
 
 _OF_ONE = frozenset({"get", "update", "patch", "delete", "watch"})

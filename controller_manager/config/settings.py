@@ -255,6 +255,13 @@ class Simulation:
             metavar="NAME=AMOUNT",
         ),
     ] = (("cpu", "32"), ("memory", "256Gi"), ("pods", "1100"))
+    kubelet_address: Annotated[
+        str,
+        Flag(
+            "the address on which the simulated kubelets serve logs, exec and the like (127.0.0.1)", address
+        ),
+    ] = "127.0.0.1"
+    kubelet_port: Annotated[int, Flag("the port of all simulated kubelets; 0 picks a free one (0)", port)] = 0
     simulate_kubelet_details: Annotated[
         bool,
         Flag(

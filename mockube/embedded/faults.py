@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.apiserver.request.filter import Handle
+from mockube.apiserver.request.limits import is_long_running
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response, too_many_requests
 from mockube.embedded.matching import Matcher
@@ -112,7 +113,7 @@ class Faults:
         return await self._proceed(request, proceed)
 
     async def _proceed(self, request: Request, proceed: Handle) -> Response:
-        if request.info.verb == "watch":
+        if is_long_running(request.info):
             return await self._watch(request, proceed)
         self._working += 1
         try:

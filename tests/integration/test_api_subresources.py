@@ -331,13 +331,3 @@ async def test_who_writes_a_part_manages_that_part_alone(client):
     (entry,) = [entry for entry in metadata["managedFields"] if entry["manager"] == "debug"]
     assert entry["subresource"] == "ephemeralcontainers"
     assert entry["fieldsV1"].keys() == {"f:spec"}
-
-
-@pytest.mark.parametrize(
-    ("method", "subresource"), [("GET", "log"), ("POST", "exec"), ("POST", "attach"), ("GET", "portforward")]
-)
-async def test_what_only_a_node_could_answer_is_refused_by_name(client, method, subresource):
-    await client.post(PODS, pod())
-    answer = await client.send(method, f"{PODS}/p/{subresource}")
-    assert answer.status == 405
-    assert f"pods/{subresource} is not built into mockube yet" in answer.body["message"]

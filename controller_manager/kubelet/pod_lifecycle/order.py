@@ -67,7 +67,9 @@ def members_of(pod: ReadOnlyTree, script: Script, *, ids: bool) -> Members:
 
     def member(container: ReadOnlyTree, role: Role, own: RestartPolicy) -> Container:
         # Whether it ends is told by the pod, where the command does not tell.
-        program = program_of(container) or (ENDS_AT_ONCE if _ends(pod, container, role) else SERVICE)
+        program = program_of(container, script.command(container["name"])) or (
+            ENDS_AT_ONCE if _ends(pod, container, role) else SERVICE
+        )
         return Container(
             spec=container, pod=pod, role=role, policy=own, program=program, script=script, ids=ids
         )

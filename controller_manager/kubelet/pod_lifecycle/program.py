@@ -1,19 +1,35 @@
 """What the command of a container does: how long it runs, and with which code it ends.
 
-Pure. It understands what people put into pods that only have to run, wait, end or fail; of any other command it knows
-nothing, and the caller says what stands for it.
+Pure. The command is interpreted; of one that is not simulated nothing is known, and the caller says what stands for it.
 """
 
 import re
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from math import inf
 from typing import Any, Final
 
-from mockube.apimachinery.gotext import int_or_none
+from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
+from mockube.controller_manager.kubelet.shell.invocation import run_command
+from mockube.controller_manager.kubelet.shell.process import (
+    CommandStart,
+    Effect,
+    Host,
+    Repeated,
+    Run,
+    Sleep,
+    UnknownProgram,
+)
+from mockube.controller_manager.kubelet.shell.programs import PROGRAMS
+from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
 
 KILLED: Final = 137
 """The code of a process that SIGKILL ended."""
+MAX_TURNS: Final = 5_000
+"""A script of more commands counts as one that runs on."""
+MAX_EFFECTS: Final = 50_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,93 +45,78 @@ SERVICE: Final = Program(seconds=None)
 ENDS_AT_ONCE: Final = Program(seconds=0)
 RUNS_ON: Final = Program(seconds=None, stop_code=KILLED)
 
-_SHELLS: Final = frozenset({"sh", "bash", "ash", "dash", "zsh"})
-_QUICK: Final = frozenset({"true", ":", "echo", "date", "printf", "hostname", "env", "ls", "cat", "test"})
-_UNITS: Final[Mapping[str, int]] = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
-_SPAN: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)([smhd]?)")
-_ENDLESS_LOOPS: Final = frozenset({("while", "true"), ("while", ":"), ("until", "false")})
 _PAUSE_IMAGE: Final = re.compile(r"(?:.*/)?pause(?:-[a-z0-9]+)?(?:[:@].*)?")
+_REFERENCE: Final = re.compile(r"\$\$|\$\(([A-Za-z_.-][A-Za-z0-9_.-]*)\)")
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def program_of(container: Mapping[str, Any]) -> Program | None:
-    """What the container does, or None where its command does not tell."""
-    argv = [*(container.get("command") or ()), *(container.get("args") or ())]
+def program_of(container: Mapping[str, Any], script: str | None = None) -> Program | None:
+    """What the container does, or None where its command does not tell; a script stands for its command."""
+    argv = ("sh", "-c", script) if script is not None else command_of(container)
     if argv:
-        return _program(argv)
+        uses_environment = any("$" in argument for argument in argv)
+        return _interpreted(argv, _literals(container) if uses_environment else ())
     return RUNS_ON if _PAUSE_IMAGE.fullmatch(container.get("image") or "") else None
 
 
-def _program(argv: Sequence[str]) -> Program | None:
-    name = argv[0].rpartition("/")[2]
-    if name in _SHELLS:
-        script = argv[2] if len(argv) > 2 and argv[1].startswith("-") and argv[1].endswith("c") else ""
-        return _script(script) if script else None
-    return _command(name, argv[1:])
+def command_of(container: Mapping[str, Any]) -> tuple[str, ...]:
+    return (*(container.get("command") or ()), *(container.get("args") or ()))
 
 
-def _command(name: str, arguments: Sequence[str]) -> Program | None:
-    if name == "sleep":
-        return _sleep(arguments)
-    if name == "tail" and arguments[:1] == ["-f"]:
-        return RUNS_ON
-    if name == "false":
-        return Program(seconds=0, exit_code=1)
-    if name == "exit":
-        return _exit(arguments)
-    return ENDS_AT_ONCE if name in _QUICK else None
+def expand_references(argv: Sequence[str], environment: Mapping[str, str]) -> list[str]:
+    """Replace $(NAME) as a kubelet does: what is not there is left as it is, and $$ is a dollar."""
+
+    def replace(match: re.Match[str]) -> str:
+        return "$" if match[1] is None else environment.get(match[1], match[0])
+
+    return [_REFERENCE.sub(replace, argument) for argument in argv]
 
 
-def _sleep(arguments: Sequence[str]) -> Program:
-    if "infinity" in arguments or "inf" in arguments:
-        return RUNS_ON
-    spans = [_SPAN.fullmatch(argument) for argument in arguments]
-    seconds = sum(float(span[1]) * _UNITS[span[2]] for span in spans if span is not None)
-    if not spans or None in spans:
-        return Program(seconds=0, exit_code=1)
-    return Program(seconds=seconds, stop_code=KILLED)
+def _literals(container: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    return tuple((entry["name"], entry.get("value") or "") for entry in container.get("env") or ())
 
 
-def _exit(arguments: Sequence[str]) -> Program:
-    code = arguments[0] if arguments else "0"
-    number = int_or_none(code) if code.isdigit() else None
-    return Program(seconds=0, exit_code=2 if number is None else number % 256)
-
-
-def _script(text: str) -> Program | None:
-    """Commands joined by `;`, `&&` and `||`, until the first that does not end, or `exit`."""
-    seconds, code = 0.0, 0
-    for joint, argv in _commands(text):
-        if (joint == "&&" and code != 0) or (joint == "||" and code == 0):
-            continue
-        if tuple(argv[:2]) in _ENDLESS_LOOPS:
-            return RUNS_ON
-        program = _program(argv)
-        if program is None or program.seconds is None:
-            return program
-        seconds, code = seconds + program.seconds, program.exit_code
-        if argv[0] == "exit":
-            break
-    return Program(seconds=seconds, exit_code=code, stop_code=KILLED if seconds else 0)
-
-
-def _commands(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Each command with what joins it to the one before."""
-    lexer = shlex.shlex(text.replace("\n", ";"), posix=True, punctuation_chars=";&|")
-    lexer.whitespace_split = True
-    joint, argv = ";", list[str]()
-    for token in _tokens(lexer):
-        if set(token) <= set(";&|") and token:
-            if argv:
-                yield joint, argv
-            joint, argv = token, []
-        else:
-            argv.append(token)
-    if argv:
-        yield joint, argv
-
-
-def _tokens(lexer: shlex.shlex) -> list[str]:
+@lru_cache(maxsize=4096)
+def _interpreted(argv: tuple[str, ...], environment: tuple[tuple[str, str], ...]) -> Program | None:
+    values = dict(environment)
+    host = Host(
+        name="localhost",
+        files=FileSystem(is_partial=True),
+        now=lambda: _EPOCH,
+        is_strict=True,
+        programs=PROGRAMS,
+    )
+    command = expand_references(argv, values)
+    if command[0] == "exit":
+        command = ["sh", "-c", " ".join(command)]
+    running = run_command(host, command, values)
     try:
-        return list(lexer)
-    except ValueError:
-        return ["?"]  # an unclosed quotation: no command that is known
+        code = _code_of(running, host)
+    except (UnknownProgram, ShellSyntaxError, RecursionError):
+        return None
+    seconds = host.elapsed
+    return (
+        RUNS_ON
+        if code is None
+        else Program(seconds=seconds, exit_code=code, stop_code=KILLED if seconds else 0)
+    )
+
+
+def _code_of(running: Run, host: Host) -> int | None:
+    """Run to the end; None if there is none, or none that is near."""
+    turns = 0
+    for _ in range(MAX_EFFECTS):
+        try:
+            effect = next(running)
+        except StopIteration as ended:
+            code: int = ended.value
+            return code
+        turns += isinstance(effect, CommandStart)
+        if turns > MAX_TURNS or _is_endless(effect):
+            return None
+        host.elapsed += effect.seconds if isinstance(effect, Sleep) else 0
+    return None
+
+
+def _is_endless(effect: Effect) -> bool:
+    return isinstance(effect, Repeated) or (isinstance(effect, Sleep) and effect.seconds == inf)

@@ -4,7 +4,7 @@ Pure. An annotation that cannot be understood asks for nothing, and is named in 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 from mockube.apimachinery.durations import DurationError, parse_duration
@@ -12,6 +12,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.program import Program
 
 PREFIX: Final = "mockube.dev/"
 NEVER: Final = float("inf")
+_RUN: Final = "run."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +36,15 @@ class Script:
     hang_terminating: bool = False
     resize_after: float = 0
     """How long a resize of the pod in place is in progress."""
+    run: str | None = None
+    """The script that containers run instead of their commands."""
+    runs: Mapping[str, str] = field(default_factory=dict)
+    """The same for single containers: `run.NAME`."""
     problems: tuple[str, ...] = ()
+
+    def command(self, container: str) -> str | None:
+        """The script that a container runs instead of its command."""
+        return self.runs.get(container, self.run)
 
     def program(self, own: Program, restarts: int) -> Program:
         """What a container really does in the run after so many restarts."""
@@ -58,6 +67,9 @@ def script_of(annotations: Mapping[str, str]) -> Script:
         if not key.startswith(PREFIX):
             continue
         name = key.removeprefix(PREFIX)
+        if name.startswith(_RUN):
+            asked["runs"] = {**asked.get("runs", {}), name.removeprefix(_RUN): text}
+            continue
         try:
             asked[name.replace("-", "_")] = _READERS.get(name, _unknown)(text)
         except ValueError as error:
@@ -115,7 +127,8 @@ _READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "terminate-after": _span,
     "hang-terminating": _truth,
     "resize-after": _span,
+    "run": str,
 }
-assert {name.replace("-", "_") for name in _READERS} | {"problems"} == {
-    field.name for field in fields(Script)
+assert {name.replace("-", "_") for name in _READERS} | {"problems", "runs"} == {
+    one.name for one in fields(Script)
 }

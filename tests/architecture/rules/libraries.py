@@ -8,7 +8,7 @@ from tests.architecture.source import Finding, Module
 
 HOMES: Mapping[str, re.Pattern[str]] = {
     "aiohttp": re.compile(
-        r"^(apiserver/http/|controller_manager/(http_endpoints|client/transport)\.py$|etcd/remote/|mockube/)"
+        r"^(apiserver/http/|controller_manager/(http_endpoints\.py$|client/transport\.py$|kubelet/server/)|etcd/remote/|mockube/)"
     ),
     "etcd3": re.compile(r"^etcd/remote/"),
 }

@@ -65,7 +65,7 @@ def test_what_is_good_is_used_again(tmp_path):
             HOST,
             {
                 f"{name}.{end}"
-                for name in ("apiserver", "admin", "controller-manager")
+                for name in ("apiserver", "admin", "controller-manager", "apiserver-kubelet-client")
                 for end in ("crt", "key")
             },
             id="old",

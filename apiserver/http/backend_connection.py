@@ -1,0 +1,274 @@
+"""One connection to a kubelet or to a pod's port, and one request over it: HTTP/1.1 on a stream, upgrades included."""
+
+import asyncio
+import ipaddress
+import os
+import socket
+import ssl
+import tempfile
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import Final
+
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.status import ApiError, Timeout
+from mockube.apiserver.registry.subresources.locations import Gateway, Location, check_address
+from mockube.apiserver.request.limits import Deadlines
+
+LIMIT: Final = 64 * 1024
+"""Bytes that are read ahead, and the most that the head of a response may take."""
+MAX_CONTEXTS: Final = 50
+_NO_BODY: Final = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
+_PORTS: Final = {"http": 80, "https": 443}
+
+
+class DialFailed(Exception):
+    """There is no connection, in Go's words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeletClient:
+    """What kubelets are shown, and by whom their certificates must be signed; None: by anybody."""
+
+    certificate: bytes = b""
+    key: bytes = b""
+    authority: str = ""
+    """All as PEM."""
+    seconds: float = 5.0
+    """How long a connection may take."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponseHead:
+    code: int
+    reason: str
+    headers: Sequence[tuple[str, str]]
+    raw: bytes
+
+    def header(self, name: str) -> str:
+        return next((value for key, value in self.headers if key.lower() == name), "")
+
+
+class BackendConnection:
+    """A stream in both directions."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+
+    async def send_head(self, method: str, target: str, headers: Sequence[tuple[str, str]]) -> None:
+        lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers)]
+        self.writer.write("\r\n".join([*lines, "", ""]).encode("utf-8", "surrogateescape"))
+        await self.writer.drain()
+
+    async def read_head(self) -> ResponseHead:
+        while True:
+            try:
+                raw = await self.reader.readuntil(b"\r\n\r\n")
+            except asyncio.IncompleteReadError as error:
+                raise DialFailed("EOF" if not error.partial else "unexpected EOF") from error
+            except asyncio.LimitOverrunError as error:
+                raise DialFailed("the head of the response is too long") from error
+            head = _parse_head(raw)
+            if head.code == HTTPStatus.SWITCHING_PROTOCOLS or head.code >= HTTPStatus.OK:
+                return head
+
+    async def body(self, head: ResponseHead, method: str) -> AsyncIterator[bytes]:
+        if method == "HEAD" or head.code in _NO_BODY:
+            return
+        if "chunked" in head.header("transfer-encoding").lower():
+            async for chunk in self._chunks():
+                yield chunk
+            return
+        length = head.header("content-length")
+        left = int(length) if length.isascii() and length.isdecimal() and len(length) < 19 else None
+        while left is None or left > 0:
+            data = await self.reader.read(LIMIT if left is None else min(left, LIMIT))
+            if not data:
+                if left:
+                    raise ConnectionError("the body ends too early")
+                return
+            left = None if left is None else left - len(data)
+            yield data
+
+    async def _chunks(self) -> AsyncIterator[bytes]:
+        try:
+            while size := int((await self.reader.readuntil(b"\r\n")).split(b";")[0], 16):
+                while size > 0:
+                    data = await self.reader.read(min(size, LIMIT))
+                    if not data:
+                        raise ConnectionError("the body ends too early")
+                    size -= len(data)
+                    yield data
+                await self.reader.readexactly(2)
+        except (ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
+            raise ConnectionError("the body is not chunked as it says") from error
+
+
+def _parse_head(raw: bytes) -> ResponseHead:
+    first, *lines = raw[:-4].decode("utf-8", "surrogateescape").split("\r\n")
+    version, _, rest = first.partition(" ")
+    code, _, reason = rest.partition(" ")
+    if not version.startswith("HTTP/1.") or not (code.isascii() and code.isdecimal() and len(code) == 3):
+        raise DialFailed(f"malformed HTTP response {first[:100]!r}".replace("'", '"'))
+    headers = [(name.strip(), value.strip()) for name, _, value in (line.partition(":") for line in lines)]
+    return ResponseHead(code=int(code), reason=reason, headers=headers, raw=raw)
+
+
+class Dialer:
+    """Opens connections to locations: through the gateway of simulated kubelets, or straight."""
+
+    def __init__(self, kubelets: KubeletClient, clock: Clock) -> None:
+        self._kubelets = kubelets
+        self._deadlines = Deadlines(clock)
+        self._contexts: OrderedDict[tuple[str, bool], ssl.SSLContext] = OrderedDict()
+
+    @asynccontextmanager
+    async def dial(self, location: Location) -> AsyncIterator[BackendConnection]:
+        connection = await self._open(location)
+        try:
+            yield connection
+        finally:
+            connection.writer.transport.abort()
+
+    async def _open(self, location: Location) -> BackendConnection:
+        gateway = location.gateway
+        if gateway is None:
+            return await self._straight(location)
+        if gateway.port == 0 or _is_link_local(gateway.host):
+            raise DialFailed(f"dial tcp {gateway.host}:{gateway.port}: the address is not allowed")
+        context = self._context(gateway.certificate, shows=True)
+        connection = await self._connect(gateway.host, gateway.port, context, "localhost")
+        if not location.is_kubelet:
+            await self._tunnel(connection, gateway, location)
+            if location.scheme == "https":
+                await self._start_tls(connection)
+        return connection
+
+    async def _straight(self, location: Location) -> BackendConnection:
+        port = int(location.port or _PORTS[location.scheme]) if _is_port(location.port) else 0
+        if not port:
+            raise DialFailed(f"dial tcp: lookup tcp/{location.port}: unknown port")
+        if location.is_global:
+            await self._check(location.host)
+        context = None
+        if location.scheme == "https":
+            authority = (
+                "" if location.skips_verification or not location.is_kubelet else self._kubelets.authority
+            )
+            context = self._context(authority, shows=location.is_kubelet)
+        return await self._connect(location.host, port, context, location.host)
+
+    async def _connect(
+        self, host: str, port: int, context: ssl.SSLContext | None, server_name: str
+    ) -> BackendConnection:
+        shown = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        opening = asyncio.open_connection(
+            host, port, ssl=context, server_hostname=server_name if context else None, limit=LIMIT
+        )
+        try:
+            if self._kubelets.seconds:
+                reader, writer = await self._deadlines.within(self._kubelets.seconds, opening)
+            else:
+                reader, writer = await opening
+        except (TimeoutError, Timeout) as error:
+            raise DialFailed(f"dial tcp {shown}: i/o timeout") from error
+        except socket.gaierror as error:
+            raise DialFailed(f"dial tcp: lookup {host}: no such host") from error
+        except ssl.SSLError as error:
+            raise DialFailed(_tls_problem(error)) from error
+        except OSError as error:
+            reason = os.strerror(error.errno).lower() if error.errno else str(error)
+            raise DialFailed(f"dial tcp {shown}: connect: {reason}") from error
+        return BackendConnection(reader, writer)
+
+    async def _tunnel(self, connection: BackendConnection, gateway: Gateway, location: Location) -> None:
+        """Ask the gateway for a connection to a port of a pod."""
+        port = location.port or str(_PORTS[location.scheme])
+        headers = [
+            ("Host", "localhost"),
+            ("Mockube-Node", gateway.node),
+            ("Connection", "Upgrade"),
+            ("Upgrade", "tcp"),
+        ]
+        await connection.send_head("GET", f"/connect/{location.host}/{port}", headers)
+        head = await connection.read_head()
+        if head.code != HTTPStatus.SWITCHING_PROTOCOLS:
+            connection.writer.transport.abort()
+            if head.code == HTTPStatus.BAD_GATEWAY:
+                raise DialFailed(f"dial tcp {location.host}:{port}: connect: connection refused")
+            raise DialFailed(
+                f"dial tcp {location.host}:{port}: the kubelet returned {head.code} {head.reason}"
+            )
+
+    async def _start_tls(self, connection: BackendConnection) -> None:
+        try:
+            await connection.writer.start_tls(self._context("", shows=False), server_hostname="localhost")
+        except (OSError, ssl.SSLError) as error:
+            connection.writer.transport.abort()
+            raise DialFailed("tls: first record does not look like a TLS handshake") from error
+
+    async def _check(self, host: str) -> None:
+        """A name of this machine is refused as its address is."""
+        try:
+            found = await asyncio.get_running_loop().getaddrinfo(host, None)
+        except socket.gaierror as error:
+            raise DialFailed(f"lookup {host}: no such host") from error
+        for *_, address in found:
+            check_address(str(address[0]))
+
+    def _context(self, authority: str, *, shows: bool) -> ssl.SSLContext:
+        """With an authority its certificates are trusted, also where one of them is the server's own."""
+        key = (authority, shows)
+        if key in self._contexts:
+            self._contexts.move_to_end(key)
+            return self._contexts[key]
+        made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        made.minimum_version = ssl.TLSVersion.TLSv1_2
+        made.check_hostname = bool(authority)
+        made.verify_mode = ssl.CERT_REQUIRED if authority else ssl.CERT_NONE
+        try:
+            if authority:
+                made.load_verify_locations(cadata=authority)
+                made.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+                made.verify_flags &= ~ssl.VERIFY_X509_STRICT
+            if shows and self._kubelets.certificate:
+                _load_pair(made, self._kubelets)
+        except (ssl.SSLError, OSError) as error:
+            raise ApiError(f"the credentials for kubelets cannot be used: {error}") from error
+        self._contexts[key] = made
+        if len(self._contexts) > MAX_CONTEXTS:
+            self._contexts.popitem(last=False)
+        return made
+
+
+def _load_pair(context: ssl.SSLContext, client: KubeletClient) -> None:
+    """OpenSSL reads certificates from files alone, so they lie in some for a moment, where nobody else can read."""
+    with tempfile.TemporaryDirectory() as folder:
+        certificate, key = Path(folder, "certificate.pem"), Path(folder, "key.pem")
+        certificate.write_bytes(client.certificate)
+        key.write_bytes(client.key)
+        context.load_cert_chain(certificate, key)
+
+
+def _is_port(text: str) -> bool:
+    return not text or (text.isascii() and text.isdecimal() and 0 < int(text[:6]) < 65536)
+
+
+def _is_link_local(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_link_local
+    except ValueError:
+        return False
+
+
+def _tls_problem(error: ssl.SSLError) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"tls: failed to verify certificate: x509: {error.verify_message}"
+    if "WRONG_VERSION_NUMBER" in str(error):
+        return "tls: first record does not look like a TLS handshake"
+    return f"remote error: tls: {error.reason or error}"

@@ -1,0 +1,326 @@
+"""Passes requests on to kubelets and pods: bodies in both directions as they come, and upgraded connections as bytes."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import suppress
+from http import HTTPStatus
+from typing import Any, Final, cast
+from urllib.parse import urlsplit
+
+from mockube.apimachinery import status
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.status import ApiError, BadRequest
+from mockube.apiserver.authn.credentials import token_of_subprotocols
+from mockube.apiserver.http.adapter import SocketClient
+from mockube.apiserver.http.backend_connection import (
+    LIMIT,
+    BackendConnection,
+    Dialer,
+    DialFailed,
+    KubeletClient,
+    ResponseHead,
+)
+from mockube.apiserver.http.tunnel import Tunnel
+from mockube.apiserver.registry.subresources.locations import Location
+from mockube.apiserver.request.request import AUTHORIZATION, SUBPROTOCOL, Request
+from mockube.apiserver.request.response import Response
+
+MAX_ERROR: Final = 50_000
+"""Bytes that are read of what a kubelet says of an error."""
+_HOP_BY_HOP: Final = frozenset(
+    [
+        "connection",
+        "proxy-connection",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    ]
+)
+_CORS: Final = frozenset(
+    f"access-control-allow-{name}" for name in ("credentials", "headers", "methods", "origin")
+)
+_NOT_FORWARDED: Final = frozenset({AUTHORIZATION.lower(), "host", "mockube-node"})
+_REPLACED: Final = frozenset(
+    [
+        "content-length",
+        "expect",
+        "x-forwarded-for",
+        "x-forwarded-uri",
+        "x-forwarded-host",
+        "x-forwarded-proto",
+    ]
+)
+_IMPERSONATION: Final = "impersonate-"
+_LOGS: Final = GroupResource("", "pods/log")
+Headers = list[tuple[str, str]]
+
+
+class ReverseProxy:
+    """Keeps count of what it passes on, so that all of it can be ended."""
+
+    def __init__(self, kubelets: KubeletClient, clock: Clock) -> None:
+        """The clock is that of sockets."""
+        self._dialer = Dialer(kubelets, clock)
+        self._running: set[Callable[[], None]] = set()
+
+    def end_all(self) -> None:
+        """End what would not end by itself."""
+        for cut in [*self._running]:
+            cut()
+
+    async def stream(self, request: Request, location: Location, name: str) -> Response:
+        """Pass on what a GET of a location answers, as plain text; an error as a Status."""
+        return await self._ended(request, self._stream(request, location, name))
+
+    async def forward(self, request: Request, location: Location, *, upgrade_required: bool) -> Response:
+        """Pass a request on; an upgrade becomes a tunnel."""
+        if not isinstance(request.client, SocketClient):
+            raise BadRequest("what is proxied needs a connection of its own")
+        if _is_upgrade(request):
+            return await self._ended(request, self._upgrade(request, location))
+        if upgrade_required:
+            raise BadRequest("Upgrade request required")
+        return await self._ended(request, self._forward(request, location))
+
+    async def _ended(self, request: Request, work: Coroutine[Any, Any, Response]) -> Response:
+        """What the work comes to; it ends when its client goes, or when all are ended."""
+        task = asyncio.current_task()
+        assert task is not None
+        before, is_cut = task.cancelling(), False
+
+        def cut() -> None:
+            nonlocal is_cut
+            is_cut = True
+            task.cancel()
+
+        self._running.add(cut)
+        request.client.on_lost(cut)
+        try:
+            return await work
+        except asyncio.CancelledError:
+            if not is_cut or task.uncancel() > before:
+                raise
+            request.is_aborted = True
+            return Response(HTTPStatus.SERVICE_UNAVAILABLE)
+        finally:
+            self._running.discard(cut)
+            request.client.on_lost(None)
+
+    # --- logs
+
+    async def _stream(self, request: Request, location: Location, name: str) -> Response:
+        url = f"{location.scheme}://{location.authority}{location.path}"
+        url += f"?{location.query}" if location.query else ""
+        try:
+            async with self._dialer.dial(location) as backend:
+                await backend.send_head(
+                    "GET", _target(location), [*_of_gateway(location), ("Connection", "close")]
+                )
+                head = await backend.read_head()
+                if not HTTPStatus.OK <= head.code <= HTTPStatus.PARTIAL_CONTENT:
+                    raise await _log_error(backend, head, name)
+                response = Response(HTTPStatus.OK, (), "text/plain")
+                return await _copy(request, response, backend.body(head, "GET"))
+        except DialFailed as error:
+            raise ApiError(f'Get "{url}": {error}') from error
+
+    # --- requests
+
+    async def _forward(self, request: Request, location: Location) -> Response:
+        headers = _forwarded_headers(request)
+        length = request.header("Content-Length")
+        has_body = request.client.has_body
+        if has_body and not length:
+            headers.append(("Transfer-Encoding", "chunked"))
+        elif has_body:
+            headers.append(("Content-Length", length))
+        try:
+            async with self._dialer.dial(location) as backend:
+                await backend.send_head(
+                    request.method,
+                    _target(location),
+                    [("Host", request.header("Host")), *_node(location), *headers, ("Connection", "close")],
+                )
+                if has_body:
+                    await _send_body(request, backend, is_chunked=not length)
+                head = await backend.read_head()
+                response = Response(
+                    head.code, (), head.header("content-type"), headers=_returned(head, request, location)
+                )
+                return await _copy(request, response, backend.body(head, request.method))
+        except DialFailed as error:
+            raise status.ServiceUnavailable(f"error trying to reach service: {error}") from error
+
+    # --- upgrades
+
+    async def _upgrade(self, request: Request, location: Location) -> Response:
+        client = cast("SocketClient", request.client)
+        try:
+            async with self._dialer.dial(location) as backend:
+                headers = [("Host", request.header("Host")), *_node(location), *_upgrade_headers(request)]
+                await backend.send_head(request.method, _target(location), headers)
+                head = await backend.read_head()
+                if head.code != HTTPStatus.SWITCHING_PROTOCOLS:
+                    if head.code < HTTPStatus.BAD_REQUEST:
+                        raise status.internal_error(f"invalid upgrade response: status code {head.code}")
+                    response = Response(head.code, (), head.header("content-type"))
+                    return await _copy(request, response, backend.body(head, request.method))
+                tunnel = client.take_over()
+                tunnel.writer.write(head.raw)
+                await _pipe(tunnel, backend)
+                return Response(HTTPStatus.SWITCHING_PROTOCOLS)
+        except DialFailed as error:
+            raise ApiError(f"error dialing backend: {error}") from error
+
+
+async def _pipe(tunnel: Tunnel, backend: BackendConnection) -> None:
+    """Copy both ways, until one side has nothing more to say."""
+    directions = (
+        asyncio.create_task(_copy_bytes(tunnel.reader, backend.writer), name="from the client"),
+        asyncio.create_task(_copy_bytes(backend.reader, tunnel.writer), name="from the backend"),
+    )
+    try:
+        await asyncio.wait(directions, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for direction in directions:
+            direction.cancel()
+        await asyncio.gather(*directions, return_exceptions=True)
+        tunnel.writer.close()
+
+
+async def _copy_bytes(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(ConnectionError):
+        while data := await reader.read(LIMIT):
+            writer.write(data)
+            await writer.drain()
+
+
+async def _copy(request: Request, response: Response, body: AsyncIterator[bytes]) -> Response:
+    """Write a body as it comes; an end that comes too early cuts the connection."""
+    sink = request.client.stream(response)
+    try:
+        await sink.begin()
+        async for data in body:
+            await sink.write([data])
+        await sink.end()
+    except ConnectionError:
+        request.is_aborted = True
+    finally:
+        sink.release()
+    return response
+
+
+async def _send_body(request: Request, backend: BackendConnection, *, is_chunked: bool) -> None:
+    async for data in cast("SocketClient", request.client).content():
+        backend.writer.write(b"%x\r\n%b\r\n" % (len(data), data) if is_chunked else data)
+        await backend.writer.drain()
+    if is_chunked:
+        backend.writer.write(b"0\r\n\r\n")
+
+
+async def _log_error(backend: BackendConnection, head: ResponseHead, name: str) -> ApiError:
+    """What a kubelet says of an error, as upstream passes it on."""
+    text = b""
+    with suppress(ConnectionError):
+        async for data in backend.body(head, "GET"):
+            text += data
+            if len(text) > MAX_ERROR:
+                break
+    said = text[:MAX_ERROR].decode("utf-8", "replace")
+    if head.code == HTTPStatus.INTERNAL_SERVER_ERROR:
+        return status.internal_error(said)
+    if head.code == HTTPStatus.BAD_REQUEST:
+        return BadRequest(said)
+    return status.generic(head.code, said=said, resource=_LOGS, name=name)
+
+
+# --- headers
+
+
+def _is_upgrade(request: Request) -> bool:
+    connection = ",".join(request.headers.getall("Connection", ())).lower()
+    return "upgrade" in {word.strip() for word in connection.split(",")} and "Upgrade" in request.headers
+
+
+def _target(location: Location) -> str:
+    return (location.path or "/") + (f"?{location.query}" if location.query else "")
+
+
+def _node(location: Location) -> Headers:
+    """Which kubelet is meant, where several are found at one address."""
+    return [("Mockube-Node", location.gateway.node)] if location.gateway and location.is_kubelet else []
+
+
+def _of_gateway(location: Location) -> Headers:
+    return [("Host", location.authority), *_node(location), ("User-Agent", "Go-http-client/1.1")]
+
+
+def _own_headers(request: Request) -> Headers:
+    """The client's, without its credentials and without what others are not to take for the server's word."""
+    return [
+        (name, value)
+        for name, value in request.headers.items()
+        if name.lower() not in _NOT_FORWARDED and not name.lower().startswith(_IMPERSONATION)
+    ]
+
+
+def _forwarded_headers(request: Request) -> Headers:
+    named = {word.strip().lower() for word in ",".join(request.headers.getall("Connection", ())).split(",")}
+    kept = [
+        (name, value)
+        for name, value in _own_headers(request)
+        if name.lower() not in _HOP_BY_HOP and name.lower() not in named and name.lower() not in _REPLACED
+    ]
+    host = request.header("Host")
+    return [
+        *kept,
+        *_forwarded_for(request),
+        ("X-Forwarded-Uri", request.path),
+        ("X-Forwarded-Host", host),
+        ("X-Forwarded-Proto", "https"),
+    ]
+
+
+def _forwarded_for(request: Request) -> Headers:
+    before = request.headers.getall("X-Forwarded-For", ())
+    return [("X-Forwarded-For", ", ".join([*before, request.source]))]
+
+
+def _upgrade_headers(request: Request) -> Headers:
+    """As they came; a bearer token that was offered as a subprotocol is left out."""
+    kept = [
+        (name, value)
+        for name, value in _own_headers(request)
+        if name.lower() not in ("x-forwarded-for", "content-length")
+    ]
+    if SUBPROTOCOL in request.headers:
+        _, others = token_of_subprotocols(request.subprotocols)
+        kept = [(name, value) for name, value in kept if name.lower() != SUBPROTOCOL.lower()]
+        kept += [(SUBPROTOCOL, ", ".join(others))] if others else []
+    return [*kept, *_forwarded_for(request), ("Content-Length", "0")][
+        : None if request.method == "POST" else -1
+    ]
+
+
+def _returned(head: ResponseHead, request: Request, location: Location) -> dict[str, str]:
+    """The backend's headers; what leads back to it leads through the server."""
+    found: dict[str, str] = {}
+    for name, value in head.headers:
+        key = name.lower()
+        if key in _HOP_BY_HOP or key in _CORS or key == "content-type":
+            continue
+        found[name] = _rewritten(value, request, location) if key == "location" else value
+    return found
+
+
+def _rewritten(url: str, request: Request, location: Location) -> str:
+    parts = urlsplit(url)
+    if parts.netloc not in ("", location.authority, request.header("Host")) or not parts.path.startswith("/"):
+        return url
+    base = request.path.removesuffix(location.path) if location.path != "/" else request.path.rstrip("/")
+    return base + parts.path + (f"?{parts.query}" if parts.query else "")

@@ -1,0 +1,275 @@
+"""Where the subresources lead that are proxied: to a kubelet, to a pod, or to a pod behind a service. Reads; dials nothing."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from ipaddress import ip_address
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from msgspec import Struct
+
+from mockube.apimachinery import chance as chances
+from mockube.apimachinery import meta, status
+from mockube.apimachinery.gotext import int_or_none
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.status import ApiError, BadRequest
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.call import Call
+
+PREFERRED_ADDRESSES: Final = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
+KUBELET_PORT: Final = 10250
+SIMULATED: Final = ("kwok.x-k8s.io/node", "fake")
+"""The annotation of simulated nodes; it is kwok's."""
+_BROADCAST: Final = "255.255.255.255"
+_SYSTEM: Final = "kube-system"
+_KUBELETS: Final = "mockube-kubelets"
+"""The ConfigMap in which the controller manager tells where simulated kubelets listen."""
+_PODS, _NODES = GroupResource("", "pods"), GroupResource("", "nodes")
+_SERVICES, _ENDPOINTS = GroupResource("", "services"), GroupResource("", "endpoints")
+_CONFIG_MAPS: Final = GroupResource("", "configmaps")
+_CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
+
+
+class Gateway(Struct, frozen=True, kw_only=True):
+    """The listener of simulated kubelets, by which everything of their nodes is reached."""
+
+    host: str
+    port: int
+    certificate: str
+    """What it shows."""
+    node: str
+    """Which of its nodes is meant."""
+
+
+class Location(Struct, frozen=True, kw_only=True):
+    scheme: str
+    host: str
+    port: str
+    """As it was given; "" for the one of the scheme."""
+    path: str = ""
+    query: str = ""
+    is_kubelet: bool = False
+    """Whether it is shown the server's certificate for kubelets, and whether its own is checked."""
+    skips_verification: bool = False
+    is_global: bool = False
+    """Whether the host may not be of this machine, or of its link, whatever its name resolves to."""
+    gateway: Gateway | None = None
+
+    @property
+    def authority(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}" if self.port else host
+
+
+class NodeAddress(Struct, frozen=True, kw_only=True):
+    host: str
+    port: str
+    gateway: Gateway | None
+
+
+class Locator:
+    """Finds locations, as upstream does, for the objects as they are now."""
+
+    def __init__(self, backend: Backend, preferred_addresses: Sequence[str] = PREFERRED_ADDRESSES) -> None:
+        self._backend = backend
+        self._preferred = preferred_addresses
+
+    async def kubelet(
+        self, call: Call, path: str, query: Mapping[str, str] | Sequence[tuple[str, str]]
+    ) -> Location | None:
+        """At the kubelet of a pod, for one of its containers; None for a pod without a node."""
+        pod = await self._read(call, _PODS, call.namespace, call.name)
+        place = f"/{path}/{meta.namespace(pod)}/{meta.name(pod)}"
+        if path != "portForward":
+            place += f"/{_container(pod, call.parameter('container'))}"
+        name = pod["spec"].get("nodeName")
+        if not name:
+            return None
+        node = await self._node(call, name)
+        return Location(
+            scheme="https",
+            host=node.host,
+            port=node.port,
+            path=place,
+            query=urlencode(query),
+            is_kubelet=True,
+            gateway=node.gateway,
+        )
+
+    async def node(self, call: Call) -> Location:
+        scheme, name, port = _split(call, "node")
+        node = await self._node(call, name)
+        is_kubelet = port in ("", node.port)
+        return Location(
+            scheme="https" if is_kubelet else scheme,
+            host=node.host,
+            port=port or node.port,
+            is_kubelet=is_kubelet,
+            is_global=True,
+            gateway=node.gateway,
+        )
+
+    async def pod(self, call: Call) -> Location:
+        scheme, name, port = _split(call, "pod")
+        pod = await self._read(call, _PODS, call.namespace, name)
+        address = _pod_address(pod)
+        check_address(address)
+        port = port or _first_port(pod)
+        return Location(scheme=scheme, host=address, port=port, gateway=await self._gateway_of_pod(pod))
+
+    async def service(self, call: Call) -> Location:
+        """One of the ready pods behind a port of a service."""
+        scheme, name, port = _split(call, "service")
+        if int_or_none(port) is not None:
+            port = await self._port_name(call, name, int_or_none(port) or 0)
+        endpoints = await self._read(call, _ENDPOINTS, call.namespace, name)
+        subsets = endpoints.get("subsets") or ()
+        if not subsets:
+            raise _unavailable(f'no endpoints available for service "{name}"')
+        for subset in self._shuffled(subsets):
+            numbers = [one["port"] for one in subset.get("ports") or () if (one.get("name") or "") == port]
+            if not numbers:
+                continue
+            for address in self._shuffled(subset.get("addresses") or ()):
+                pod = await self._pod_behind(call, address)
+                if pod is not None:
+                    gateway = await self._gateway_of_pod(pod)
+                    return Location(scheme=scheme, host=address["ip"], port=str(numbers[0]), gateway=gateway)
+        raise _unavailable(f'no endpoints available for service "{call.name}"')
+
+    def _shuffled(self, items: Sequence[Any]) -> Sequence[Any]:
+        if len(items) < 2:
+            return items
+        first = int(chances.fraction(self._backend.chance) * len(items)) % len(items)
+        return [*items[first:], *items[:first]]
+
+    async def _port_name(self, call: Call, name: str, number: int) -> str:
+        service = await self._read(call, _SERVICES, call.namespace, name)
+        for port in service["spec"].get("ports") or ():
+            if port["port"] == number:
+                return port.get("name") or ""
+        raise _unavailable(f'no service port {number} found for service "{name}"')
+
+    async def _pod_behind(self, call: Call, address: ReadOnlyTree) -> ReadOnlyTree | None:
+        """The pod of an address of the same namespace, if it still has it: nothing else is proxied to."""
+        reference = address.get("targetRef") or {}
+        if reference.get("namespace") != call.namespace:
+            return None
+        found = await self._backend.find(
+            self._backend.rows[_PODS], call.namespace, reference.get("name") or ""
+        )
+        pod = None if found is None else found.tree()
+        addresses = (
+            [] if pod is None else [one.get("ip") for one in (pod.get("status") or {}).get("podIPs") or ()]
+        )
+        return pod if address.get("ip") in addresses else None
+
+    # --- nodes
+
+    async def _node(self, call: Call, name: str) -> NodeAddress:
+        node = await self._read(call, _NODES, "", name)
+        node_status = node.get("status") or {}
+        addresses = node_status.get("addresses") or []
+        found = [
+            address["address"] for kind in self._preferred for address in addresses if address["type"] == kind
+        ]
+        if not found:
+            listed = " ".join(f"{{{one['type']} {one['address']}}}" for one in addresses)
+            raise ApiError(f"no preferred addresses found; known addresses: [{listed}]")
+        endpoint = (node_status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}
+        port = str(endpoint.get("Port") or KUBELET_PORT)
+        return NodeAddress(host=found[0], port=port, gateway=self._gateway(node))
+
+    async def _gateway_of_pod(self, pod: ReadOnlyTree) -> Gateway | None:
+        name = pod["spec"].get("nodeName") or ""
+        node = await self._backend.find(self._backend.rows[_NODES], "", name) if name else None
+        return None if node is None else self._gateway(node.tree())
+
+    def _gateway(self, node: ReadOnlyTree) -> Gateway | None:
+        key, value = SIMULATED
+        if meta.annotations(node).get(key) != value:
+            return None
+        found = self._backend.seen(_CONFIG_MAPS, _SYSTEM, _KUBELETS)
+        data = {} if found is None else found.tree().get("data") or {}
+        host, _, port = (data.get("address") or "").rpartition(":")
+        if not host or not port.isascii() or not port.isdecimal():
+            return None
+        return Gateway(
+            host=host.strip("[]"),
+            port=int(port[:6]),
+            certificate=data.get("certificate") or "",
+            node=meta.name(node),
+        )
+
+    async def _read(self, call: Call, resource: GroupResource, namespace: str, name: str) -> ReadOnlyTree:
+        """An object; as upstream, one that is not there is named as one of the requested resource."""
+        found = await self._backend.find(self._backend.rows[resource], namespace, name)
+        if found is None:
+            raise status.not_found(call.resource.group_resource, name)
+        return found.tree()
+
+
+def _split(call: Call, kind: str) -> tuple[str, str, str]:
+    """The scheme, the name and the port of `name`, `name:port` or `scheme:name:port`."""
+    match call.name.split(":"):
+        case [name]:
+            parts = "", name, ""
+        case [name, port]:
+            parts = "", name, port
+        case [("http" | "https" | "") as scheme, name, port]:
+            parts = scheme, name, port
+        case _:
+            raise BadRequest(f'invalid {kind} request "{call.name}"')
+    if not parts[1]:
+        raise BadRequest(f'invalid {kind} request "{call.name}"')
+    return parts[0] or "http", parts[1], parts[2]
+
+
+def _pod_address(pod: ReadOnlyTree) -> str:
+    found = (pod.get("status") or {}).get("podIPs") or ()
+    return str(next((one["ip"] for one in found if one.get("ip")), ""))
+
+
+def _first_port(pod: ReadOnlyTree) -> str:
+    ports = (container["ports"][0] for container in pod["spec"]["containers"] if container.get("ports"))
+    return str(next((port["containerPort"] for port in ports), ""))
+
+
+def check_address(address: str) -> None:
+    """Refuse what is no address of another machine, so that nobody reaches the server's own by the server."""
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        raise BadRequest("address not allowed") from None
+    if (
+        parsed.is_loopback
+        or parsed.is_unspecified
+        or parsed.is_multicast
+        or parsed.is_link_local
+        or address == _BROADCAST
+    ):
+        raise BadRequest("address not allowed")
+
+
+def _unavailable(message: str) -> ApiError:
+    return status.ServiceUnavailable(message)
+
+
+def _container(pod: ReadOnlyTree, name: str) -> str:
+    names = list(_container_names(pod))
+    if name:
+        if name not in names:
+            raise BadRequest(f"container {name} is not valid for pod {meta.name(pod)}")
+        return name
+    mains = pod["spec"]["containers"]
+    if len(mains) != 1:
+        raise BadRequest(
+            f"a container name must be specified for pod {meta.name(pod)}, choose one of: [{' '.join(names)}]"
+        )
+    return str(mains[0]["name"])
+
+
+def _container_names(pod: ReadOnlyTree) -> Iterator[str]:
+    for field in _CONTAINERS:
+        for container in pod["spec"].get(field) or ():
+            yield container["name"]

@@ -1,0 +1,112 @@
+"""The subresources that lead to a kubelet or a pod: log, exec, attach, portforward and proxy. Knows no transport."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
+from urllib.parse import quote
+
+from msgspec.structs import replace
+
+from mockube.apimachinery import gotext, status
+from mockube.apimachinery.status import BadRequest
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.call import Call
+from mockube.apiserver.registry.options import flag
+from mockube.apiserver.registry.subresources.locations import Location, Locator
+from mockube.apiserver.registry.subresources.log_options import log_query
+from mockube.apiserver.request.request import Request
+from mockube.apiserver.request.response import Response
+
+_UPGRADED: Final = frozenset({"GET", "POST"})
+CONNECT_METHODS: Final[Mapping[str, frozenset[str]]] = {
+    "attach": _UPGRADED,
+    "exec": _UPGRADED,
+    "log": frozenset({"GET", "HEAD"}),
+    "portforward": _UPGRADED,
+    "proxy": frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"}),
+}
+"""By subresource."""
+_STREAMS: Final = ("stdin", "stdout", "stderr", "tty")
+_QUERIES: Final = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
+"""What a kubelet calls them."""
+_PATH: Final = "/:@!$&'()*+,;=~-._"
+"""Besides letters and digits, what stands in a path as it is."""
+
+
+class Proxy(Protocol):
+    """Passes requests on; of the HTTP layer."""
+
+    async def stream(self, request: Request, location: Location, name: str, /) -> Response: ...
+
+    async def forward(
+        self, request: Request, location: Location, /, *, upgrade_required: bool
+    ) -> Response: ...
+
+    def end_all(self) -> None: ...
+
+
+class Connecting:
+    def __init__(self, backend: Backend, proxy: Proxy, addresses: Sequence[str]) -> None:
+        self._backend = backend
+        self._proxy = proxy
+        self._locator = Locator(backend, addresses)
+
+    async def serve(self, request: Request, call: Call) -> Response:
+        name = request.info.subresource
+        if name == "log":
+            return await self._log(request, call)
+        if request.query.get("dryRun"):
+            raise BadRequest("dryRun is not supported")
+        if name == "proxy":
+            return await self._proxied(request, call)
+        query = _port_query(call) if name == "portforward" else _stream_query(call, name)
+        self._check_create(call, name)
+        path = "portForward" if name == "portforward" else name
+        location = await self._locator.kubelet(call, path, query)
+        if location is None:
+            raise BadRequest(f"pod {call.name} does not have a host assigned")
+        return await self._proxy.forward(request, location, upgrade_required=True)
+
+    async def _log(self, request: Request, call: Call) -> Response:
+        query = log_query(call)
+        location = await self._locator.kubelet(call, "containerLogs", query)
+        if location is None:
+            return Response(204)
+        if flag(call, "insecureSkipTLSVerifyBackend"):
+            location = replace(location, skips_verification=True)
+        return await self._proxy.stream(request, location, call.name)
+
+    def _check_create(self, call: Call, subresource: str) -> None:
+        """A WebSocket begins with a GET: who opens one must be allowed to create, as with other protocols."""
+        resource = call.resource.group_resource
+        if call.verb == "get" and not self._backend.permits(
+            call.user, "create", resource, call.name, namespace=call.namespace, subresource=subresource
+        ):
+            raise status.forbidden(resource, call.name, "")
+
+    async def _proxied(self, request: Request, call: Call) -> Response:
+        locate = {"nodes": self._locator.node, "pods": self._locator.pod, "services": self._locator.service}
+        location = await locate[call.resource.name](call)
+        path = request.path.split(f"/{call.name}/proxy", 1)[1]
+        if not path and request.method in ("GET", "HEAD"):
+            query = f"?{request.query_string}" if request.query_string else ""
+            return Response(301, headers={"Location": f"{request.path}/{query}"})
+        location = replace(location, path=quote(path, safe=_PATH), query=request.query_string)
+        return await self._proxy.forward(request, location, upgrade_required=False)
+
+
+def _stream_query(call: Call, subresource: str) -> list[tuple[str, str]]:
+    """Which streams there are, and the command, as a kubelet reads them."""
+    chosen = [(_QUERIES[name], "1") for name in _STREAMS if flag(call, name)]
+    commands = call.query.get("command", ()) if subresource == "exec" else ()
+    return sorted([*chosen, *(("command", command) for command in commands)], key=lambda pair: pair[0])
+
+
+def _port_query(call: Call) -> list[tuple[str, str]]:
+    ports = []
+    for text in call.query.get("ports", ()):
+        for part in text.split(","):
+            try:
+                ports.append(str(gotext.parse_uint(part, bits=16)))
+            except gotext.NumberError as error:
+                raise BadRequest(f"cannot convert to []int32: {error}") from error
+    return [("port", ",".join(ports))] if ports else []

@@ -1,0 +1,169 @@
+"""The environment variables of a container, and what it reads of its pod. Pure."""
+
+import re
+from base64 import b64decode
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, Decimal
+from typing import Any, Final
+
+from mockube.apimachinery import meta, quantity
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.pod_lifecycle.program import expand_references
+
+PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_MAP_ENTRY: Final = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
+_NAME_BREAKS: Final = re.compile(r"[^A-Za-z0-9_]")
+_MOST_DIGITS: Final = 18
+_MOST: Final = str(2**63 - 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class References:
+    """What a pod refers to, as far as it is there."""
+
+    config_maps: Mapping[str, ReadOnlyTree] = field(default_factory=dict)
+    secrets: Mapping[str, ReadOnlyTree] = field(default_factory=dict)
+    services: Sequence[ReadOnlyTree] = ()
+    """Of the pod's namespace, and the one of the API server."""
+    tokens: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    """Of the pod's account, by audience and seconds."""
+    allocatable: Mapping[str, str] = field(default_factory=dict)
+    """Of the pod's node."""
+
+
+def environment_of(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> dict[str, str]:
+    """Return the variables in the order in which a kubelet sets them: services, envFrom, env."""
+    found = {"PATH": PATH, "HOSTNAME": hostname_of(pod), "HOME": "/root"}
+    found |= _service_links(pod, references.services)
+    for source in container.get("envFrom") or ():
+        found |= _whole_source(source, references)
+    for entry in container.get("env") or ():
+        source = entry.get("valueFrom")
+        if source is None:
+            found[entry["name"]] = expand_references([entry.get("value") or ""], found)[0]
+        elif (value := _referenced(source, pod, container, references)) is not None:
+            found[entry["name"]] = value
+    return found
+
+
+def decoded_data(secret: ReadOnlyTree) -> dict[str, bytes]:
+    """The values of a Secret; one that is not base64 is left out."""
+    found = {}
+    for name, text in (secret.get("data") or {}).items():
+        with suppress(ValueError):
+            found[name] = b64decode(text or "")
+    return found
+
+
+def hostname_of(pod: ReadOnlyTree) -> str:
+    spec = pod["spec"]
+    if spec.get("hostNetwork"):
+        return str(spec.get("nodeName") or "")
+    return str(spec.get("hostnameOverride") or spec.get("hostname") or meta.name(pod))[:63].rstrip("-.")
+
+
+def _whole_source(source: ReadOnlyTree, references: References) -> Mapping[str, str]:
+    prefix = source.get("prefix") or ""
+    if "configMapRef" in source:
+        data = (references.config_maps.get(source["configMapRef"].get("name") or "") or {}).get("data") or {}
+    else:
+        secret = references.secrets.get((source.get("secretRef") or {}).get("name") or "") or {}
+        data = {name: value.decode("utf-8", "replace") for name, value in decoded_data(secret).items()}
+    return {f"{prefix}{name}": value for name, value in data.items()}
+
+
+def _referenced(
+    source: ReadOnlyTree, pod: ReadOnlyTree, container: ReadOnlyTree, references: References
+) -> str | None:
+    if "fieldRef" in source:
+        return field_value(pod, source["fieldRef"]["fieldPath"])
+    if "resourceFieldRef" in source:
+        return resource_value(pod, source["resourceFieldRef"], container, references.allocatable)
+    if "configMapKeyRef" in source:
+        chosen = source["configMapKeyRef"]
+        data = (references.config_maps.get(chosen.get("name") or "") or {}).get("data") or {}
+        return data.get(chosen["key"])
+    if "secretKeyRef" in source:
+        chosen = source["secretKeyRef"]
+        value = decoded_data(references.secrets.get(chosen.get("name") or "") or {}).get(chosen["key"])
+        return None if value is None else value.decode("utf-8", "replace")
+    return None
+
+
+def field_value(pod: ReadOnlyTree, path: str) -> str:
+    """A field of the pod, as the downward API shows it."""
+    entry = _MAP_ENTRY.fullmatch(path)
+    if entry:
+        found = meta.labels(pod) if entry[1] == "labels" else meta.annotations(pod)
+        return found.get(entry[2], "")
+    status = pod.get("status") or {}
+    lists: Mapping[str, Sequence[Any]] = {
+        "status.podIPs": [one["ip"] for one in status.get("podIPs") or ()],
+        "status.hostIPs": [one["ip"] for one in status.get("hostIPs") or ()],
+    }
+    if path in lists:
+        return ",".join(lists[path])
+    if path in ("metadata.labels", "metadata.annotations"):
+        pairs = meta.labels(pod) if path.endswith("labels") else meta.annotations(pod)
+        return "\n".join(f"{name}={_quoted(value)}" for name, value in sorted(pairs.items()))
+    value: Any = pod
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return "" if value is None else str(value)
+
+
+def _quoted(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    return f'"{escaped}"'
+
+
+def resource_value(
+    pod: ReadOnlyTree, chosen: ReadOnlyTree, container: ReadOnlyTree, allocatable: Mapping[str, str]
+) -> str:
+    """A request or limit in units of the divisor, rounded up; a limit that is not set is what the node has."""
+    name = chosen.get("containerName")
+    if name:
+        everybody = [*pod["spec"]["containers"], *(pod["spec"].get("initContainers") or ())]
+        container = next((one for one in everybody if one["name"] == name), container)
+    kind, _, resource = str(chosen["resource"]).partition(".")
+    amounts = (container.get("resources") or {}).get(kind) or {}
+    default = allocatable.get(resource, "0") if kind == "limits" else "0"
+    amount = quantity.from_json(amounts.get(resource) or default)
+    divisor = quantity.from_json(chosen.get("divisor") or "1")
+    number = amount.number / (divisor.number or Decimal(1))
+    return (
+        str(number.to_integral_value(rounding=ROUND_CEILING)) if number.adjusted() < _MOST_DIGITS else _MOST
+    )
+
+
+def _service_links(pod: ReadOnlyTree, services: Sequence[ReadOnlyTree]) -> Mapping[str, str]:
+    links = pod["spec"].get("enableServiceLinks")
+    found: dict[str, str] = {}
+    for service in services:
+        is_server = meta.name(service) == "kubernetes" and meta.namespace(service) == "default"
+        address = service["spec"].get("clusterIP") or "None"
+        if address != "None" and (is_server or links is not False):
+            found |= dict(_service_variables(service, address))
+    return found
+
+
+def _service_variables(service: ReadOnlyTree, address: str) -> Iterator[tuple[str, str]]:
+    name = _NAME_BREAKS.sub("_", meta.name(service)).upper()
+    ports = service["spec"].get("ports") or ()
+    host = f"[{address}]" if ":" in address else address
+    yield f"{name}_SERVICE_HOST", address
+    for index, port in enumerate(ports):
+        protocol = (port.get("protocol") or "TCP").lower()
+        url = f"{protocol}://{host}:{port['port']}"
+        if index == 0:
+            yield f"{name}_SERVICE_PORT", str(port["port"])
+            yield f"{name}_PORT", url
+        if port.get("name"):
+            yield f"{name}_SERVICE_PORT_{_NAME_BREAKS.sub('_', port['name']).upper()}", str(port["port"])
+        prefix = f"{name}_PORT_{port['port']}_{protocol.upper()}"
+        yield prefix, url
+        yield f"{prefix}_PROTO", protocol
+        yield f"{prefix}_PORT", str(port["port"])
+        yield f"{prefix}_ADDR", address

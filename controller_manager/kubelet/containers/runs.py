@@ -1,0 +1,124 @@
+"""The runs of a container: which of them a client means, and the command that each carries out. Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.timestamps import parse_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.containers.environment import (
+    References,
+    environment_of,
+    hostname_of,
+)
+from mockube.controller_manager.kubelet.containers.mounts import files_of
+from mockube.controller_manager.kubelet.pod_lifecycle.program import command_of, expand_references
+from mockube.controller_manager.kubelet.pod_lifecycle.script import script_of
+from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
+from mockube.controller_manager.kubelet.shell.invocation import run_command
+from mockube.controller_manager.kubelet.shell.process import Host, Output, Process, Run, UnknownProgram
+from mockube.controller_manager.kubelet.shell.programs import PROGRAMS
+from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
+
+_SPECS: Final = ("containers", "initContainers", "ephemeralContainers")
+_STATUSES: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+_PULL_FAILURES: Final = {
+    "ErrImagePull": "image can't be pulled",
+    "ImagePullBackOff": "trying and failing to pull image",
+}
+
+
+class NoLogs(Exception):
+    """Why a container has logged nothing, as a kubelet words it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerRun:
+    """One run of a container, from one start to one end."""
+
+    restarts: int
+    started: datetime
+    finished: datetime | None
+    """None while it runs."""
+
+
+def container_spec(pod: ReadOnlyTree, name: str) -> ReadOnlyTree | None:
+    return next((one for one in _named(pod.get("spec") or {}, _SPECS) if one["name"] == name), None)
+
+
+def container_status(pod: ReadOnlyTree, name: str) -> ReadOnlyTree | None:
+    return next((one for one in _named(pod.get("status") or {}, _STATUSES) if one["name"] == name), None)
+
+
+def _named(tree: ReadOnlyTree, fields: tuple[str, ...]) -> Iterator[ReadOnlyTree]:
+    for field in fields:
+        yield from tree.get(field) or ()
+
+
+def run_of(pod: ReadOnlyTree, name: str, *, previous: bool = False) -> ContainerRun:
+    """Return the run whose logs are meant."""
+    where = f'container "{name}" in pod "{meta.name(pod)}"'
+    status = container_status(pod, name)
+    if status is None:
+        raise NoLogs(f"{where} is not available")
+    last = (status.get("lastState") or {}).get("terminated")
+    restarts = status.get("restartCount") or 0
+    state = status.get("state") or {}
+    if previous:
+        if last is None:
+            raise NoLogs(f"previous terminated {where} not found")
+        return _ended(last, restarts if "waiting" in state else restarts - 1)
+    if "running" in state:
+        return ContainerRun(
+            restarts=restarts, started=parse_time(state["running"]["startedAt"]), finished=None
+        )
+    end = state.get("terminated") or last
+    if end is not None:
+        return _ended(end, restarts)
+    reason = (state.get("waiting") or {}).get("reason")
+    if reason is None:
+        raise NoLogs(f"{where} is waiting to start - no logs yet")
+    raise NoLogs(f"{where} is waiting to start: {_PULL_FAILURES.get(reason, reason)}")
+
+
+def _ended(end: Mapping[str, Any], restarts: int) -> ContainerRun:
+    finished = parse_time(end["finishedAt"])
+    started = parse_time(end["startedAt"]) if end.get("startedAt") else finished
+    return ContainerRun(restarts=max(restarts, 0), started=started, finished=finished)
+
+
+def host_of(
+    pod: ReadOnlyTree, container: ReadOnlyTree, references: References, started: datetime, *, is_partial: bool
+) -> Host:
+    """The container as its commands see it, from its start on."""
+    return Host(
+        name=hostname_of(pod),
+        address=(pod.get("status") or {}).get("podIP") or "",
+        files=FileSystem(files_of(pod, container, references), is_partial=is_partial),
+        now=lambda: started,
+        is_strict=is_partial,
+        programs=PROGRAMS,
+    )
+
+
+def main_process(pod: ReadOnlyTree, container: ReadOnlyTree, references: References, host: Host) -> Run:
+    """What the container itself does: its command, or the script that an annotation gives it."""
+    environment = environment_of(pod, container, references)
+    script = script_of(meta.annotations(pod)).command(container["name"])
+    argv = ("sh", "-c", script) if script is not None else command_of(container)
+    directory = container.get("workingDir") or "/"
+    try:
+        if argv:
+            return (
+                yield from run_command(host, expand_references(argv, environment), environment, directory)
+            )
+        reason = f"the image {container.get('image')} does not run"
+    except UnknownProgram as error:
+        reason = f"{error} does not run"
+    except (ShellSyntaxError, RecursionError) as error:
+        reason = f"its script does not run: {error}"
+    process = Process(host=host, argv=["mockube"], environment=environment)
+    yield Output(1, f"{process.name}: container {container['name']} is simulated: {reason}\n".encode())
+    return 0

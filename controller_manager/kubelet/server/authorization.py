@@ -1,0 +1,107 @@
+"""Who may use a kubelet: clients that show a certificate, and that the API server allows to use nodes/proxy and its like."""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.status import ApiError
+from mockube.controller_manager.client.client import Client
+from mockube.controller_manager.client.wire import NoAnswer
+
+ALLOWED_SECONDS: Final = 300.0
+DENIED_SECONDS: Final = 30.0
+"""How long a decision holds, as a kubelet's webhook caches them."""
+MAX_DECISIONS: Final = 10_000
+_PATH: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+_VERBS: Final[Mapping[str, str]] = {
+    "GET": "get",
+    "HEAD": "get",
+    "POST": "create",
+    "PUT": "update",
+    "PATCH": "patch",
+    "DELETE": "delete",
+}
+_SUBRESOURCES: Final[Mapping[str, Sequence[str]]] = {
+    "pods": ("pods", "proxy"),
+    "healthz": ("healthz", "proxy"),
+    "configz": ("configz", "proxy"),
+    "metrics": ("metrics",),
+    "stats": ("stats",),
+    "logs": ("log",),
+}
+"""By the first part of a path; everything else is nodes/proxy."""
+
+
+class KubeletUser(NamedTuple):
+    name: str
+    groups: tuple[str, ...]
+
+
+class Access(NamedTuple):
+    """What a request does: a verb, and the subresources of the node of which one is enough."""
+
+    verb: str
+    subresources: Sequence[str]
+    node: str
+
+
+def access_of(method: str, path: str, node: str) -> Access:
+    first = path.strip("/").partition("/")[0]
+    return Access(_VERBS.get(method, ""), _SUBRESOURCES.get(first, ("proxy",)), node)
+
+
+def user_of(certificate: Mapping[str, Any] | None) -> KubeletUser | None:
+    """The user that a client's certificate stands for: its common name, with its organizations as groups."""
+    if not certificate:
+        return None
+    pairs = [pair for part in certificate["subject"] for pair in part]
+    names = [value for key, value in pairs if key == "commonName"]
+    groups = tuple(value for key, value in pairs if key == "organizationName")
+    return KubeletUser(names[0], (*groups, "system:authenticated")) if names else None
+
+
+class Authorizer:
+    def __init__(self, client: Client, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+        self._decisions: OrderedDict[tuple[KubeletUser, str, str, str], tuple[bool, float]] = OrderedDict()
+
+    async def is_allowed(self, user: KubeletUser, access: Access) -> bool:
+        for subresource in access.subresources:
+            if await self._is_allowed(user, access.verb, subresource, access.node):
+                return True
+        return False
+
+    async def _is_allowed(self, user: KubeletUser, verb: str, subresource: str, node: str) -> bool:
+        key = (user, verb, subresource, node)
+        allowed, until = self._decisions.get(key, (False, 0.0))
+        if self._clock.monotonic() < until:
+            return allowed
+        allowed = await self._review(user, verb, subresource, node)
+        seconds = ALLOWED_SECONDS if allowed else DENIED_SECONDS
+        self._decisions[key] = allowed, self._clock.monotonic() + seconds
+        if len(self._decisions) > MAX_DECISIONS:
+            self._decisions.popitem(last=False)
+        return allowed
+
+    async def _review(self, user: KubeletUser, verb: str, subresource: str, node: str) -> bool:
+        attributes = {
+            "verb": verb,
+            "version": "v1",
+            "resource": "nodes",
+            "subresource": subresource,
+            "name": node,
+        }
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": {"user": user.name, "groups": list(user.groups), "resourceAttributes": attributes},
+        }
+        try:
+            answer = await self._client.raw("POST", _PATH, body=orjson.dumps(review))
+        except (ApiError, NoAnswer):
+            return False
+        return bool((answer.get("status") or {}).get("allowed"))

@@ -1,0 +1,190 @@
+"""`/containerLogs`: the log of one run of a container, as much of it as was requested, and on as it is written."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.gotext import int_or_none
+from mockube.apimachinery.timestamps import parse_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.containers.logs import LogLine, LogReplay
+from mockube.controller_manager.kubelet.containers.runs import ContainerRun, NoLogs, run_of
+from mockube.controller_manager.tasks import yield_to_loop
+
+MAX_TAIL_BYTES: Final = 10 << 20
+"""That the last lines of a log may take, which is what a kubelet keeps of a log."""
+_STREAMS: Final = {"Stdout": frozenset({1}), "Stderr": frozenset({2}), "All": frozenset({1, 2})}
+_FLAGS: Final = {"": False, "false": False, "0": False}
+
+Write = Callable[[bytes], Awaitable[None]]
+
+
+class BadLogOptions(Exception):
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogOptions:
+    follow: bool = False
+    previous: bool = False
+    timestamps: bool = False
+    since: datetime | None = None
+    tail: int | None = None
+    limit: int | None = None
+    """Bytes."""
+    streams: frozenset[int] = _STREAMS["All"]
+
+
+def log_options(query: Mapping[str, str], now: datetime) -> LogOptions:
+    seconds, since = _number(query, "sinceSeconds"), query.get("sinceTime")
+    try:
+        start = parse_time(since) if since else None
+    except ValueError as error:
+        raise BadLogOptions('{"message": "Unable to decode query."}') from error
+    if seconds is not None:
+        start = now - timedelta(seconds=min(seconds, 10**9))
+    tail = query.get("tail", "")
+    lines = _number(query, "tailLines") if tail in ("", "all") else int_or_none(tail)
+    limit, stream = _number(query, "limitBytes"), query.get("stream") or "All"
+    if stream not in _STREAMS or (lines or 0) < 0 or (limit is not None and limit < 1):
+        raise BadLogOptions('{"message": "Invalid request."}')
+    return LogOptions(
+        follow=_flag(query, "follow"),
+        previous=_flag(query, "previous"),
+        timestamps=_flag(query, "timestamps"),
+        since=start,
+        tail=lines,
+        limit=limit,
+        streams=_STREAMS[stream],
+    )
+
+
+def _number(query: Mapping[str, str], name: str) -> int | None:
+    if name not in query:
+        return None
+    value = int_or_none(query[name])
+    if value is None:
+        raise BadLogOptions('{"message": "Unable to decode query."}')
+    return value
+
+
+def _flag(query: Mapping[str, str], name: str) -> bool:
+    return _FLAGS.get(query.get(name, "").lower(), True)
+
+
+@dataclass(slots=True)
+class _Budget:
+    left: int | None
+
+    def take(self, data: bytes) -> bytes:
+        if self.left is None:
+            return data
+        taken = data[: self.left]
+        self.left -= len(taken)
+        return taken
+
+    @property
+    def is_spent(self) -> bool:
+        return self.left == 0
+
+
+class LogStream:
+    """One response: what was logged before, and with `follow` what comes, until the run is over."""
+
+    def __init__(
+        self,
+        options: LogOptions,
+        replay: LogReplay,
+        run: ContainerRun,
+        *,
+        clock: Clock,
+        current: Callable[[], ContainerRun | None],
+        changed: asyncio.Event,
+    ) -> None:
+        """`current` returns the run as the pod shows it now, None if it is over; `changed` is set when the pod changes."""
+        self._options = options
+        self._replay = replay
+        self._run = run
+        self._clock = clock
+        self._current = current
+        self._changed = changed
+        self._budget = _Budget(options.limit)
+
+    async def write_to(self, write: Write) -> None:
+        finished = self._run.finished
+        await self._write_past(write, finished or self._clock.now())
+        while self._options.follow and finished is None and not self._budget.is_spent:
+            self._changed.clear()
+            run = self._current()
+            finished = self._clock.now() if run is None else run.finished
+            await self._write_new(write, finished or self._clock.now())
+            if finished is None:
+                await self._wait()
+
+    async def _write_past(self, write: Write, until: datetime) -> None:
+        tail = self._options.tail
+        last: deque[bytes] = deque(maxlen=tail)
+        size = 0
+        while self._replay.is_behind(until):
+            lines = self._shown(self._replay.advance(until))
+            if tail is None:
+                await self._write(write, lines)
+                if self._budget.is_spent:
+                    return
+                continue
+            for line in lines:
+                size += len(line) - (len(last[0]) if last and len(last) == tail else 0)
+                last.append(line)
+                while size > MAX_TAIL_BYTES:
+                    size -= len(last.popleft())
+            await yield_to_loop()
+        await self._write(write, last)
+
+    async def _write_new(self, write: Write, until: datetime) -> None:
+        while self._replay.is_behind(until) and not self._budget.is_spent:
+            await self._write(write, self._shown(self._replay.advance(until)))
+
+    def _shown(self, lines: Iterable[LogLine]) -> list[bytes]:
+        options = self._options
+        return [
+            f"{line.at:%Y-%m-%dT%H:%M:%S.%f}000Z ".encode() + line.text if options.timestamps else line.text
+            for line in lines
+            if line.stream in options.streams and (options.since is None or line.at >= options.since)
+        ]
+
+    async def _write(self, write: Write, lines: Iterable[bytes]) -> None:
+        data = self._budget.take(b"".join(lines))
+        if data:
+            await write(data)
+        await yield_to_loop()
+
+    async def _wait(self) -> None:
+        """Until the command goes on, or the pod changes."""
+        due = self._replay.due
+        if due is None:
+            await self._changed.wait()
+            return
+        delay = max((due - self._clock.now()).total_seconds(), 0.0)
+        timer = self._clock.call_later(delay, self._changed.set)
+        try:
+            await self._changed.wait()
+        finally:
+            timer.cancel()
+
+
+def current_run(pod: ReadOnlyTree | None, uid: str, name: str, run: ContainerRun) -> ContainerRun | None:
+    """The same run as its pod shows it now; None if another has taken its place, or the pod's."""
+    if pod is None or pod["metadata"].get("uid") != uid:
+        return None
+    try:
+        latest = run_of(pod, name)
+        if latest.started == run.started:
+            return latest
+        latest = run_of(pod, name, previous=True)
+    except NoLogs:
+        return None
+    return latest if latest.started == run.started else None

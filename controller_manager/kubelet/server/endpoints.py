@@ -1,0 +1,245 @@
+"""What a request to a simulated kubelet comes to, by its path: a real kubelet's paths, of all nodes on one listener.
+
+The node is that of the pod that a path names, or the one of the header `Mockube-Node`.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import orjson
+from aiohttp import web
+
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Change, Lister
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.kubelet.containers.environment import environment_of
+from mockube.controller_manager.kubelet.containers.logs import LogReplay
+from mockube.controller_manager.kubelet.containers.mounts import files_of
+from mockube.controller_manager.kubelet.containers.runs import (
+    ContainerRun,
+    NoLogs,
+    container_spec,
+    host_of,
+    main_process,
+    run_of,
+)
+from mockube.controller_manager.kubelet.containers.writable import ContainerFiles, RunKey
+from mockube.controller_manager.kubelet.node_objects import is_silent, is_simulated
+from mockube.controller_manager.kubelet.server.authorization import Authorizer, access_of, user_of
+from mockube.controller_manager.kubelet.server.container_logs import (
+    BadLogOptions,
+    LogOptions,
+    LogStream,
+    current_run,
+    log_options,
+)
+from mockube.controller_manager.kubelet.server.execution import execute
+from mockube.controller_manager.kubelet.server.http_errors import HttpError
+from mockube.controller_manager.kubelet.server.references import ReferenceLoader
+from mockube.controller_manager.kubelet.server.remote_command import serve_streams, stream_options
+from mockube.controller_manager.kubelet.server.streams import STDOUT, Streams, success
+from mockube.controller_manager.kubelet.shell.invocation import run_command
+from mockube.controller_manager.workloads.indexes import BY_NODE
+
+NODE_HEADER: Final = "Mockube-Node"
+_OPEN_PATHS: Final = frozenset({"/healthz", "/healthz/ping", "/healthz/log", "/healthz/syncloop"})
+
+
+class PodWatchers:
+    """Wakes who waits for a change of a pod; nobody waits for most."""
+
+    def __init__(self) -> None:
+        self._events: dict[Key, set[asyncio.Event]] = {}
+
+    def changed(self, change: Change) -> None:
+        pod: PodView = change.latest
+        for event in self._events.get(pod.key, ()):
+            event.set()
+
+    @contextmanager
+    def watching(self, key: Key) -> Iterator[asyncio.Event]:
+        event = asyncio.Event()
+        self._events.setdefault(key, set()).add(event)
+        try:
+            yield event
+        finally:
+            self._events[key].discard(event)
+            if not self._events[key]:
+                del self._events[key]
+
+
+class KubeletEndpoints:
+    def __init__(
+        self,
+        pods: Lister[PodView],
+        nodes: Lister[ReadOnlyTree],
+        *,
+        watchers: PodWatchers,
+        references: ReferenceLoader,
+        authorizer: Authorizer,
+        clock: Clock,
+    ) -> None:
+        self._pods = pods
+        self._nodes = nodes
+        self._watchers = watchers
+        self._references = references
+        self._authorizer = authorizer
+        self._clock = clock
+        self._files = ContainerFiles()
+
+    def forget(self, uid: str) -> None:
+        """A pod is gone."""
+        self._files.forget(uid)
+
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        try:
+            return await self._answer(request)
+        except HttpError as error:
+            return web.Response(status=error.code, text=str(error))
+        except (ApiError, NoAnswer) as error:
+            return web.Response(status=500, text=f"the API server could not be asked: {error}")
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        parts = request.path.strip("/").split("/")
+        pod = self._find_pod(parts)
+        node = pod.node if pod is not None else request.headers.get(NODE_HEADER, "")
+        await self._authorize(request, node)
+        self._check_node(request, node)
+        match (request.method, parts):
+            case ("GET", ["healthz", *_]) if request.path in _OPEN_PATHS:
+                return web.Response(text="ok")
+            case ("GET", ["pods" | "runningpods"]):
+                return self._list_pods(node)
+            case ("GET", ["containerLogs", _, name, container]):
+                return await self._logs(request, self._required(pod, name), container)
+            case ("GET" | "POST", ["exec", _, name, *_, container]):
+                return await self._exec(request, self._required(pod, name), container)
+            case ("GET" | "POST", ["attach", _, name, *_, container]):
+                return await self._attach(request, self._required(pod, name), container)
+            case _:
+                raise HttpError(404, "404 page not found\n")
+
+    def _find_pod(self, parts: list[str]) -> PodView | None:
+        return self._pods.get(parts[1], parts[2]) if len(parts) >= 3 and parts[0] != "healthz" else None
+
+    def _required(self, pod: PodView | None, name: str) -> PodView:
+        if pod is None:
+            raise HttpError(404, f'pod "{name}" does not exist')
+        return pod
+
+    async def _authorize(self, request: web.BaseRequest, node: str) -> None:
+        user = user_of(request.get_extra_info("peercert"))
+        if user is None:
+            raise HttpError(401, "Unauthorized")
+        access = access_of(request.method, request.path, node)
+        if not await self._authorizer.is_allowed(user, access):
+            subresources = " ".join(access.subresources)
+            told = f"user={user.name}, verb={access.verb}, resource=nodes, subresource(s)=[{subresources}]"
+            raise HttpError(403, f"Forbidden ({told})\n")
+
+    def _check_node(self, request: web.BaseRequest, name: str) -> None:
+        """A node that is cut off does not answer."""
+        node = self._nodes.get("", name)
+        if node is None or not is_simulated(node):
+            raise HttpError(404, f"node {name!r} is not simulated here")
+        if is_silent(node):
+            if request.transport is not None:
+                request.transport.abort()
+            raise HttpError(503, "the node is cut off")
+
+    def _list_pods(self, node: str) -> web.Response:
+        items = [pod.object for pod in self._pods.by_index(BY_NODE, node)]
+        body = orjson.dumps({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items})
+        return web.Response(body=body, content_type="application/json")
+
+    async def _exec(self, request: web.BaseRequest, pod: PodView, name: str) -> web.StreamResponse:
+        container, run = self._running(pod, name)
+        options = stream_options(request.query)
+        command = request.query.getall("command", [])
+        if not command:
+            raise HttpError(400, "you must specify a command")
+        references = await self._references.load(pod.object, container)
+        host = host_of(pod.object, container, references, run.started, is_partial=False)
+        host.files = self._files.of(
+            RunKey(pod.uid, name, run.restarts), files_of(pod.object, container, references)
+        )
+        host.now, host.has_terminal = self._clock.now, options.tty
+        environment = environment_of(pod.object, container, references)
+        if options.tty:
+            environment.setdefault("TERM", "xterm")
+        directory = container.get("workingDir") or "/"
+        running = run_command(host, command, environment, directory)
+        return await serve_streams(
+            request, options, lambda streams: execute(running, streams, self._clock), self._clock
+        )
+
+    async def _attach(self, request: web.BaseRequest, pod: PodView, name: str) -> web.StreamResponse:
+        """What the container writes from now on; nothing reads what is sent to it."""
+        container, run = self._running(pod, name)
+        options = stream_options(request.query)
+        references = await self._references.load(pod.object, container)
+        host = host_of(pod.object, container, references, run.started, is_partial=True)
+        replay = LogReplay(main_process(pod.object, container, references, host), host, run.started)
+
+        async def attach(streams: Streams) -> bytes:
+            with self._watchers.watching(pod.key) as changed:
+                stream = LogStream(
+                    LogOptions(follow=True, since=self._clock.now()),
+                    replay,
+                    run,
+                    clock=self._clock,
+                    current=lambda: current_run(self._object(pod.key), pod.uid, name, run),
+                    changed=changed,
+                )
+                await stream.write_to(lambda data: streams.write(STDOUT, data))
+            return success()
+
+        return await serve_streams(request, options, attach, self._clock)
+
+    def _running(self, pod: PodView, name: str) -> tuple[ReadOnlyTree, ContainerRun]:
+        container = container_spec(pod.object, name)
+        try:
+            run = run_of(pod.object, name)
+        except NoLogs:
+            run = None
+        if container is None or run is None or run.finished is not None:
+            raise HttpError(500, f'container not found ("{name}")')
+        return container, run
+
+    async def _logs(self, request: web.BaseRequest, pod: PodView, name: str) -> web.StreamResponse:
+        container = container_spec(pod.object, name)
+        if container is None:
+            raise HttpError(404, f'container "{name}" not found in pod "{pod.key.name}"')
+        try:
+            options = log_options(request.query, self._clock.now())
+            run = run_of(pod.object, name, previous=options.previous)
+        except (BadLogOptions, NoLogs) as error:
+            raise HttpError(400, str(error)) from error
+        references = await self._references.load(pod.object, container)
+        host = host_of(pod.object, container, references, run.started, is_partial=True)
+        replay = LogReplay(main_process(pod.object, container, references, host), host, run.started)
+        response = web.StreamResponse(headers={"Content-Type": "text/plain"})
+        response.enable_chunked_encoding()
+        await response.prepare(request)
+        with self._watchers.watching(pod.key) as changed:
+            stream = LogStream(
+                options,
+                replay,
+                run,
+                clock=self._clock,
+                current=lambda: current_run(self._object(pod.key), pod.uid, name, run),
+                changed=changed,
+            )
+            await stream.write_to(response.write)
+        await response.write_eof()
+        return response
+
+    def _object(self, key: Key) -> ReadOnlyTree | None:
+        pod = self._pods.get(*key)
+        return None if pod is None else pod.object

@@ -1,0 +1,57 @@
+"""Carries out a command for a client: what it writes is sent, what it reads is received, and its waits take real time."""
+
+from mockube.apimachinery.clock import Clock
+from mockube.controller_manager.kubelet.server.streams import Streams, exit_status, failure
+from mockube.controller_manager.kubelet.shell.process import (
+    CommandStart,
+    Effect,
+    Input,
+    Output,
+    Run,
+    Sleep,
+    UnknownProgram,
+)
+from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
+from mockube.controller_manager.tasks import yield_to_loop
+
+SLICE = 50
+"""Commands between which others are let run."""
+
+
+async def execute(running: Run, streams: Streams, clock: Clock) -> bytes:
+    """Run to the end; return the Status by which it ends."""
+    answer: bytes | None = None
+    commands = 0
+    try:
+        while True:
+            effect = running.send(answer) if answer else next(running)
+            commands += isinstance(effect, CommandStart)
+            if commands >= SLICE:
+                commands = 0
+                await yield_to_loop()
+            answer = await _carry_out(effect, streams, clock)
+    except StopIteration as ended:
+        return exit_status(ended.value)
+    except UnknownProgram as error:
+        return failure(
+            "error executing command in container: the container is simulated, and has no program "
+            f'"{error}": executable file not found in $PATH'
+        )
+    except (ShellSyntaxError, RecursionError) as error:
+        return failure(f"error executing command in container: {error}")
+    finally:
+        running.close()
+
+
+async def _carry_out(effect: Effect, streams: Streams, clock: Clock) -> bytes | None:
+    match effect:
+        case Output(descriptor=descriptor, data=data):
+            await streams.write(descriptor, data)
+            await yield_to_loop()
+        case Sleep(seconds=seconds):
+            await clock.sleep(min(seconds, 1e9))
+        case Input(limit=limit):
+            return b"" if streams.stdin is None else await streams.stdin.read(limit)
+        case _:
+            pass
+    return None

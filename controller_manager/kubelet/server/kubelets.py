@@ -1,0 +1,122 @@
+"""The engine of the simulated kubelets' API: it listens, and tells the API server where, by a ConfigMap.
+
+kind: ConfigMap
+metadata: {name: mockube-kubelets, namespace: kube-system}
+data:
+  address: 127.0.0.1:41235     where the kubelets of all simulated nodes are found
+  certificate: …               what they show there: nobody else is taken for them
+"""
+
+import socket
+import ssl
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from ipaddress import ip_address
+from typing import Final
+
+from aiohttp import web
+
+from mockube.apimachinery.status import AlreadyExists, NotFound
+from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.kinds import CONFIG_MAPS, NODES, PODS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.runnable import Context, Runnable
+from mockube.controller_manager.control.worker import Loop
+from mockube.controller_manager.http_endpoints import context_of_pair, self_signed_pair
+from mockube.controller_manager.kubelet.server.authorization import Authorizer
+from mockube.controller_manager.kubelet.server.endpoints import KubeletEndpoints, PodWatchers
+from mockube.controller_manager.kubelet.server.references import ReferenceLoader
+from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
+
+ENDPOINT: Final = Key(NAMESPACE_SYSTEM, "mockube-kubelets")
+AUTHENTICATION: Final = Key(NAMESPACE_SYSTEM, "extension-apiserver-authentication")
+"""Where a server tells who signs the certificates of its clients."""
+BACKLOG: Final = 1024
+END_SECONDS: Final = 0.5
+"""How long streams may go on at the end."""
+
+
+class SimulatedKubelets:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._options = context.options.simulation
+        self._config_maps = context.informers.of(CONFIG_MAPS)
+        self._nodes = context.informers.of(NODES)
+        self._pods = context.informers.of(PODS)
+        self._pods.add_index(BY_NODE, node_of_pod)
+        self._watchers = PodWatchers()
+        self._pods.add_handler(self._watchers.changed)
+        self._config_maps.add_handler(self._config_map_changed)
+        self._data: dict[str, str] = {}
+        self._loop = Loop(
+            "simulated-kubelets", self._publish, workers=1, clock=context.clock, metrics=context.metrics
+        )
+
+    async def run(self) -> None:
+        for informer in (self._config_maps, self._nodes, self._pods):
+            await informer.wait_synced()
+        endpoints = KubeletEndpoints(
+            self._pods.lister,
+            self._nodes.lister,
+            watchers=self._watchers,
+            references=ReferenceLoader(self._context.client, self._nodes.lister),
+            authorizer=Authorizer(self._context.client, self._context.clock),
+            clock=self._context.clock,
+        )
+        async with AsyncExitStack() as stack:
+            runner = web.ServerRunner(
+                web.Server(endpoints.answer, access_log=None), shutdown_timeout=END_SECONDS
+            )
+            await runner.setup()
+            stack.push_async_callback(runner.cleanup)
+            tls, certificate = self._credentials()
+            listener = self._bind()
+            await web.SockSite(runner, listener, ssl_context=tls, backlog=BACKLOG).start()
+            self._data = {"address": self._advertised(listener), "certificate": certificate}
+            self._loop.add(ENDPOINT)
+            await self._loop.run()
+
+    def _bind(self) -> socket.socket:
+        address = self._options.kubelet_address
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        return socket.create_server((address, self._options.kubelet_port), family=family, backlog=BACKLOG)
+
+    def _advertised(self, listener: socket.socket) -> str:
+        address, port = self._options.kubelet_address, listener.getsockname()[1]
+        host = socket.gethostname() if ip_address(address).is_unspecified else address
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+    def _credentials(self) -> tuple[ssl.SSLContext, str]:
+        context = self._context
+        pair = self_signed_pair(self._options.kubelet_address, now=context.clock.now(), chance=context.chance)
+        tls = context_of_pair(*pair)
+        authentication = self._config_maps.lister.get(*AUTHENTICATION) or {}
+        authority = (authentication.get("data") or {}).get("client-ca-file")
+        if authority:
+            tls.load_verify_locations(cadata=authority)
+            tls.verify_mode = ssl.CERT_OPTIONAL
+        return tls, pair[0].decode()
+
+    def _config_map_changed(self, change: Change) -> None:
+        if self._data and Key.of(change.latest) == ENDPOINT:
+            self._loop.add(ENDPOINT)
+
+    async def _publish(self, key: Key) -> timedelta | None:
+        found = self._config_maps.lister.get(*key)
+        if found is not None and found.get("data") == self._data:
+            return None
+        client = self._context.client
+        try:
+            await client.patch(CONFIG_MAPS, key, {"data": self._data})
+        except NotFound:
+            metadata = {"name": key.name, "namespace": key.namespace}
+            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": self._data}
+            try:
+                await client.create(CONFIG_MAPS, body)
+            except AlreadyExists:
+                return timedelta(seconds=1)
+        return None
+
+
+SIMULATED_KUBELETS: Final = Runnable(name="simulated-kubelets", service_account="", build=SimulatedKubelets)

@@ -1,0 +1,73 @@
+"""Reads what a container refers to: ConfigMaps, Secrets, Services, tokens. What is not there is left out."""
+
+from contextlib import suppress
+from typing import Any, Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.status import ApiError, NotFound
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Lister
+from mockube.controller_manager.client.client import AnyResource, Client
+from mockube.controller_manager.client.kinds import CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, SERVICES
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.kubelet.containers.environment import References
+from mockube.controller_manager.kubelet.containers.mounts import referenced_names, token_requests
+
+MAX_SERVICES: Final = 500
+"""Whose variables a container has at most."""
+
+
+class ReferenceLoader:
+    def __init__(self, client: Client, nodes: Lister[ReadOnlyTree]) -> None:
+        self._client = client
+        self._nodes = nodes
+
+    async def load(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> References:
+        namespace = meta.namespace(pod)
+        maps, secrets = referenced_names(pod, container)
+        node = self._nodes.get("", pod["spec"].get("nodeName") or "") or {}
+        return References(
+            config_maps=await self._found(CONFIG_MAPS, namespace, maps),
+            secrets=await self._found(SECRETS, namespace, secrets),
+            services=await self._services(
+                namespace, links=pod["spec"].get("enableServiceLinks") is not False
+            ),
+            tokens={
+                key: token
+                for key in token_requests(pod, container)
+                if (token := await self._token(pod, *key)) is not None
+            },
+            allocatable=(node.get("status") or {}).get("allocatable") or {},
+        )
+
+    async def _found(self, resource: AnyResource, namespace: str, names: set[str]) -> dict[str, ReadOnlyTree]:
+        found: dict[str, ReadOnlyTree] = {}
+        for name in sorted(names):
+            with suppress(NotFound):
+                found[name] = await self._client.get(resource, Key(namespace, name))
+        return found
+
+    async def _services(self, namespace: str, *, links: bool) -> list[ReadOnlyTree]:
+        found: list[ReadOnlyTree] = []
+        with suppress(NotFound):
+            found.append(await self._client.get(SERVICES, Key("default", "kubernetes")))
+        if links:
+            listed = await self._client.list(SERVICES, namespace, limit=MAX_SERVICES)
+            found += [one for one in listed.items if meta.name(one) != "kubernetes"]
+        return found
+
+    async def _token(self, pod: ReadOnlyTree, audience: str, seconds: int) -> str | None:
+        account = Key(meta.namespace(pod), pod["spec"].get("serviceAccountName") or "default")
+        bound = {"apiVersion": "v1", "kind": "Pod", "name": meta.name(pod), "uid": meta.uid(pod)}
+        spec: dict[str, Any] = {
+            "audiences": [audience] if audience else [],
+            "expirationSeconds": seconds,
+            "boundObjectRef": bound,
+        }
+        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
+        try:
+            answer = await self._client.create(SERVICE_ACCOUNTS, request, key=account, subresource="token")
+        except ApiError:
+            return None
+        token = (answer.get("status") or {}).get("token")
+        return None if token is None else str(token)

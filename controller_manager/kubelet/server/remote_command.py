@@ -1,0 +1,150 @@
+"""`/exec` and `/attach`: a command in a container, or the container's own, over a WebSocket or SPDY."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from aiohttp import web
+
+from mockube.apimachinery.clock import Clock
+from mockube.controller_manager.kubelet.server import spdy_streams, websocket_streams
+from mockube.controller_manager.kubelet.server.http_errors import HttpError
+from mockube.controller_manager.kubelet.server.spdy_session import SpdySession
+from mockube.controller_manager.kubelet.server.spdy_streams import SpdyStreams
+from mockube.controller_manager.kubelet.server.streams import (
+    RESIZE,
+    STDERR,
+    STDIN,
+    STDOUT,
+    Streams,
+    StreamsClosed,
+    failure,
+)
+from mockube.controller_manager.kubelet.server.terminal import Terminal
+from mockube.controller_manager.kubelet.server.upgrade import Taken, upgrade
+from mockube.controller_manager.kubelet.server.websocket_streams import WebSocketStreams, websocket
+from mockube.controller_manager.tasks import all_ended, start
+
+CREATION_SECONDS: Final = 30.0
+"""How long a client may take to open its streams."""
+SPDY: Final = "SPDY/3.1"
+PROTOCOL_HEADER: Final = "X-Stream-Protocol-Version"
+_NAMES: Final = {"input": STDIN, "output": STDOUT, "error": STDERR}
+
+Work = Callable[[Streams], Coroutine[Any, Any, bytes]]
+"""Does with the streams what was requested; returns the Status by which it ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamOptions:
+    wanted: frozenset[int]
+    tty: bool
+
+
+def stream_options(query: Mapping[str, str]) -> StreamOptions:
+    tty = query.get("tty") in ("1", "true")
+    wanted = {number for name, number in _NAMES.items() if query.get(name) in ("1", "true")}
+    if tty:
+        wanted.discard(STDERR)
+    if not wanted:
+        raise HttpError(400, "you must specify at least 1 of stdin, stdout, stderr")
+    return StreamOptions(frozenset(wanted | ({RESIZE} if tty else set())), tty)
+
+
+async def serve_streams(
+    request: web.BaseRequest, options: StreamOptions, work: Work, clock: Clock
+) -> web.StreamResponse:
+    """Negotiate the protocol, and do the work until it is done or the client is gone."""
+    kind = request.headers.get("Upgrade", "")
+    if kind.lower() == "websocket":
+        return await _over_websocket(request, options, work)
+    if kind.upper() == SPDY:
+        return await _over_spdy(request, options, work, clock)
+    raise HttpError(400, "unable to upgrade: missing upgrade headers in request")
+
+
+async def _over_websocket(request: web.BaseRequest, options: StreamOptions, work: Work) -> web.StreamResponse:
+    offered = [
+        protocol.strip()
+        for line in request.headers.getall("Sec-WebSocket-Protocol", ())
+        for protocol in line.split(",")
+    ]
+    if offered and not set(offered) & set(websocket_streams.PROTOCOLS):
+        raise HttpError(
+            403, f"requested protocol(s) are not supported: {offered}; supports {websocket_streams.PROTOCOLS}"
+        )
+    socket = websocket(websocket_streams.PROTOCOLS)
+    await socket.prepare(request)
+    streams = WebSocketStreams(socket, options.wanted)
+    try:
+        await streams.begin()
+        await _run(streams, options, work, streams.listen())
+    except StreamsClosed:
+        pass
+    return socket
+
+
+async def _over_spdy(
+    request: web.BaseRequest, options: StreamOptions, work: Work, clock: Clock
+) -> web.StreamResponse:
+    offered = [
+        name.strip() for line in request.headers.getall(PROTOCOL_HEADER, ()) for name in line.split(",")
+    ]
+    protocol = next((name for name in offered if name in spdy_streams.PROTOCOLS), "")
+    if offered and not protocol:
+        raise HttpError(403, f"unable to upgrade: unable to negotiate protocol: client supports {offered}")
+    headers = {"Upgrade": SPDY} | ({PROTOCOL_HEADER: protocol} if protocol else {})
+    connection = upgrade(request, headers)
+    streams = SpdyStreams(options.wanted, protocol)
+    session = SpdySession(connection, streams.add)
+
+    async def when_complete(_: Streams) -> bytes:
+        timer = clock.call_later(CREATION_SECONDS, streams.give_up)
+        try:
+            await streams.complete.wait()
+        finally:
+            timer.cancel()
+        if streams.is_given_up:
+            return failure("timed out waiting for client to create streams")
+        return await _with_terminal(streams, options, work)
+
+    try:
+        await _run(streams, StreamOptions(options.wanted, tty=False), when_complete, session.run())
+    finally:
+        connection.close()
+    return Taken()
+
+
+async def _run(
+    streams: Streams, options: StreamOptions, work: Work, listening: Coroutine[Any, Any, None]
+) -> None:
+    """Until the work is done, or the client is gone, which ends it."""
+    listener = start("streams of a client", listening)
+    worker = start("a command for a client", _finished(streams, options, work))
+    try:
+        await asyncio.wait({listener, worker}, return_when=asyncio.FIRST_COMPLETED)
+        if listener.done() and not worker.done():
+            listener.result()
+    finally:
+        await all_ended([worker, listener])
+
+
+async def _finished(streams: Streams, options: StreamOptions, work: Work) -> None:
+    try:
+        await streams.finish(await _with_terminal(streams, options, work))
+    except StreamsClosed:
+        return
+
+
+async def _with_terminal(streams: Streams, options: StreamOptions, work: Work) -> bytes:
+    if not options.tty:
+        return await work(streams)
+    terminal = Terminal(streams)
+    if terminal.stdin is None:
+        return await work(terminal)
+    typing = start("what is typed into a terminal", terminal.edit())
+    try:
+        return await work(terminal)
+    finally:
+        await all_ended([typing])

@@ -1,0 +1,66 @@
+"""Streams of exec and attach over SPDY: the client opens one for each, and says in its headers which it is."""
+
+import asyncio
+from contextlib import suppress
+from typing import Final
+
+from mockube.controller_manager.kubelet.server.spdy_session import SpdyStream
+from mockube.controller_manager.kubelet.server.streams import (
+    ERROR,
+    NAMES,
+    RESIZE,
+    STDIN,
+    InputStream,
+    StreamsClosed,
+    plain_status,
+)
+
+PROTOCOLS: Final = (
+    "v5.channel.k8s.io",
+    "v4.channel.k8s.io",
+    "v3.channel.k8s.io",
+    "v2.channel.k8s.io",
+    "channel.k8s.io",
+)
+
+
+class SpdyStreams:
+    def __init__(self, wanted: frozenset[int], protocol: str) -> None:
+        self._missing = set(wanted | {ERROR})
+        if protocol in ("v2.channel.k8s.io", "channel.k8s.io"):
+            self._missing.discard(RESIZE)
+        self._has_status = protocol[:2] in ("v4", "v5")
+        self._streams: dict[int, SpdyStream] = {}
+        self.complete = asyncio.Event()
+        """All streams that the client announced are there."""
+        self.is_given_up = False
+        self.stdin: InputStream | None = None
+
+    def give_up(self) -> None:
+        """The client has taken too long."""
+        self.is_given_up = not self.complete.is_set()
+        self.complete.set()
+
+    async def add(self, stream: SpdyStream) -> None:
+        name = stream.headers.get("streamtype", "")
+        number = NAMES.index(name) if name in NAMES else -1
+        if number not in self._missing:
+            await stream.reset()
+            return
+        self._missing.discard(number)
+        self._streams[number] = stream
+        if number == STDIN:
+            self.stdin = stream.received
+        if not self._missing:
+            self.complete.set()
+
+    async def write(self, stream: int, data: bytes) -> None:
+        found = self._streams.get(stream)
+        if found is not None:
+            await found.write(data)
+
+    async def finish(self, status: bytes) -> None:
+        with suppress(StreamsClosed):
+            await self.write(ERROR, status if self._has_status else plain_status(status))
+            for stream in self._streams.values():
+                await stream.end()

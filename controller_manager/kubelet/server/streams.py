@@ -1,0 +1,96 @@
+"""The streams of one exec or attach, whatever carries them, and the Status by which they end."""
+
+import asyncio
+from typing import Final, Protocol
+
+import orjson
+
+STDIN, STDOUT, STDERR, ERROR, RESIZE = 0, 1, 2, 3, 4
+NAMES: Final = ("stdin", "stdout", "stderr", "error", "resize")
+QUEUED: Final = 16
+"""Pieces of input that wait to be read; a client that sends more has to wait."""
+
+
+class StreamsClosed(Exception):
+    """The client is gone."""
+
+
+class InputStream:
+    """What the client sends to the standard input, in pieces; who does not read keeps the client from sending."""
+
+    def __init__(self) -> None:
+        self._queue: asyncio.Queue[bytes] = asyncio.Queue(QUEUED)
+        self._rest = b""
+        self._is_over = False
+
+    async def feed(self, data: bytes) -> None:
+        if data:
+            await self._queue.put(data)
+
+    async def end(self) -> None:
+        await self._queue.put(b"")
+
+    def cut(self) -> None:
+        """Nothing more comes; whoever waits to feed is not waited for."""
+        if self._queue.full():
+            self._queue.get_nowait()
+        self._queue.put_nowait(b"")
+
+    async def read(self, limit: int) -> bytes:
+        """Return b"" at the end."""
+        if not self._rest and not self._is_over:
+            self._rest = await self._queue.get()
+            self._is_over = not self._rest
+        data, self._rest = self._rest[:limit], self._rest[limit:]
+        return data
+
+
+class Streams(Protocol):
+    """What an exec or attach writes to and reads from."""
+
+    stdin: InputStream | None
+
+    async def write(self, stream: int, data: bytes) -> None:
+        """Wait as long as the client reads too slowly; `StreamsClosed` if it is gone."""
+
+    async def finish(self, status: bytes) -> None:
+        """Write how it ended, and end all streams."""
+
+
+def success() -> bytes:
+    return orjson.dumps({"metadata": {}, "status": "Success"})
+
+
+def exit_status(code: int) -> bytes:
+    """How a command ended, as a kubelet tells it by version 4 of the protocol."""
+    if code == 0:
+        return success()
+    return orjson.dumps(
+        {
+            "metadata": {},
+            "status": "Failure",
+            "message": f"command terminated with non-zero exit code: exit status {code}",
+            "reason": "NonZeroExitCode",
+            "details": {"causes": [{"reason": "ExitCode", "message": str(code)}]},
+        }
+    )
+
+
+def failure(message: str) -> bytes:
+    """Why a command could not be run."""
+    return orjson.dumps(
+        {
+            "metadata": {},
+            "status": "Failure",
+            "message": f"Internal error occurred: {message}",
+            "reason": "InternalError",
+            "details": {"causes": [{"message": message}]},
+            "code": 500,
+        }
+    )
+
+
+def plain_status(status: bytes) -> bytes:
+    """The same for the versions before 4, which know texts alone; nothing for success."""
+    tree = orjson.loads(status)
+    return b"" if tree["status"] == "Success" else str(tree["message"]).encode()

@@ -1,0 +1,60 @@
+"""What a terminal does between a client and a command: echoes what is typed, edits lines, and ends lines as screens want it."""
+
+from typing import Final
+
+from mockube.controller_manager.kubelet.server.streams import STDOUT, InputStream, Streams, StreamsClosed
+
+MAX_LINE: Final = 4096
+_ERASE: Final = frozenset({0x7F, 0x08})
+_INTERRUPT, _END, _RETURN, _NEWLINE = 0x03, 0x04, 0x0D, 0x0A
+
+
+class Terminal:
+    """The streams of a command with a terminal."""
+
+    def __init__(self, streams: Streams) -> None:
+        self._streams = streams
+        self.stdin: InputStream | None = InputStream() if streams.stdin is not None else None
+
+    async def write(self, _: int, data: bytes) -> None:
+        await self._streams.write(STDOUT, data.replace(b"\n", b"\r\n"))
+
+    async def finish(self, status: bytes) -> None:
+        await self._streams.finish(status)
+
+    async def edit(self) -> None:
+        """Pass on what is typed, line by line, until nothing more comes."""
+        raw, line = self._streams.stdin, bytearray()
+        assert raw is not None
+        assert self.stdin is not None
+        try:
+            while data := await raw.read(MAX_LINE):
+                for byte in data:
+                    await self._type(byte, line)
+            await self.stdin.end()
+        except StreamsClosed:
+            self.stdin.cut()
+
+    async def _type(self, byte: int, line: bytearray) -> None:
+        assert self.stdin is not None
+        if byte in (_RETURN, _NEWLINE):
+            await self._echo(b"\r\n")
+            await self.stdin.feed(bytes(line) + b"\n")
+            line.clear()
+        elif byte in _ERASE:
+            if line:
+                del line[-1]
+                await self._echo(b"\b \b")
+        elif byte == _INTERRUPT:
+            line.clear()
+            await self._echo(b"^C\r\n")
+            await self.stdin.feed(b"\n")
+        elif byte == _END:
+            if not line:
+                await self.stdin.end()
+        elif len(line) < MAX_LINE:
+            line.append(byte)
+            await self._echo(bytes([byte]))
+
+    async def _echo(self, data: bytes) -> None:
+        await self._streams.write(STDOUT, data)

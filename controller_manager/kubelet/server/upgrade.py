@@ -1,0 +1,73 @@
+"""A connection taken out of HTTP, after an upgrade to SPDY or to plain bytes."""
+
+import asyncio
+
+from aiohttp import web
+from aiohttp.abc import AbstractStreamWriter
+
+from mockube.controller_manager.kubelet.server.spdy_session import READ
+
+
+class UpgradedConnection:
+    """The bytes of a client."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def read(self, limit: int) -> bytes:
+        try:
+            return await self._reader.read(limit)
+        except ConnectionError:
+            return b""
+
+    async def write(self, data: bytes) -> None:
+        self._writer.write(data)
+        await self._writer.drain()
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class Taken(web.StreamResponse):
+    """What is returned for a request whose connection was taken: nothing more is written."""
+
+    def __init__(self) -> None:
+        super().__init__(status=101)
+        self.force_close()
+
+    async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter:
+        return request.writer
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        """There is nothing to end."""
+
+
+class _Protocol(asyncio.StreamReaderProtocol):
+    """Passes the end of the connection on to the protocol whose place it takes."""
+
+    def __init__(
+        self, before: asyncio.Protocol, reader: asyncio.StreamReader, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        super().__init__(reader, loop=loop)
+        self._before = before
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._before.connection_lost(exc)
+
+
+def upgrade(request: web.BaseRequest, headers: dict[str, str]) -> UpgradedConnection:
+    """Answer 101 with these headers, and take the connection."""
+    loop, transport = asyncio.get_running_loop(), request.transport
+    if transport is None or transport.is_closing():
+        raise ConnectionResetError("the client is gone")
+    lines = ["HTTP/1.1 101 Switching Protocols", "Connection: Upgrade"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    transport.write("\r\n".join([*lines, "", ""]).encode())
+    reader = asyncio.StreamReader(limit=READ, loop=loop)
+    protocol = _Protocol(request.protocol, reader, loop)
+    transport.set_protocol(protocol)
+    protocol.connection_made(transport)
+    transport.resume_reading()
+    return UpgradedConnection(reader, asyncio.StreamWriter(transport, protocol, reader, loop))

@@ -1,0 +1,132 @@
+"""`tar`, as `kubectl cp` calls it: create, extract and list archives of simulated files."""
+
+import io
+import tarfile
+from collections.abc import Sequence
+from posixpath import normpath
+from typing import Final
+
+from mockube.controller_manager.kubelet.shell.filesystem import MAX_BYTES, FileError
+from mockube.controller_manager.kubelet.shell.process import Output, Process, Run, read_input, write_text
+from mockube.controller_manager.kubelet.shell.text_programs import BLOCK, read_all
+
+MAX_ARCHIVE: Final = 2 * MAX_BYTES
+
+
+def tar(process: Process) -> Run:
+    mode, archive, directory, names = _options(process.arguments)
+    here = Process(
+        host=process.host,
+        argv=process.argv,
+        environment=process.environment,
+        directory=process.path(directory),
+    )
+    files = process.host.files
+    if not files.exists(here.directory) or not files.entry(here.directory).is_directory:
+        yield process.error(f"can't change directory to '{directory}': No such file or directory")
+        return 1
+    if mode == "c":
+        return (yield from _create(process, here, archive, names))
+    data = b""
+    if archive == "-":
+        while block := (yield from read_input(BLOCK)):
+            data += block
+            if len(data) > MAX_ARCHIVE:
+                yield process.error("the archive is too large")
+                return 1
+    else:
+        data = yield from read_all(process, [archive])
+    if mode not in ("x", "t"):
+        yield process.error("must specify one of -c, -x, -t")
+        return 1
+    return (yield from _extract(here, data, names, is_listed=mode == "t"))
+
+
+def _options(arguments: Sequence[str]) -> tuple[str, str, str, list[str]]:
+    mode, archive, directory = "", "-", "."
+    names: list[str] = []
+    waiting = list(arguments)
+    if waiting and waiting[0][:1] != "-":
+        waiting[0] = f"-{waiting[0]}"
+    while waiting:
+        argument = waiting.pop(0)
+        if argument == "--":
+            return mode, archive, directory, names + waiting
+        if argument[:1] != "-" or argument == "-":
+            names.append(argument)
+            continue
+        if argument.startswith("--"):
+            continue
+        for letter in argument[1:]:
+            mode = letter if letter in "cxt" else mode
+            if letter == "f" and waiting:
+                archive = waiting.pop(0)
+            elif letter == "C" and waiting:
+                directory = waiting.pop(0)
+    return mode, archive, directory, names
+
+
+def _create(process: Process, here: Process, archive: str, names: Sequence[str]) -> Run:
+    files, code = process.host.files, 0
+    written = io.BytesIO()
+    errors: list[str] = []
+    with tarfile.open(fileobj=written, mode="w", format=tarfile.GNU_FORMAT) as made:
+        for name in names:
+            path = here.path(name)
+            if not files.exists(path):
+                errors.append(f"{name}: No such file or directory")
+                continue
+            for one in files.walk(path):
+                entry = files.entry(one)
+                member = tarfile.TarInfo((name.lstrip("/").rstrip("/") + one.removeprefix(path)) or ".")
+                member.mode, member.mtime, member.size = (
+                    entry.mode,
+                    int(entry.modified),
+                    len(entry.data or b""),
+                )
+                member.type = tarfile.DIRTYPE if entry.is_directory else tarfile.REGTYPE
+                made.addfile(member, io.BytesIO(entry.data or b""))
+    for error in errors:
+        yield process.error(error)
+        code = 1
+    data = written.getvalue()
+    if archive != "-":
+        files.write(process.path(archive), data)
+        return code
+    for at in range(0, len(data), BLOCK):
+        yield Output(1, data[at : at + BLOCK])
+    return code
+
+
+def _extract(here: Process, data: bytes, names: Sequence[str], *, is_listed: bool) -> Run:
+    files = here.host.files
+    wanted = [normpath(name) for name in names]
+    try:
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
+            for member in archive:
+                name = normpath(member.name.lstrip("/"))
+                if name.startswith("..") or (wanted and name not in wanted):
+                    continue
+                if is_listed:
+                    yield write_text(f"{member.name}\n")
+                elif member.isdir():
+                    files.make_directory(here.path(name), parents=True, modified=float(member.mtime))
+                elif member.isfile() and member.size <= MAX_BYTES:
+                    content = archive.extractfile(member)
+                    assert content is not None
+                    _store(here, name, content.read(), member)
+    except FileError as error:
+        yield here.error(str(error))
+        return 1
+    except (tarfile.TarError, EOFError, OSError, ValueError):
+        yield here.error("invalid tar magic" if data else "short read")
+        return 1
+    return 0
+
+
+def _store(here: Process, name: str, content: bytes, member: tarfile.TarInfo) -> None:
+    files, path = here.host.files, here.path(name)
+    above = path.rpartition("/")[0] or "/"
+    files.make_directory(above, parents=True)
+    files.write(path, content, modified=float(member.mtime))
+    files.change_mode(path, member.mode & 0o777)

@@ -1,0 +1,185 @@
+"""The files that a simulated container sees: a tree in memory, of bounded size."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from posixpath import basename, dirname, join, normpath
+from typing import Final
+
+MAX_BYTES: Final = 16 << 20
+"""Of all files of one container together."""
+MAX_ENTRIES: Final = 10_000
+_DIRECTORY_SIZE: Final = 4096
+
+
+class FileError(Exception):
+    """What a program reports of a file, as the C library words it."""
+
+
+class NoSuchFile(FileError):
+    def __init__(self) -> None:
+        super().__init__("No such file or directory")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A file, a directory or a symbolic link."""
+
+    data: bytes | None = None
+    """None for a directory."""
+    target: str = ""
+    """Where a link leads."""
+    mode: int = 0o644
+    read_only: bool = False
+    modified: float = 0.0
+
+    @property
+    def is_directory(self) -> bool:
+        return self.data is None
+
+    @property
+    def size(self) -> int:
+        return _DIRECTORY_SIZE if self.data is None else len(self.data)
+
+
+class FileSystem:
+    """`is_partial`: what is not there may be in the image, of which nothing is known: it is read as empty."""
+
+    def __init__(self, files: Mapping[str, Entry] | None = None, *, is_partial: bool = False) -> None:
+        self._entries: dict[str, Entry] = {"/": Entry(mode=0o755)}
+        self._children: dict[str, set[str]] = {"/": set()}
+        self._bytes = 0
+        self.is_partial = is_partial
+        for path, entry in (files or {}).items():
+            self.put(path, entry)
+
+    def put(self, path: str, entry: Entry) -> None:
+        """Store an entry, with the directories above it; those that are there are kept."""
+        path = normpath(path)
+        self._make_parents(path, read_only=False)
+        self._set(path, entry)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files together."""
+        return self._bytes
+
+    def mount(self, files: Mapping[str, Entry]) -> None:
+        """Replace what is mounted read-only."""
+        for path in [path for path, entry in self._entries.items() if entry.read_only]:
+            self._bytes -= len(self._entries.pop(path).data or b"")
+            self._children.pop(path, None)
+            self._children.get(dirname(path), set()).discard(basename(path))
+        for path, entry in files.items():
+            self.put(path, entry)
+
+    def entry(self, path: str) -> Entry:
+        found = self._entries.get(path)
+        if found is None:
+            if self._is_below_file(path):
+                raise FileError("Not a directory")
+            if self.is_partial:
+                return Entry(data=b"")
+            raise NoSuchFile
+        return found
+
+    def exists(self, path: str) -> bool:
+        return path in self._entries
+
+    def read(self, path: str) -> bytes:
+        data = self.entry(path).data
+        if data is None:
+            raise FileError("Is a directory")
+        return data
+
+    def write(self, path: str, data: bytes, *, append: bool = False, modified: float = 0.0) -> None:
+        old = self._entries.get(path)
+        if old is not None and old.is_directory:
+            raise FileError("Is a directory")
+        self._check_writable(path, old)
+        before = old.data if append and old is not None and old.data is not None else b""
+        mode = 0o644 if old is None else old.mode
+        self._set(path, Entry(data=before + data, mode=mode, modified=modified))
+
+    def make_directory(self, path: str, *, parents: bool = False, modified: float = 0.0) -> None:
+        if path in self._entries:
+            if parents and self._entries[path].is_directory:
+                return
+            raise FileError("File exists")
+        if parents:
+            self._make_parents(path, read_only=True)
+        self._check_writable(path, None)
+        self._set(path, Entry(mode=0o755, modified=modified))
+
+    def remove(self, path: str, *, recursive: bool = False) -> None:
+        entry = self._entries.get(path)
+        if entry is None:
+            raise NoSuchFile
+        if entry.is_directory and not recursive:
+            raise FileError("Is a directory")
+        if any(self._entries[one].read_only for one in self.walk(path)) or path == "/":
+            raise FileError("Read-only file system")
+        for one in sorted(self.walk(path), key=len, reverse=True):
+            self._bytes -= len(self._entries.pop(one).data or b"")
+            self._children.pop(one, None)
+            self._children[dirname(one)].discard(basename(one))
+
+    def change_mode(self, path: str, mode: int) -> None:
+        self._check_writable(path, entry := self.entry(path))
+        self._set(path, replace(entry, mode=mode))
+
+    def children(self, path: str) -> Iterable[str]:
+        """The names in a directory, sorted."""
+        if not self.entry(path).is_directory:
+            raise FileError("Not a directory")
+        return sorted(self._children[path])
+
+    def walk(self, path: str) -> Iterator[str]:
+        """The path, and all that is below it, each directory before what it contains."""
+        waiting = [path]
+        while waiting:
+            one = waiting.pop()
+            yield one
+            waiting += [join(one, name) for name in sorted(self._children.get(one, ()), reverse=True)]
+
+    def _is_below_file(self, path: str) -> bool:
+        above = dirname(path)
+        while above != "/":
+            entry = self._entries.get(above)
+            if entry is not None:
+                return not entry.is_directory
+            above = dirname(above)
+        return False
+
+    def _make_parents(self, path: str, *, read_only: bool) -> None:
+        missing = []
+        above = dirname(path)
+        while above not in self._entries:
+            missing.append(above)
+            above = dirname(above)
+        if missing and read_only:
+            self._check_writable(missing[-1], None)
+        for one in reversed(missing):
+            self._set(one, Entry(mode=0o755))
+
+    def _check_writable(self, path: str, old: Entry | None) -> None:
+        parent = self._entries.get(dirname(path))
+        if parent is None:
+            if not self.is_partial:
+                raise NoSuchFile
+            self._make_parents(path, read_only=False)
+        elif not parent.is_directory:
+            raise FileError("Not a directory")
+        elif parent.read_only or (old is not None and old.read_only):
+            raise FileError("Read-only file system")
+
+    def _set(self, path: str, entry: Entry) -> None:
+        old = self._entries.get(path)
+        grown = len(entry.data or b"") - len(old.data or b"" if old else b"")
+        if self._bytes + grown > MAX_BYTES or (old is None and len(self._entries) >= MAX_ENTRIES):
+            raise FileError("No space left on device")
+        self._bytes += grown
+        self._entries[path] = entry
+        if entry.is_directory:
+            self._children.setdefault(path, set())
+        if path != "/":
+            self._children.setdefault(dirname(path), set()).add(basename(path))

@@ -1,0 +1,394 @@
+"""Runs scripts: commands in order, with their variables, pipes and redirections."""
+
+from collections.abc import Generator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Final
+
+from mockube.controller_manager.kubelet.shell import parser
+from mockube.controller_manager.kubelet.shell.expansion import MAX_VALUE, expand_text, expand_words
+from mockube.controller_manager.kubelet.shell.filesystem import FileError
+from mockube.controller_manager.kubelet.shell.process import (
+    CommandStart,
+    Effect,
+    FunctionReturn,
+    LoopControl,
+    Output,
+    Process,
+    Repeated,
+    Run,
+    ShellExit,
+    Sleep,
+    UnknownProgram,
+    read_input,
+)
+from mockube.controller_manager.kubelet.shell.redirection import Redirected, with_input_of
+from mockube.controller_manager.kubelet.shell.syntax import (
+    Case,
+    Command,
+    For,
+    Function,
+    Group,
+    If,
+    Loop,
+    Pipeline,
+    Redirect,
+    Sequential,
+    ShellSyntaxError,
+    Simple,
+)
+
+BUSY_SECONDS: Final = 0.001
+"""What a turn of a loop takes in which nothing waits."""
+NOT_FOUND: Final = 127
+MAX_CALLS: Final = 50
+"""Of functions within functions."""
+_SPECIAL: Final = frozenset(
+    {"exit", "break", "continue", "return", "cd", "export", "unset", "set", "read", "shift", "eval"}
+)
+
+
+class Shell:
+    """One shell: its variables, functions and arguments."""
+
+    def __init__(self, process: Process, arguments: Sequence[str]) -> None:
+        self.process = process
+        self.exits_on_error = False
+        self.has_ended = False
+        self._arguments = list(arguments)
+        self._functions: dict[str, Command] = {}
+        self._exported = dict(process.environment)
+        self._variables: dict[str, str] = {}
+        self._status = 0
+        self._calls = 0
+        self._writes = 0
+        """How many times a variable or the like was changed."""
+
+    def run_text(self, text: str) -> Run:
+        try:
+            script = parser.parse(text)
+            self._status = yield from self._run(script)
+        except ShellSyntaxError as error:
+            if self.process.host.is_strict:
+                raise
+            yield self.process.error(str(error))
+            return 2
+        except ShellExit as ended:
+            self.has_ended = True
+            return ended.code
+        except LoopControl:
+            return 0
+        return self._status
+
+    # --- what words refer to
+
+    def parameter(self, name: str) -> str | None:
+        if name.isdecimal():
+            index = int(name)
+            return self._arguments[index] if index < len(self._arguments) else None
+        match name:
+            case "?":
+                return str(self._status)
+            case "#":
+                return str(len(self._arguments) - 1)
+            case "$":
+                return "1"
+            case "!" | "-":
+                return ""
+            case "PWD":
+                return self.process.directory
+            case "RANDOM":
+                self._writes += 1
+                return str((self._writes * 1103515245 + 12345 >> 8) & 0x7FFF)
+            case _:
+                return self._variable(name)
+
+    def _variable(self, name: str) -> str | None:
+        found = self._variables.get(name)
+        return self._exported.get(name) if found is None else found
+
+    def arguments(self) -> Sequence[str]:
+        return self._arguments[1:]
+
+    def assign(self, name: str, value: str) -> None:
+        if self.parameter(name) == value:
+            return
+        self._writes += 1
+        place = self._exported if name in self._exported else self._variables
+        place[name] = value
+
+    def capture(self, script: Command) -> Generator[Effect, bytes | None, str]:
+        """What a script writes, without the newlines at its end."""
+        written: list[bytes] = []
+        size = 0
+        running = self._subshell().run(script)
+        answer: bytes | None = None
+        try:
+            while True:
+                effect = running.send(answer) if answer else next(running)
+                answer = None
+                if isinstance(effect, Output) and effect.descriptor == 1:
+                    written.append(effect.data)
+                    size += len(effect.data)
+                    if size > MAX_VALUE:
+                        raise ShellSyntaxError("the value is too long")
+                else:
+                    answer = yield effect
+        except StopIteration as ended:
+            self._status = ended.value
+        return b"".join(written).decode("utf-8", "surrogateescape").rstrip("\n")
+
+    def run(self, command: Command) -> Run:
+        try:
+            return (yield from self._run(command))
+        except ShellExit as ended:
+            return ended.code
+
+    # --- commands
+
+    def _run(self, command: Command) -> Run:
+        code = 0
+        match command:
+            case Simple():
+                code = yield from self._simple(command)
+            case Sequential():
+                code = yield from self._sequence(command)
+            case Pipeline():
+                code = yield from self._pipeline(command)
+            case If():
+                code = yield from self._if(command)
+            case Loop():
+                code = yield from self._loop(command)
+            case For():
+                code = yield from self._for(command)
+            case Case():
+                code = yield from self._case(command)
+            case Group():
+                code = yield from self._group(command)
+            case Function(name=name, body=body):
+                self._functions[name] = body
+        self._status = code
+        return code
+
+    def _sequence(self, command: Sequential) -> Run:
+        code = 0
+        joints = [joint for joint, _ in command.items[1:]]
+        for (joint, part), following in zip(command.items, [*joints, ";"], strict=True):
+            if (joint == "&&" and code != 0) or (joint == "||" and code == 0):
+                continue
+            code = yield from self._run(part)
+            if code and self.exits_on_error and following == ";" and not isinstance(part, If | Loop):
+                raise ShellExit(code)
+        return code
+
+    def _pipeline(self, command: Pipeline) -> Run:
+        first, *rest = command.commands
+        running: Run = self._subshell().run(first) if rest else self._run(first)
+        for part in rest:
+            running = with_input_of(self._subshell().run(part), running)
+        code = yield from running
+        return int(code == 0) if command.negated else code
+
+    def _if(self, command: If) -> Run:
+        for condition, body in command.branches:
+            if (yield from self._tested(condition)) == 0:
+                return (yield from self._run(body))
+        return 0 if command.otherwise is None else (yield from self._run(command.otherwise))
+
+    def _tested(self, condition: Command) -> Run:
+        """A command whose failure ends no script."""
+        before, self.exits_on_error = self.exits_on_error, False
+        code = yield from self._run(condition)
+        self.exits_on_error = before
+        return code
+
+    def _loop(self, command: Loop) -> Run:
+        code = 0
+        while True:
+            writes, began = self._writes, self.process.host.elapsed
+            condition = yield from self._tested(command.condition)
+            if (condition == 0) is not command.wanted:
+                return code
+            try:
+                code = yield from self._run(command.body)
+            except LoopControl as control:
+                if control.levels > 1:
+                    raise LoopControl(control.levels - 1, again=control.again) from None
+                if not control.again:
+                    return 0
+            if self.process.host.elapsed == began:
+                yield Sleep(BUSY_SECONDS)
+            took = self.process.host.elapsed - began
+            if writes == self._writes and took > 0:
+                turns = yield Repeated(took)
+                if turns:
+                    self.process.host.elapsed += took * int(turns)
+
+    def _for(self, command: For) -> Run:
+        if command.words is None:
+            values = list(self.arguments())
+        else:
+            values = yield from expand_words(self, command.words)
+        code = 0
+        for value in values:
+            self.assign(command.name, value)
+            try:
+                code = yield from self._run(command.body)
+            except LoopControl as control:
+                if control.levels > 1:
+                    raise LoopControl(control.levels - 1, again=control.again) from None
+                if not control.again:
+                    return 0
+        return code
+
+    def _case(self, command: Case) -> Run:
+        value = yield from expand_text(self, command.word)
+        for patterns, body in command.branches:
+            for pattern in patterns:
+                if fnmatchcase(value, (yield from expand_text(self, pattern))):
+                    return (yield from self._run(body))
+        return 0
+
+    def _group(self, command: Group) -> Run:
+        running = self._subshell().run(command.body) if command.subshell else self._run(command.body)
+        if not command.redirects:
+            return (yield from running)
+        return (yield from self._redirected(running, command.redirects))
+
+    def _redirected(self, running: Run, redirects: Sequence[Redirect]) -> Run:
+        resolved = []
+        for redirect in redirects:
+            target = yield from expand_text(self, redirect.target)
+            resolved.append((redirect.descriptor, redirect.operator, target))
+        try:
+            adapter = Redirected(self.process, resolved)
+        except FileError as error:
+            running.close()
+            yield self.process.error(str(error))
+            return 1
+        self._writes += adapter.changes
+        return (yield from adapter.run(running))
+
+    def _simple(self, command: Simple) -> Run:
+        yield CommandStart()
+        argv = yield from expand_words(self, command.words)
+        values = {}
+        for name, word in command.assignments:
+            values[name] = yield from expand_text(self, word)
+        if not argv:
+            for name, value in values.items():
+                self.assign(name, value)
+            return self._status if command.assignments and not values else 0
+        running = self._invoke(argv, values)
+        if command.redirects:
+            return (yield from self._redirected(running, command.redirects))
+        return (yield from running)
+
+    def _invoke(self, argv: Sequence[str], values: Mapping[str, str]) -> Run:
+        name = argv[0]
+        if name == "exec" and len(argv) > 1:
+            code = yield from self._invoke(argv[1:], values)
+            raise ShellExit(code)
+        if name in self._functions:
+            return (yield from self._call(name, argv))
+        if name in _SPECIAL:
+            return (yield from self._special(argv))
+        own = name.rpartition("/")[2]
+        process = Process(
+            host=self.process.host,
+            argv=[own, *argv[1:]],
+            environment={**self._exported, **values},
+            directory=self.process.directory,
+        )
+        program = process.host.programs.get(own)
+        if program is None:
+            if self.process.host.is_strict:
+                raise UnknownProgram(name)
+            yield self.process.error(f"{name}: not found")
+            return NOT_FOUND
+        return (yield from program(process))
+
+    def _call(self, name: str, argv: Sequence[str]) -> Run:
+        if self._calls >= MAX_CALLS:
+            raise ShellSyntaxError(f"{name}: functions are nested too deeply")
+        before, self._arguments = self._arguments, [self._arguments[0], *argv[1:]]
+        self._calls += 1
+        try:
+            return (yield from self._run(self._functions[name]))
+        except FunctionReturn as ended:
+            return ended.code
+        finally:
+            self._calls -= 1
+            self._arguments = before
+
+    def _special(self, argv: Sequence[str]) -> Run:
+        name, *arguments = argv
+        number = arguments[0] if arguments and arguments[0].isascii() and arguments[0].isdecimal() else ""
+        match name:
+            case "exit" | "return":
+                code = self._status if not arguments else (int(number) % 256 if 0 < len(number) < 10 else 2)
+                raise (ShellExit if name == "exit" else FunctionReturn)(code)
+            case "break" | "continue":
+                raise LoopControl(int(number[:4] or 1), again=name == "continue")
+            case "eval":
+                return (yield from self._run(parser.parse(" ".join(arguments))))
+            case "read":
+                return (yield from self._read(arguments))
+            case "cd":
+                return (yield from self._change_directory(arguments))
+            case _:
+                self._declare(name, arguments)
+                return 0
+
+    def _declare(self, name: str, arguments: Sequence[str]) -> None:
+        self._writes += 1
+        if name == "shift":
+            del self._arguments[1:2]
+        elif name == "set":
+            options = "".join(argument[1:] for argument in arguments if argument[:1] == "-")
+            self.exits_on_error = self.exits_on_error or "e" in options.partition("o")[0]
+        for argument in arguments if name in ("export", "unset") else ():
+            key, given, value = argument.partition("=")
+            if name == "unset":
+                self._exported.pop(key, None)
+                self._variables.pop(key, None)
+            elif given or key in self._variables:
+                self._exported[key] = value if given else self._variables.pop(key)
+
+    def _change_directory(self, arguments: Sequence[str]) -> Run:
+        target = self.process.path(arguments[0] if arguments else self.parameter("HOME") or "/")
+        files = self.process.host.files
+        if not files.is_partial and not (files.exists(target) and files.entry(target).is_directory):
+            yield self.process.error(
+                f"cd: can't cd to {arguments[0] if arguments else target}: No such file or directory"
+            )
+            return 2
+        self.process.directory = target
+        self._writes += 1
+        return 0
+
+    def _read(self, arguments: Sequence[str]) -> Run:
+        line = b""
+        while not line.endswith(b"\n") and len(line) < MAX_VALUE:
+            data = yield from read_input(1)
+            if not data:
+                break
+            line += data
+        names = [argument for argument in arguments if not argument.startswith("-")] or ["REPLY"]
+        values = line.decode("utf-8", "surrogateescape").rstrip("\n").split(None, len(names) - 1)
+        for index, name in enumerate(names):
+            self.assign(name, values[index].strip() if index < len(values) else "")
+        return 0 if line else 1
+
+    def _subshell(self) -> "Shell":
+        process = Process(
+            host=self.process.host,
+            argv=self.process.argv,
+            environment=self._exported,
+            directory=self.process.directory,
+        )
+        made = Shell(process, self._arguments)
+        made._functions = dict(self._functions)
+        made._variables = dict(self._variables)
+        made._status, made._calls = self._status, self._calls
+        made.exits_on_error = self.exits_on_error
+        return made

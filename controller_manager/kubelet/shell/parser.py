@@ -1,0 +1,368 @@
+"""The grammar of the shell: text in, commands out. Expands and runs nothing."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from mockube.controller_manager.kubelet.shell.syntax import (
+    Arithmetic,
+    Case,
+    Command,
+    For,
+    Function,
+    Group,
+    If,
+    Loop,
+    Parameter,
+    Part,
+    Pipeline,
+    Redirect,
+    Sequential,
+    ShellSyntaxError,
+    Simple,
+    Substitution,
+    Text,
+    Word,
+)
+
+MAX_SCRIPT: Final = 64 * 1024
+MAX_DEPTH: Final = 40
+"""Of commands within commands."""
+
+
+_BLANKS: Final = re.compile(r"(?:[ \t\r]|\\\n)*(?:#[^\n]*)?")
+_OPERATOR: Final = re.compile(r"&&|\|\||;;|[;&|()\n]")
+_REDIRECT: Final = re.compile(r"([0-9]?)(<<<|<<|>>|>&|<&|>\||&>|>|<)")
+_ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9#?$!@*-]")
+_OPERATION: Final = re.compile(r":?[-=+?]|##?|%%?")
+_FUNCTION: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)[ \t]*\(\)[ \t\n]*")
+_BREAKS: Final = frozenset(" \t\r\n;&|()<>")
+_PLAIN: Final = re.compile(r"[\w./:=,+@%^~-]+")
+_RESERVED: Final = frozenset(["then", "elif", "else", "fi", "do", "done", "esac", "}"])
+
+
+def parse(text: str) -> Command:
+    """Return the script as a command; `ShellSyntaxError` if it cannot be understood."""
+    if len(text) > MAX_SCRIPT:
+        raise ShellSyntaxError("the script is too long")
+    parser = _Parser(text)
+    script = parser.list()
+    if not parser.is_at_end():
+        raise ShellSyntaxError(f"syntax error near {text[parser.at : parser.at + 20]!r}")
+    return script
+
+
+class _Parser:
+    def __init__(self, text: str, depth: int = 0) -> None:
+        if depth > MAX_DEPTH:
+            raise ShellSyntaxError("commands are nested too deeply")
+        self._text = text
+        self._depth = depth
+        self.at = 0
+
+    # --- what comes next
+
+    def _skip_blanks(self) -> None:
+        match = _BLANKS.match(self._text, self.at)
+        assert match is not None
+        self.at = match.end()
+
+    def _skip_lines(self) -> None:
+        self._skip_blanks()
+        while self._text.startswith("\n", self.at):
+            self.at += 1
+            self._skip_blanks()
+
+    def is_at_end(self) -> bool:
+        self._skip_lines()
+        return self.at >= len(self._text)
+
+    def _operator(self) -> str:
+        self._skip_blanks()
+        match = _OPERATOR.match(self._text, self.at)
+        return match[0] if match else ""
+
+    def _takes(self, text: str) -> bool:
+        """Pass over an operator if it is next."""
+        if self._operator() != text:
+            return False
+        self.at += len(text)
+        return True
+
+    def _keyword(self) -> str:
+        """The plain word that is next, which is not passed over."""
+        self._skip_blanks()
+        end = self.at
+        while end < len(self._text) and self._text[end] not in _BREAKS:
+            end += 1
+        return self._text[self.at : end]
+
+    def _takes_keyword(self, word: str) -> bool:
+        self._skip_lines()
+        if self._keyword() != word:
+            return False
+        self.at += len(word)
+        return True
+
+    def _expect(self, word: str) -> None:
+        if not self._takes_keyword(word):
+            raise ShellSyntaxError(f"syntax error: {word!r} is missing")
+
+    # --- commands
+
+    def list(self) -> Command:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise ShellSyntaxError("commands are nested too deeply")
+        items: list[tuple[str, Command]] = []
+        joint = ";"
+        while True:
+            self._skip_lines()
+            if self.at >= len(self._text) or self._operator() in (")", ";;") or self._keyword() in _RESERVED:
+                break
+            items.append((joint, self._pipeline()))
+            joint = self._operator()
+            if joint not in (";", "&", "&&", "||", "\n"):
+                break
+            self.at += len(joint)
+            # What runs in the background is run to its end first.
+            joint = ";" if joint in ("&", "\n") else joint
+        self._depth -= 1
+        return items[0][1] if len(items) == 1 else Sequential(tuple(items))
+
+    def _pipeline(self) -> Command:
+        negated = self._takes_keyword("!")
+        commands = [self._command()]
+        while self._takes("|"):
+            self._skip_lines()
+            commands.append(self._command())
+        return commands[0] if len(commands) == 1 and not negated else Pipeline(tuple(commands), negated)
+
+    def _command(self) -> Command:
+        if self._takes("("):
+            body = self.list()
+            if not self._takes(")"):
+                raise ShellSyntaxError("syntax error: ')' is missing")
+            return Group(body, subshell=True, redirects=self._redirects())
+        compound = {
+            "if": self._if,
+            "while": lambda: self._loop(wanted=True),
+            "until": lambda: self._loop(wanted=False),
+            "for": self._for,
+            "case": self._case,
+            "{": self._braces,
+        }.get(self._keyword())
+        if compound is not None:
+            self.at += len(self._keyword())
+            command = compound()
+            redirects = self._redirects()
+            return Group(command, subshell=False, redirects=redirects) if redirects else command
+        match = _FUNCTION.match(self._text, self.at)
+        if match:
+            self.at = match.end()
+            return Function(match[1], self._command())
+        return self._simple()
+
+    def _if(self) -> Command:
+        branches = [self._branch()]
+        while self._takes_keyword("elif"):
+            branches.append(self._branch())
+        otherwise = self.list() if self._takes_keyword("else") else None
+        self._expect("fi")
+        return If(tuple(branches), otherwise)
+
+    def _branch(self) -> tuple[Command, Command]:
+        condition = self.list()
+        self._expect("then")
+        return condition, self.list()
+
+    def _loop(self, *, wanted: bool) -> Command:
+        condition = self.list()
+        return Loop(condition, self._do(), wanted)
+
+    def _do(self) -> Command:
+        self._expect("do")
+        body = self.list()
+        self._expect("done")
+        return body
+
+    def _for(self) -> Command:
+        name = self._keyword()
+        self.at += len(name)
+        words: list[Word] | None = None
+        if self._takes_keyword("in"):
+            words = []
+            while self._operator() not in (";", "\n"):
+                words.append(self._next_word())
+        self._takes(";")
+        return For(name, words, self._do())
+
+    def _case(self) -> Command:
+        word = self._next_word()
+        self._expect("in")
+        branches = []
+        while not self._takes_keyword("esac"):
+            self._takes("(")
+            patterns = [self._next_word()]
+            while self._takes("|"):
+                patterns.append(self._next_word())
+            if not self._takes(")"):
+                raise ShellSyntaxError("syntax error: ')' is missing in case")
+            branches.append((tuple(patterns), self.list()))
+            self._takes(";;")
+        return Case(word, tuple(branches))
+
+    def _braces(self) -> Command:
+        body = self.list()
+        self._expect("}")
+        return Group(body, subshell=False, redirects=self._redirects())
+
+    def _simple(self) -> Command:
+        assignments: list[tuple[str, Word]] = []
+        words: list[Word] = []
+        redirects: list[Redirect] = []
+        while True:
+            self._skip_blanks()
+            if self.at >= len(self._text) or self._operator():
+                break
+            redirect = self._redirect()
+            if redirect is not None:
+                redirects.append(redirect)
+                continue
+            match = None if words else _ASSIGNMENT.match(self._text, self.at)
+            if match:
+                self.at = match.end()
+                assignments.append((match[1], self._word()))
+            else:
+                words.append(self._next_word())
+        if not (assignments or words or redirects):
+            raise ShellSyntaxError(f"syntax error near {self._text[self.at : self.at + 20]!r}")
+        return Simple(tuple(assignments), tuple(words), tuple(redirects))
+
+    def _redirects(self) -> Sequence[Redirect]:
+        found = []
+        while (redirect := self._redirect()) is not None:
+            found.append(redirect)
+        return tuple(found)
+
+    def _redirect(self) -> Redirect | None:
+        self._skip_blanks()
+        match = _REDIRECT.match(self._text, self.at)
+        if match is None:
+            return None
+        if match[2].startswith("<<"):
+            raise ShellSyntaxError(f"{match[2]} is not simulated")
+        self.at = match.end()
+        descriptor = int(match[1]) if match[1] else (0 if match[2].startswith("<") else 1)
+        return Redirect(descriptor, match[2], self._next_word())
+
+    # --- words
+
+    def _next_word(self) -> Word:
+        self._skip_blanks()
+        start = self.at
+        word = self._word()
+        if self.at == start:
+            raise ShellSyntaxError(f"syntax error near {self._text[self.at : self.at + 20]!r}")
+        return word
+
+    def _word(self, end: str = "") -> Word:
+        """Up to a blank or an operator; or, within braces, up to what ends them."""
+        parts: list[Part] = []
+        while self.at < len(self._text):
+            char = self._text[self.at]
+            if char == end or (not end and char in _BREAKS):
+                break
+            parts += self._part(char)
+        return tuple(parts)
+
+    def _part(self, char: str) -> Sequence[Part]:
+        if char == "'":
+            return [Text(self._until("'"), quoted=True)]
+        if char == '"':
+            return self._double_quoted()
+        if char in "$`":
+            return [self._dollar(quoted=False)]
+        if char == "\\":
+            self.at += 2
+            return [Text(self._text[self.at - 1 : self.at], quoted=True)]
+        match = _PLAIN.match(self._text, self.at)
+        run = match[0] if match else char
+        self.at += len(run)
+        return [Text(run, quoted=False)]
+
+    def _until(self, mark: str) -> str:
+        end = self._text.find(mark, self.at + 1)
+        if end < 0:
+            raise ShellSyntaxError("unterminated quoted string")
+        found = self._text[self.at + 1 : end]
+        self.at = end + 1
+        return found
+
+    def _double_quoted(self) -> Sequence[Part]:
+        self.at += 1
+        parts: list[Part] = []
+        while self.at < len(self._text):
+            char = self._text[self.at]
+            if char == '"':
+                self.at += 1
+                return parts or [Text("", quoted=True)]
+            if char in "$`":
+                parts.append(self._dollar(quoted=True))
+            else:
+                follower = self._text[self.at + 1 : self.at + 2]
+                if char == "\\" and follower and follower in '$`"\\\n':
+                    char = "" if follower == "\n" else follower
+                    self.at += 1
+                self.at += 1
+                parts.append(Text(char, quoted=True))
+        raise ShellSyntaxError("unterminated quoted string")
+
+    def _dollar(self, *, quoted: bool) -> Part:
+        text = self._text
+        if text[self.at] == "`":
+            return Substitution(self._nested(self._until("`")), quoted)
+        if text.startswith("$((", self.at):
+            end = text.find("))", self.at)
+            if end < 0:
+                raise ShellSyntaxError("syntax error: '))' is missing")
+            inner = _Parser(text[self.at + 3 : end], self._depth + 1)
+            self.at = end + 2
+            return Arithmetic(inner._word("\0"), quoted)
+        if text.startswith("$(", self.at):
+            inner = _Parser(text, self._depth + 1)
+            inner.at = self.at + 2
+            script = inner.list()
+            if not inner._takes(")"):
+                raise ShellSyntaxError("syntax error: ')' is missing")
+            self.at = inner.at
+            return Substitution(script, quoted)
+        if text.startswith("${", self.at):
+            return self._braced(quoted=quoted)
+        match = _NAME.match(text, self.at + 1)
+        self.at = match.end() if match else self.at + 1
+        return Parameter(match[0], "", (), quoted) if match else Text("$", quoted=True)
+
+    def _nested(self, text: str) -> Command:
+        return _Parser(text, self._depth + 1).list()
+
+    def _braced(self, *, quoted: bool) -> Part:
+        self.at += 2
+        operator = ""
+        word: Word = ()
+        if self._text[self.at : self.at + 1] == "#" and self._text[self.at + 1 : self.at + 2] != "}":
+            operator = "length"
+            self.at += 1
+        match = _NAME.match(self._text, self.at)
+        if match is None:
+            raise ShellSyntaxError("bad substitution")
+        self.at = match.end()
+        operation = None if operator else _OPERATION.match(self._text, self.at)
+        if operation:
+            operator, self.at = operation[0], operation.end()
+            word = self._word("}")
+        if self._text[self.at : self.at + 1] != "}":
+            raise ShellSyntaxError("bad substitution")
+        self.at += 1
+        return Parameter(match[0], operator, word, quoted)

@@ -1,0 +1,130 @@
+"""What a running command yields, and what it can see: its arguments, its environment, its files, the time."""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from posixpath import join, normpath
+from typing import TypeAlias
+
+from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Bytes to descriptor 1 or 2."""
+
+    descriptor: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Sleep:
+    seconds: float
+    """Infinite for what never ends by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """Send what can be read from the standard input, at most so many bytes; b"" at its end."""
+
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class CommandStart:
+    """A command begins: whoever runs the script may count, or let others run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """A turn of an endless loop took so many seconds and left no trace; send how many like it may be left out."""
+
+    seconds: float
+
+
+Effect: TypeAlias = Output | Sleep | Input | CommandStart | Repeated
+Run: TypeAlias = Generator[Effect, bytes | None, int]
+"""Returns the exit code."""
+
+
+class UnknownProgram(Exception):
+    """A container has no such program that is simulated."""
+
+
+class ShellExit(Exception):
+    """`exit` ends the shell, or a command under `set -e` fails."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class FunctionReturn(ShellExit):
+    """`return`."""
+
+
+class LoopControl(Exception):
+    """`break` or `continue`."""
+
+    def __init__(self, levels: int, *, again: bool) -> None:
+        super().__init__(levels)
+        self.levels = levels
+        self.again = again
+
+
+@dataclass(slots=True, kw_only=True)
+class Host:
+    """The container in which commands run."""
+
+    name: str
+    """Of the host, which is the pod's."""
+    files: FileSystem
+    now: Callable[[], datetime]
+    """Without the time that the commands have slept."""
+    is_strict: bool = False
+    """A program that is not known is an error, and not one that a shell reports."""
+    programs: "Mapping[str, Program]"
+    address: str = ""
+    has_terminal: bool = False
+    elapsed: float = 0.0
+    """The seconds that commands have slept so far, where sleeping takes no real time."""
+
+    def now_running(self) -> datetime:
+        """The time as commands see it."""
+        return self.now() + timedelta(seconds=self.elapsed)
+
+
+@dataclass(slots=True, kw_only=True)
+class Process:
+    host: Host
+    argv: Sequence[str]
+    environment: Mapping[str, str]
+    directory: str = "/"
+
+    @property
+    def name(self) -> str:
+        return self.argv[0]
+
+    @property
+    def arguments(self) -> Sequence[str]:
+        return self.argv[1:]
+
+    def path(self, text: str) -> str:
+        """Return a path from the root."""
+        found = normpath(join(self.directory, text))
+        return found.replace("//", "/", 1) if found.startswith("//") else found
+
+    def error(self, text: str) -> Output:
+        return Output(2, f"{self.name}: {text}\n".encode("utf-8", "surrogateescape"))
+
+
+Program: TypeAlias = Callable[[Process], Run]
+
+
+def write_text(text: str) -> Output:
+    return Output(1, text.encode("utf-8", "surrogateescape"))
+
+
+def read_input(limit: int) -> Generator[Effect, bytes | None, bytes]:
+    """Return what can be read from the standard input; b"" at its end."""
+    return (yield Input(limit)) or b""

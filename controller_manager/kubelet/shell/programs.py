@@ -1,0 +1,244 @@
+"""The programs of a simulated container: what busybox and coreutils have that people use in pods."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from posixpath import basename, dirname
+from typing import Final
+
+from mockube.apimachinery.gotext import int_or_none
+from mockube.controller_manager.kubelet.shell import archives, file_programs, text_programs
+from mockube.controller_manager.kubelet.shell.conditions import test
+from mockube.controller_manager.kubelet.shell.invocation import run_command, run_shell
+from mockube.controller_manager.kubelet.shell.process import (
+    Process,
+    Program,
+    Repeated,
+    Run,
+    Sleep,
+    write_text,
+)
+from mockube.controller_manager.kubelet.shell.spans import seconds_of
+
+FOREVER: Final = float("inf")
+_YES_SECONDS: Final = 0.001
+
+
+def succeed(_: Process) -> Run:
+    return 0
+    yield
+
+
+def fail(_: Process) -> Run:
+    return 1
+    yield
+
+
+def sleep(process: Process) -> Run:
+    seconds = seconds_of(process.arguments)
+    if seconds is None:
+        yield process.error(f"invalid time interval {' '.join(process.arguments)!r}")
+        return 1
+    yield Sleep(seconds)
+    return 0
+
+
+def pause(_: Process) -> Run:
+    yield Sleep(FOREVER)
+    return 0
+
+
+def date(process: Process) -> Run:
+    host = process.host
+    arguments = [argument for argument in process.arguments if argument not in ("-u", "--utc")]
+    now = host.now_running()
+    if not arguments:
+        yield write_text(f"{now:%a %b} {now.day:2} {now:%H:%M:%S} UTC {now.year}\n")
+        return 0
+    if arguments in (["-I"], ["-Iseconds"], ["-Is"]):
+        text = f"{now:%Y-%m-%d}" if arguments == ["-I"] else f"{now:%Y-%m-%dT%H:%M:%S}+00:00"
+    elif arguments[0].startswith("+"):
+        text = _formatted(now, arguments[0][1:])
+    else:
+        yield process.error(f"invalid date {arguments[0]!r}")
+        return 1
+    yield write_text(text + "\n")
+    return 0
+
+
+def _formatted(now: datetime, form: str) -> str:
+    known = {"s": f"{int(now.timestamp())}", "N": f"{now.microsecond * 1000:09}", "Z": "UTC", "z": "+0000"}
+    known |= {
+        "F": f"{now:%Y-%m-%d}",
+        "T": f"{now:%H:%M:%S}",
+        "n": "\n",
+        "%": "%",
+        "3N": f"{now.microsecond // 1000:03}",
+    }
+    known |= {letter: now.strftime(f"%{letter}") for letter in "aAbBdeHIjmMpSuwyYDRc"}
+    text, rest = "", form
+    while rest:
+        before, sign, rest = rest.partition("%")
+        text += before
+        if sign:
+            name = next((key for key in (rest[:2], rest[:1]) if key in known), "")
+            text += known.get(name, "%")
+            rest = rest[len(name) :]
+    return text
+
+
+def env(process: Process) -> Run:
+    arguments = list(process.arguments)
+    environment = {} if arguments[:1] == ["-i"] else dict(process.environment)
+    arguments = [argument for argument in arguments if argument not in ("-i", "-")]
+    while arguments and "=" in arguments[0]:
+        name, _, value = arguments.pop(0).partition("=")
+        environment[name] = value
+    if arguments:
+        return (yield from run_command(process.host, arguments, environment, process.directory))
+    yield write_text("".join(f"{name}={value}\n" for name, value in environment.items()))
+    return 0
+
+
+def printenv(process: Process) -> Run:
+    if not process.arguments:
+        return (yield from env(process))
+    found = [process.environment[name] for name in process.arguments if name in process.environment]
+    yield write_text("".join(f"{value}\n" for value in found))
+    return int(len(found) < len(process.arguments))
+
+
+def hostname(process: Process) -> Run:
+    wants_address = any(argument in ("-i", "-I") for argument in process.arguments)
+    yield write_text(f"{process.host.address if wants_address else process.host.name}\n")
+    return 0
+
+
+def pwd(process: Process) -> Run:
+    yield write_text(f"{process.directory}\n")
+    return 0
+
+
+def whoami(_: Process) -> Run:
+    yield write_text("root\n")
+    return 0
+
+
+def user_id(process: Process) -> Run:
+    numbers = any(option in process.arguments for option in ("-u", "-g"))
+    yield write_text("0\n" if numbers else "uid=0(root) gid=0(root) groups=0(root)\n")
+    return 0
+
+
+def uname(process: Process) -> Run:
+    parts = {
+        "s": "Linux",
+        "n": process.host.name,
+        "r": "mockube",
+        "v": "simulated",
+        "m": "x86_64",
+        "o": "GNU/Linux",
+    }
+    options = "".join(process.arguments).replace("-", "") or "s"
+    chosen = parts if "a" in options else [letter for letter in parts if letter in options]
+    yield write_text(" ".join(parts[letter] for letter in chosen) + "\n")
+    return 0
+
+
+def which(process: Process) -> Run:
+    known = [name for name in process.arguments if name in process.host.programs]
+    yield write_text("".join(f"/bin/{name}\n" for name in known))
+    return int(len(known) < len(process.arguments))
+
+
+def sequence(process: Process) -> Run:
+    numbers = [int_or_none(argument) for argument in process.arguments]
+    if not 1 <= len(numbers) <= 3 or None in numbers:
+        yield process.error("invalid arguments")
+        return 1
+    first, step, last = {1: (1, 1, numbers[-1]), 2: (numbers[0], 1, numbers[-1])}.get(len(numbers), numbers)
+    assert first is not None
+    assert last is not None
+    if not step:
+        return 1
+    number = first
+    while number <= last if step > 0 else number >= last:
+        until = range(number, number + 100 * step, step)
+        block = [one for one in until if (one <= last if step > 0 else one >= last)]
+        yield write_text("".join(f"{one}\n" for one in block))
+        number += 100 * step
+    return 0
+
+
+def yes(process: Process) -> Run:
+    line = f"{' '.join(process.arguments) or 'y'}\n"
+    while True:
+        yield write_text(line * 64)
+        yield Sleep(_YES_SECONDS)
+        turns = yield Repeated(_YES_SECONDS)
+        process.host.elapsed += int(turns or 0) * _YES_SECONDS
+
+
+def base_name(process: Process) -> Run:
+    arguments = process.arguments or [""]
+    name = basename(arguments[0].rstrip("/"))
+    suffix = arguments[1] if len(arguments) > 1 else ""
+    yield write_text((name.removesuffix(suffix) if name != suffix else name) + "\n")
+    return 0
+
+
+def directory_name(process: Process) -> Run:
+    yield write_text((dirname((process.arguments or [""])[0].rstrip("/")) or ".") + "\n")
+    return 0
+
+
+def timeout(process: Process) -> Run:
+    arguments = [argument for argument in process.arguments if not argument.startswith("-")]
+    seconds = seconds_of(arguments[:1])
+    if seconds is None or len(arguments) < 2:
+        yield process.error("usage: timeout SECONDS PROGRAM ARGS")
+        return 125
+    index = list(process.arguments).index(arguments[0])
+    running = run_command(
+        process.host, process.arguments[index + 1 :], process.environment, process.directory
+    )
+    answer: bytes | None = None
+    try:
+        while True:
+            effect = running.send(answer) if answer else next(running)
+            if isinstance(effect, Sleep) and effect.seconds >= seconds:
+                running.close()
+                yield Sleep(seconds)
+                return 124
+            seconds -= effect.seconds if isinstance(effect, Sleep) else 0
+            answer = yield effect
+    except StopIteration as ended:
+        code: int = ended.value
+        return code
+
+
+PROGRAMS: Final[Mapping[str, Program]] = {
+    **dict.fromkeys(("sh", "bash", "ash", "dash", "zsh"), run_shell),
+    **dict.fromkeys(("true", ":", "sync", "trap", "wait", "umask", "ulimit", "stty", "clear"), succeed),
+    "false": fail,
+    "sleep": sleep,
+    "pause": pause,
+    "date": date,
+    "env": env,
+    "printenv": printenv,
+    "hostname": hostname,
+    "pwd": pwd,
+    "whoami": whoami,
+    "id": user_id,
+    "uname": uname,
+    "which": which,
+    "seq": sequence,
+    "yes": yes,
+    "basename": base_name,
+    "dirname": directory_name,
+    "timeout": timeout,
+    "test": test,
+    "[": test,
+    **file_programs.PROGRAMS,
+    **text_programs.PROGRAMS,
+    "tar": archives.tar,
+}

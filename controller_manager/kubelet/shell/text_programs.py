@@ -1,0 +1,333 @@
+"""Programs that write and transform text: echo, printf, head, tail, grep and their like."""
+
+import base64
+import hashlib
+import re
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Final
+
+from mockube.apimachinery.gotext import int_or_none
+from mockube.apimachinery.regexp.errors import RegexpError
+from mockube.apimachinery.regexp.matcher import contains_match
+from mockube.controller_manager.kubelet.shell.filesystem import FileError
+from mockube.controller_manager.kubelet.shell.process import (
+    Effect,
+    Output,
+    Process,
+    Program,
+    Run,
+    Sleep,
+    UnknownProgram,
+    read_input,
+    write_text,
+)
+
+MAX_TEXT: Final = 16 << 20
+"""Bytes that a program holds at a time."""
+BLOCK: Final = 64 * 1024
+_ESCAPE: Final = re.compile(r"\\(x[0-9a-fA-F]{1,2}|0[0-7]{0,3}|[0-7]{1,3}|.)", re.DOTALL)
+_ESCAPES: Final = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "v": "\v",
+    "e": "\033",
+    "\\": "\\",
+}
+_DIRECTIVE: Final = re.compile(r"%(?:(%)|([-0+ ]*)([0-9]{0,4})(?:\.([0-9]{0,4}))?([sdiuxXoqcb]))")
+
+Data = Generator[Effect, bytes | None, bytes]
+
+
+def read_all(process: Process, names: Sequence[str]) -> Data:
+    """The files of these names together, or the input; errors are written as they come."""
+    data = b""
+    for name in names or ["-"]:
+        if name == "-":
+            while block := (yield from read_input(BLOCK)):
+                data += block
+                if len(data) > MAX_TEXT:
+                    yield process.error("the input is too long")
+                    break
+            continue
+        try:
+            data += process.host.files.read(process.path(name))
+        except FileError as error:
+            yield process.error(f"{name}: {error}")
+    return data
+
+
+def split_options(process: Process, with_values: str = "") -> tuple[dict[str, str], list[str]]:
+    """Single letters with their values, and the other arguments."""
+    options: dict[str, str] = {}
+    rest: list[str] = []
+    waiting = list(process.arguments)
+    while waiting:
+        argument = waiting.pop(0)
+        if argument == "--":
+            rest += waiting
+            break
+        if argument[:1] != "-" or argument == "-":
+            rest.append(argument)
+        elif argument[1].isdigit() and "n" in with_values:
+            options["n"] = argument[1:]
+        elif argument.startswith("--"):
+            name, _, value = argument[2:].partition("=")
+            options[name] = value
+        else:
+            for at, letter in enumerate(argument[1:], start=2):
+                if letter in with_values:
+                    options[letter] = argument[at:] or (waiting.pop(0) if waiting else "")
+                    break
+                options[letter] = ""
+    return options, rest
+
+
+def echo(process: Process) -> Run:
+    arguments = list(process.arguments)
+    newline, escapes = "\n", False
+    while arguments and re.fullmatch(r"-[neE]+", arguments[0]):
+        option = arguments.pop(0)
+        newline = "" if "n" in option else newline
+        escapes = "e" in option or (escapes and "E" not in option)
+    text = " ".join(arguments)
+    if escapes:
+        text, stop, _ = text.partition("\\c")
+        text, newline = _unescape(text), "" if stop else newline
+    yield write_text(text + newline)
+    return 0
+
+
+def _unescape(text: str) -> str:
+    def replace(match: re.Match[str]) -> str:
+        code = match[1]
+        if code[0] == "x" and len(code) > 1:
+            return chr(int(code[1:], 16))
+        if code[0] in "01234567":
+            return chr(int(code, 8) & 0xFF)
+        return _ESCAPES.get(code, match[0])
+
+    return _ESCAPE.sub(replace, text)
+
+
+def printf(process: Process) -> Run:
+    if not process.arguments:
+        yield process.error("usage: printf FORMAT [ARG]...")
+        return 1
+    form, values = _unescape(process.arguments[0]), list(process.arguments[1:])
+    code = 0
+
+    def replace(match: re.Match[str]) -> str:
+        nonlocal code
+        if match[1]:
+            return "%"
+        value = values.pop(0) if values else ""
+        flags, width, precision, kind = match[2], match[3], match[4], match[5]
+        if kind in "sqcb":
+            value = _unescape(value) if kind == "b" else value
+            value = value[:1] if kind == "c" else value[: int(precision)] if precision else value
+            return value.ljust(int(width or 0)) if "-" in flags else value.rjust(int(width or 0))
+        number = int_or_none(value or "0")
+        code = code or int(number is None)
+        point = f".{precision}" if precision else ""
+        return f"%{flags}{width}{point}{'d' if kind in 'diu' else kind}" % (number or 0)
+
+    while True:
+        left = len(values)
+        yield write_text(_DIRECTIVE.sub(replace, form))
+        if not values or len(values) == left:
+            return code
+
+
+def head(process: Process) -> Run:
+    options, names = split_options(process, "nc")
+    data = b""
+    if "c" in options:
+        data = yield from read_all(process, names)
+        yield Output(1, data[: int_or_none(options["c"]) or 0])
+        return 0
+    count = int_or_none(options.get("n", "10")) or 0
+    if names:
+        data = yield from read_all(process, names)
+        yield Output(1, b"".join(data.splitlines(keepends=True)[:count]))
+        return 0
+    while count > 0 and (block := (yield from read_input(BLOCK))):
+        lines = block.splitlines(keepends=True)
+        yield Output(1, b"".join(lines[:count]))
+        count -= sum(line.endswith(b"\n") for line in lines)
+    return 0
+
+
+def tail(process: Process) -> Run:
+    options, names = split_options(process, "nc")
+    data = b"" if "f" in options and not names else (yield from read_all(process, names))
+    count = options.get("c") or options.get("n") or "10"
+    amount = int_or_none(count.lstrip("+-")) or 0
+    parts = (
+        [data[at : at + 1] for at in range(len(data))] if "c" in options else data.splitlines(keepends=True)
+    )
+    shown = (
+        parts[max(amount - 1, 0) :]
+        if count.startswith("+")
+        else parts[len(parts) - min(amount, len(parts)) :]
+    )
+    yield Output(1, b"".join(shown))
+    if {"f", "F"} & options.keys():
+        yield Sleep(float("inf"))
+    return 0
+
+
+def word_count(process: Process) -> Run:
+    options, names = split_options(process)
+    data = yield from read_all(process, names)
+    counts = {"l": data.count(b"\n"), "w": len(data.split()), "c": len(data)}
+    chosen = [counts[letter] for letter in counts if not options or letter in options]
+    yield write_text(" ".join([*map(str, chosen), *names[:1]]) + "\n")
+    return 0
+
+
+def grep(process: Process) -> Run:
+    options, arguments = split_options(process, "e")
+    pattern = options["e"] if "e" in options else arguments.pop(0) if arguments else ""
+    source = re.escape(pattern) if "F" in options else pattern
+    source = f"(?i){source}" if "i" in options else source
+    lines = (yield from read_all(process, arguments)).decode("utf-8", "replace").splitlines()
+    try:
+        matching = [line for line in lines if contains_match(source, line) != ("v" in options)]
+    except RegexpError as error:
+        yield process.error(str(error))
+        return 2
+    if "c" in options:
+        yield write_text(f"{len(matching)}\n")
+    elif "q" not in options:
+        yield write_text("".join(f"{line}\n" for line in matching))
+    return int(not matching)
+
+
+def cut(process: Process) -> Run:
+    options, names = split_options(process, "dfc")
+    data = yield from read_all(process, names)
+    ranges = [part.partition("-") for part in (options.get("f") or options.get("c") or "1").split(",")]
+    mark = options.get("d") or "\t"
+    lines = []
+    for line in data.decode("utf-8", "replace").splitlines():
+        parts = list(line) if "c" in options else line.split(mark)
+        chosen = [
+            one
+            for first, dash, last in ranges
+            for one in parts[
+                (int_or_none(first or "1") or 1) - 1 : (
+                    int_or_none(last) if last else None if dash else int_or_none(first)
+                )
+            ]
+        ]
+        lines.append(("" if "c" in options else mark).join(chosen))
+    yield write_text("".join(f"{line}\n" for line in lines))
+    return 0
+
+
+def transliterate(process: Process) -> Run:
+    options, sets = split_options(process)
+    data = yield from read_all(process, [])
+    first = _characters(sets[0]) if sets else ""
+    text = data.decode("utf-8", "replace")
+    if "d" in options:
+        table = dict.fromkeys(map(ord, first))
+    else:
+        second = _characters(sets[1]) if len(sets) > 1 else first
+        table = {ord(char): second[min(at, len(second) - 1)] for at, char in enumerate(first) if second}
+    yield write_text(text.translate(table))
+    return 0
+
+
+def _characters(text: str) -> str:
+    classes = {"[:lower:]": "a-z", "[:upper:]": "A-Z", "[:digit:]": "0-9", "[:space:]": " \t\n\r"}
+    for name, members in classes.items():
+        text = text.replace(name, members)
+    return re.sub(
+        r"([!-~])-([!-~])",
+        lambda match: "".join(map(chr, range(ord(match[1]), ord(match[2]) + 1))),
+        _unescape(text),
+    )
+
+
+def sort(process: Process) -> Run:
+    options, names = split_options(process, "kt")
+    if {"k", "t"} & options.keys():
+        raise UnknownProgram("sort -k")
+    lines = (yield from read_all(process, names)).decode("utf-8", "replace").splitlines()
+    ordered = sorted(lines, key=_number) if "n" in options else sorted(lines)
+    ordered = list(dict.fromkeys(ordered)) if "u" in options else ordered
+    yield write_text("".join(f"{line}\n" for line in (ordered[::-1] if "r" in options else ordered)))
+    return 0
+
+
+def _number(line: str) -> tuple[float, str]:
+    match = re.match(r"\s*(-?[0-9]{1,15}(?:\.[0-9]{1,15})?)", line)
+    return (float(match[1]) if match else 0.0, line)
+
+
+def unique(process: Process) -> Run:
+    options, names = split_options(process)
+    lines = (yield from read_all(process, names)).decode("utf-8", "replace").splitlines()
+    groups: list[list[str]] = []
+    for line in lines:
+        if groups and groups[-1][0] == line:
+            groups[-1].append(line)
+        else:
+            groups.append([line])
+    shown = [f"{len(group):7} {group[0]}" if "c" in options else group[0] for group in groups]
+    yield write_text("".join(f"{line}\n" for line in shown))
+    return 0
+
+
+def base64_text(process: Process) -> Run:
+    options, names = split_options(process, "w")
+    data = yield from read_all(process, names)
+    if {"d", "decode"} & options.keys():
+        try:
+            yield Output(1, base64.b64decode(data))
+        except ValueError:
+            yield process.error("invalid input")
+            return 1
+        return 0
+    whole = base64.b64encode(data)
+    width = int_or_none(options.get("w", "76")) or len(whole) or 1
+    yield Output(1, b"".join(whole[at : at + width] + b"\n" for at in range(0, len(whole), width)))
+    return 0
+
+
+def _digest(kind: Callable[[bytes], "hashlib._Hash"]) -> Program:
+    def digest(process: Process) -> Run:
+        code = 0
+        for name in process.arguments or ["-"]:
+            data = yield from read_all(process, [name])
+            if name != "-" and not process.host.files.exists(process.path(name)):
+                code = 1
+                continue
+            yield write_text(f"{kind(data).hexdigest()}  {name}\n")
+        return code
+
+    return digest
+
+
+PROGRAMS: Final[Mapping[str, Program]] = {
+    "echo": echo,
+    "printf": printf,
+    "head": head,
+    "tail": tail,
+    "wc": word_count,
+    "grep": grep,
+    "egrep": grep,
+    "cut": cut,
+    "tr": transliterate,
+    "sort": sort,
+    "uniq": unique,
+    "base64": base64_text,
+    "md5sum": _digest(lambda data: hashlib.md5(data, usedforsecurity=False)),
+    "sha1sum": _digest(lambda data: hashlib.sha1(data, usedforsecurity=False)),
+    "sha256sum": _digest(hashlib.sha256),
+}

@@ -1,0 +1,181 @@
+"""exec and attach of simulated containers: WebSockets by a real client, SPDY frame by frame."""
+
+import asyncio
+import contextlib
+import gc
+from urllib.parse import urlencode
+
+import orjson
+import pytest
+from kubernetes import client as official
+from kubernetes.stream import stream
+
+from mockube.apimachinery import spdy
+from mockube.apimachinery.spdy import DataFrame, FrameReader, FrameWriter
+from tests.support.process import tls, token
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+POD = "/api/v1/namespaces/default/pods/shell"
+
+
+@pytest.fixture(scope="module")
+def pods(shared):
+    api = official.CoreV1Api(shared.kubernetes())
+    container = {
+        "name": "c",
+        "image": "busybox",
+        "command": ["sh", "-c", "echo begun; while sleep 5; do echo on; done"],
+    }
+    api.create_namespaced_pod("default", {"metadata": {"name": "shell"}, "spec": {"containers": [container]}})
+    shared.wait("Pod", "shell", "Ready")
+    return api
+
+
+@pytest.fixture(autouse=True)
+def left_open_no_longer():
+    """Before another test is blamed for what a client leaves open."""
+    yield
+    gc.collect()
+
+
+def execute(pods, *command, **options):
+    wanted = {"stdout": True, "stderr": True, "stdin": False, "tty": False} | options
+    return stream(
+        pods.connect_get_namespaced_pod_exec,
+        "shell",
+        "default",
+        command=list(command),
+        _preload_content=False,
+        **wanted,
+    )
+
+
+def test_a_command_writes_to_both_streams_and_has_a_code(pods):
+    session = execute(pods, "sh", "-c", "echo out; echo err >&2; exit 3")
+    session.run_forever(timeout=10)
+    assert (session.read_stdout(), session.read_stderr(), session.returncode) == ("out\n", "err\n", 3)
+
+
+def test_a_command_reads_what_is_sent_as_it_comes(pods):
+    session = execute(pods, "sh", "-c", "read a; echo got $a; read b; echo and $b; read c", stdin=True)
+    session.write_stdin("one\n")
+    assert session.readline_stdout(timeout=10) == "got one"
+    session.write_stdin("two\n")
+    assert session.readline_stdout(timeout=10) == "and two"
+    session.write_stdin("three\n")
+    session.run_forever(timeout=10)
+    assert session.returncode == 0
+
+
+def test_files_stay_for_the_next_command(pods):
+    execute(pods, "sh", "-c", "echo kept > /tmp/f").run_forever(timeout=10)
+    session = execute(pods, "cat", "/tmp/f")
+    session.run_forever(timeout=10)
+    assert session.read_stdout() == "kept\n"
+
+
+def test_a_program_that_is_not_there_is_named(pods):
+    session = execute(pods, "nginx", "-t")
+    session.run_forever(timeout=10)
+    status = orjson.loads(session.read_channel(3) or b"{}")
+    assert 'has no program "nginx"' in status.get("message", "") or session.returncode != 0
+
+
+def test_a_terminal_echoes_edits_and_prompts(pods):
+    session = execute(pods, "sh", stdin=True, tty=True)
+    session.write_stdin("echo ax\x7fb\rexit 5\r")
+    session.run_forever(timeout=10)
+    assert session.read_stdout() == "/ # echo ax\b \bb\r\nexit 5\r\nab\r\n/ # "
+    assert session.returncode == 5
+
+
+def test_attaching_shows_what_is_written_from_now_on(shared, pods):
+    session = stream(
+        pods.connect_get_namespaced_pod_attach, "shell", "default", stdout=True, _preload_content=False
+    )
+    shared.advance(6)
+    assert session.readline_stdout(timeout=10) == "on"
+    session.close()
+
+
+def test_an_ended_container_takes_no_command(shared, pods):
+    spec = {"containers": [{"name": "c", "image": "x", "command": ["true"]}], "restartPolicy": "Never"}
+    pods.create_namespaced_pod("default", {"metadata": {"name": "done"}, "spec": spec})
+    shared.advance(1)
+    with pytest.raises(official.ApiException, match="500 Internal Server Error"):
+        stream(pods.connect_get_namespaced_pod_exec, "done", "default", command=["ls"], stdout=True)
+
+
+class Spdy:
+    """A client that speaks SPDY as kubectl 1.29 and before do."""
+
+    def __init__(self, reader, writer):
+        self.reader, self.writer = reader, writer
+        self.frames, self.made = FrameReader(), FrameWriter()
+        self.received = {}
+        self.ended = set()
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def upgrade(cls, cluster, path, query, *, protocol="v4.channel.k8s.io"):
+        host, port = cluster.url.removeprefix("https://").split(":")
+        reader, writer = await asyncio.open_connection(host, int(port), ssl=tls(cluster.kubeconfig))
+        writer.write(
+            f"POST {path}?{urlencode(query)} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n"
+            f"Authorization: Bearer {token(cluster.kubeconfig)}\r\nX-Stream-Protocol-Version: {protocol}\r\n\r\n".encode()
+        )
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 101 "), head
+            yield cls(reader, writer), head
+        finally:
+            writer.transport.abort()
+
+    def open(self, number, **headers):
+        self.writer.write(self.made.syn_stream(number, {k.replace("_", ""): v for k, v in headers.items()}))
+
+    def send(self, number, data, *, last=False):
+        self.writer.write(self.made.data(number, data, last=last))
+
+    async def until_ended(self, *numbers):
+        while not set(numbers) <= self.ended:
+            data = await asyncio.wait_for(self.reader.read(65536), 10)
+            assert data, "the session has ended"
+            for frame in self.frames.feed(data):
+                if isinstance(frame, DataFrame):
+                    self.received[frame.stream] = self.received.get(frame.stream, b"") + frame.data
+                    self.ended |= {frame.stream} if frame.is_last else set()
+                elif frame.type == spdy.RST_STREAM:
+                    self.ended.add(frame.stream)
+
+
+async def test_a_command_over_spdy(shared, pods):
+    query = [("command", "cat"), ("stdin", "true"), ("stdout", "true"), ("container", "c")]
+    async with Spdy.upgrade(shared, f"{POD}/exec", query) as (client, head):
+        assert b"X-Stream-Protocol-Version: v4.channel.k8s.io" in head
+        for number, name in ((1, "error"), (3, "stdin"), (5, "stdout"), (7, "stderr")):
+            client.open(number, stream_Type=name)
+        sent = b"x" * 300_000
+        client.send(3, sent)
+        client.send(3, b"", last=True)
+        await client.until_ended(1, 5)
+        assert client.received[5] == sent
+        assert orjson.loads(client.received[1]) == {"metadata": {}, "status": "Success"}
+
+
+async def test_what_is_no_spdy_ends_the_session(shared, pods):
+    query = [("command", "cat"), ("stdout", "true")]
+    async with Spdy.upgrade(shared, f"{POD}/exec", query) as (client, _):
+        client.writer.write(b"GET / HTTP/1.1\r\n\r\n" * 10)
+        while await asyncio.wait_for(client.reader.read(65536), 10):
+            pass
+
+
+async def test_an_unknown_protocol_is_refused(shared, pods):
+    query = [("command", "ls"), ("stdout", "true")]
+    with pytest.raises(AssertionError, match="403"):
+        async with Spdy.upgrade(shared, f"{POD}/exec", query, protocol="v9.channel.k8s.io"):
+            pass

@@ -1,0 +1,101 @@
+"""`pods/log` of simulated containers, by a real client over HTTPS."""
+
+import gc
+import itertools
+
+import pytest
+from kubernetes import client as official
+from kubernetes import watch
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+NAMES = map("logs-{}".format, itertools.count())
+
+
+@pytest.fixture(autouse=True)
+def left_open_no_longer():
+    """Before another test is blamed for what a client leaves open."""
+    yield
+    gc.collect()
+
+
+def start(cluster, script, *, policy="Always", ready=True):
+    """The name of a pod that runs a script."""
+    name = next(NAMES)
+    container = {"name": "c", "image": "busybox", "command": ["sh", "-c", script]}
+    spec = {"containers": [container], "restartPolicy": policy}
+    pods = official.CoreV1Api(cluster.kubernetes())
+    pods.create_namespaced_pod("default", {"metadata": {"name": name}, "spec": spec})
+    if ready:
+        cluster.wait("Pod", name, "Ready")
+    return name, pods
+
+
+def test_a_log_is_what_the_command_has_written(cluster):
+    name, pods = start(cluster, "echo hello from $HOSTNAME; while sleep 10; do echo again; done")
+    cluster.advance(25)
+    log = pods.read_namespaced_pod_log(name, "default")
+    assert log == f"hello from {name}\nagain\nagain\n"
+    assert pods.read_namespaced_pod_log(name, "default", tail_lines=1) == "again\n"
+    assert pods.read_namespaced_pod_log(name, "default", since_seconds=7) == "again\n"
+    assert pods.read_namespaced_pod_log(name, "default", limit_bytes=5) == "hello"
+    stamped = pods.read_namespaced_pod_log(name, "default", timestamps=True).splitlines()
+    assert [line[-6:] for line in stamped[1:]] == [" again", " again"]
+    assert stamped[1][29] == "Z"
+
+
+def test_a_log_is_followed_to_the_end_of_its_container(cluster):
+    name, pods = start(cluster, "for i in 1 2 3; do echo $i; sleep 100; done; exit 3", policy="Never")
+    lines = watch.Watch().stream(pods.read_namespaced_pod_log, name, "default")
+    assert next(lines) == "1"
+    cluster.advance(150)
+    assert next(lines) == "2"
+    cluster.advance(200)
+    assert list(lines) == ["3"]
+
+
+def test_a_followed_log_ends_with_its_pod(cluster):
+    name, pods = start(cluster, "echo on; sleep inf")
+    lines = watch.Watch().stream(pods.read_namespaced_pod_log, name, "default")
+    assert next(lines) == "on"
+    pods.delete_namespaced_pod(name, "default", grace_period_seconds=0)
+    assert list(lines) == []
+
+
+def test_the_previous_run_has_a_log_of_its_own(cluster):
+    name, pods = start(cluster, "echo one run; sleep 5; exit 1")
+    with pytest.raises(official.ApiException, match="previous terminated container"):
+        pods.read_namespaced_pod_log(name, "default", previous=True)
+    cluster.advance(6)
+    cluster.wait("Pod", name, "Ready")
+    assert pods.read_namespaced_pod_log(name, "default", previous=True) == "one run\n"
+
+
+def test_a_container_that_waits_has_no_log(cluster):
+    pods = official.CoreV1Api(cluster.kubernetes())
+    metadata = {"name": next(NAMES), "annotations": {"mockube.dev/waiting-reason": "ImagePullBackOff"}}
+    made = pods.create_namespaced_pod(
+        "default", {"metadata": metadata, "spec": {"containers": [{"name": "c", "image": "app"}]}}
+    )
+    cluster.advance(1)
+    with pytest.raises(official.ApiException, match="trying and failing to pull image"):
+        pods.read_namespaced_pod_log(made.metadata.name, "default")
+
+
+def test_a_log_shows_what_is_mounted(cluster):
+    pods = official.CoreV1Api(cluster.kubernetes())
+    name = next(NAMES)
+    pods.create_namespaced_config_map("default", {"metadata": {"name": name}, "data": {"colour": "blue"}})
+    container = {
+        "name": "c",
+        "image": "busybox",
+        "command": ["cat", "/etc/config/colour"],
+        "volumeMounts": [{"name": "config", "mountPath": "/etc/config"}],
+    }
+    volumes = [{"name": "config", "configMap": {"name": name}}]
+    spec = {"containers": [container], "volumes": volumes, "restartPolicy": "Never"}
+    pods.create_namespaced_pod("default", {"metadata": {"name": name}, "spec": spec})
+    cluster.advance(1)
+    assert pods.read_namespaced_pod_log(name, "default") == "blue"

@@ -1,0 +1,171 @@
+"""What scripts and programs of simulated containers write, and with which codes they end."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from mockube.controller_manager.kubelet.shell.filesystem import MAX_BYTES, Entry, FileError, FileSystem
+from mockube.controller_manager.kubelet.shell.invocation import run_command
+from mockube.controller_manager.kubelet.shell.process import Host, Input, Output, Sleep, UnknownProgram
+from mockube.controller_manager.kubelet.shell.programs import PROGRAMS
+
+NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
+FILES = {
+    "/etc/config/colour": Entry(data=b"blue\n", read_only=True),
+    "/etc/config/size": Entry(data=b"7", read_only=True),
+    "/data": Entry(mode=0o755),
+}
+
+
+def container(**options):
+    return Host(
+        name="web-1",
+        files=FileSystem(FILES),
+        now=lambda: NOW,
+        programs=PROGRAMS,
+        address="10.1.2.3",
+        **options,
+    )
+
+
+def run(*argv, sent=b"", host=None, environment=None, most=100_000):
+    """The output, the errors, the code, and the seconds that it slept."""
+    host = host or container()
+    running = run_command(host, argv, environment or {"NAME": "kube"})
+    written, answer = {1: b"", 2: b""}, None
+    for _ in range(most):
+        try:
+            effect = running.send(answer) if answer else next(running)
+        except StopIteration as ended:
+            return written[1].decode(), written[2].decode(), ended.value, host.elapsed
+        answer = None
+        if isinstance(effect, Output):
+            written[effect.descriptor] += effect.data
+        elif isinstance(effect, Sleep):
+            host.elapsed += effect.seconds
+        elif isinstance(effect, Input):
+            answer, sent = sent[: effect.limit], sent[effect.limit :]
+    raise AssertionError("it does not end")
+
+
+def script(text, **options):
+    return run("sh", "-c", text, **options)
+
+
+@pytest.mark.parametrize(
+    ("text", "output"),
+    [
+        ("echo a  b", "a b\n"),
+        ("echo 'a  b' \"c $NAME\" d\\ e", "a  b c kube d e\n"),
+        ("echo -n a; echo -e 'b\\tc'", "ab\tc\n"),
+        ("x=1; x=$((x + 2)); echo $x ${x} ${#NAME} ${y:-none} ${NAME%be} ${NAME#k}", "3 3 4 none ku ube\n"),
+        ("for i in 1 2 3; do [ $i = 2 ] && continue; echo $i; done", "1\n3\n"),
+        ("i=0; while [ $i -lt 3 ]; do i=$((i+1)); echo $i; done", "1\n2\n3\n"),
+        ("until false; do echo once; break; done", "once\n"),
+        ("if [ -f /etc/config/colour ]; then cat /etc/config/colour; else echo no; fi", "blue\n"),
+        ("case $NAME in a|b) echo ab;; k*) echo k;; *) echo other;; esac", "k\n"),
+        ('f() { echo "$1 of $#"; return 3; }; f x y; echo $?', "x of 2\n3\n"),
+        ("echo $(echo inner; echo more) `hostname`", "inner more web-1\n"),
+        ("seq 1 100 | tail -n 2 | wc -l", "2\n"),
+        ("yes | head -n 2", "y\ny\n"),
+        ("printf '%s=%03d\\n' a 1 b 22", "a=001\nb=022\n"),
+        ("echo out > /data/f; echo more >> /data/f; cat < /data/f", "out\nmore\n"),
+        ("echo hidden > /dev/null; echo seen 2>&1", "seen\n"),
+        ("(cd /data; pwd); pwd", "/data\n/\n"),
+        ("ls /etc/config; cd /etc/config; echo *", "colour\nsize\ncolour size\n"),
+        ("mkdir -p /data/a/b; touch /data/a/c; ls /data/a; rm -r /data/a; ls /data", "b\nc\n"),
+        ("date -u +%Y-%m-%dT%H:%M:%SZ", "2030-01-02T03:04:05Z\n"),
+        ("sleep 2; date +%S", "07\n"),
+        ("env | grep NAME; A=1 printenv A", "NAME=kube\n1\n"),
+        (
+            "echo b c a | tr ' ' '\\n' | sort | head -n1; echo abc | cut -c2; echo a:b | cut -d: -f2",
+            "a\nb\nb\n",
+        ),
+        (
+            "printf abc | base64; echo YWJj | base64 -d; hostname -i; basename /a/b.txt .txt",
+            "YWJj\nabc10.1.2.3\nb\n",
+        ),
+        ("set -- a 'b c'; for x in \"$@\"; do echo $x; done", ""),
+        ("sh -c 'echo $0 $1' zero one; cat /data/../etc/config/size", "zero one\n7"),
+        ("# a comment\necho a # another\n\necho b", "a\nb\n"),
+        ("! false && echo yes; false || echo or; true && false; echo $?", "yes\nor\n1\n"),
+        ("eval 'echo evaluated'; { echo in; echo braces; } | wc -l", "evaluated\n2\n"),
+        ("timeout 1 sleep 5; echo $?", "124\n"),
+    ],
+)
+def test_what_scripts_write(text, output):
+    written, errors, code, _ = script(text)
+    assert (written, errors, code) == (output, "", 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "errors", "code"),
+    [
+        ("exit 3", "", 3),
+        ("make all", "sh: make: not found\n", 127),
+        ("cat /none", "cat: can't open '/none': No such file or directory\n", 1),
+        ("echo x > /etc/config/colour", "sh: can't create /etc/config/colour: Read-only file system\n", 1),
+        ("rm /etc/config/colour", "rm: can't remove '/etc/config/colour': Read-only file system\n", 1),
+        ("set -e; false; echo never", "", 1),
+        ("echo 'open", "sh: unterminated quoted string\n", 2),
+        ("echo $((1/0))", "sh: divide by zero\n", 2),
+        ("cat <<EOF\nEOF", "sh: << is not simulated\n", 2),
+        ("cd /none", "sh: cd: can't cd to /none: No such file or directory\n", 2),
+        ("[ a -eq b ]", "[: a: bad number\n", 2),
+        ("test -d /etc/config/size", "", 1),
+        ("echo to errors >&2; false", "to errors\n", 1),
+    ],
+)
+def test_how_scripts_fail(text, errors, code):
+    written, found, ended, _ = script(text)
+    assert (written, found, ended) == ("", errors, code)
+
+
+def test_a_shell_reads_commands_from_its_input():
+    written, errors, code, _ = run(
+        "sh", sent=b"x=4\nif true; then\necho $x\nfi\nread y\nhello\necho $y\nexit 2\n"
+    )
+    assert (written, errors, code) == ("4\n\n", "sh: hello: not found\n", 2)
+
+
+def test_a_loop_without_a_wait_takes_time_all_the_same():
+    assert script("i=0; while [ $i -lt 5 ]; do i=$((i+1)); done")[3] == pytest.approx(0.005)
+
+
+def test_archives_carry_files_from_one_container_to_another():
+    source, target = container(), container()
+    script("mkdir -p /data/d; echo one > /data/d/f; chmod 600 /data/d/f", host=source)
+    running = run_command(source, ["tar", "cf", "-", "-C", "/data", "d"], {})
+    archive = b"".join(effect.data for effect in running if isinstance(effect, Output))
+    assert run("tar", "-xmf", "-", "-C", "/tmp", sent=archive, host=target)[2] == 1
+    assert run("tar", "-xmf", "-", "-C", "/data", sent=archive, host=target)[1:3] == ("", 0)
+    assert target.files.read("/data/d/f") == b"one\n"
+    assert target.files.entry("/data/d/f").mode == 0o600
+    assert run("tar", "tf", "-", sent=archive)[0] == "d\nd/f\n"
+    assert run("tar", "xf", "-", sent=b"nonsense" * 100)[1:3] == ("tar: invalid tar magic\n", 1)
+
+
+def test_files_have_bounds():
+    files = container().files
+    files.write("/data/a", b"x" * (MAX_BYTES - 100))
+    with pytest.raises(FileError, match="No space left on device"):
+        files.write("/data/b", b"x" * 200)
+    files.remove("/data/a")
+    files.write("/data/b", b"x" * 200)
+
+
+def test_a_program_that_is_not_simulated_is_named():
+    with pytest.raises(UnknownProgram, match="nginx"):
+        run("nginx", "-g", "daemon off;")
+    with pytest.raises(UnknownProgram, match="make"):
+        script("make", host=container(is_strict=True))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a=x; while true; do a=$a$a; done", "f() { f; }; f", "echo $(yes)", "((((((((((" * 9, "${", "$((((1"],
+)
+def test_what_grows_without_end_is_refused(text):
+    _, errors, code, _ = script(text)
+    assert errors
+    assert code != 0
