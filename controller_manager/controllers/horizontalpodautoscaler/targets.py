@@ -113,7 +113,7 @@ def _canonical(text: str) -> str:
         raise ScaleError(f"couldn't parse the selector string {gotext.quote(text)}: {error}") from error
     for one in requirements:
         if one.operator in (Operator.GREATER_THAN, Operator.LESS_THAN):
-            raise ScaleError(f"{gotext.quote(one.operator.value)} is not a valid label selector operator")
+            raise ScaleError(f"{gotext.quote(one.operator.value)} isn't supported in label selectors")
     made = (
         Requirement(one.key, _AS_OBJECTS.get(one.operator, one.operator), one.values) for one in requirements
     )

@@ -1,0 +1,83 @@
+"""Stories of HorizontalPodAutoscalers, and what a real kube-controller-manager 1.36.3 told of each.
+
+It looked at autoscalers every 4 s, and the answers are from 17 s after the last was made. Ambiguous selectors are not among
+them, because their messages are in no order.
+"""
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.config.settings import Config, Controllers
+from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
+from mockube.controller_manager.controllers.horizontalpodautoscaler.controller import (
+    HORIZONTAL_POD_AUTOSCALER,
+)
+from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET
+from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
+from tests.support.apiserver import running
+from tests.support.autoscaling_stories import (
+    definitions,
+    first_requests,
+    last_requests,
+    statuses,
+    told,
+)
+from tests.support.definitions import define
+from tests.support.running_manager import running_manager
+
+STORIES = [
+    orjson.loads(line)
+    for line in Path(__file__).with_name("autoscaling_answers.jsonl").read_bytes().splitlines()
+]
+CONFIG = Config(controllers=Controllers(horizontal_pod_autoscaler_sync_period=4.0))
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story["id"])
+async def test_the_answers_are_those_of_a_real_controller(story):
+    clock = SteppedClock()
+    controllers, runnables = [SERVICE_ACCOUNT, DEPLOYMENT, REPLICA_SET], [HORIZONTAL_POD_AUTOSCALER]
+    async with (
+        running(clock=clock) as server,
+        running_manager(
+            server, clock, controllers=controllers, runnables=runnables, config=CONFIG
+        ) as manager,
+    ):
+        for definition in definitions():
+            await define(server, definition)
+        await server.post("/api/v1/namespaces", {"metadata": {"name": story["id"]}})
+        await manager.settle()
+        await play(story, server, manager)
+        assert await answer(story, server) == {"status": story["status"], "events": story["events"]}
+
+
+async def play(story, server, manager):
+    await post_all(server, first_requests(story))
+    await manager.step(3)
+    pods = await pod_names(story, server)
+    for path, body in statuses(story, pods):
+        found = await server.patch(path, body)
+        assert found.status == 200, found.body
+    await post_all(server, last_requests(story, pods))
+    await manager.step(17)
+
+
+async def post_all(server, requests):
+    for path, body in requests:
+        found = await server.post(path, body)
+        assert found.status == 201, found.body
+
+
+async def pod_names(story, server):
+    items = (await server.get(f"/api/v1/namespaces/{story['id']}/pods")).body["items"]
+    return sorted(pod["metadata"]["name"] for pod in items)
+
+
+async def answer(story, server):
+    namespace = story["id"]
+    path = f"/apis/autoscaling/v2/namespaces/{namespace}/horizontalpodautoscalers/h"
+    autoscaler = (await server.get(path)).body
+    events = (await server.get(f"/api/v1/namespaces/{namespace}/events")).body["items"]
+    return told(autoscaler, events, await pod_names(story, server))
