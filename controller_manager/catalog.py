@@ -33,6 +33,7 @@ from mockube.controller_manager.controllers.replicaset.controller import REPLICA
 from mockube.controller_manager.controllers.resourcequota.controller import RESOURCE_QUOTA
 from mockube.controller_manager.controllers.rootca.controller import ROOT_CA
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
+from mockube.controller_manager.controllers.serviceaccounttoken.controller import SERVICE_ACCOUNT_TOKENS
 from mockube.controller_manager.controllers.serviceloadbalancer.controller import SERVICE_LOAD_BALANCERS
 from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET
 from mockube.controller_manager.controllers.storageprotection.attributes_class import (
@@ -91,6 +92,7 @@ RUNNABLES: Final[tuple[Runnable, ...]] = (
     NODE_LIFECYCLE,
     POD_GARBAGE_COLLECTOR,
     ROOT_CA,
+    SERVICE_ACCOUNT_TOKENS,
     RESOURCE_QUOTA,
     KUBE_SCHEDULER,
     SIMULATED_NODES,

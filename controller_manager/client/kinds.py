@@ -14,6 +14,13 @@ def _row(api_version: str, plural: str, kind: str, *, namespaced: bool = True) -
     return Resource(group=group, version=version, plural=plural, kind=kind, namespaced=namespaced, view=whole)
 
 
+def _without_foreign_data(secret: ReadOnlyTree) -> ReadOnlyTree:
+    """Only Secrets that hold tokens of service accounts are looked into, and there are large ones."""
+    if secret.get("type") == "kubernetes.io/service-account-token":
+        return secret
+    return {field: value for field, value in secret.items() if field not in ("data", "stringData")}
+
+
 PODS: Final = Resource(
     group="",
     version="v1",
@@ -25,7 +32,9 @@ PODS: Final = Resource(
 )
 
 CONFIG_MAPS: Final = _row("v1", "configmaps", "ConfigMap")
-SECRETS: Final = _row("v1", "secrets", "Secret")
+SECRETS: Final = Resource(
+    group="", version="v1", plural="secrets", kind="Secret", namespaced=True, view=_without_foreign_data
+)
 SERVICES: Final = _row("v1", "services", "Service")
 SERVICE_ACCOUNTS: Final = _row("v1", "serviceaccounts", "ServiceAccount")
 ENDPOINTS: Final = _row("v1", "endpoints", "Endpoints")

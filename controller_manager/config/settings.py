@@ -124,6 +124,10 @@ class Controllers:
     controller_shutdown_timeout: Annotated[
         float, Flag("how long controllers may finish what they have in hand at the end (10s)", seconds)
     ] = 10.0
+    service_account_private_key_file: Annotated[
+        Path | None,
+        Flag("the key to sign tokens in Secrets with (the server's, where both are started together)", Path),
+    ] = None
     root_ca_file: Annotated[
         Path | None, Flag("the authority that pods are to know the server by (the kubeconfig's)", Path)
     ] = None

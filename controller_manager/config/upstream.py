@@ -32,7 +32,7 @@ _NAMES = """
     pv-recycler-pod-template-filepath-nfs pv-recycler-timeout-increment-hostpath pvclaimbinder-sync-period
     requestheader-allowed-names requestheader-client-ca-file requestheader-extra-headers-prefix
     requestheader-group-headers requestheader-uid-headers requestheader-username-headers
-    route-reconciliation-period service-account-private-key-file
+    route-reconciliation-period
     show-hidden-metrics-for-version tls-cipher-suites tls-curve-preferences
     tls-min-version tls-sni-cert-key vmodule volume-host-allow-local-loopback volume-host-cidr-denylist
 """

@@ -6,7 +6,7 @@ process leads. A controller that reconciles keys is a `Controller`.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.clock import Clock
@@ -15,6 +15,8 @@ from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.config.settings import Config
 from mockube.controller_manager.control.events.recorder import Recorders
 from mockube.controller_manager.metrics.queues import Metrics
+
+_A_DAY: Final = 86400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +40,17 @@ class Running(Protocol):
     """Runs until it is cancelled, and ends what it began before it lets go."""
 
     async def run(self) -> None: ...
+
+
+class Idle:
+    """A `Running` that flags have turned off."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    async def run(self) -> None:
+        while True:
+            await self._clock.sleep(_A_DAY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

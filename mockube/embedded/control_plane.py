@@ -23,6 +23,7 @@ from mockube.embedded.recorder import Recorder
 from mockube.embedded.serving import KUBECONFIG, Site, parse_flags, server_config, serving
 from mockube.embedded.virtual_clock import TravelClock, advance_clock
 from mockube.processes.defaults import KRUISE, NODES
+from mockube.processes.launch import ACCOUNTS_KEY
 
 START_SECONDS: Final = 30.0
 PATIENCE_SECONDS: Final = 0.5
@@ -72,7 +73,7 @@ async def control_plane(wanted: ClusterOptions) -> AsyncIterator[Plane]:
             serving(config, folder, clock=clock, chance=chance, middleware=recorder.record)
         )
         manager = Manager(
-            manager_config,
+            _with_signing_key(manager_config, folder),
             clock=clock,
             chance=chance,
             access=site.controllers,
@@ -101,6 +102,15 @@ def _manager_config(wanted: ClusterOptions, kubeconfig: Path) -> Config:
         leading=replace(given.leading, leader_elect=False),
         simulation=replace(given.simulation, simulate_nodes=wanted.nodes),
     )
+
+
+def _with_signing_key(config: Config, folder: Path) -> Config:
+    """The server's, unless the manager was given one, or the server another one."""
+    generated = folder / "pki" / ACCOUNTS_KEY
+    if config.controllers.service_account_private_key_file or not generated.exists():
+        return config
+    controllers = replace(config.controllers, service_account_private_key_file=generated)
+    return replace(config, controllers=controllers)
 
 
 @asynccontextmanager

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -21,6 +22,8 @@ MANAGER: Final = "controller-manager"
 
 NODE_RESTRICTION: Final = "NodeRestriction"
 
+ACCOUNTS_KEY: Final = "sa.key"
+"""In the server's folder of certificates."""
 PYTHON: Final = (sys.executable, "-P")
 """What lies in the folder where somebody types a command is none of ours to import."""
 
@@ -59,7 +62,8 @@ def control_plane(launch: Launch, *, clock: Clock, tell: Tell) -> ControlPlane:
     manager = [
         *("--kubeconfig", kubeconfig, "--simulate-nodes", str(launch.nodes)),
         *("--use-service-account-credentials", "true"),
-        *("--secure-port", "0", "--metrics-port", "0", *launch.manager_flags),
+        *("--secure-port", "0", "--metrics-port", "0"),
+        *(*_signing_flags(launch.flags), *launch.manager_flags),
     ]
     return ControlPlane(
         server=Program(name=SERVER, command=server, log=launch.log(SERVER)),
@@ -80,6 +84,16 @@ def plugin_flags(flags: Sequence[str]) -> Sequence[str]:
         if any(NODE_RESTRICTION in flag for flag in flags)
         else ("--enable-admission-plugins", NODE_RESTRICTION)
     )
+
+
+def _signing_flags(server: Sequence[str]) -> Sequence[str]:
+    """The manager signs tokens with the key that the server has in its folder, unless it is given others."""
+    words = [word for flag in server for word in flag.split("=", 1)]
+    folders = [value for flag, value in pairwise(words) if flag == "--cert-dir"]
+    has_others = {"--service-account-key-file", "--service-account-signing-key-file"} & {*words}
+    if has_others or not folders:
+        return ()
+    return ("--service-account-private-key-file", str(Path(folders[-1]) / ACCOUNTS_KEY))
 
 
 def throwaway(folder: Path, *, nodes: int, packs: str) -> Launch:

@@ -1,0 +1,156 @@
+"""Fill in the Secrets that ask for a token of a service account, and delete those whose account is gone.
+
+It does nothing without `--service-account-private-key-file`, as upstream.
+"""
+
+import base64
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any, Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches, Change
+from mockube.controller_manager.client.kinds import SECRETS, SERVICE_ACCOUNTS
+from mockube.controller_manager.client.kubeconfig import access_of
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.config.settings import Config
+from mockube.controller_manager.control.actions import NOTHING, Confirm, Delete, ObjectRef, Plan, Update
+from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.control.runnable import Context, Idle, Runnable, Running
+from mockube.controller_manager.control.runner import ControllerRunner
+from mockube.controller_manager.controllers.serviceaccounttoken.signing import Sign, claims_of, signer
+
+LOG = logging.getLogger(__name__)
+
+NAME: Final = "serviceaccount-token-controller"
+TYPE: Final = "kubernetes.io/service-account-token"
+ACCOUNT: Final = "kubernetes.io/service-account.name"
+ACCOUNT_UID: Final = "kubernetes.io/service-account.uid"
+_BY_ACCOUNT, _BY_REFERENCE = "service-account", "referenced-secret"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Issuing:
+    """What tokens are made with."""
+
+    sign: Sign
+    authority: bytes
+    """Who has signed the server's certificate, in PEM."""
+
+
+def reconcile(issuing: Issuing, caches: Caches, key: Key, _: datetime) -> Plan:
+    """`key` names a Secret."""
+    secret = caches.of(SECRETS).get(*key)
+    if secret is None or secret.get("type") != TYPE:
+        return _without_references(caches, key) if secret is None else NOTHING
+    name = meta.annotations(secret).get(ACCOUNT, "")
+    account = caches.of(SERVICE_ACCOUNTS).get(key.namespace, name)
+    if account is None or not _is_meant(secret, account):
+        # It may have been made a moment ago.
+        confirm = Confirm(
+            resource=SERVICE_ACCOUNTS, namespace=key.namespace, name=name, holds=partial(_is_no_one, secret)
+        )
+        return Plan(actions=(confirm, Delete(resource=SECRETS, victims=(ObjectRef.of(secret),))))
+    missing = _missing(issuing, account, secret)
+    if not missing:
+        return NOTHING
+    marks = {ACCOUNT: name, ACCOUNT_UID: meta.uid(account)}
+    body = {**secret, "data": {**(secret.get("data") or {}), **missing}}
+    return Plan(actions=(Update(resource=SECRETS, body=meta.with_annotations(body, marks)),))
+
+
+def _missing(issuing: Issuing, account: ReadOnlyTree, secret: ReadOnlyTree) -> dict[str, str]:
+    data = secret.get("data") or {}
+    authority = _encoded(issuing.authority)
+    missing = {}
+    if authority and data.get("ca.crt") != authority:
+        missing["ca.crt"] = authority
+    if not data.get("namespace"):
+        missing["namespace"] = _encoded(meta.namespace(secret).encode())
+    if not data.get("token"):
+        missing["token"] = _encoded(issuing.sign(claims_of(account, secret)).encode())
+    return missing
+
+
+def _encoded(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _is_meant(secret: ReadOnlyTree, account: ReadOnlyTree) -> bool:
+    """Another account may have the name now."""
+    return meta.annotations(secret).get(ACCOUNT_UID) in (None, "", meta.uid(account))
+
+
+def _is_no_one(secret: ReadOnlyTree, found: Sequence[ReadOnlyTree]) -> bool:
+    return not any(_is_meant(secret, account) for account in found)
+
+
+def _without_references(caches: Caches, secret: Key) -> Plan:
+    """Those accounts that name the Secret, which is gone, no longer do."""
+    accounts = caches.of(SERVICE_ACCOUNTS).by_index(_BY_REFERENCE, str(secret))
+    return Plan(actions=tuple(_without(account, secret.name) for account in accounts))
+
+
+def _without(account: ReadOnlyTree, name: str) -> Update:
+    left = [one for one in account["secrets"] if one.get("name") != name]
+    return Update(resource=SERVICE_ACCOUNTS, body={**account, "secrets": left})
+
+
+def _accounts_of(secret: Any) -> Iterator[str]:
+    if secret.get("type") == TYPE:
+        yield f"{meta.namespace(secret)}/{meta.annotations(secret).get(ACCOUNT, '')}"
+
+
+def _secrets_of(account: Any) -> Iterator[str]:
+    return (f"{meta.namespace(account)}/{one.get('name', '')}" for one in account.get("secrets") or ())
+
+
+def _of_secret(_: Caches, change: Change) -> Iterable[Key]:
+    return (Key.of(change.latest),) if change.latest.get("type") == TYPE else ()
+
+
+def _of_account(caches: Caches, change: Change) -> Iterable[Key]:
+    is_other = (
+        change.old is not None and change.new is not None and meta.uid(change.old) != meta.uid(change.new)
+    )
+    if change.new is not None and not is_other:
+        return ()
+    secrets = caches.of(SECRETS).by_index(_BY_ACCOUNT, str(Key.of(change.latest)))
+    return [Key.of(secret) for secret in secrets]
+
+
+def service_account_tokens(issuing: Issuing) -> Controller:
+    return Controller(
+        name=NAME,
+        queue="serviceaccount_tokens_secret",
+        service_account="",
+        watches=(
+            Watch(resource=SECRETS, keys=_of_secret),
+            Watch(resource=SERVICE_ACCOUNTS, keys=_of_account),
+        ),
+        indexes={SECRETS: {_BY_ACCOUNT: _accounts_of}, SERVICE_ACCOUNTS: {_BY_REFERENCE: _secrets_of}},
+        reconcile=partial(reconcile, issuing),
+        workers=5,
+    )
+
+
+def _authority(options: Config) -> bytes:
+    file = options.controllers.root_ca_file
+    return file.read_bytes() if file is not None else access_of(options.server).authority
+
+
+def _build(context: Context) -> Running:
+    file = context.options.controllers.service_account_private_key_file
+    if file is None:
+        LOG.info("%s is disabled: there is no --service-account-private-key-file", NAME)
+        return Idle(context.clock)
+    issuing = Issuing(sign=signer(file.read_bytes()), authority=_authority(context.options))
+    return ControllerRunner(service_account_tokens(issuing), context)
+
+
+SERVICE_ACCOUNT_TOKENS: Final = Runnable(name=NAME, service_account="", build=_build)
+"""As the process itself, as upstream: it may write Secrets, and no controller's account may."""

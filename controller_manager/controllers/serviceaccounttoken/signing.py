@@ -1,0 +1,88 @@
+"""Sign what a Secret's token says of its service account, as JSON Web Signatures. Pure."""
+
+import base64
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import orjson
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+
+ISSUER: Final = "kubernetes/serviceaccount"
+_CLAIM: Final = "kubernetes.io/serviceaccount/"
+_CURVES: Final[Mapping[int, tuple[str, hashes.HashAlgorithm]]] = {
+    256: ("ES256", hashes.SHA256()),
+    384: ("ES384", hashes.SHA384()),
+    521: ("ES512", hashes.SHA512()),
+}
+
+Sign = Callable[[Mapping[str, Any]], str]
+"""Makes a token of claims."""
+
+
+class BadKey(ValueError):
+    """No private key that tokens can be signed with."""
+
+
+def claims_of(account: ReadOnlyTree, secret: ReadOnlyTree) -> Mapping[str, Any]:
+    """They have no end: the token holds as long as the Secret is there."""
+    namespace, name = meta.namespace(account), meta.name(account)
+    return {
+        "iss": ISSUER,
+        f"{_CLAIM}namespace": namespace,
+        f"{_CLAIM}secret.name": meta.name(secret),
+        f"{_CLAIM}service-account.name": name,
+        f"{_CLAIM}service-account.uid": meta.uid(account),
+        "sub": f"system:serviceaccount:{namespace}:{name}",
+    }
+
+
+def signer(pem: bytes) -> Sign:
+    """By a key in PEM, RSA or of an elliptic curve; `BadKey` if it is none of these."""
+    try:
+        key = serialization.load_pem_private_key(pem, password=None)
+    except (TypeError, ValueError) as error:
+        raise BadKey(f"no private key: {error}") from error
+    if isinstance(key, rsa.RSAPrivateKey):
+        rsa_key = key
+        return _jws("RS256", key, lambda data: rsa_key.sign(data, padding.PKCS1v15(), hashes.SHA256()))
+    if isinstance(key, ec.EllipticCurvePrivateKey) and key.key_size in _CURVES:
+        algorithm, digest = _CURVES[key.key_size]
+        curve_key = key
+        return _jws(algorithm, key, lambda data: _sign_by_curve(curve_key, data, digest))
+    raise BadKey("the key is neither RSA nor of a usual elliptic curve")
+
+
+def _jws(
+    algorithm: str, key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey, sign: Callable[[bytes], bytes]
+) -> Sign:
+    public = key.public_key().public_bytes(
+        serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    header = _encoded({"alg": algorithm, "kid": _base64(hashlib.sha256(public).digest())})
+
+    def token(claims: Mapping[str, Any]) -> str:
+        body = f"{header}.{_encoded(claims)}"
+        return f"{body}.{_base64(sign(body.encode()))}"
+
+    return token
+
+
+def _sign_by_curve(key: ec.EllipticCurvePrivateKey, data: bytes, digest: hashes.HashAlgorithm) -> bytes:
+    """Both numbers of the signature, each as long as the curve's."""
+    length = (key.key_size + 7) // 8
+    pair = decode_dss_signature(key.sign(data, ec.ECDSA(digest)))
+    return b"".join(number.to_bytes(length, "big") for number in pair)
+
+
+def _encoded(value: Mapping[str, Any]) -> str:
+    return _base64(orjson.dumps(value))
+
+
+def _base64(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()

@@ -1,0 +1,35 @@
+"""A Secret that asks for a token of a service account is given one that the server takes."""
+
+import base64
+import ssl
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+import yaml
+
+SECRET = """
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: builder}
+---
+apiVersion: v1
+kind: Secret
+type: kubernetes.io/service-account-token
+metadata: {name: builder-token, annotations: {kubernetes.io/service-account.name: builder}}
+"""
+
+
+def test_a_token_is_taken_and_goes_with_its_account(cluster):
+    cluster.apply(SECRET)
+    found = cluster.wait("Secret", "builder-token", lambda tree: "token" in (tree.get("data") or {}))
+    data = {name: base64.b64decode(text).decode() for name, text in found["data"].items()}
+    assert data["namespace"] == "default"
+    server = yaml.safe_load(cluster.kubeconfig.read_text())["clusters"][0]["cluster"]["server"]
+    asked = Request(f"{server}/api/v1/nodes", headers={"Authorization": f"Bearer {data['token']}"})
+    with pytest.raises(HTTPError) as refused:
+        urlopen(asked, context=ssl.create_default_context(cadata=data["ca.crt"]))
+    assert refused.value.code == 403
+    assert "system:serviceaccount:default:builder" in refused.value.read().decode()
+    cluster.delete("ServiceAccount", "builder")
+    cluster.wait_gone("Secret", "builder-token")

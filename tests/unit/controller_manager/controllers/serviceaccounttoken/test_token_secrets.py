@@ -1,0 +1,86 @@
+"""Secrets that ask for a token are filled in, and go with their account."""
+
+import base64
+
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.client.kinds import SECRETS, SERVICE_ACCOUNTS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.controllers.serviceaccounttoken.controller import (
+    ACCOUNT,
+    ACCOUNT_UID,
+    TYPE,
+    Issuing,
+    service_account_tokens,
+)
+from tests.support.planned import World
+
+KEY = Key("default", "t")
+ISSUING = Issuing(sign=lambda claims: claims["sub"], authority=b"authority")
+
+
+def world(*, account="builder", uid=None, kind=TYPE, data=None):
+    found = World(service_account_tokens(ISSUING), SteppedClock())
+    found.add(SERVICE_ACCOUNTS, {"metadata": {"name": "builder", "namespace": "default", "uid": "u"}})
+    marks = {ACCOUNT: account, **({ACCOUNT_UID: uid} if uid else {})}
+    metadata = {"name": "t", "namespace": "default", "annotations": marks}
+    found.add(SECRETS, {"metadata": metadata, "type": kind, "data": data or {}})
+    return found
+
+
+def decoded(secret):
+    return {name: base64.b64decode(text).decode() for name, text in secret["data"].items()}
+
+
+def test_a_secret_is_filled_in_with_one_write():
+    secrets = world()
+    secrets.reconcile(KEY)
+    secret = secrets.get(SECRETS, "t")
+    assert decoded(secret) == {
+        "ca.crt": "authority",
+        "namespace": "default",
+        "token": "system:serviceaccount:default:builder",
+    }
+    assert secret["metadata"]["annotations"] == {ACCOUNT: "builder", ACCOUNT_UID: "u"}
+    assert len(secrets.done) == 1
+    secrets.reconcile(KEY)
+    assert len(secrets.done) == 1
+
+
+def test_what_is_there_is_kept_but_for_another_authority():
+    given = {"ca.crt": "b2xk", "namespace": "eA==", "token": "eQ==", "more": "eg=="}
+    secrets = world(data=given)
+    secrets.reconcile(KEY)
+    assert decoded(secrets.get(SECRETS, "t")) == {
+        "ca.crt": "authority",
+        "namespace": "x",
+        "token": "y",
+        "more": "z",
+    }
+
+
+@pytest.mark.parametrize(
+    "of",
+    [{"account": "nobody"}, {"uid": "another"}],
+    ids=["no account", "an account that had the name"],
+)
+def test_a_secret_of_no_account_is_deleted(of):
+    secrets = world(**of)
+    secrets.reconcile(KEY)
+    assert secrets.all(SECRETS) == []
+
+
+def test_other_secrets_are_left_alone():
+    secrets = world(account="nobody", kind="Opaque")
+    secrets.reconcile(KEY)
+    assert secrets.done == []
+
+
+def test_an_account_forgets_a_secret_that_is_gone():
+    secrets = world()
+    secrets.change(SERVICE_ACCOUNTS, "builder", ("secrets",), [{"name": "t"}, {"name": "u"}])
+    secrets.remove(SECRETS, "t")
+    secrets.reconcile(KEY)
+    assert secrets.get(SERVICE_ACCOUNTS, "builder")["secrets"] == [{"name": "u"}]
+    assert len(secrets.done) == 1
