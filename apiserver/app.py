@@ -13,11 +13,13 @@ from mockube.apimachinery.clock import Clock, RealClock
 from mockube.apimachinery.groups import GroupKind, GroupResource, GroupVersion
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.model import Schemas
-from mockube.apimachinery.tree import Tree
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apimachinery.usage.expressions import Expressions
 from mockube.apiserver.admission.chain import Admission, Metrics, plugins
 from mockube.apiserver.admission.role_escalation import RoleEscalation
 from mockube.apiserver.admission.webhooks.dispatch import Environment
+from mockube.apiserver.admission.webhooks.review import CallFailed
+from mockube.apiserver.admission.webhooks.services import endpoint
 from mockube.apiserver.aggregation.availability import Availability
 from mockube.apiserver.aggregation.registration import Registration
 from mockube.apiserver.allocation.services import SERVICES, ServiceAllocator
@@ -30,6 +32,8 @@ from mockube.apiserver.bootstrap.flowcontrol import FLOW_SCHEMAS, PRIORITY_LEVEL
 from mockube.apiserver.bootstrap.rbac import rules_of_nodes
 from mockube.apiserver.bootstrap.rbac_hook import BootstrapRoles
 from mockube.apiserver.customresources.catalog import Catalog, Name, equivalent_resources
+from mockube.apiserver.customresources.conversion_review import ConversionFailed
+from mockube.apiserver.customresources.conversion_webhook import Reviews
 from mockube.apiserver.customresources.establishing import DEFINITIONS, Establishing
 from mockube.apiserver.customresources.registries import AllDecoder, AllRules, AllSchemas
 from mockube.apiserver.http.probe import probe
@@ -42,6 +46,7 @@ from mockube.apiserver.kinds.defaulter import Defaulter
 from mockube.apiserver.kinds.kind_rules import KindRules, UnprivilegedRules
 from mockube.apiserver.kinds.metrics import resource_metrics
 from mockube.apiserver.kinds.registry import CONVERSIONS, GROUPS, STRATEGIES, printer_of_kind
+from mockube.apiserver.metrics.conversions import ConversionMetrics
 from mockube.apiserver.metrics.requests import RequestMetrics
 from mockube.apiserver.metrics.storage import ConsistencyMetrics, DecodeMetrics, ObjectMetrics
 from mockube.apiserver.openapi.documents import Documents
@@ -79,6 +84,10 @@ from mockube.etcd.kv import KV
 
 MAX_LAG_SECONDS = 10.0
 """How far the watch cache may be behind the store before the server is not ready."""
+CONVERSION_SECONDS = 30
+"""How long a conversion webhook may take."""
+CALL_FAILED = "failed to call webhook: "
+"""How the errors of admission webhooks begin, and those of conversion webhooks do not."""
 API_SERVICES = ("apiregistration.k8s.io", "v1", "apiservices")
 
 
@@ -91,9 +100,9 @@ def catalog() -> Mapping[Name, Resource]:
     return {(row.group, row.version, row.name): row for group in GROUPS for row in group.resources}
 
 
-def _catalog(settings: Settings, schemas: Schemas) -> Catalog:
+def _catalog(settings: Settings, schemas: Schemas, reviews: Reviews) -> Catalog:
     groups = (*GROUPS, *resource_metrics.GROUPS) if settings.simulate_metrics else GROUPS
-    made = Catalog(groups, strategies=STRATEGIES, conversions=CONVERSIONS)
+    made = Catalog(groups, strategies=STRATEGIES, conversions=CONVERSIONS, reviews=reviews)
     for customs in pack_kinds(settings.packs, schemas):
         made.add(customs)
     return made
@@ -164,10 +173,13 @@ class ApiServer:
     ) -> None:
         clock, chance, settings = clock or RealClock(), chance or SystemChance(), settings or Settings()
         schemas = builtin.load()
-        self.catalog = _catalog(settings, schemas)
+        self._conversions = ConversionMetrics()
+        self._webhook_client = WebhookClient()
+        self._services = settings.webhook_services
+        reviews = Reviews(post=self._convert, clock=clock, chance=chance, metrics=self._conversions)
+        self.catalog = _catalog(settings, schemas, reviews)
         self.resources: Mapping[Name, Resource] = self.catalog.rows
         self.rights = rights = Rights(settings.authorization_modes, rules_of_nodes())
-        self._webhook_client = WebhookClient()
         self._webhooks = Environment(
             caller=self._webhook_client,
             authorization=rights.authorization,
@@ -275,7 +287,8 @@ class ApiServer:
         layout = self.backend.layout
         for name, row in self.backend.rows.items():
             prefix = layout.resource_cache(row)
-            self.backend.watch_cache.expect_kind(prefix, row.kind, self.catalog.api_versions(name))
+            versions, relabels = self.catalog.api_versions(name), self.catalog.is_relabelled(name)
+            self.backend.watch_cache.expect_kind(prefix, row.kind, versions, relabels=relabels)
             if prefix not in self._resource_caches:
                 self.backend.watch_cache.resource_cache(prefix)
                 self._resource_caches[prefix] = name
@@ -291,10 +304,19 @@ class ApiServer:
             self.supervisor,
             self._webhooks.metrics,
             *self._admission_metrics.collectors,
+            self._conversions,
         ):
             registry.register(collector)
         ProcessCollector(registry=registry)
         return registry
+
+    async def _convert(self, client: ReadOnlyTree, body: bytes) -> bytes:
+        """Send a ConversionReview to where a client configuration leads."""
+        try:
+            at = endpoint(self.backend, client, self._services, seconds=CONVERSION_SECONDS)
+            return await self._webhook_client.post(at, body, seconds=CONVERSION_SECONDS)
+        except CallFailed as error:
+            raise ConversionFailed(str(error).removeprefix(CALL_FAILED)) from error
 
     def _find_row(self, group: str, version: str, name: str) -> Resource | None:
         return self.resources.get((group, version, name))

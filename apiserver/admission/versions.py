@@ -4,10 +4,11 @@ from typing import Final
 
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import SCALE, Resource
+from mockube.apiserver.kinds.kind import NotConverted
 from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import decode_as
-from mockube.apiserver.registry.convert import from_stored, to_stored
+from mockube.apiserver.registry.convert import from_stored, remote_conversion, to_stored
 from mockube.apiserver.registry.subresources import scale
 
 _SYSTEM_FIELDS: Final = ("uid", "creationTimestamp")
@@ -24,9 +25,34 @@ def to_version(backend: Backend, attributes: Attributes, row: Resource, tree: Tr
     if tree["apiVersion"] == row.api_version and tree["kind"] == row.kind:
         return tree
     conversion = backend.conversion(attributes.resource)
+    if conversion is not None and conversion.remote is not None:
+        return conversion.remote.at_version(tree, row.api_version)
     if conversion is not None and conversion.at_storage:
         tree = conversion.to_stored(tree)
     return from_stored(backend, row, tree)
+
+
+async def prepare_version(backend: Backend, attributes: Attributes, row: Resource) -> None:
+    """Have a webhook convert what `to_version` and `to_admitted_version` are about to return."""
+    while remote_conversion(backend, attributes.resource) is not None:
+        try:
+            for tree in (attributes.object, attributes.old):
+                to_version(backend, attributes, row, tree)
+        except NotConverted as needed:
+            await needed.answer()
+        else:
+            return
+
+
+async def to_admitted_version(backend: Backend, attributes: Attributes, tree: Tree) -> Tree:
+    """What a webhook made of the object of a custom kind, in the version of the request."""
+    remote, resource = remote_conversion(backend, attributes.resource), attributes.resource
+    while remote is not None and tree["apiVersion"] != resource.api_version and tree["kind"] == resource.kind:
+        try:
+            return remote.at_version(tree, resource.api_version)
+        except NotConverted as needed:
+            await needed.answer()
+    return tree
 
 
 def without_system_fields(attributes: Attributes, tree: Tree | None) -> Tree | None:

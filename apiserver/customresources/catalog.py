@@ -10,6 +10,11 @@ from typing import TypeAlias, cast
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.customresources.compile import by_maturity
+from mockube.apiserver.customresources.conversion_webhook import (
+    ConversionWebhook,
+    Reviews,
+    WebhookConversion,
+)
 from mockube.apiserver.customresources.custom import Custom
 from mockube.apiserver.kinds.api_resource import GroupVersion, Resource
 from mockube.apiserver.kinds.kind import Conversion, Group
@@ -30,8 +35,10 @@ class Catalog:
         *,
         strategies: Mapping[GroupResource, Strategy],
         conversions: Mapping[tuple[GroupVersion, str], Conversion],
+        reviews: Reviews | None = None,
     ) -> None:
         self._built_in = tuple(groups)
+        self._reviews = reviews
         self._custom: dict[GroupResource, Sequence[Custom]] = {}
         self._kinds: dict[tuple[str, str], Custom] = {}
         self._definitions: dict[str, Custom] = {}
@@ -95,13 +102,18 @@ class Catalog:
         resource = customs[0].row.group_resource
         self._forget(resource)
         self._custom[resource] = customs
+        webhook = self._webhook(customs)
         for custom in customs:
             self._put(custom.row, served=custom.served)
             self._kinds[custom.row.api_version, custom.row.kind] = custom
             self._definitions[custom.definition_name] = custom
-            if custom.row.storage_version != custom.row.group_version or changed_at:
+            if webhook is not None:
+                conversion = _webhook_conversion(webhook, custom)
+            elif custom.row.storage_version != custom.row.group_version or changed_at:
                 conversion = _conversion(custom, _stored(customs), changed_at)
-                self.conversions[custom.row.group_version, custom.row.name] = conversion
+            else:
+                continue
+            self.conversions[custom.row.group_version, custom.row.name] = conversion
         self.strategies[resource] = customs[0].strategy
         self._changed()
 
@@ -109,6 +121,16 @@ class Catalog:
         """Serve a custom resource no more."""
         self._forget(resource)
         self._changed()
+
+    def _webhook(self, customs: Sequence[Custom]) -> ConversionWebhook | None:
+        """What converts between the versions, if there are several and they differ in more than their names."""
+        if customs[0].webhook is None or self._reviews is None:
+            return None
+        return ConversionWebhook(self._reviews, customs)
+
+    def is_relabelled(self, resource: GroupResource) -> bool:
+        """Whether objects of another version than the stored one differ from it in nothing but its name."""
+        return not any(custom.webhook is not None for custom in self._custom.get(resource, ()))
 
     def _put(self, row: Resource, *, served: bool = True) -> None:
         if served:
@@ -139,6 +161,19 @@ def _group(name: str, rows: Sequence[Resource]) -> Group:
 def _stored(customs: Sequence[Custom]) -> Custom:
     """The version that is stored."""
     return next(one for one in customs if one.row.storage_version in (None, one.row.group_version))
+
+
+def _webhook_conversion(webhook: ConversionWebhook, custom: Custom) -> Conversion:
+    return Conversion(
+        to_stored=_unconverted,
+        from_stored=_unconverted,
+        at_storage=True,
+        remote=WebhookConversion(webhook, custom),
+    )
+
+
+def _unconverted(_tree: Tree) -> Tree:
+    raise AssertionError("a webhook converts it")
 
 
 def _conversion(custom: Custom, stored: Custom, changed_at: int) -> Conversion:

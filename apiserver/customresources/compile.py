@@ -63,7 +63,8 @@ def _compile(spec: Mapping[str, Any], version: Mapping[str, Any], metadata: Call
         printer=_printer(spec, version),
         metadata=metadata,
         scale=ScalePaths.of(_replicas(subresources["scale"])) if subresources.get("scale") else None,
-        served=version["served"] and (version["storage"] or not needs_webhook(spec)),
+        served=version["served"],
+        webhook=spec["conversion"].get("webhook") or {} if needs_webhook(spec) else None,
     )
 
 
@@ -106,8 +107,6 @@ def _row(spec: Mapping[str, Any], version: Mapping[str, Any], subresources: Mapp
 
 
 def _others(spec: Mapping[str, Any], version: str) -> tuple[str, ...]:
-    if needs_webhook(spec):
-        return ()
     names = (one["name"] for one in spec["versions"])
     return tuple(f"{spec['group']}/{name}" for name in names if name != version)
 

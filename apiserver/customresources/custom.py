@@ -74,6 +74,8 @@ class Custom:
     """A version that is not served may still be the one that is stored."""
     scale: ScalePaths | None = None
     """Where its Scale finds what it shows, if it has one."""
+    webhook: Mapping[str, Any] | None = None
+    """How versions are converted, if a webhook does it."""
     preparation: int = 0
     """What it costs to make all that walks objects, in the unit of `apiserver/customresources/cost.py`."""
 

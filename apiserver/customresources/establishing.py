@@ -230,7 +230,7 @@ class Establishing:
     # --- names
 
     async def _tell(self, name: str, tree: Tree, verdict: NamesDecision) -> None:
-        if self._status(tree, verdict) == tree.get("status"):
+        if not _has_news(tree) or self._status(tree, verdict) == tree.get("status"):
             return
         call = Call(
             verb="update",
@@ -296,6 +296,15 @@ class Establishing:
         self._catalog.add(customs, changed_at=changed_at)
         await self._backend.watch_cache.reconsider()
         self._served[name] = version
+
+
+def _has_news(tree: Tree) -> bool:
+    """Whether names are to be judged: as upstream, not those that a definition has been given already."""
+    status = tree.get("status") or {}
+    given, names = status.get("acceptedNames") or {}, tree["spec"]["names"]
+    if any((given.get(field) or None) != (names.get(field) or None) for field in (*given, *names)):
+        return True
+    return conditions.is_true(tree, "NamesAccepted") and not conditions.is_true(tree, "Established")
 
 
 def _resource_of(name: str) -> GroupResource:

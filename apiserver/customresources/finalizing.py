@@ -1,11 +1,11 @@
 """The end of a definition: it waits until nothing of what it defined is left, and nobody may create more of it."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from mockube.apimachinery import meta
+from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.tree import Tree
@@ -44,6 +44,7 @@ class Cleaning:
     async def clean(self, name: str, resource: GroupResource) -> None:
         try:
             self._close(resource)
+            await self._tell(name, "InstanceDeletionInProgress", "CustomResource deletion is in progress")
             while not await self._is_empty(resource):
                 await self._backend.clock.sleep(RETRY_SECONDS)
             await self._release(name)
@@ -53,7 +54,7 @@ class Cleaning:
     def _close(self, resource: GroupResource) -> None:
         customs = self._catalog.versions_of(resource)
         if customs:
-            self._catalog.add(_without_create(customs))
+            self._catalog.add(_terminating(customs))
 
     async def _is_empty(self, resource: GroupResource) -> bool:
         """Delete what is there; false while something is, for it may wait for others."""
@@ -69,27 +70,34 @@ class Cleaning:
             return False
         return not self._backend.all_seen(resource)
 
+    async def _tell(self, name: str, reason: str, message: str) -> None:
+        """Say in the status how far the deletion is."""
+        condition = {"type": "Terminating", "status": "True", "reason": reason, "message": message}
+
+        def with_condition(old: Tree) -> Tree:
+            listed = conditions.set_condition(conditions.of(old), condition, self._backend.clock.now())
+            return old | {"status": (old.get("status") or {}) | {"conditions": listed}}
+
+        await self._change(name, with_condition)
+
     async def _release(self, name: str) -> None:
+        await self._change(name, lambda old: meta.without_finalizer(old, CLEANUP))
+
+    async def _change(self, name: str, made: Callable[[Tree], Tree]) -> None:
         # Through the status, where the versions that objects were stored in are not held against those that there are.
         status = self._row.subresource("status")
         call = Call(verb="update", resource=self._row, subresource=status, name=name, user=USER)
 
         async def transform(old: Tree) -> Tree:
-            return meta.without_finalizer(old, CLEANUP)
+            return made(old)
 
         try:
             await change(self._backend, call, WriteOptions(), transform)
         except NotFound:
             LOG.debug("%s is gone already", name)
         except (ApiError, KVError) as error:
-            LOG.warning("%s was not let go: %s", name, error)
+            LOG.warning("the deletion of %s was not stored: %s", name, error)
 
 
-def _without_create(customs: Sequence[Custom]) -> Sequence[Custom]:
-    return [
-        replace(
-            custom,
-            row=replace(custom.row, verbs=tuple(verb for verb in custom.row.verbs if verb != "create")),
-        )
-        for custom in customs
-    ]
+def _terminating(customs: Sequence[Custom]) -> Sequence[Custom]:
+    return [replace(custom, row=replace(custom.row, terminating=True)) for custom in customs]

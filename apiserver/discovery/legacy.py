@@ -68,7 +68,7 @@ def _resource(row: Resource) -> Document:
         "singularName": row.singular_name,
         "namespaced": row.namespaced,
         "kind": row.kind,
-        "verbs": list(row.verbs),
+        "verbs": list(row.shown_verbs),
     }
     entry |= _present({"shortNames": row.short_names, "categories": row.categories})
     if "watch" in row.verbs:

@@ -1,6 +1,6 @@
 """A resource as a row of data: everything that discovery, routing, storage and printing need to know of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -36,6 +36,7 @@ class Replicas:
     """The selector stands there as /scale shows it."""
 
 
+_TERMINATING = ("delete", "deletecollection", "get", "list", "watch")
 STATUS = Subresource(name="status", has_table=True)
 STATUS_WITHOUT_TABLE = Subresource(name="status")
 SCALE = Subresource(name="scale", kind="Scale", group_version=("autoscaling", "v1"), has_table=True)
@@ -74,6 +75,8 @@ class Resource:
     """Other API versions of it, from which its objects differ in nothing but what they are called."""
     custom: bool = False
     """A definition brought it: to upstream its objects are trees, not structs, and some messages tell."""
+    terminating: bool = False
+    """Its definition is being deleted: nothing more is created."""
     work: int = 1
     """How many times as long as usual a byte of its objects may take to check: `apiserver/customresources/cost.py` estimates it."""
 
@@ -98,6 +101,11 @@ class Resource:
     @property
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def shown_verbs(self) -> Sequence[str]:
+        """The verbs that discovery names."""
+        return _TERMINATING if self.terminating else self.verbs
 
     @property
     def list_kind(self) -> str:

@@ -3,18 +3,52 @@
 Each kind has its record in `kinds/<group>/`, next to the functions that the record names; `registry.py` has them all.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from mockube.apimachinery.clock import Clock
-from mockube.apimachinery.tree import Tree
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common.defaults import Table
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.strategy import Strategy
+from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.wire.table import Printer
+
+
+class RemoteConversion(Protocol):
+    """Between a version and the one that is stored, by a webhook. All raise ApiError if it does not convert."""
+
+    async def to_stored(self, tree: Tree) -> Tree: ...
+
+    async def from_stored(self, tree: Tree) -> Tree: ...
+
+    async def show(self, items: Sequence[Stored]) -> Sequence[Stored]:
+        """Stored objects in the version; what was converted before is not converted again."""
+
+    async def show_anew(self, stored: Stored) -> Stored:
+        """One of them, for which the webhook is called in any case."""
+
+    def at_version(self, tree: ReadOnlyTree, api_version: str) -> Tree:
+        """An object in another version; `NotConverted` until `answer` was called for it."""
+
+    async def answer(self, tree: ReadOnlyTree, api_version: str) -> None: ...
+
+
+class NotConverted(Exception):
+    """An object is needed in another version, for which a webhook must be called first."""
+
+    def __init__(self, conversion: RemoteConversion, tree: ReadOnlyTree, api_version: str) -> None:
+        super().__init__(f"not converted to {api_version} yet")
+        self._conversion = conversion
+        self._tree = tree
+        self._api_version = api_version
+
+    async def answer(self) -> None:
+        """Have the object converted."""
+        await self._conversion.answer(self._tree, self._api_version)
 
 
 class Conversion(NamedTuple):
@@ -26,6 +60,8 @@ class Conversion(NamedTuple):
     """Whether writes are admitted, validated and defaulted in the client's version, and converted when they are stored."""
     stored_before: int | None = None
     """Only what is of this revision or older is converted when it is read; None for everything."""
+    remote: RemoteConversion | None = None
+    """What converts in place of the functions, if that needs a webhook."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -94,6 +94,8 @@ class Strategy:
     """Whether an object that is deleted must wait for somebody."""
     prepare_delete: Callable[[Tree], None] = _keep
     """What happens to an object that is marked as being deleted, besides the mark."""
+    has_plain_deletion: bool = False
+    """Whether the mark is a time alone, without a period of grace and a new generation."""
     dependents: str = BACKGROUND
     cascading: str = BACKGROUND
     """What the old way means to say that dependents should go as well."""

@@ -4,19 +4,22 @@ Clients' writes are read, patched and attributed to managers in the client's ver
 stored in the stored one. Custom objects are admitted and validated in the client's version as well.
 """
 
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
 from mockube.apimachinery.schema.model import Field, Shape, Type
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.kind import NotConverted, RemoteConversion
 from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend, CorruptObject
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
 from mockube.apiserver.storage.stored import Stored, canonical
 from mockube.apiserver.turns import yield_between_batches
+
+_R = TypeVar("_R")
 
 APPLY: Final = "application/apply-patch"
 """How the types of what is applied begin."""
@@ -34,14 +37,62 @@ def to_stored(backend: Backend, resource: Resource, tree: Tree) -> Tree:
     return made
 
 
-def old_object(backend: Backend, resource: Resource, tree: Tree) -> tuple[Tree, Tree]:
+async def old_object(backend: Backend, call: Call, stored: Stored, tree: Tree) -> tuple[Tree, Tree]:
     """A stored object as a change to it is validated, and as the client sees it."""
-    shown, conversion = from_stored(backend, resource, tree), backend.conversion(resource)
+    conversion = backend.conversion(call.resource)
+    if conversion is not None and conversion.remote is not None:
+        (shown_object,) = await conversion.remote.show([stored])
+        return shown_object.tree(), shown_object.tree()
+    shown = await backend.worker.run(call.size, from_stored, backend, call.resource, tree)
     return (shown if conversion is not None and conversion.at_storage else tree), shown
 
 
-def to_storage(backend: Backend, call: Call, tree: Tree) -> Tree:
+async def deleted_object(backend: Backend, resource: Resource, tree: Tree) -> Tree:
+    """A stored object as its deletion is admitted: what a webhook does not convert cannot be deleted."""
+    remote = remote_conversion(backend, resource)
+    return tree if remote is None else await remote.from_stored(tree)
+
+
+async def marked_object(backend: Backend, resource: Resource, tree: Tree) -> Tree:
+    """An object that waits for its end, as it is stored."""
+    remote = remote_conversion(backend, resource)
+    return tree if remote is None else await remote.to_stored(tree)
+
+
+async def shown_objects(backend: Backend, resource: Resource, items: Sequence[Stored]) -> Sequence[Stored]:
+    """Stored objects as selectors look at them: in the version of the resource, where a webhook converts."""
+    remote = remote_conversion(backend, resource)
+    return items if remote is None or not items else await remote.show(items)
+
+
+def remote_conversion(backend: Backend, resource: Resource) -> RemoteConversion | None:
+    """What converts objects to the version of a resource, if that is a webhook."""
+    conversion = backend.conversion(resource)
+    return None if conversion is None else conversion.remote
+
+
+async def with_conversions(call: Call, work: Callable[[], Awaitable[_R]]) -> _R:
+    """The result of work that changes nothing, which is done again when an object it needs was converted."""
+    warnings = len(call.warnings)
+    while True:
+        try:
+            return await work()
+        except NotConverted as needed:
+            del call.warnings[warnings:]
+            await needed.answer()
+
+
+async def to_storage(backend: Backend, call: Call, tree: Tree) -> Tree:
     """A valid object as it is stored: of a custom one, what the schema of the stored version leaves."""
+    if not call.resource.custom:
+        return tree
+    remote = remote_conversion(backend, call.resource)
+    if remote is not None:
+        return await remote.to_stored(tree)
+    return await backend.worker.run(call.size, _to_storage, backend, call, tree)
+
+
+def _to_storage(backend: Backend, call: Call, tree: Tree) -> Tree:
     conversion = backend.conversion(call.resource)
     if conversion is not None and conversion.at_storage:
         return conversion.to_stored(tree)
@@ -97,7 +148,7 @@ def from_stored(backend: Backend, resource: Resource, tree: Tree) -> Tree:
 def client_version_converter(backend: Backend, resource: Resource) -> Callable[[Stored], Stored] | None:
     """What shows stored objects in the version of a resource; None if they are in it."""
     conversion = backend.conversion(resource)
-    if conversion is None:
+    if conversion is None or conversion.remote is not None:
         return None
 
     def show(stored: Stored) -> Stored:
@@ -130,10 +181,27 @@ def _size(stored: Stored) -> int:
     return len(stored.value)
 
 
+async def _to_remote_version(
+    backend: Backend, resource: Resource, remote: RemoteConversion, answer: ObjectAnswer | ListAnswer
+) -> ObjectAnswer | ListAnswer:
+    if isinstance(answer, ListAnswer):
+        return replace(answer, items=await remote.show(answer.items))
+    if answer.stored is not None:
+        stored = await remote.show_anew(answer.stored)
+        return replace(answer, stored=stored)
+    tree = answer.object()
+    if tree["apiVersion"] == backend.stored_row(resource).api_version and tree["kind"] == resource.kind:
+        return replace(answer, tree=await remote.from_stored(tree))
+    return answer
+
+
 async def to_client_version(
     backend: Backend, resource: Resource, answer: ObjectAnswer | ListAnswer
 ) -> ObjectAnswer | ListAnswer:
     """An answer in the version that it was asked for."""
+    remote = remote_conversion(backend, resource)
+    if remote is not None:
+        return await _to_remote_version(backend, resource, remote, answer)
     show = client_version_converter(backend, resource)
     if show is None:
         return answer

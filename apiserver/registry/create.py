@@ -15,7 +15,13 @@ from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend, Claims, CorruptObject
 from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.call import Call, ObjectAnswer
-from mockube.apiserver.registry.convert import EMPTY_LIST, to_storage, to_stored, without_empty_lists
+from mockube.apiserver.registry.convert import (
+    EMPTY_LIST,
+    remote_conversion,
+    to_storage,
+    to_stored,
+    without_empty_lists,
+)
 from mockube.apiserver.registry.empty_collections import show_empty_collections
 from mockube.apiserver.registry.options import WriteOptions, write_options
 from mockube.apiserver.registry.raw_fields import canonical_with, sent_text
@@ -53,6 +59,9 @@ async def create_tree(
     attributes = Attributes(
         operation=Operation.CREATE, call=call, name=name, object=tree, dry_run=options.dry_run
     )
+    if call.resource.terminating:
+        problem = "create not allowed while custom resource definition is terminating"
+        raise status.forbidden(call.resource.group_resource, name, problem)
     await backend.admission.mutate(backend, attributes)
     return await _create(backend, attributes, "" if name else metadata.of(tree).get("generateName", ""))
 
@@ -96,13 +105,15 @@ async def _create_named(backend: Backend, attributes: Attributes, tree: Tree) ->
     await run(size, _check, backend, attributes, resource, tree)
     attributes.name = metadata.of(tree).get("name", "")
     await backend.admission.validate(backend, attributes)
-    to_store = await run(size, to_storage, backend, attributes.call, tree) if resource.custom else tree
+    to_store = await to_storage(backend, attributes.call, tree)
     value = await run(size, canonical, to_store)
     if EMPTY_LIST in value and not resource.custom:
         tree, value = await run(size, without_empty_lists, backend, resource, tree, value)
     if raw := backend.strategy(resource).raw:
         texts = {name: sent_text(attributes.call, name, tree) for name in raw}
         value = canonical_with(tree, texts)
+    if remote_conversion(backend, attributes.resource) is not None:
+        tree = to_store  # a dry run calls the webhook again as well
     return await _insert(backend, attributes, tree, value, claims)
 
 

@@ -16,6 +16,7 @@ from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend, CorruptObject
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
+from mockube.apiserver.registry.convert import deleted_object, marked_object
 from mockube.apiserver.registry.deletion import (
     FINALIZER_OF,
     DeleteOptions,
@@ -162,7 +163,7 @@ async def _delete_stored(
 ) -> ObjectAnswer | None:
     """None if another write came between."""
     strategy, old = backend.strategy(call.resource), stored.tree()
-    await _admit(backend, call, options, old)
+    await _admit(backend, call, options, await deleted_object(backend, call.resource, old))
     if strategy.checks_preconditions:
         check_own_preconditions(call.resource.group_resource, call.name, options, old["metadata"])
     about = GroupResource(backend.stored_row(call.resource).group, call.resource.kind)
@@ -188,10 +189,11 @@ def _mark(strategy: Strategy, old: Tree, options: DeleteOptions, now: datetime) 
             return tree
         grace = 0
     if not going:
-        if meta.get("generation"):
-            meta["generation"] += 1
         meta["deletionTimestamp"] = format_time(after(now, span_of(grace)))
-        meta["deletionGracePeriodSeconds"] = grace
+        if not strategy.has_plain_deletion:
+            meta["deletionGracePeriodSeconds"] = grace
+            if meta.get("generation"):
+                meta["generation"] += 1
     strategy.prepare_delete(tree)
     return tree
 
@@ -235,6 +237,8 @@ async def _carry_out(
     """Store the mark, or the end; None if another write came between."""
     strategy, meta = backend.strategy(call.resource), marked["metadata"]
     waits = strategy.pending(marked) or meta.get("deletionGracePeriodSeconds", 0) > 0
+    if waits:
+        marked = await marked_object(backend, call.resource, marked)
     value, revision = canonical(marked), stored.revision
     if options.dry_run:
         return _answer(backend, call, options, Stored(stored.key, value, revision), waits=waits)

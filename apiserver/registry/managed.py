@@ -1,15 +1,20 @@
 """Who manages which fields, kept in `metadata.managedFields` at every write."""
 
+from collections.abc import Callable
+
 from mockube.apimachinery import meta
-from mockube.apimachinery.patch.apply import FieldManager, Versions
+from mockube.apimachinery.patch.apply import FieldManager, Unconvertible, Versions
 from mockube.apimachinery.patch.apply.atoms import atom_of
 from mockube.apimachinery.patch.apply.fieldset import of_fields
+from mockube.apimachinery.patch.apply.ownership import Json, with_api_version
+from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.call import Call
+from mockube.apiserver.registry.convert import remote_conversion
 from mockube.apiserver.registry.options import MAX_FIELD_MANAGER, WriteOptions
 from mockube.apiserver.registry.reset_fields import apply_fields
 
@@ -31,10 +36,26 @@ def _make(backend: Backend, resource: Resource, subresource: str) -> FieldManage
         own=version,
         atoms={one: atom_of(backend.schemas.kind(one, kind)) for one in every},
         reset_fields=dict.fromkeys(every, resets),
+        convert=_converter(backend, resource),
     )
     bare: Tree = {"kind": kind, "apiVersion": version}
     empty = bare | decode_as(backend, bare).tree
     return FieldManager(kind=kind, versions=versions, empty=empty, subresource=subresource)
+
+
+def _converter(backend: Backend, resource: Resource) -> Callable[[Json, str], Json]:
+    """What shows an object in another version: where a webhook does it, `NotConverted` asks for it."""
+    remote = remote_conversion(backend, resource)
+    if remote is None:
+        return with_api_version
+
+    def convert(tree: Json, version: str) -> Json:
+        try:
+            return remote.at_version(tree, version)
+        except ApiError as error:
+            raise Unconvertible(str(error)) from error
+
+    return convert
 
 
 def on_create(backend: Backend, call: Call, tree: Tree, options: WriteOptions) -> Tree:

@@ -8,6 +8,7 @@ from mockube.apimachinery import status
 from mockube.apimachinery.status import Expired
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
+from mockube.apiserver.registry.convert import remote_conversion, shown_objects
 from mockube.apiserver.registry.options import EXACT, ListOptions, flag, list_options
 from mockube.apiserver.registry.selection import Selection, select_by
 from mockube.apiserver.registry.versions import TOO_OLD_TO_LIST, get_version, list_version, wait_for
@@ -68,16 +69,20 @@ async def list_objects(backend: Backend, call: Call) -> ListAnswer:
     # What may be of any age is not cut into pages.
     limit = 0 if options.resource_version == "0" else options.limit
     revision = backend.watch_cache.revision  # of what is selected from now on, before others have their turn
-    shown, total = await _found(backend, resource_cache, scope, chosen, limit)
+    shown, total = await _found(backend, call, resource_cache, scope, chosen, limit)
     return _page(backend, call, chosen, shown, total, revision)
 
 
 async def _found(
-    backend: Backend, resource_cache: ResourceCache, scope: bytes, chosen: Selection, limit: int
+    backend: Backend, call: Call, resource_cache: ResourceCache, scope: bytes, chosen: Selection, limit: int
 ) -> tuple[Sequence[Stored], int]:
     """What the first page shows, and how many match in all."""
     if chosen.matches is None:
         return resource_cache.select(scope, limit=limit), resource_cache.count(scope)
+    if remote_conversion(backend, call.resource) is not None:
+        shown = await shown_objects(backend, call.resource, resource_cache.select(scope))
+        found = await filtered(chosen.matches, shown, cost=chosen.cost)
+        return found[:limit] if limit else found, len(found)
     if chosen.label is not None and not resource_cache.is_indexed(chosen.label[0]):
         # The index of a label is made of all objects at once: their labels are read before.
         await filtered(attrgetter("labels"), list(resource_cache))
@@ -151,8 +156,12 @@ async def _at(
             await wait_for(backend, position.revision)
             continue
         revision = revision or page.revision
-        read = list(backend.readable(call.resource, page.kvs))
-        found += read if chosen.matches is None else await filtered(chosen.matches, read, cost=chosen.cost)
+        read: Sequence[Stored] = list(backend.readable(call.resource, page.kvs))
+        if chosen.matches is not None:
+            read = await filtered(
+                chosen.matches, await shown_objects(backend, call.resource, read), cost=chosen.cost
+            )
+        found += read
         more, remaining = page.more, page.count - len(page.kvs)
         if page.kvs:
             start = page.kvs[-1].key + b"\x00"

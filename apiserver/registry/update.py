@@ -5,6 +5,7 @@ write came between, which fails if the client said which version it had seen.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TypeAlias
 
 import orjson
@@ -27,6 +28,7 @@ from mockube.apiserver.registry.convert import (
     old_object,
     to_storage,
     to_stored,
+    with_conversions,
     without_empty_lists,
 )
 from mockube.apiserver.registry.create import create_tree
@@ -76,15 +78,15 @@ async def change(
         run, size = backend.worker.run, call.size
         raw = stored.tree()
         _check_uid(call, uid, raw["metadata"]["uid"], _named_key(backend, stored.key, options))
-        old, shown = await run(size, old_object, backend, call.resource, raw)
-        new = await transform(shown)
+        old, shown = await old_object(backend, call, stored, raw)
+        new = await with_conversions(call, partial(transform, shown))
         new = await run(size, to_stored, backend, call.resource, new)
         new = new | {"metadata": dict(new["metadata"])}  # it may be the old one's
         new, claims = await _prepare(backend, call, options, new, old)
         for one in (old, raw):
             one["metadata"].pop("resourceVersion", None)
         new = await run(size, keep_times, old, new)
-        to_store = await run(size, to_storage, backend, call, new) if call.resource.custom else new
+        to_store = await to_storage(backend, call, new)
         if to_store == raw:
             return ObjectAnswer(stored=stored)
         value = await run(call.size, canonical, to_store)

@@ -5,19 +5,23 @@ off, and starts again from the last version seen.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from mockube.apimachinery.status import ApiError, Expired
+from mockube.apiserver.kinds.kind import RemoteConversion
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call
-from mockube.apiserver.registry.convert import tolerant_client_version_converter
+from mockube.apiserver.registry.convert import remote_conversion, tolerant_client_version_converter
 from mockube.apiserver.registry.options import ListOptions, list_options
 from mockube.apiserver.registry.selection import Selection, select_by
 from mockube.apiserver.registry.versions import list_version, wait_for
 from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache, TooOld
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.turns import filtered
+
+LOG = logging.getLogger(__name__)
 
 BACKLOG = 16_384
 """Events that may wait for a reader."""
@@ -53,6 +57,7 @@ class Stream:
         resource_cache: ResourceCache,
         chosen: Selection,
         show: Show | None = None,
+        remote: RemoteConversion | None = None,
     ) -> None:
         self.prefix = prefix
         self.version = 0
@@ -61,6 +66,10 @@ class Stream:
         self._matches, self._cost = chosen.matches, chosen.cost
         self._show = show
         """What shows objects as this client wants them, if not as they are stored."""
+        self._remote = remote
+        """The same, if a webhook does it: then the selector looks at what it returned, when the reader has it."""
+        self._selected = None if remote is not None else chosen.matches
+        """What is looked at before."""
         self._queue: list[Event] = []
         self._waiter: asyncio.Future[None] | None = None
         self._ended = False
@@ -76,7 +85,7 @@ class Stream:
 
     def begin(self, stored: Sequence[Stored], version: int) -> None:
         """Show what is there as if it had just been added."""
-        matches = self._matches
+        matches = self._selected
         shown = stored if matches is None else filter(matches, stored)
         self._queue += [Event(ADDED, one) for one in shown]
         self.version = version
@@ -88,7 +97,7 @@ class Stream:
         Changes that happen while the selector looks at it are queued behind.
         """
         self.version = version
-        matches = self._matches
+        matches = self._selected
         shown = stored if matches is None else await filtered(matches, stored, cost=self._cost)
         events = [Event(ADDED, one) for one in shown]
         if bookmark:
@@ -114,7 +123,7 @@ class Stream:
     def offer(self, change: Change) -> None:
         if change.revision <= self.version:
             return
-        event = self._seen(change)
+        event = self._seen(change, self._selected)
         if event is None:
             return
         self._queue.append(event)
@@ -138,6 +147,42 @@ class Stream:
             self._taken_to = last.revision
         taken, self._queue, self._owed, self._next_check = self._queue, [], 0, UNCOUNTED
         return taken
+
+    async def converted(self, events: Sequence[Event]) -> Sequence[Event]:
+        """Events as this client wants them, where a webhook converts; the watch ends where it does not."""
+        if self._remote is None:
+            return events
+        try:
+            return await self._converted(self._remote, events)
+        except ApiError as error:
+            LOG.warning("a watch of %s ends: %s", self.prefix.decode(errors="replace"), error)
+            self._queue, self.version = [], EVER
+            self.end(None)
+            return ()
+
+    async def _converted(self, remote: RemoteConversion, events: Sequence[Event]) -> Sequence[Event]:
+        matches = self._matches
+        items = [event.stored for event in events if event.stored is not None]
+        if matches is not None:
+            changes = [event.change for event in events if event.change is not None]
+            items += [change.before for change in changes if change.before is not None]
+        shown = {(one.key, one.revision): one for one in await remote.show(items)} if items else {}
+        made: list[Event] = []
+        for event in events:
+            if event.stored is None:
+                made.append(event)
+                continue
+            stored = shown[event.stored.key, event.stored.revision]
+            if event.change is None or matches is None:
+                if matches is None or matches(stored):
+                    made.append(event._replace(stored=stored, change=None))
+                continue
+            before = event.change.before
+            before = None if before is None else shown[before.key, before.revision]
+            seen = self._seen(Change(event.change.kind, stored, before, event.change.moment), matches)
+            if seen is not None:
+                made.append(seen._replace(change=None))
+        return made
 
     def shown(self, event: Event) -> Event | None:
         """An event as this client wants it, or None if it cannot be shown so.
@@ -190,9 +235,8 @@ class Stream:
         self._ended = True
         self._resource_cache.unfollow(self)
 
-    def _seen(self, change: Change) -> Event | None:
+    def _seen(self, change: Change, matches: Callable[[Stored], bool] | None) -> Event | None:
         """What a change looks like through the selector: an object may enter or leave without being new or gone."""
-        matches = self._matches
         if matches is None:
             return Event(change.kind.value, change.after, change)
         was = change.before is not None and matches(change.before)
@@ -212,7 +256,8 @@ async def watch(backend: Backend, call: Call) -> tuple[Stream, ListOptions]:
     await backend.watch_cache.wait_consistent()
     resource_cache = backend.watch_cache.resource_cache(backend.layout.resource_cache(call.resource))
     show = tolerant_client_version_converter(backend, call.resource)
-    stream = Stream(_prefix(backend, call, chosen), resource_cache, chosen, show)
+    remote = remote_conversion(backend, call.resource)
+    stream = Stream(_prefix(backend, call, chosen), resource_cache, chosen, show, remote)
     resource_cache.follow(stream)
     if options.initial_events is False:
         stream.resume(version or backend.watch_cache.revision)

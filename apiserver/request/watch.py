@@ -106,7 +106,8 @@ class Watching:
         def size(event: Event) -> int:
             return 0 if is_plain else _stored_bytes(event)
 
-        while events := await stream.take():
+        while taken := await stream.take():
+            events = await stream.converted(taken)
             # A client that does not read is owed no more than a batch.
             for batch in batches(events, _stored_bytes, count=len(events), max_bytes=PIECE):
                 # An object that somebody else has stored with fields of wrong types has no frame.

@@ -59,26 +59,33 @@ class WatchCache:
         self._trusted_bytes = 0
         self._kinds: dict[bytes, tuple[bytes, ...]] = {}
         """How the text of every object in a folder begins, where that is known."""
+        self._as_stored: set[bytes] = set()
+        """The folders whose objects are shown in the version that they are stored in, which a webhook converts."""
         self._is_outdated = False
         """Values were found unreadable that may be readable now."""
         self._in_step = clock.monotonic()
         """When the store was last seen to be at no later revision."""
 
-    def expect_kind(self, prefix: bytes, kind: str, api_versions: Sequence[str] = ()) -> None:
+    def expect_kind(
+        self, prefix: bytes, kind: str, api_versions: Sequence[str] = (), *, relabels: bool = True
+    ) -> None:
         """Take what is in a folder, and what will be, for unreadable unless it is of a kind, in one of some versions.
 
-        What is of another of the versions than the first is shown as one of the first. Call `reconsider` afterwards, since values that could not be read may be in order now.
+        What is of another of the versions than the first is shown as one of the first, if it `relabels`. Call `reconsider` afterwards, since values that could not be read may be in order now.
         """
         begin = b'{"kind":"%b",' % kind.encode()
         heads = tuple(b'%b"apiVersion":"%b",' % (begin, version.encode()) for version in api_versions)
         heads = heads or (begin,)
-        before = self._kinds.get(prefix, ())
-        if before == heads:
+        before, relabelled = self._kinds.get(prefix, ()), prefix not in self._as_stored
+        if before == heads and relabelled == relabels:
             return
         self._kinds[prefix] = heads
+        (self._as_stored.discard if relabels else self._as_stored.add)(prefix)
         resource_cache = self._resource_caches.get(prefix)
         # A version that has gone may be that of an object which is shown as one of another version.
         has_lost = bool(resource_cache) and not {*before} <= {*heads}
+        # What was shown as another version than it is stored in is needed as it is stored.
+        has_lost = has_lost or (bool(resource_cache) and relabelled and not relabels and len(before) > 1)
         self._is_outdated = self._is_outdated or has_lost or bool(self.unreadable.below(prefix))
         if resource_cache is None:
             return
@@ -87,7 +94,7 @@ class WatchCache:
                 self.unreadable.add(prefix, stored.key, stored.revision, _other_kind(stored.value))
                 gone = stored.at(max(self.revision, resource_cache.newest))
                 resource_cache.apply(Change(ChangeKind.DELETED, gone, stored, self._clock.monotonic()))
-            elif not stored.value.startswith(heads[0]):
+            elif relabels and not stored.value.startswith(heads[0]):
                 resource_cache.replace(Stored(stored.key, _relabelled(stored.value, heads), stored.revision))
 
     async def reconsider(self) -> None:
@@ -339,7 +346,7 @@ class WatchCache:
         heads = self._kinds.get(folder)
         if heads is not None and not text.startswith(heads):
             raise _other_kind(text)
-        return text if heads is None else _relabelled(text, heads)
+        return text if heads is None or folder in self._as_stored else _relabelled(text, heads)
 
     def _advance(self, revision: int) -> None:
         self.revision = max(self.revision, revision)

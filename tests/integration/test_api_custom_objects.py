@@ -329,6 +329,14 @@ async def test_what_the_stored_version_has_no_field_for_is_not_stored(versions):
     assert [one["spec"] for one in listed] == [{"a": "x", "d": "one"}]
 
 
+async def test_who_applies_in_another_version_needs_an_object_of_that_version(versions):
+    await versions.patch(f"{gadgets('v1')}/g?fieldManager=a", gadget({"a": "x"}), kind="apply-patch+yaml")
+    taken = gadget({"a": "x", "new": "n"}, "v2")
+    refused = await versions.patch(f"{gadgets('v2')}/g?fieldManager=b", taken, kind="apply-patch+yaml")
+    problem = "failed to convert new object: .spec.new: field not declared in schema"
+    assert (refused.status, refused.body["message"]) == (500, problem)
+
+
 async def test_a_dry_run_shows_what_would_be_validated(versions):
     path = f"{gadgets('v2')}?dryRun=All"
     made = await versions.post(path, gadget({"a": "x", "new": "n"}, "v2"))

@@ -244,12 +244,12 @@ async def test_fields_have_owners_across_versions(client):
     assert owners["two"] == f"{GROUP}/v1"
 
 
-async def test_versions_that_only_a_webhook_could_convert_are_not_served(client):
+async def test_versions_that_a_webhook_converts_are_all_served(client):
     webhook = {"clientConfig": {"url": "https://example.com"}, "conversionReviewVersions": ["v1"]}
     conversion = {"strategy": "Webhook", "webhook": webhook}
     await define(client, definition(version("v1beta1", storage=False), version("v1"), conversion=conversion))
     group = (await client.get(f"/apis/{GROUP}")).body
-    assert [one["version"] for one in group["versions"]] == ["v1"]
+    assert [one["version"] for one in group["versions"]] == ["v1", "v1beta1"]
 
 
 async def test_rules_are_evaluated_and_name_what_breaks_them(client):

@@ -6,6 +6,6 @@ own fields. The meaning is that of structured-merge-diff, with which kube-apiser
 
 from mockube.apimachinery.patch.apply.conflicts import Conflict, Conflicts
 from mockube.apimachinery.patch.apply.field_manager import FieldManager, Untypable
-from mockube.apimachinery.patch.apply.ownership import Versions
+from mockube.apimachinery.patch.apply.ownership import Unconvertible, Versions
 
-__all__ = ["Conflict", "Conflicts", "FieldManager", "Untypable", "Versions"]
+__all__ = ["Conflict", "Conflicts", "FieldManager", "Unconvertible", "Untypable", "Versions"]

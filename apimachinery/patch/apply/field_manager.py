@@ -16,7 +16,7 @@ from mockube.apimachinery.patch.apply.conflicts import Conflicts
 from mockube.apimachinery.patch.apply.elements import MalformedFields
 from mockube.apimachinery.patch.apply.fieldset import has
 from mockube.apimachinery.patch.apply.managers import APPLY, UPDATE, Managed, Manager, cap_managers
-from mockube.apimachinery.patch.apply.ownership import Versions
+from mockube.apimachinery.patch.apply.ownership import Unconvertible, Versions
 from mockube.apimachinery.patch.apply.updater import Write
 from mockube.apimachinery.patch.apply.validate import validate
 from mockube.apimachinery.patch.errors import PatchError, Undecodable
@@ -75,8 +75,9 @@ class FieldManager:
             return _with_managers(new, {})
         try:
             return _with_managers(new, self._updated(managed, live, new, manager, time))
-        except TypedError:
-            # The object is about to be refused by validation, which can say why better.
+        except (TypedError, Unconvertible):
+            # The object is about to be refused by validation, which can say why better; or it is not one of a version
+            # that another manager speaks.
             return _with_managers(new, {})
 
     @cached_property
@@ -118,6 +119,8 @@ class FieldManager:
             if not managed:
                 managed = self._updated(managed, self.empty, live, BEFORE_FIRST_APPLY, time)
             new, managed = self._applied(managed, live, config, Write(owner=owner, time=time, force=force))
+        except Unconvertible as error:
+            raise Untypable(str(error)) from None
         except TypedError as error:
             self._check_typed(_bare(live), refusal, duplicates=True)
             # It is in order in this version, but not in one that another manager speaks.

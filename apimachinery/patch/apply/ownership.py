@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from mockube.apimachinery.patch.apply.atoms import Atom
+from mockube.apimachinery.patch.apply.atoms import Atom, TypedError
 from mockube.apimachinery.patch.apply.compare import Comparison, compare
 from mockube.apimachinery.patch.apply.conflicts import Conflict, Conflicts
 from mockube.apimachinery.patch.apply.fieldset import (
@@ -21,6 +21,7 @@ from mockube.apimachinery.patch.apply.fieldset import (
 )
 from mockube.apimachinery.patch.apply.managers import Managed, Manager, Owned
 from mockube.apimachinery.patch.apply.reconcile import reconcile_owned_fields
+from mockube.apimachinery.patch.apply.validate import validate
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -46,6 +47,10 @@ def with_api_version(value: Json, version: str) -> Json:
     return {**value, "apiVersion": version}
 
 
+class Unconvertible(ValueError):
+    """An object cannot be shown in a version that a manager speaks."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Versions:
     """A resource in the API versions that there are; `own` is the one of the request."""
@@ -57,16 +62,31 @@ class Versions:
     reset_fields: Mapping[str, FieldSet] = field(default_factory=dict)
     """By version, what requests of this kind cannot change, and so never own: the status, or all but the status."""
 
-    def at(self, version: str, value: Json) -> Json:
-        return value if version == value.get("apiVersion", self.own) else self.convert(value, version)
+    def at(self, version: str, value: Json, refusal: str = "{}") -> Json:
+        """An object in a version; `Unconvertible`, in the words of a refusal, if it is none of that version's type."""
+        if version == value.get("apiVersion", self.own):
+            return value
+        try:
+            converted = self.convert(value, version)
+            validate(self.atoms[version], converted)
+        except (Unconvertible, TypedError) as error:
+            raise Unconvertible(refusal.format(error)) from error
+        return converted
 
     def compare(self, version: str, before: Json, after: Json) -> Comparison:
-        changes = compare(self.atoms[version], self.at(version, before), self.at(version, after))
+        old = self.at(version, before, "failed to convert old object: {}")
+        new = self.at(version, after, "failed to convert new object: {}")
+        changes = compare(self.atoms[version], old, new)
         return changes.without(self.reset_fields.get(version, EMPTY))
 
 
-def known_managers(versions: Versions, managed: Managed) -> dict[Manager, Owned]:
-    """The managers that speak a version that there is, each with what it owns by the types of today."""
+def known_managers(versions: Versions, managed: Managed, live: Json) -> dict[Manager, Owned]:
+    """The managers that speak a version that there is, each with what it owns by the types of today.
+
+    The live object must be one of each of these versions.
+    """
+    for version in {owned.api_version for owned in managed.values()} & versions.atoms.keys():
+        versions.at(version, live)
     return {
         owner: reconcile_owned_fields(versions.atoms[owned.api_version], owned)
         for owner, owned in managed.items()

@@ -25,7 +25,8 @@ def prune(versions: Versions, merged: Json, managed: Managed, last: Owned) -> Js
     if not difference(last.fields, owned.get(last.api_version, EMPTY)):
         return merged
     atom = versions.atoms[last.api_version]
-    whole = versions.at(last.api_version, merged)
+    refusal = "failed to prune fields: failed to convert merged object to last applied version: {}"
+    whole = versions.at(last.api_version, merged, refusal)
     owned_last = with_fields(atom, last.fields)
     pruned = remove(atom, whole, owned_last)
     # The version of last time goes first: what others own may be needed to convert the object at all.

@@ -31,7 +31,7 @@ def update(
 ) -> dict[Manager, Owned]:
     """The managers after somebody wrote an object: the writer owns what it changed, beside what it had."""
     rest, change = settle(
-        versions, known_managers(versions, managed), before, after, taker=write.owner, force=True
+        versions, known_managers(versions, managed, before), before, after, taker=write.owner, force=True
     )
     taken = difference(change.written, NEVER_OWNED)
     own = rest.pop(write.owner, Owned(EMPTY, versions.own))
@@ -50,7 +50,7 @@ def apply(
     What the applier said last time and does not say any more goes, unless somebody else owns it. `Conflicts` if what
     would change has another owner, and it is not forced. An object that does not change is the very same.
     """
-    managed = known_managers(versions, managed)
+    managed = known_managers(versions, managed, live)
     last = managed.get(write.owner, Owned(EMPTY, versions.own))
     claimed = applied_fields(versions.atoms[versions.own], config)
     claimed = recursive_difference(claimed, versions.reset_fields.get(versions.own, EMPTY))

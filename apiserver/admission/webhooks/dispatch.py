@@ -14,7 +14,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.policies.activation import activation, authorizers
 from mockube.apiserver.admission.policies.evaluation import ConditionsFailed, webhook_conditions
 from mockube.apiserver.admission.policies.matching import Equivalents, namespace_labels
-from mockube.apiserver.admission.versions import to_version, without_system_fields
+from mockube.apiserver.admission.versions import prepare_version, to_version, without_system_fields
 from mockube.apiserver.admission.webhooks import review
 from mockube.apiserver.admission.webhooks.hooks import Hook, Hooks, Invocation, selects
 from mockube.apiserver.admission.webhooks.review import Answer, CallFailed
@@ -73,6 +73,7 @@ async def is_concerned(
         return False
     if not hook.conditions:
         return True
+    await prepare_version(backend, attributes, invocation.row)
     size = attributes.call.size
     fulfils = partial(_fulfils, environment, backend, invocation, attributes, mutating=mutating)
     return await backend.worker.run(size, fulfils)
@@ -123,6 +124,7 @@ async def call(
         raise status.BadRequest(f"admission webhook {gotext.quote(hook.name)} does not support dry run")
     review.check_versions(hook)
     uid = chances.uid(backend.chance)
+    await prepare_version(backend, attributes, row)
     new = to_version(backend, attributes, row, attributes.object)
     old = to_version(backend, attributes, row, attributes.old)
     new = without_system_fields(attributes, new) if mutating else _with_version(new, old)

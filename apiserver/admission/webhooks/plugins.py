@@ -13,7 +13,13 @@ from mockube.apimachinery.patch.errors import PatchError
 from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.plugin import InvocationRounds, Plugin
-from mockube.apiserver.admission.versions import taken, to_version, without_system_fields
+from mockube.apiserver.admission.versions import (
+    prepare_version,
+    taken,
+    to_admitted_version,
+    to_version,
+    without_system_fields,
+)
 from mockube.apiserver.admission.webhooks.dispatch import (
     Environment,
     Observed,
@@ -84,6 +90,7 @@ class MutatingAdmissionWebhook(Plugin):
         if not answer.patch:
             return False
         hook, row = invocation.hook, invocation.row
+        await prepare_version(backend, attributes, row)
         before = without_system_fields(attributes, to_version(backend, attributes, row, attributes.object))
         if before is None:
             problem = "attempted to modify the object, which is not supported for this operation"
@@ -98,7 +105,8 @@ class MutatingAdmissionWebhook(Plugin):
         }
         attributes.call.annotations[_PATCH + place] = orjson.dumps(told).decode()
         try:
-            attributes.object = await backend.worker.run(size, taken, backend, attributes, row, after)
+            object_ = await backend.worker.run(size, taken, backend, attributes, row, after)
+            attributes.object = await to_admitted_version(backend, attributes, object_)
         except (DecodeError, KeyError, TypeError) as error:
             raise status.internal_error(str(error)) from error
         return after != before

@@ -10,7 +10,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import STATUS_WITHOUT_TABLE, Resource
 from mockube.apiserver.kinds.apiextensions.schemas import unknown_formats
 from mockube.apiserver.kinds.apiextensions.validation import VALIDATION
-from mockube.apiserver.kinds.apiextensions.versions import needs_webhook, to_internal
+from mockube.apiserver.kinds.apiextensions.versions import to_internal
 from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, of
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
@@ -74,6 +74,7 @@ _STRATEGY: Final = Strategy(
     prepare_update={MAIN: _prepare_update},
     pending=_is_pending,
     prepare_delete=_prepare_delete,
+    has_plain_deletion=True,
 )
 
 
@@ -110,13 +111,6 @@ _DEFAULTS: Final = of(
 # --- warnings
 
 
-def _warn(definition: Mapping[str, Any]) -> Iterator[str]:
-    spec = definition.get("spec") or {}
-    versions = spec.get("versions") or ()
-    if needs_webhook(spec) and len(versions) > 1:
-        yield "spec.conversion.strategy: mockube calls no webhooks to convert: only the version that is stored is served"
-
-
 def _format_warnings(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[str]:
     """Of formats that are new in a definition, and ignored."""
     before = {*_unknown_formats(old)}
@@ -147,7 +141,7 @@ KIND: Final = Kind(
     defaults=_DEFAULTS,
     validation=VALIDATION,
     warnings=Warnings(
-        create=lambda new: [*_warn(new), *_format_warnings(new, {})],
-        update=lambda new, old: [*_warn(new), *_format_warnings(new, old)],
+        create=lambda new: [*_format_warnings(new, {})],
+        update=lambda new, old: [*_format_warnings(new, old)],
     ),
 )

@@ -159,5 +159,5 @@ def to_internal(spec: ReadOnlyTree) -> dict[str, Any]:
 
 
 def needs_webhook(spec: Mapping[str, Any]) -> bool:
-    """Report whether versions are converted by a webhook. None is called: only the stored version can be served."""
+    """Report whether versions are converted by a webhook."""
     return (spec.get("conversion") or {}).get("strategy") == "Webhook"

@@ -45,7 +45,5 @@ def test_an_object_that_is_not_of_its_type_in_another_version():
     )
     made = updated(second.empty, thing({"replicas": 1}) | {"apiVersion": "v2"}, by=second)
     live = made | {"apiVersion": "v1", "spec": {"containers": [{}]}}
-    with pytest.raises(
-        Untypable, match="failed to convert old object: element 0: associative list with keys"
-    ):
+    with pytest.raises(Untypable, match=r"^\.spec\.containers: element 0: associative list with keys"):
         applied(live, thing({"containers": [{}, {}]}), by=field_manager(atoms=atoms))

@@ -1,0 +1,220 @@
+"""Versions of a custom resource that a webhook converts.
+
+A definition has one `ConversionWebhook`, and each of its versions a `WebhookConversion`. What was converted of a stored
+object is kept for all who read it at that revision, and who reads at the same time waits for the same call.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from mockube.apimachinery import chance as chances
+from mockube.apimachinery.chance import Chance
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.customresources import conversion_review as review
+from mockube.apiserver.customresources.conversion_review import ConversionFailed
+from mockube.apiserver.customresources.custom import Custom
+from mockube.apiserver.kinds.kind import NotConverted
+from mockube.apiserver.metrics.conversions import ConversionMetrics
+from mockube.apiserver.storage.stored import Stored, canonical
+from mockube.apiserver.turns import Worker, batches
+
+MOST_OBJECTS: Final = 100
+MOST_BYTES: Final = 1 << 20
+"""Of the objects of one review, beside the first."""
+MOST_KEPT: Final = 64 << 20
+"""Bytes of converted objects that are kept for one version."""
+MOST_ANSWERED: Final = 64
+"""Conversions of objects that are not stored which are kept until they are needed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reviews:
+    """What calls conversion webhooks."""
+
+    post: Callable[[ReadOnlyTree, bytes], Awaitable[bytes]]
+    """Sends a review to where a client configuration leads; raises `ConversionFailed`."""
+    clock: Clock
+    chance: Chance
+    metrics: ConversionMetrics
+
+
+class ConversionWebhook:
+    """The webhook of one definition, as the definition was at one generation."""
+
+    def __init__(self, reviews: Reviews, customs: Sequence[Custom]) -> None:
+        config = customs[0].webhook
+        assert config is not None
+        self._reviews = reviews
+        self._client = config.get("clientConfig") or {}
+        self._version = review.review_version(config.get("conversionReviewVersions") or ())
+        row = customs[0].row
+        self._name = f"{row.name}.{row.group}"
+        self.customs: Mapping[str, Custom] = {custom.row.api_version: custom for custom in customs}
+        group, version = row.storage_version or row.group_version
+        self.stored = self.customs[f"{group}/{version}"]
+        self.worker = Worker()
+
+    async def convert(self, trees: Sequence[Tree], api_version: str) -> Sequence[Tree]:
+        """Objects in another version, as the webhook returned them; those that are in it stay as they are."""
+        others = [tree for tree in trees if tree["apiVersion"] != api_version]
+        sizes = {id(tree): len(orjson.dumps(tree)) for tree in others} if len(others) > 1 else {}
+        made: dict[int, Tree] = {}
+        for batch in batches(
+            others, lambda tree: sizes.get(id(tree), 0), count=MOST_OBJECTS, max_bytes=MOST_BYTES
+        ):
+            converted = await self._ask(batch, api_version)
+            made.update((id(tree), one) for tree, one in zip(batch, converted, strict=True))
+        return [made.get(id(tree), tree) for tree in trees]
+
+    async def _ask(self, trees: Sequence[Tree], api_version: str) -> Sequence[Tree]:
+        reviews, name = self._reviews, self._name
+        versions = trees[0]["apiVersion"].rpartition("/")[2], api_version.rpartition("/")[2]
+        began, uid = reviews.clock.monotonic(), chances.uid(reviews.chance)
+        failure = ""
+        try:
+            size = sum(map(_text_size, trees))
+            body = await self.worker.run(size, review.request, trees, api_version, uid, self._version)
+            data = await self._posted(trees[0], body)
+            return await self.worker.run(len(data), review.read, data, trees, api_version, uid, self._version)
+        except ConversionFailed as error:
+            failure = error.failure_type
+            raise ApiError(str(error)) from error
+        finally:
+            reviews.metrics.observe(name, *versions, failure, reviews.clock.monotonic() - began)
+
+    async def _posted(self, tree: Tree, body: bytes) -> bytes:
+        try:
+            return await self._reviews.post(self._client, body)
+        except ConversionFailed as error:
+            about = f"conversion webhook for {review.shown_kind(tree)} failed"
+            raise ConversionFailed(f"{about}: {error}", error.failure_type) from error
+
+
+def _text_size(tree: Tree) -> int:
+    """A guess that costs nothing for a small object."""
+    return len(str(tree)) if len(tree) > 2 else 0
+
+
+class WebhookConversion:
+    """Between one version of a definition and the one that is stored: a `RemoteConversion`."""
+
+    def __init__(self, webhook: ConversionWebhook, custom: Custom) -> None:
+        self._webhook = webhook
+        self._custom = custom
+        self._api_version = custom.row.api_version
+        self._kept: OrderedDict[tuple[bytes, int], Stored] = OrderedDict()
+        self._kept_bytes = 0
+        self._under_way: dict[tuple[bytes, int], asyncio.Future[None]] = {}
+        self._answered: OrderedDict[tuple[bytes, str], Tree | ApiError] = OrderedDict()
+
+    async def to_stored(self, tree: Tree) -> Tree:
+        """A valid object as it is stored, which has no resourceVersion."""
+        metadata = {name: value for name, value in tree["metadata"].items() if name != "resourceVersion"}
+        stored = self._webhook.stored
+        (made,) = await self._webhook.convert([tree | {"metadata": metadata}], stored.row.api_version)
+        pruned: Tree = stored.prune(made, [])
+        stored.default(pruned)
+        return pruned
+
+    async def from_stored(self, tree: Tree) -> Tree:
+        """An object of any of the versions in this one."""
+        (made,) = await self._webhook.convert([self._readable(tree)], self._api_version)
+        pruned: Tree = self._custom.prune(made, [])
+        return pruned
+
+    async def show(self, items: Sequence[Stored]) -> Sequence[Stored]:
+        """Stored objects in this version."""
+        missing = [one for one in items if (one.key, one.revision) not in self._kept]
+        if not missing:
+            return [self._kept[one.key, one.revision] for one in items]
+        mine = [one for one in missing if (one.key, one.revision) not in self._under_way]
+        others = {
+            self._under_way[at] for one in missing if (at := (one.key, one.revision)) in self._under_way
+        }
+        shown = {(one.key, one.revision): one for one in await self._converted(mine)} if mine else {}
+        for other in others:
+            await asyncio.shield(other)
+        found = [shown.get(at) or self._kept.get(at) for one in items for at in [(one.key, one.revision)]]
+        if any(one is None for one in found):  # another reader's call failed, or too much was converted since
+            return [one or (await self._converted([item]))[0] for one, item in zip(found, items, strict=True)]
+        return [one for one in found if one is not None]
+
+    async def show_anew(self, stored: Stored) -> Stored:
+        """A stored object in this version, for which the webhook is called whatever was converted before."""
+        return (await self._converted([stored]))[0]
+
+    async def _converted(self, items: Sequence[Stored]) -> Sequence[Stored]:
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        marks = [(one.key, one.revision) for one in items]
+        self._under_way.update(dict.fromkeys(marks, done))
+        try:
+            size = sum(len(one.value) for one in items)
+            trees = await self._webhook.worker.run(size, self._read_all, items)
+            converted = await self._webhook.convert(trees, self._api_version)
+            made = await self._webhook.worker.run(size, self._write_all, items, converted)
+            for one in made:
+                self._keep(one)
+            return made
+        finally:
+            for mark in marks:
+                self._under_way.pop(mark, None)
+            done.set_result(None)
+
+    def _read_all(self, items: Sequence[Stored]) -> Sequence[Tree]:
+        return [self._readable(orjson.loads(one.value)) for one in items]
+
+    def _write_all(self, items: Sequence[Stored], trees: Sequence[Tree]) -> Sequence[Stored]:
+        prune = self._custom.prune
+        return [
+            Stored(item.key, canonical(prune(tree, [])), item.revision)
+            for item, tree in zip(items, trees, strict=True)
+        ]
+
+    def _readable(self, tree: Tree) -> Tree:
+        """An object as its own version's schema leaves it, with that version's defaults."""
+        custom = self._webhook.customs.get(tree["apiVersion"])
+        if custom is None:
+            group_version = tree["apiVersion"]
+            raise ApiError(f"request to convert CR from an invalid group/version: {group_version}")
+        made: Tree = custom.prune(tree, [])
+        custom.default(made)
+        return made
+
+    def _keep(self, stored: Stored) -> None:
+        if (stored.key, stored.revision) in self._kept:
+            return  # who watches has seen it as it was converted first
+        self._kept[stored.key, stored.revision] = stored
+        self._kept_bytes += len(stored.value)
+        while self._kept_bytes > MOST_KEPT:
+            _, oldest = self._kept.popitem(last=False)
+            self._kept_bytes -= len(oldest.value)
+
+    def at_version(self, tree: ReadOnlyTree, api_version: str) -> Tree:
+        """An object that is not stored in some version; `NotConverted` until `answer` was called for it."""
+        mark = orjson.dumps(tree, option=orjson.OPT_SORT_KEYS), api_version
+        answer = self._answered.get(mark)
+        if answer is None:
+            raise NotConverted(self, tree, api_version)
+        if isinstance(answer, ApiError):
+            del self._answered[mark]
+            raise answer
+        return answer
+
+    async def answer(self, tree: ReadOnlyTree, api_version: str) -> None:
+        """Have an object converted, so that `at_version` returns it; as for managers, it is not pruned."""
+        mark = orjson.dumps(tree, option=orjson.OPT_SORT_KEYS), api_version
+        answer: Any
+        try:
+            (answer,) = await self._webhook.convert([dict(tree)], api_version)
+        except ApiError as error:
+            answer = error
+        self._answered[mark] = answer
+        while len(self._answered) > MOST_ANSWERED:
+            self._answered.popitem(last=False)

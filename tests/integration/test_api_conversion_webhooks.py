@@ -1,0 +1,229 @@
+"""Custom resources whose versions a webhook converts.
+
+Answers and messages are those of kube-apiserver 1.36, whose webhook did the same.
+"""
+
+import asyncio
+
+import pytest
+
+from tests.support import apiserver
+from tests.support.conversion_server import GROUP, MESSAGES, conversion_server
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+V1, V2 = (f"/apis/{GROUP}/{version}/namespaces/default/hooks" for version in ("v1", "v2"))
+APPLY = "apply-patch+yaml"
+FAILED = "conversion webhook for versions.test/v2, Kind=Hook "
+
+
+@pytest.fixture
+async def hooks(tmp_path):
+    async with conversion_server(tmp_path) as server:
+        yield server
+
+
+@pytest.fixture
+async def client(hooks):
+    async with apiserver.running() as client:
+        await define(client, hooks.definition())
+        yield client
+
+
+async def define(client, definition):
+    answer = await client.post(DEFINITIONS, definition)
+    assert answer.status == 201, answer.body
+    await settled(client)
+
+
+async def settled(client):
+    """Wait until what definitions say is so."""
+    await client.server.backend.watch_cache.fresh()
+    for settle in client.server.on_restored:
+        await asyncio.wait_for(settle(), 5)
+
+
+def hook(name, version="v1", **spec):
+    return {"apiVersion": f"{GROUP}/{version}", "kind": "Hook", "metadata": {"name": name}, "spec": spec}
+
+
+async def change(client, **spec):
+    """Change the definition, and wait until what it says is so."""
+    path = f"{DEFINITIONS}/hooks.{GROUP}"
+    before = (await client.get(path)).body
+    after = (await client.put(path, before | {"spec": before["spec"] | spec})).body
+    assert after.get("code") is None, after
+    await settled(client)
+    return after
+
+
+# --- reads and writes
+
+
+async def test_each_version_has_its_own_fields_and_defaults(client, hooks):
+    made = (await client.post(V1, hook("a", host="h"))).body
+    assert made["spec"] == {"host": "h", "size": 3}
+    shown = (await client.get(f"{V2}/a")).body
+    assert shown["apiVersion"] == f"{GROUP}/v2"
+    assert shown["spec"] == {"colour": "red", "endpoint": {"host": "h", "port": 80}, "size": 3}
+    # Converted to be stored, and again to be shown; the stored version is read as it is.
+    assert hooks.requests == [(f"{GROUP}/v2", ["a"]), (f"{GROUP}/v1", ["a"])]
+
+
+async def test_what_was_converted_once_is_listed_without_the_webhook(client, hooks):
+    for name in "abc":
+        await client.post(V2, hook(name, "v2", endpoint={"host": name}))
+    assert hooks.requests == []
+    items = (await client.get(V1)).body["items"]
+    assert [(item["apiVersion"], item["spec"]) for item in items] == [
+        (f"{GROUP}/v1", {"host": name}) for name in "abc"
+    ]
+    chosen = (await client.get(f"{V1}?fieldSelector=spec.host%3Db")).body["items"]
+    assert [item["metadata"]["name"] for item in chosen] == ["b"]
+    assert hooks.requests == [(f"{GROUP}/v1", ["a", "b", "c"])]
+
+
+async def test_an_object_is_patched_in_the_version_of_the_request(client):
+    await client.post(V1, hook("a", host="h"))
+    patched = (await client.patch(f"{V1}/a", {"spec": {"host": "i"}})).body
+    assert (patched["spec"], patched["metadata"]["generation"]) == ({"host": "i", "size": 3}, 2)
+    assert (await client.get(f"{V2}/a")).body["spec"]["endpoint"]["host"] == "i"
+    status = await client.put(f"{V1}/a/status", patched | {"status": {"x": 1}})
+    assert status.body["metadata"]["generation"] == 2
+
+
+async def test_managers_of_other_versions_keep_their_fields(client):
+    await client.patch(f"{V1}/a?fieldManager=one", hook("a", host="h"), kind=APPLY)
+    taken = hook("a", "v2", endpoint={"host": "i"})
+    refused = await client.patch(f"{V2}/a?fieldManager=two", taken, kind=APPLY)
+    assert refused.status == 409
+    assert refused.body["details"]["causes"][0]["message"] == 'conflict with "one"'
+    forced = await client.patch(f"{V2}/a?fieldManager=two&force=true", taken, kind=APPLY)
+    owners = {one["manager"]: one["fieldsV1"] for one in forced.body["metadata"]["managedFields"]}
+    assert owners == {"two": {"f:spec": {"f:endpoint": {"f:host": {}}}}}
+
+
+async def test_a_webhook_may_change_labels_and_annotations_and_nothing_else(client, hooks):
+    hooks.mode = "labels"
+    metadata = (await client.post(V1, hook("a", host="h"))).body["metadata"]
+    assert metadata["labels"] == {"converted": "yes"}
+    assert metadata["generation"] == 1
+    assert "finalizers" not in metadata
+
+
+async def test_an_older_review_needs_no_uid(client, hooks):
+    conversion = hooks.definition(versions=["v1beta1"])["spec"]["conversion"]
+    await change(client, conversion=conversion)
+    hooks.mode = "uid"
+    assert (await client.post(V1, hook("a", host="h"))).status == 201
+
+
+# --- failures
+
+
+@pytest.mark.parametrize("mode", MESSAGES)
+async def test_what_a_webhook_may_not_answer(client, hooks, mode):
+    await client.post(V2, hook("a", "v2", endpoint={"host": "h"}))
+    hooks.mode = mode
+    answer = await client.get(f"{V1}/a")
+    assert (answer.status, answer.body["message"]) == (500, FAILED + MESSAGES[mode])
+    assert "reason" not in answer.body
+    assert (await client.get(f"{V2}/a")).status == 200
+
+
+async def test_a_response_must_be_about_the_request(client, hooks):
+    hooks.mode = "uid"
+    answer = await client.post(V1, hook("a", host="h"))
+    begin = "conversion webhook for versions.test/v1, Kind=Hook failed: expected response.uid="
+    assert answer.status == 500
+    assert answer.body["message"].startswith(begin)
+    assert answer.body["message"].endswith(', got "other"')
+
+
+async def test_a_webhook_that_fails_fails_the_request_and_changes_nothing(client, hooks):
+    await client.post(V2, hook("a", "v2", endpoint={"host": "h"}))
+    before = (await client.get(f"{V2}/a")).body
+    hooks.mode = "failed"
+    requests = [
+        client.delete(f"{V1}/a"),
+        client.delete(V1),
+        client.get(V1),
+        client.patch(f"{V1}/a", {"spec": {"host": "i"}}),
+        client.post(V1, hook("b", host="h")),
+    ]
+    assert [(await request).status for request in requests] == [500] * 5
+    assert (await client.get(V2)).body["items"] == [before]
+    assert (await client.delete(f"{V2}/a")).status == 200
+
+
+async def test_a_webhook_that_is_not_there_is_said_to_be_down(client, hooks):
+    await client.post(V2, hook("a", "v2", endpoint={"host": "h"}))
+    conversion = hooks.definition(url="https://127.0.0.1:1/convert")["spec"]["conversion"]
+    await change(client, conversion=conversion)
+    answer = await client.get(f"{V1}/a")
+    post = 'failed: Post "https://127.0.0.1:1/convert?timeout=30s": dial tcp 127.0.0.1:1: connect: '
+    assert answer.body["message"] == f"{FAILED}{post}connection refused"
+
+
+async def test_a_service_that_is_not_there(client, hooks):
+    await client.post(V2, hook("a", "v2", endpoint={"host": "h"}))
+    conversion = hooks.definition()["spec"]["conversion"]
+    conversion["webhook"]["clientConfig"] = {"service": {"namespace": "default", "name": "no", "path": "/x"}}
+    await change(client, conversion=conversion)
+    answer = await client.get(f"{V1}/a")
+    post = 'failed: Post "https://no.default.svc:443/x?timeout=30s": service "no" not found'
+    assert answer.body["message"] == FAILED + post
+
+
+# --- the storage version
+
+
+async def test_an_object_is_stored_in_the_new_version_when_it_is_written(client, hooks):
+    await client.post(V1, hook("a", host="h"))
+    versions = [
+        version | {"storage": version["name"] == "v1"} for version in hooks.definition()["spec"]["versions"]
+    ]
+    changed = await change(client, versions=versions)
+    assert changed["status"]["storedVersions"] == ["v2", "v1"]
+    shown = (await client.get(f"{V1}/a")).body
+    hooks.mode = "failed"
+    assert ((await client.get(f"{V1}/a")).status, (await client.get(f"{V2}/a")).status) == (500, 200)
+    hooks.mode = ""
+    assert (await client.put(f"{V1}/a", shown)).status == 200
+    hooks.mode = "failed"
+    assert ((await client.get(f"{V1}/a")).status, (await client.get(f"{V2}/a")).status) == (200, 500)
+
+
+# --- watches
+
+
+async def test_watches_see_their_version_and_select_in_it(client, hooks):
+    await client.post(V1, hook("a", host="h"))
+    hooks.requests.clear()
+    query = "watch=true&allowWatchBookmarks=true&timeoutSeconds=5&resourceVersion=0"
+    watches = [client.watch(f"{V1}?{query}&fieldSelector=spec.host%3Dh") for _ in range(2)]
+    async with watches[0] as first, watches[1] as second:
+        assert [(await anext(watch))["object"]["spec"]["host"] for watch in (first, second)] == ["h", "h"]
+        await client.patch(f"{V2}/a", {"spec": {"endpoint": {"host": "i"}}})
+        gone = [await anext(watch) for watch in (first, second)]
+    assert [event["type"] for event in gone] == ["DELETED", "DELETED"]
+    assert gone[0]["object"]["apiVersion"] == f"{GROUP}/v1"
+    # For the manager of the other version, before and after the change, and once for all watches.
+    assert hooks.requests == [(f"{GROUP}/v1", ["a"])] * 3
+
+
+async def test_metrics_count_requests_and_failures(client, hooks):
+    await client.post(V1, hook("a", host="h"))
+    hooks.mode = "failed"
+    await client.get(f"{V1}/a")
+    text = (await client.get("/metrics")).data.decode()
+    malformed = 'failure_type="conversion_webhook_malformed_response_failure",result="failure"'
+    assert f"apiserver_conversion_webhook_request_total{{{malformed}}} 1.0" in text
+    assert 'apiserver_conversion_webhook_request_total{failure_type="",result="success"} 2.0' in text
+    assert "apiserver_crd_conversion_webhook_duration_seconds_count" in text
+
+
+async def test_a_review_takes_a_bounded_number_of_objects(client, hooks):
+    for number in range(120):
+        await client.post(V2, hook(f"a{number}", "v2", endpoint={"host": "h"}))
+    assert len((await client.get(V1)).body["items"]) == 120
+    assert [len(names) for _, names in hooks.requests] == [100, 20]
