@@ -33,7 +33,7 @@ def to_version(backend: Backend, attributes: Attributes, row: Resource, tree: Tr
 
 
 async def prepare_version(backend: Backend, attributes: Attributes, row: Resource) -> None:
-    """Have a webhook convert what `to_version` and `to_admitted_version` are about to return."""
+    """Have a webhook convert what `to_version` is about to return."""
     while remote_conversion(backend, attributes.resource) is not None:
         try:
             for tree in (attributes.object, attributes.old):
@@ -42,17 +42,6 @@ async def prepare_version(backend: Backend, attributes: Attributes, row: Resourc
             await needed.answer()
         else:
             return
-
-
-async def to_admitted_version(backend: Backend, attributes: Attributes, tree: Tree) -> Tree:
-    """What a webhook made of the object of a custom kind, in the version of the request."""
-    remote, resource = remote_conversion(backend, attributes.resource), attributes.resource
-    while remote is not None and tree["apiVersion"] != resource.api_version and tree["kind"] == resource.kind:
-        try:
-            return remote.at_version(tree, resource.api_version)
-        except NotConverted as needed:
-            await needed.answer()
-    return tree
 
 
 def without_system_fields(attributes: Attributes, tree: Tree | None) -> Tree | None:
@@ -80,7 +69,10 @@ def _has_other_kind(attributes: Attributes) -> bool:
 
 
 def taken(backend: Backend, attributes: Attributes, row: Resource, tree: Tree) -> Tree:
-    """What a webhook or a policy made of the object, decoded, with defaults, and in the form that is admitted."""
+    """What a webhook or a policy made of the object, decoded, with defaults, and in the form that is admitted.
+
+    `NotConverted` if a webhook must be called for that form first.
+    """
     decoded: Tree = {"kind": tree["kind"], "apiVersion": tree["apiVersion"]} | decode_as(backend, tree).tree
     backend.rules.default(decoded["apiVersion"], decoded["kind"], decoded)
     before = attributes.object
@@ -92,4 +84,7 @@ def taken(backend: Backend, attributes: Attributes, row: Resource, tree: Tree) -
         decoded["metadata"] = decoded.get("metadata", {}) | kept
     if _has_other_kind(attributes) or decoded["apiVersion"] == before["apiVersion"]:
         return decoded
+    remote = remote_conversion(backend, attributes.resource)
+    if remote is not None:
+        return remote.at_version(decoded, attributes.resource.api_version)
     return to_stored(backend, row, decoded)

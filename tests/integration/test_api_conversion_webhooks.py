@@ -193,6 +193,26 @@ async def test_an_object_is_stored_in_the_new_version_when_it_is_written(client,
     assert ((await client.get(f"{V1}/a")).status, (await client.get(f"{V2}/a")).status) == (200, 500)
 
 
+# --- admission
+
+
+async def test_policies_of_another_version_see_that_version(client):
+    policies = "/apis/admissionregistration.k8s.io/v1"
+    rule = {"apiGroups": [GROUP], "apiVersions": ["v1"], "operations": ["*"], "resources": ["hooks"]}
+    constraints = {"resourceRules": [rule], "matchPolicy": "Equivalent"}
+    checks = [{"expression": "object.spec.host == 'h'", "message": "not h"}]
+    spec = {"matchConstraints": constraints, "validations": checks}
+    await client.post(f"{policies}/validatingadmissionpolicies", {"metadata": {"name": "p"}, "spec": spec})
+    binding = {"policyName": "p", "validationActions": ["Deny"]}
+    await client.post(
+        f"{policies}/validatingadmissionpolicybindings", {"metadata": {"name": "b"}, "spec": binding}
+    )
+    await client.server.backend.watch_cache.fresh()
+    refused = await client.post(V2, hook("a", "v2", endpoint={"host": "i"}))
+    assert (refused.status, refused.body["message"].endswith("not h")) == (422, True)
+    assert (await client.post(V2, hook("a", "v2", endpoint={"host": "h"}))).status == 201
+
+
 # --- watches
 
 

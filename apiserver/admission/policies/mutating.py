@@ -26,6 +26,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.metrics.admission import PolicyMetrics, error_type
 from mockube.apiserver.registry.attributes import Attributes, Operation, Target
 from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.convert import with_conversions
 
 _POLICIES: Final = GroupResource(GROUP, "mutatingadmissionpolicies")
 _BINDINGS: Final = GroupResource(GROUP, "mutatingadmissionpolicybindings")
@@ -48,7 +49,13 @@ class MutatingAdmissionPolicy(Plugin):
         return target[:2] not in EXEMPT and super().handles(operation, target)
 
     async def mutate(self, backend: Backend, attributes: Attributes) -> None:
-        await backend.worker.run(attributes.call.size, self._mutate, backend, attributes)
+        before = attributes.object
+
+        async def mutate() -> None:
+            attributes.object = before
+            await backend.worker.run(attributes.call.size, self._mutate, backend, attributes)
+
+        await with_conversions(attributes.call, mutate)
 
     def _mutate(self, backend: Backend, attributes: Attributes) -> None:
         refusals: list[_Refusal] = []

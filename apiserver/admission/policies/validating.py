@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import orjson
@@ -27,6 +28,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.metrics.admission import PolicyMetrics, error_type
 from mockube.apiserver.registry.attributes import Attributes, Operation, Target
 from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.convert import with_conversions
 
 _POLICIES: Final = GroupResource(GROUP, "validatingadmissionpolicies")
 _BINDINGS: Final = GroupResource(GROUP, "validatingadmissionpolicybindings")
@@ -60,7 +62,8 @@ class ValidatingAdmissionPolicy(Plugin):
         return target[:2] not in EXEMPT and super().handles(operation, target)
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
-        await backend.worker.run(attributes.call.size, self._judge, backend, attributes)
+        judge = partial(backend.worker.run, attributes.call.size, self._judge, backend, attributes)
+        await with_conversions(attributes.call, judge)
 
     def _judge(self, backend: Backend, attributes: Attributes) -> None:
         found = self._source.invocations(backend, attributes)

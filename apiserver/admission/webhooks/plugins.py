@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 
 import orjson
@@ -16,7 +17,6 @@ from mockube.apiserver.admission.plugin import InvocationRounds, Plugin
 from mockube.apiserver.admission.versions import (
     prepare_version,
     taken,
-    to_admitted_version,
     to_version,
     without_system_fields,
 )
@@ -31,6 +31,7 @@ from mockube.apiserver.admission.webhooks.hooks import MUTATING, VALIDATING, Inv
 from mockube.apiserver.admission.webhooks.review import Answer
 from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.convert import with_conversions
 
 _MUTATION: Final = "mutation.webhook.admission.k8s.io/"
 _PATCH: Final = "patch.webhook.admission.k8s.io/"
@@ -105,8 +106,8 @@ class MutatingAdmissionWebhook(Plugin):
         }
         attributes.call.annotations[_PATCH + place] = orjson.dumps(told).decode()
         try:
-            object_ = await backend.worker.run(size, taken, backend, attributes, row, after)
-            attributes.object = await to_admitted_version(backend, attributes, object_)
+            take = partial(backend.worker.run, size, taken, backend, attributes, row, after)
+            attributes.object = await with_conversions(attributes.call, take)
         except (DecodeError, KeyError, TypeError) as error:
             raise status.internal_error(str(error)) from error
         return after != before
