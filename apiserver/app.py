@@ -13,29 +13,28 @@ from mockube.apimachinery.clock import Clock, RealClock
 from mockube.apimachinery.groups import GroupKind, GroupResource, GroupVersion
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.model import Schemas
-from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.usage.expressions import Expressions
 from mockube.apiserver.admission.chain import Admission, Metrics, plugins
 from mockube.apiserver.admission.role_escalation import RoleEscalation
 from mockube.apiserver.admission.webhooks.dispatch import Environment
-from mockube.apiserver.admission.webhooks.review import CallFailed
-from mockube.apiserver.admission.webhooks.services import endpoint
-from mockube.apiserver.aggregation.availability import Availability
 from mockube.apiserver.aggregation.registration import Registration
 from mockube.apiserver.allocation.services import SERVICES, ServiceAllocator
 from mockube.apiserver.audit.audit import open_log
 from mockube.apiserver.authn.chain import Trust, authenticators
 from mockube.apiserver.authz.rights import Rights
+from mockube.apiserver.bootstrap.apiservices import API_SERVICES
+from mockube.apiserver.bootstrap.cluster import ENDPOINT_SLICES
 from mockube.apiserver.bootstrap.ensure import USER_AGENT
 from mockube.apiserver.bootstrap.flow_schemas import FlowSchemaStatus
 from mockube.apiserver.bootstrap.flowcontrol import FLOW_SCHEMAS, PRIORITY_LEVELS
 from mockube.apiserver.bootstrap.rbac import rules_of_nodes
 from mockube.apiserver.bootstrap.rbac_hook import BootstrapRoles
 from mockube.apiserver.customresources.catalog import Catalog, Name, equivalent_resources
-from mockube.apiserver.customresources.conversion_review import ConversionFailed
 from mockube.apiserver.customresources.conversion_webhook import Reviews
 from mockube.apiserver.customresources.establishing import DEFINITIONS, Establishing
 from mockube.apiserver.customresources.registries import AllDecoder, AllRules, AllSchemas
+from mockube.apiserver.http.aggregator import Aggregator, ConversionCaller
 from mockube.apiserver.http.probe import probe
 from mockube.apiserver.http.proxy import ReverseProxy
 from mockube.apiserver.http.server import Server
@@ -63,7 +62,15 @@ from mockube.apiserver.request.endpoints import Routes
 from mockube.apiserver.request.filter import Config
 from mockube.apiserver.request.flows import Flows
 from mockube.apiserver.request.handler import Handler
-from mockube.apiserver.request.health import HOOKS, ROLES_HOOK, Check, Pages, ping
+from mockube.apiserver.request.health import (
+    HOOKS,
+    ROLES_HOOK,
+    Check,
+    Pages,
+    ping,
+    store_check,
+    watch_cache_check,
+)
 from mockube.apiserver.request.limits import Deadlines, InFlight
 from mockube.apiserver.request.metrics_pages import MetricsPages
 from mockube.apiserver.request.openapi import openapi_pages, openid_pages
@@ -79,17 +86,7 @@ from mockube.apiserver.supervision import TASKS, Supervisor, check_name
 from mockube.apiserver.turns import Worker
 from mockube.apiserver.wire.table import Printer
 from mockube.etcd.embedded.store import EmbeddedStore
-from mockube.etcd.errors import KVError
 from mockube.etcd.kv import KV
-
-MAX_LAG_SECONDS = 10.0
-"""How far the watch cache may be behind the store before the server is not ready."""
-CONVERSION_SECONDS = 30
-"""How long a conversion webhook may take."""
-CALL_FAILED = "failed to call webhook: "
-"""How the errors of admission webhooks begin, and those of conversion webhooks do not."""
-API_SERVICES = ("apiregistration.k8s.io", "v1", "apiservices")
-
 
 EVENTS = (GroupResource("", "events"), GroupResource("events.k8s.io", "events"))
 """One resource under two names."""
@@ -175,8 +172,8 @@ class ApiServer:
         schemas = builtin.load()
         self._conversions = ConversionMetrics()
         self._webhook_client = WebhookClient()
-        self._services = settings.webhook_services
-        reviews = Reviews(post=self._convert, clock=clock, chance=chance, metrics=self._conversions)
+        caller = ConversionCaller(self._webhook_client, settings.webhook_services, lambda: self.backend)
+        reviews = Reviews(post=caller.post, clock=clock, chance=chance, metrics=self._conversions)
         self.catalog = _catalog(settings, schemas, reviews)
         self.resources: Mapping[Name, Resource] = self.catalog.rows
         self.rights = rights = Rights(settings.authorization_modes, rules_of_nodes())
@@ -189,6 +186,8 @@ class ApiServer:
         self._admission_metrics = Metrics()
         admission = _admission(settings, self.catalog, self._webhooks, rights, self._admission_metrics)
         self.backend = _backend(kv, self.catalog, settings, rights, admission, clock=clock, chance=chance)
+        registered, services = self.resources[API_SERVICES], settings.webhook_services
+        self.aggregator = Aggregator(self.backend, registered, services, settings.proxy_certificate)
         self.bootstrap_roles = BootstrapRoles(self.backend, self.resources.__getitem__)
         self.on_restored: list[Callable[[], Awaitable[None]]] = []
         """Awaited when a snapshot has taken the place of all that was stored."""
@@ -242,9 +241,11 @@ class ApiServer:
             others |= metrics.versions()
         pages = Renewed(lambda: with_index({**self._pages(settings.address), **others}))
         self.catalog.on_change.append(pages.outdate)
+        self.aggregator.remotes.on_change.append(pages.outdate)
         routes = Routes(
             verbs=verbs,
             pages=pages,
+            remote=self.aggregator.page,
             built_in={group.name for group in GROUPS},
             groups=groups,
             proxy=self.proxy,
@@ -271,11 +272,15 @@ class ApiServer:
     def _pages(self, address: str) -> Pages:
         """What tells of all that is served."""
         catalog = self.catalog
+        documents = Documents(
+            _documented(catalog), catalog.customs, STRATEGIES, [*self.aggregator.foreign_documents()]
+        )
         return {
-            **api_pages(catalog.groups, self._checks(), address=address),
-            **openapi_pages(
-                Documents(_documented(catalog), catalog.customs, STRATEGIES), self._document_worker
+            **api_pages(
+                catalog.groups, self._checks(), address=address, others=self.aggregator.other_groups()
             ),
+            **openapi_pages(documents, self._document_worker),
+            **self.aggregator.pages(),
         }
 
     def _cache_of(self, group: str, resource: str) -> ResourceCache:
@@ -310,15 +315,10 @@ class ApiServer:
         ProcessCollector(registry=registry)
         return registry
 
-    async def _convert(self, client: ReadOnlyTree, body: bytes) -> bytes:
-        """Send a ConversionReview to where a client configuration leads."""
-        try:
-            at = endpoint(self.backend, client, self._services, seconds=CONVERSION_SECONDS)
-            return await self._webhook_client.post(at, body, seconds=CONVERSION_SECONDS)
-        except CallFailed as error:
-            raise ConversionFailed(str(error).removeprefix(CALL_FAILED)) from error
-
     def _find_row(self, group: str, version: str, name: str) -> Resource | None:
+        remotes = self.aggregator.remotes
+        if remotes and GroupVersion(group, version) in remotes.served:
+            return None
         return self.resources.get((group, version, name))
 
     def _printer(self, api_version: str, kind: str) -> Printer:
@@ -339,22 +339,6 @@ class ApiServer:
         return None if found is None else found.tree()
 
     def _checks(self) -> Mapping[str, Check]:
-        async def store() -> str:
-            try:
-                await self.backend.kv.status()
-            except KVError as error:
-                return str(error)
-            return ""
-
-        async def watch_cache() -> str:
-            if not self.backend.watch_cache.revision:
-                return "not synced"
-            try:
-                behind = await self.backend.watch_cache.behind()
-            except KVError as error:
-                return str(error)
-            return f"the watch cache is {behind:.0f} s behind the store" if behind > MAX_LAG_SECONDS else ""
-
         def task(name: str) -> Check:
             async def check() -> str:
                 return self.supervisor.problem(name)
@@ -370,9 +354,9 @@ class ApiServer:
         return {
             "ping": ping,
             "log": ping,
-            "etcd": store,
-            "etcd-readiness": store,
-            "informer-sync": watch_cache,
+            "etcd": store_check(self.backend),
+            "etcd-readiness": store_check(self.backend),
+            "informer-sync": watch_cache_check(self.backend),
             **{f"poststarthook/{name}": started for name in HOOKS},
             f"poststarthook/{ROLES_HOOK}": self.bootstrap_roles.problem,
             "autoregister-completion": started,
@@ -386,11 +370,17 @@ class ApiServer:
             if self.audit is not None:
                 stack.callback(self.audit.close)
             stack.push_async_callback(self._webhook_client.close)
+            stack.push_async_callback(self.aggregator.proxy.close)
             await stack.enter_async_context(self.supervisor.running())
             await self._start()
             self._running = stack.pop_all()
         self._is_started = True
         return self
+
+    def end_streams(self) -> None:
+        """End the watches, and what other servers send without end."""
+        self.handler.watching.end_all()
+        self.aggregator.proxy.end_all()
 
     async def _start(self) -> None:
         backend, start = self.backend, self.supervisor.start
@@ -400,8 +390,9 @@ class ApiServer:
         await backend.watch_cache.wait_listed()
         self.rights.follow(self._cache_of, backend.watch_cache)
         start("watch-cache-lag", backend.watch_cache.watch_lag)
-        core, aggregated = self.resources["", "v1", "services"], self.resources[API_SERVICES]
-        start("api-service-availability", Availability(backend, aggregated, core).run)
+        aggregated = self.resources[API_SERVICES]
+        others = self.resources["", "v1", "services"], self.resources[ENDPOINT_SLICES]
+        start("api-service-availability", self.aggregator.follow(aggregated, others).run)
         schemas, levels = self.resources[FLOW_SCHEMAS], self.resources[PRIORITY_LEVELS]
         start("flow-schema-status", FlowSchemaStatus(backend, schemas, levels).run)
         definitions = backend.rows[DEFINITIONS]

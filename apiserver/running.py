@@ -142,6 +142,7 @@ def _settings(config: Config, surroundings: Surroundings) -> Settings:
         kubelets=surroundings.credentials.kubelets,
         kubelet_addresses=config.kubelets.kubelet_preferred_address_types,
         webhook_services=dict(config.admission.webhook_service),
+        proxy_certificate=surroundings.credentials.proxy,
         plugins=Switches(
             enabled=config.admission.enable_admission_plugins,
             disabled=config.admission.disable_admission_plugins,
@@ -164,5 +165,6 @@ def _facts(config: Config, surroundings: Surroundings) -> Facts:
         port=surroundings.port,
         service_range=config.services.service_cluster_ip_range,
         client_ca=surroundings.credentials.client_ca,
+        proxy_ca=surroundings.credentials.proxy_ca,
         now=format_time(surroundings.clock.now()),
     )

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from mockube.apimachinery.chance import Chance
 from mockube.apiserver import kubeconfig
@@ -14,7 +15,7 @@ from mockube.apiserver.authn import token_file as tokens
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.authn.serviceaccount import keys
 from mockube.apiserver.config.command_line import Config
-from mockube.apiserver.config.settings import Authentication, Kubelets
+from mockube.apiserver.config.settings import Authentication, Kubelets, Serving
 from mockube.apiserver.http.backend_connection import KubeletClient
 from mockube.apiserver.pki import folder
 from mockube.apiserver.pki.issue import Pair, names_of
@@ -41,6 +42,10 @@ class Credentials:
     """Of the controller manager."""
     kubelets: KubeletClient
     """What the server shows to kubelets."""
+    proxy: Pair
+    """By which other API servers know this one when it passes requests on."""
+    proxy_ca: bytes
+    """Who signs the certificates of front proxies; b"" if that is not known."""
 
     def write_kubeconfig(self, path: Path, url: str) -> None:
         """For the administrator of the server that is reached there."""
@@ -76,7 +81,17 @@ def gather(config: Config, address: str, *, now: datetime, chance: Chance) -> Cr
             admin_token=token,
             manager=made.pair(folder.CONTROLLERS),
             kubelets=_kubelet_client(config.kubelets, made.pair(folder.KUBELET_CLIENT)),
+            **_proxy(serving, made),
         )
+
+
+def _proxy(serving: Serving, made: folder.Folder) -> dict[str, Any]:
+    """The certificate that the command line names, or the generated one with its authority."""
+    certificate, key = serving.proxy_client_cert_file, serving.proxy_client_key_file
+    if certificate is not None and key is not None:
+        return {"proxy": Pair(certificate=certificate.read_bytes(), key=key.read_bytes()), "proxy_ca": b""}
+    authority = made.certificate(folder.PROXY_AUTHORITY).read_bytes()
+    return {"proxy": made.pair(folder.PROXY_CLIENT), "proxy_ca": authority}
 
 
 def _trust(settings: Authentication, admin_token: str, generated: Path) -> Trust:

@@ -1,18 +1,22 @@
 """Says of each APIService whether it is available, in its status, as upstream's aggregator does within the server."""
 
+import asyncio
 import logging
+from collections.abc import Sequence
+from typing import Final, Protocol
 
 from mockube.apimachinery import conditions
-from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.clock import Clock, Timer
+from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError
-from mockube.apimachinery.tree import Tree
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.aggregation.remotes import Documents, Remote, Remotes, remote_of
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend
 from mockube.apiserver.registry.call import Call
+from mockube.apiserver.registry.followed import followed
 from mockube.apiserver.registry.options import WriteOptions
-from mockube.apiserver.registry.selection import EVERYTHING
 from mockube.apiserver.registry.update import change
-from mockube.apiserver.registry.watch_stream import DELETED, Stream
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.user import User
 from mockube.etcd.errors import KVError
@@ -20,48 +24,106 @@ from mockube.etcd.errors import KVError
 LOG = logging.getLogger(__name__)
 
 SYSTEM = User(name="system:apiserver", groups=("system:masters",))
-NOT_PROXIED = "this server does not proxy requests to other API servers"
+SERVICES: Final = GroupResource("", "services")
+SLICES: Final = GroupResource("discovery.k8s.io", "endpointslices")
+RECHECK_SECONDS: Final = 30.0
+"""How often a server that answers is looked at again."""
+RETRY_SECONDS: Final = (0.1, 30.0)
+"""After which time one that does not answer is looked at again, at first and at most."""
+PAUSE_SECONDS: Final = 0.05
+"""Between two looks at other servers, however much changes."""
+_SERVICE_NAME: Final = "kubernetes.io/service-name"
+
+
+class Unreachable(Exception):
+    """Another server could not be asked, or answered with an error."""
+
+
+class Inspect(Protocol):
+    async def __call__(self, remote: Remote) -> Documents:
+        """Have a server tell what it serves, or raise `Unreachable`."""
 
 
 class Availability:
     """Follows API services; run it as a task of the server."""
 
-    def __init__(self, backend: Backend, api_services: Resource, services: Resource) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        api_services: Resource,
+        others: Sequence[Resource],
+        remotes: Remotes,
+        inspect: Inspect,
+    ) -> None:
         self._backend = backend
         self._api_services = api_services
-        self._services = services
+        self._others = others
+        """Services and what is behind them."""
+        self._remotes = remotes
+        self._inspect = inspect
+        self._judged: dict[bytes, int] = {}
+        """The revisions at which API services of this server were judged."""
+        self._wait = RETRY_SECONDS[0]
+        self._timer: Timer | None = None
 
     async def run(self) -> None:
-        """Judge all anew whenever changes may have been missed, until cancelled."""
-        while True:
-            await self._follow()
-
-    async def _follow(self) -> None:
-        watch_cache = self._backend.watch_cache
-        resource_cache = watch_cache.resource_cache(self._backend.layout.resource_cache(self._api_services))
-        stream = Stream(resource_cache.prefix, resource_cache, EVERYTHING)
-        stream.begin(resource_cache.select(resource_cache.prefix), watch_cache.revision)
-        resource_cache.follow(stream)
-        watch_cache.on_reset.append(stream.miss)
+        """Judge all anew whenever something has changed, until cancelled; Services are followed if they matter."""
+        has_remotes = False
         try:
-            while events := await stream.take():
-                for event in events:
-                    if event.stored is not None and event.kind != DELETED:
-                        await self._try_to_judge(event.stored)
+            while True:
+                has_remotes = await self._follow(has_remotes=has_remotes)
         finally:
-            watch_cache.on_reset.remove(stream.miss)
-            stream.close()
+            if self._timer is not None:
+                self._timer.cancel()
 
-    async def _try_to_judge(self, stored: Stored) -> None:
+    async def _follow(self, *, has_remotes: bool) -> bool:
+        """Judge until there are other servers, or no more; returns which of both."""
+        resources = (self._api_services, *self._others) if has_remotes else (self._api_services,)
+        with followed(self._backend, resources) as changed:
+            while True:
+                await changed.wait()
+                changed.clear()
+                found, all_pass = await self._judge_all()
+                if found != has_remotes:
+                    return found
+                if found:
+                    self._look_again(changed, all_pass=all_pass)
+                    await self._backend.clock.sleep(PAUSE_SECONDS)
+
+    def _look_again(self, changed: asyncio.Event, *, all_pass: bool) -> None:
+        self._wait = RETRY_SECONDS[0] if all_pass else min(2 * self._wait, RETRY_SECONDS[1])
+        if self._timer is not None:
+            self._timer.cancel()
+        delay = RECHECK_SECONDS if all_pass else self._wait
+        self._timer = self._backend.clock.call_later(delay, changed.set)
+
+    async def _judge_all(self) -> tuple[bool, bool]:
+        """Whether there are other servers, and whether all of them are available."""
+        before, self._judged, others = self._judged, {}, list[Stored]()
+        for stored in self._backend.all_seen(self._api_services.group_resource):
+            if b'"service":' in stored.value:
+                others.append(stored)
+                continue
+            if before.get(stored.key) != stored.revision:
+                await self._try_to_judge(stored)
+            self._judged[stored.key] = stored.revision
+        results = await asyncio.gather(*map(self._try_to_judge, others))
+        return bool(others), all(results)
+
+    async def _try_to_judge(self, stored: Stored) -> bool:
         try:
-            await self._judge(stored.tree())
+            return await self._judge(stored.tree())
         except OF_WRONG_TYPES as error:
             self._backend.watch_cache.report_malformed(stored, error)
+            return True
 
-    async def _judge(self, tree: Tree) -> None:
+    async def _judge(self, tree: Tree) -> bool:
         available = await self._available(tree)
-        if conditions.says(tree, available):
-            return
+        if not conditions.says(tree, available):
+            await self._tell(tree, available)
+        return bool(available["status"] == "True")
+
+    async def _tell(self, tree: Tree, available: Tree) -> None:
         call = Call(
             verb="update",
             resource=self._api_services,
@@ -79,14 +141,55 @@ class Availability:
             LOG.warning("availability of %s was not stored: %s", call.name, error)
 
     async def _available(self, tree: Tree) -> Tree:
-        service = tree["spec"].get("service")
-        if service is None:
+        remote = remote_of(tree)
+        if remote is None:
             return _condition("True", "Local", "Local APIServices are always available")
-        name, namespace = service.get("name", ""), service.get("namespace", "")
-        if await self._backend.find(self._services, namespace, name) is None:
-            missing = f'service/{name} in "{namespace}" is not present'
-            return _condition("False", "ServiceNotFound", missing)
-        return _condition("False", "FailedDiscoveryCheck", NOT_PROXIED)
+        reason, problem = self._problem_of_service(remote)
+        documents = self._remotes.documents.setdefault(remote.name, Documents())
+        before = documents.resources, documents.index
+        if not problem:
+            try:
+                documents = self._remotes.documents[remote.name] = await self._inspect(remote)
+            except Unreachable as error:
+                reason, problem = "FailedDiscoveryCheck", str(error)
+        if problem:
+            documents.resources = None
+        if before != (documents.resources, documents.index):
+            self._remotes.tell()
+        if problem:
+            return _condition("False", reason, problem)
+        return _condition("True", "Passed", "all checks passed")
+
+    def _problem_of_service(self, remote: Remote) -> tuple[str, str]:
+        namespace, name, number = remote.service
+        shown = f'service/{name} in "{namespace}"'
+        service = self._backend.seen(SERVICES, namespace, name)
+        if service is None:
+            return "ServiceNotFound", f"{shown} is not present"
+        spec = service.tree()["spec"]
+        if spec.get("type") != "ClusterIP":
+            return "", ""
+        port = next((one for one in spec.get("ports") or () if one["port"] == number), None)
+        if port is None:
+            return "ServicePortError", f"{shown} is not listening on port {number}"
+        slices = [
+            stored.tree()
+            for stored in self._backend.all_seen(SLICES, namespace)
+            if stored.labels.get(_SERVICE_NAME) == name
+        ]
+        if not slices:
+            return "EndpointsNotFound", f"cannot find endpointslices for {shown}"
+        port_name = port.get("name") or ""
+        if not any(_has_endpoint(one, port_name) for one in slices):
+            problem = f'endpointslices for {shown} have no addresses with port name "{port_name}"'
+            return "MissingEndpoints", problem
+        return "", ""
+
+
+def _has_endpoint(tree: ReadOnlyTree, port: str) -> bool:
+    ready = ((one.get("conditions") or {}).get("ready") for one in tree.get("endpoints") or ())
+    ports = (one.get("name") or "" for one in tree.get("ports") or () if one.get("port") is not None)
+    return any(one is not False for one in ready) and port in ports
 
 
 def _condition(status: str, reason: str, message: str) -> Tree:

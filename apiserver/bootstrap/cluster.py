@@ -1,6 +1,6 @@
 """The namespaces of the system, its priority classes, and the service by which pods find the server."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 
@@ -10,6 +10,7 @@ from mockube.apiserver.bootstrap.flowcontrol import flow_control
 from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.kinds.kind import Group
 from mockube.apiserver.packs.registry import definition_trees
+from mockube.apiserver.pki.folder import PROXY_CLIENT
 
 CONFIG_MAPS, NAMESPACES = ("", "v1", "configmaps"), ("", "v1", "namespaces")
 SERVICES, ENDPOINTS = ("", "v1", "services"), ("", "v1", "endpoints")
@@ -36,6 +37,8 @@ class Facts:
     port: int
     service_range: str
     client_ca: bytes
+    proxy_ca: bytes = b""
+    """Who signs the certificates by which the server passes requests on to others."""
     now: str
 
 
@@ -50,7 +53,7 @@ def cluster(facts: Facts, groups: Sequence[Group]) -> Sequence[RequiredObject]:
             resource=CONFIG_MAPS,
             name="extension-apiserver-authentication",
             namespace=wellknown.NAMESPACE_SYSTEM,
-            content={"data": {"client-ca-file": facts.client_ca.decode()}},
+            content={"data": _authentication(facts)},
             follows=True,
         ),
         RequiredObject(
@@ -62,6 +65,21 @@ def cluster(facts: Facts, groups: Sequence[Group]) -> Sequence[RequiredObject]:
         *flow_control(),
         *api_services(groups),
     )
+
+
+def _authentication(facts: Facts) -> Mapping[str, str]:
+    """What other API servers need to know to trust the users that this one names in headers."""
+    data = {"client-ca-file": facts.client_ca.decode()}
+    if not facts.proxy_ca:
+        return data
+    return data | {
+        "requestheader-allowed-names": f'["{PROXY_CLIENT}"]',
+        "requestheader-client-ca-file": facts.proxy_ca.decode(),
+        "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
+        "requestheader-group-headers": '["X-Remote-Group"]',
+        "requestheader-uid-headers": '["X-Remote-Uid"]',
+        "requestheader-username-headers": '["X-Remote-User"]',
+    }
 
 
 def _priority_classes() -> Sequence[RequiredObject]:

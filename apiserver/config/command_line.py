@@ -80,6 +80,8 @@ def _problem(config: Config) -> str:
     serving = config.serving
     if (serving.tls_cert_file is None) != (serving.tls_private_key_file is None):
         return "--tls-cert-file and --tls-private-key-file go together: give both or neither"
+    if (serving.proxy_client_cert_file is None) != (serving.proxy_client_key_file is None):
+        return "--proxy-client-cert-file and --proxy-client-key-file go together: give both or neither"
     if config.auditing.audit_policy_file is not None and config.auditing.audit_log_path is None:
         return "--audit-policy-file needs --audit-log-path, to write to"
     if (

@@ -54,6 +54,11 @@ class Serving:
         Path | None, Flag("the server's certificate, with its chain (generated)", Path)
     ] = None
     tls_private_key_file: Annotated[Path | None, Flag("the key of --tls-cert-file", Path)] = None
+    proxy_client_cert_file: Annotated[
+        Path | None,
+        Flag("the certificate by which aggregated API servers know this one (generated)", Path),
+    ] = None
+    proxy_client_key_file: Annotated[Path | None, Flag("the key of --proxy-client-cert-file", Path)] = None
     tls_san: Annotated[
         tuple[str, ...],
         Flag(
@@ -249,7 +254,7 @@ class Admission:
     webhook_service: Annotated[
         tuple[tuple[str, tuple[str, int]], ...],
         Flag(
-            "where the Service of a webhook is that leads to no process of this machine, as NAMESPACE/NAME=HOST:PORT",
+            "where the Service of a webhook or an APIService is that leads to no process of this machine, as NAMESPACE/NAME=HOST:PORT",
             service_addresses,
             repeats=True,
             metavar="SERVICE",

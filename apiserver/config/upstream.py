@@ -30,8 +30,7 @@ _NAMES = """
     log-text-info-buffer-size log-text-split-stream max-connection-bytes-per-sec min-compatibility-version
     min-request-timeout oidc-ca-file oidc-client-id oidc-groups-claim oidc-groups-prefix oidc-issuer-url
     oidc-required-claim oidc-signing-algs oidc-username-claim oidc-username-prefix peer-advertise-ip
-    peer-advertise-port peer-ca-file permit-address-sharing permit-port-sharing profiling proxy-client-cert-file
-    proxy-client-key-file requestheader-allowed-names requestheader-client-ca-file
+    peer-advertise-port peer-ca-file permit-address-sharing permit-port-sharing profiling requestheader-allowed-names requestheader-client-ca-file
     requestheader-extra-headers-prefix requestheader-group-headers requestheader-uid-headers
     requestheader-username-headers runtime-config runtime-config-emulation-forward-compatible
     service-account-extend-token-expiration service-account-jwks-uri service-account-lookup

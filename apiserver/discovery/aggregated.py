@@ -1,6 +1,6 @@
 """Discovery at once: every group, version and resource in one document, for /api and for /apis."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 from mockube.apiserver.kinds.api_resource import GroupVersion, Resource, Subresource
@@ -11,21 +11,28 @@ Document: TypeAlias = dict[str, Any]
 VERSIONS = ("v2",)
 
 
-def discovery(groups: Iterable[Group], version: str) -> Document:
+def discovery_items(groups: Iterable[Group]) -> Sequence[Document]:
+    return [_group(group) for group in groups]
+
+
+def discovery(items: Sequence[Document], version: str) -> Document:
     return {
         "kind": "APIGroupDiscoveryList",
         "apiVersion": f"apidiscovery.k8s.io/{version}",
         "metadata": {},
-        "items": [_group(group) for group in groups],
+        "items": items,
     }
 
 
 def _group(group: Group) -> Document:
     metadata = {"name": group.name} if group.name else {}
-    return {"metadata": metadata, "versions": [_version(group, version) for version in group.versions]}
+    return {
+        "metadata": metadata,
+        "versions": [version_document(group, version) for version in group.versions],
+    }
 
 
-def _version(group: Group, version: str) -> Document:
+def version_document(group: Group, version: str) -> Document:
     rows = [_resource(row) for row in group.resources if row.version == version]
     return {"version": version, "resources": rows, "freshness": "Current"}
 

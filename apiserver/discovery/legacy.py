@@ -37,14 +37,14 @@ def core_versions(address: str) -> Document:
     return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": where}
 
 
-def group_list(groups: Iterable[Group]) -> Document:
+def group_list(groups: Iterable[Document]) -> Document:
     """/apis; the core group has a place of its own and is not in it."""
-    named = [_group(group) for group in groups if group.name]
-    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": named}
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": list(groups)}
 
 
-def group(group_: Group) -> Document:
-    return {"kind": "APIGroup", "apiVersion": "v1"} | _group(group_)
+def group(entry: Document) -> Document:
+    """/apis/GROUP, of the group's entry in the list."""
+    return {"kind": "APIGroup", "apiVersion": "v1"} | entry
 
 
 def resource_list(group_: Group, version: str) -> Document:
@@ -53,13 +53,6 @@ def resource_list(group_: Group, version: str) -> Document:
     rows = [row for row in group_.resources if row.version == version]
     resources = [entry for row in rows for entry in (_resource(row), *_subresources(row))]
     return head | {"groupVersion": f"{group_.name}/{version}".lstrip("/"), "resources": resources}
-
-
-def _group(group_: Group) -> Document:
-    versions = [
-        {"groupVersion": f"{group_.name}/{version}", "version": version} for version in group_.versions
-    ]
-    return {"name": group_.name, "versions": versions, "preferredVersion": versions[0]}
 
 
 def _resource(row: Resource) -> Document:

@@ -10,6 +10,7 @@ from mockube.apiserver.admission.chain import NO_SWITCHES, Switches
 from mockube.apiserver.authz import modes
 from mockube.apiserver.http.backend_connection import KubeletClient
 from mockube.apiserver.kinds.common.addresses import Network
+from mockube.apiserver.pki.issue import Pair
 from mockube.apiserver.registry.subresources.locations import PREFERRED_ADDRESSES
 from mockube.apiserver.request.filter import Middleware
 from mockube.apiserver.request.hosts import Hosts
@@ -34,6 +35,8 @@ class Settings:
     authorization_modes: Sequence[str] = modes.DEFAULT
     webhook_services: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     """Where the Services of webhooks are, by NAMESPACE/NAME, that lead to no process of this machine."""
+    proxy_certificate: Pair | None = None
+    """By which API servers that this one passes requests to know it."""
     allow_privileged: bool = True
     """Whether containers may be privileged."""
     kubelets: KubeletClient = field(default_factory=KubeletClient)

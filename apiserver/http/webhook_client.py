@@ -58,7 +58,7 @@ class WebhookClient:
         except TimeoutError as error:
             raise _failed(shown, "context deadline exceeded") from error
         except (ClientError, OSError, ValueError) as error:
-            raise _failed(shown, _reason(error, endpoint)) from error
+            raise _failed(shown, failure_reason(error, endpoint)) from error
 
     async def _post(self, endpoint: Endpoint, shown: str, body: bytes, limit: ClientTimeout) -> bytes:
         url, server_name = URL(shown, encoded=True), None
@@ -68,7 +68,7 @@ class WebhookClient:
             host, port = endpoint.connect
             server_name, headers["Host"] = url.host, url.authority
             url = url.with_host(host).with_port(port)
-        _check_address(url.host or "")
+        check_address(url.host or "")
         context = self._context(endpoint.authority)
         async with self._opened().post(
             url,
@@ -86,7 +86,7 @@ class WebhookClient:
 
     def _opened(self) -> ClientSession:
         if self._session is None:
-            connector = TCPConnector(resolver=_Resolver(), limit=_CONNECTIONS)
+            connector = TCPConnector(resolver=CheckedResolver(), limit=_CONNECTIONS)
             self._session = ClientSession(
                 connector=connector, cookie_jar=DummyCookieJar(), timeout=ClientTimeout(total=None)
             )
@@ -111,17 +111,19 @@ class WebhookClient:
         return made
 
 
-class _Resolver(ThreadedResolver):
+class CheckedResolver(ThreadedResolver):
+    """Finds addresses, and refuses those that are never called."""
+
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
         found = await super().resolve(host, port, family)
         for one in found:
-            _check_address(one["host"])
+            check_address(one["host"])
         return found
 
 
-def _check_address(host: str) -> None:
+def check_address(host: str) -> None:
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -159,7 +161,7 @@ def _failed(shown: str, reason: str) -> CallFailed:
     return CallFailed(f'failed to call webhook: Post "{shown}": {reason}')
 
 
-def _reason(error: Exception, endpoint: Endpoint) -> str:
+def failure_reason(error: Exception, endpoint: Endpoint) -> str:
     """Why a connection failed, as Go says it."""
     if isinstance(error, ClientConnectorCertificateError):
         return f"tls: failed to verify certificate: {_x509(error, endpoint)}"

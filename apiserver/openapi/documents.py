@@ -40,11 +40,47 @@ _NOT_OF_CLIENTS: Final = frozenset(
 _VERSION_INFO: Final = "io.k8s.apimachinery.pkg.version.Info"
 
 
+class Foreign(NamedTuple):
+    """What another server documents of one group and version."""
+
+    path: str
+    places: Mapping[str, Tree]
+    """Where its document of version 3 is."""
+    v2: bytes
+
+
 class Text(NamedTuple):
     """A document, and the hash of it."""
 
     body: bytes
     digest: str
+
+
+def add_foreign(document: Tree, other: Foreign) -> None:
+    """Add the paths of another server to a document of version 2, with the definitions that they may need.
+
+    As upstream: of two definitions of one name that differ, the one that comes later has a number behind its name.
+    """
+    try:
+        given = orjson.loads(other.v2)
+        paths = {path: item for path, item in given["paths"].items() if path.startswith(f"{other.path}/")}
+        definitions = given.get("definitions") or {}
+    except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError):
+        return
+    if not isinstance(definitions, dict):
+        return
+    own, renamed = document["definitions"], dict[str, str]()
+    for name, schema in definitions.items():
+        if name in own and own[name] != schema:
+            renamed[name] = next(text for n in range(2, 1000) if (text := f"{name}_v{n}") not in own)
+    encoded = orjson.dumps({"paths": paths, "definitions": definitions})
+    for name, new in renamed.items():
+        encoded = encoded.replace(f'"#/definitions/{name}"'.encode(), f'"#/definitions/{new}"'.encode())
+    added = orjson.loads(encoded)
+    for path, item in added["paths"].items():
+        document["paths"].setdefault(path, item)
+    for name, schema in added["definitions"].items():
+        own[renamed.get(name, name)] = schema
 
 
 def _text(body: bytes) -> Text:
@@ -59,8 +95,10 @@ class Documents:
         rows: Iterable[Resource],
         customs: Iterable[Custom] = (),
         strategies: Mapping[GroupResource, Strategy] = MappingProxyType({}),
+        others: Sequence[Foreign] = (),
     ) -> None:
         self._customs = tuple(customs)
+        self._others = tuple(others)
         self._returned = frozenset(key for key, strategy in strategies.items() if strategy.returns_deleted)
         self._rows: dict[str, list[Resource]] = {}
         for row in rows:
@@ -80,7 +118,9 @@ class Documents:
             folder: {"serverRelativeURL": f"/openapi/v3/{folder}?hash={self.v3(folder).digest}"}
             for folder in self.folders
         }
-        return _text(orjson.dumps({"paths": paths}))
+        for other in self._others:
+            paths |= other.places
+        return _text(orjson.dumps({"paths": dict(sorted(paths.items()))}))
 
     def _make_v2(self, *, protobuf: bool = False) -> Text:
         return _text(gnostic.encode(self._v2) if protobuf else orjson.dumps(self._v2))
@@ -91,6 +131,12 @@ class Documents:
         for folder in self.folders:
             paths |= self._paths(folder)
         shared = SharedParameters()
+        made = self._own_v2(paths, shared)
+        for other in self._others:
+            add_foreign(made, other)
+        return made
+
+    def _own_v2(self, paths: Tree, shared: SharedParameters) -> Tree:
         written = paths_v2(dict(sorted(paths.items())), shared)
         names = self._definitions.needed(references(paths))
         return {

@@ -60,6 +60,7 @@ class Folder:
 AUTHORITY, SERVER, CLIENT, ACCOUNTS = "ca", "apiserver", "admin", "sa"
 CONTROLLERS = "controller-manager"
 KUBELET_CLIENT = "apiserver-kubelet-client"
+PROXY_AUTHORITY, PROXY_CLIENT = "front-proxy-ca", "front-proxy-client"
 """Names of files: NAME.crt and NAME.key; service accounts have a key only."""
 
 
@@ -70,7 +71,9 @@ def server_subject(addresses: Sequence[str], service_range: str) -> Subject:
     return Subject(name="kube-apiserver", hosts=tuple(dict.fromkeys(hosts)))
 
 
-_CERTIFICATES = (AUTHORITY, SERVER, CLIENT, CONTROLLERS, KUBELET_CLIENT)
+PROXY = Subject(name=PROXY_CLIENT)
+"""By whom requests are passed on to other API servers."""
+_CERTIFICATES = (AUTHORITY, SERVER, CLIENT, CONTROLLERS, KUBELET_CLIENT, PROXY_AUTHORITY, PROXY_CLIENT)
 _KEYS = (*_CERTIFICATES, ACCOUNTS)
 
 
@@ -81,12 +84,19 @@ def prepare_folder(path: Path, server: Subject, *, now: datetime, chance: Chance
     folder = Folder(path=path)
     with _locked(path):
         _check_files(folder)
-        authority = _authority(folder, now, chance)
+        authority = _authority(folder, AUTHORITY, "kubernetes", now, chance)
         issuer = Issuer(authority, now=now, chance=chance)
-        subjects = {SERVER: server, CLIENT: ADMIN, CONTROLLERS: MANAGER, KUBELET_CLIENT: KUBELET_USER}
-        for name, subject in subjects.items():
-            if not _is_good(folder, name, subject, issuer):
-                _keep(folder, name, issuer.issue(subject))
+        proxies = _authority(folder, PROXY_AUTHORITY, PROXY_AUTHORITY, now, chance)
+        by_proxies = Issuer(proxies, now=now, chance=chance)
+        for name, subject, signer in (
+            (SERVER, server, issuer),
+            (CLIENT, ADMIN, issuer),
+            (CONTROLLERS, MANAGER, issuer),
+            (KUBELET_CLIENT, KUBELET_USER, issuer),
+            (PROXY_CLIENT, PROXY, by_proxies),
+        ):
+            if not _is_good(folder, name, subject, signer):
+                _keep(folder, name, signer.issue(subject))
         if not folder.key(ACCOUNTS).exists():
             write_private(folder.key(ACCOUNTS), make_key())
         yield folder
@@ -106,12 +116,12 @@ def _check_files(folder: Folder) -> None:
             LOG.warning("%s can be read by every user of this machine: chmod 600 %s", path, path)
 
 
-def _authority(folder: Folder, now: datetime, chance: Chance) -> Pair:
-    certificate, key = folder.certificate(AUTHORITY), folder.key(AUTHORITY)
+def _authority(folder: Folder, file: str, name: str, now: datetime, chance: Chance) -> Pair:
+    certificate, key = folder.certificate(file), folder.key(file)
     if not certificate.exists() and not key.exists():
-        _keep(folder, AUTHORITY, make_authority("kubernetes", now=now, chance=chance))
+        _keep(folder, file, make_authority(name, now=now, chance=chance))
     try:
-        pair = folder.pair(AUTHORITY)
+        pair = folder.pair(file)
         end = ends(pair.certificate)
     except (OSError, ValueError) as error:
         raise BadFolder(f"{certificate} and its key cannot be read: {error}") from error

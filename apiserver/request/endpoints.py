@@ -1,6 +1,6 @@
 """What a request comes to behind the filters: a verb of a resource, or a page."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,7 +15,7 @@ from mockube.apiserver.registry.verbs import Verbs
 from mockube.apiserver.request.compression import MIN_SIZE, takes_gzip
 from mockube.apiserver.request.connecting import CONNECT_METHODS, Connecting, Proxy
 from mockube.apiserver.request.filter import Config
-from mockube.apiserver.request.health import Pages
+from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.request.limits import LONG_SUBRESOURCES, is_long_running
 from mockube.apiserver.request.pages import NOT_ALLOWED
 from mockube.apiserver.request.rendering import Renderer, is_encoded
@@ -36,6 +36,8 @@ class Routes:
     pages: Pages
     proxy: Proxy
     """Passes requests on to kubelets and pods."""
+    remote: Callable[[str], Page | None] = lambda _path: None
+    """What passes the requests of a path on to another API server."""
     built_in: Collection[str] = ()
     """The names of the groups that are no custom resources'."""
     groups: Pages = field(default_factory=dict)
@@ -66,7 +68,8 @@ class Endpoints:
     async def serve(self, request: Request) -> Response:
         resource = request.resource
         if resource is None:
-            return await self._page(request)
+            page = self._routes.remote(request.path)
+            return await (self._page(request) if page is None else page(request))
         try:
             _check_is_served(resource, request)
         except ApiError as error:

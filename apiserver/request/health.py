@@ -3,9 +3,11 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeAlias
 
+from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response, text_response
 from mockube.apiserver.supervision import TASKS, check_name, is_restarted
+from mockube.etcd.errors import KVError
 
 Check: TypeAlias = Callable[[], Awaitable[str]]
 """Answers what is wrong, or "" if all is well."""
@@ -13,6 +15,8 @@ Page: TypeAlias = Callable[[Request], Awaitable[Response]]
 Pages: TypeAlias = Mapping[str, Page]
 """By exact path, without a slash at its end."""
 
+MAX_LAG_SECONDS: Final = 10.0
+"""How far the watch cache may be behind the store before the server is not ready."""
 ENDPOINTS = ("healthz", "livez", "readyz")
 ONLY_FOR_READINESS = frozenset(
     {
@@ -112,3 +116,29 @@ def _one(name: str, check: Check) -> Page:
         )
 
     return page
+
+
+def store_check(backend: Backend) -> Check:
+    async def store() -> str:
+        try:
+            await backend.kv.status()
+        except KVError as error:
+            return str(error)
+        return ""
+
+    return store
+
+
+def watch_cache_check(backend: Backend) -> Check:
+    """Whether the watch cache shows what is stored, or did so a little while ago."""
+
+    async def watch_cache() -> str:
+        if not backend.watch_cache.revision:
+            return "not synced"
+        try:
+            behind = await backend.watch_cache.behind()
+        except KVError as error:
+            return str(error)
+        return f"the watch cache is {behind:.0f} s behind the store" if behind > MAX_LAG_SECONDS else ""
+
+    return watch_cache

@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -10,6 +10,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from prometheus_client.metrics_core import Metric
 
 from mockube.apimachinery.status import Details, MethodNotSupported, NotAcceptable
+from mockube.apiserver.aggregation.merging import NO_OTHERS, OtherGroups
 from mockube.apiserver.discovery import aggregated, legacy
 from mockube.apiserver.discovery import legacy as version
 from mockube.apiserver.kinds.kind import Group
@@ -52,21 +53,24 @@ class Renewed(Mapping[str, Page]):
         return self._made
 
 
-def api_pages(groups: Iterable[Group], checks: Mapping[str, Check], *, address: str) -> Pages:
-    """`address` is where clients find the server."""
+def api_pages(
+    groups: Iterable[Group], checks: Mapping[str, Check], *, address: str, others: OtherGroups = NO_OTHERS
+) -> Pages:
+    """`address` is where clients find the server, `others` the groups that other servers have a part in."""
     groups = list(groups)
     core = [group for group in groups if not group.name]
-    named = [group for group in groups if group.name]
+    named = others.merged([group for group in groups if group.name])
+    items = [group.whole(others.documents) for group in named]
     pages: dict[str, Page] = {
-        "/api": get_only(_either(legacy.core_versions(address), core)),
-        "/apis": _either(legacy.group_list(named), named),
+        "/api": get_only(_either(legacy.core_versions(address), aggregated.discovery_items(core))),
+        "/apis": _either(legacy.group_list(group.plain() for group in named), items),
         "/version": get_only(document(version.DOCUMENT, pretty=True)),
         **health_pages(checks),
     }
+    for merged in named:
+        pages[f"/apis/{merged.name}"] = document(legacy.group(merged.plain()))
     for group in groups:
         folder = f"/apis/{group.name}" if group.name else "/api"
-        if group.name:
-            pages[folder] = document(legacy.group(group))
         for name in group.versions:
             pages[f"{folder}/{name}"] = get_only(document(legacy.resource_list(group, name)))
     return pages
@@ -125,10 +129,10 @@ def document(tree: Any, *, pretty: bool = False) -> Page:
     return page
 
 
-def _either(plain: Any, groups: Iterable[Group]) -> Page:
+def _either(plain: Any, items: Sequence[Any]) -> Page:
     """Discovery as the client asks for it: of this level alone, or of everything below at once."""
     alone = document(plain)
-    whole = {name: orjson.dumps(aggregated.discovery(groups, name)) + b"\n" for name in aggregated.VERSIONS}
+    whole = {name: orjson.dumps(aggregated.discovery(items, name)) + b"\n" for name in aggregated.VERSIONS}
 
     async def page(request: Request) -> Response:
         name = _aggregated_version(request.header(ACCEPT))

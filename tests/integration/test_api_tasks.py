@@ -9,11 +9,12 @@ import pytest
 
 from mockube.apimachinery.clock import RealClock, SteppedClock
 from mockube.apimachinery.status import Expired
-from mockube.apiserver.app import MAX_LAG_SECONDS, ApiServer
+from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.bootstrap.identity import keep_alive
 from mockube.apiserver.registry.selection import Selection
 from mockube.apiserver.registry.watch_stream import Stream
+from mockube.apiserver.request.health import MAX_LAG_SECONDS
 from mockube.apiserver.storage.compaction import Compactor
 from mockube.apiserver.storage.consistency import INTERVAL_SECONDS
 from mockube.apiserver.storage.watch_cache import LAG_SECONDS

@@ -58,9 +58,10 @@ def endpoint(
     port = service.get("port") or _HTTPS
     path = service.get("path") or "/"
     url = f"https://{name}.{namespace}.svc:{port}{path if path.startswith('/') else f'/{path}'}"
-    at = overrides.get(f"{namespace}/{name}")
-    if at is None:
-        at = _resolve(backend, namespace, name, port, f"{url}?timeout={seconds}s")
+    try:
+        at = resolve(backend, overrides, namespace, name, port)
+    except NoAddress as error:
+        raise CallFailed(f'failed to call webhook: Post "{url}?timeout={seconds}s": {error}') from error
     return Endpoint(url=url, authority=authority, connect=at)
 
 
@@ -71,22 +72,33 @@ def _authority(bundle: str | None) -> bytes:
         raise CallFailed(f"could not get REST client: {error}") from error
 
 
-def _resolve(backend: Backend, namespace: str, name: str, port: int, url: str) -> tuple[str, int]:
+class NoAddress(Exception):
+    """A Service leads to nothing that this machine can reach."""
+
+
+def resolve(
+    backend: Backend, overrides: Mapping[str, tuple[str, int]], namespace: str, name: str, port: int
+) -> tuple[str, int]:
+    """Host and port of what is behind a Service's port, or `NoAddress`."""
+    at = overrides.get(f"{namespace}/{name}")
+    if at is not None:
+        return at
     stored = backend.seen(SERVICES, namespace, name)
-    prefix = f'failed to call webhook: Post "{url}": '
     if stored is None:
-        raise CallFailed(f'{prefix}service "{name}" not found')
-    ports = (stored.tree().get("spec") or {}).get("ports") or ()
-    wanted = next((one for one in ports if one.get("port") == port), None)
+        raise NoAddress(f'service "{name}" not found')
+    spec = stored.tree().get("spec") or {}
+    if spec.get("type") == "ExternalName":
+        return spec.get("externalName") or "", port
+    wanted = next((one for one in spec.get("ports") or () if one.get("port") == port), None)
     if wanted is None:
-        raise CallFailed(f'{prefix}no service port {port} found for service "{name}"')
+        raise NoAddress(f'no service port {port} found for service "{name}"')
     found = [*_addresses(backend, namespace, name, wanted.get("name") or "")]
     if not found:
-        raise CallFailed(f'{prefix}no endpoints available for service "{name}"')
+        raise NoAddress(f'no endpoints available for service "{name}"')
     reachable = next((one[:2] for one in found if not one[2]), None)
     if reachable is None:
         hint = f"start the API server with --webhook-service={namespace}/{name}=HOST:PORT"
-        raise CallFailed(f'{prefix}service "{name}" leads to simulated pods only: {hint}')
+        raise NoAddress(f'service "{name}" leads to simulated pods only: {hint}')
     return reachable
 
 

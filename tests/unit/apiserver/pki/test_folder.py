@@ -65,7 +65,13 @@ def test_what_is_good_is_used_again(tmp_path):
             HOST,
             {
                 f"{name}.{end}"
-                for name in ("apiserver", "admin", "controller-manager", "apiserver-kubelet-client")
+                for name in (
+                    "apiserver",
+                    "admin",
+                    "controller-manager",
+                    "apiserver-kubelet-client",
+                    "front-proxy-client",
+                )
                 for end in ("crt", "key")
             },
             id="old",

@@ -1,0 +1,111 @@
+"""Discovery of this server and of others as one: groups by priority, and in each group its versions by priority."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.aggregation.remotes import Documents, Remote
+from mockube.apiserver.discovery import aggregated
+from mockube.apiserver.kinds.kind import Group
+
+CUSTOM: Final = (1000, 100)
+"""The priorities of what definitions bring."""
+_ABOVE_ALL: Final = 1 << 40
+"""Of the group that serves the others, which is not in the list itself."""
+
+
+class Version(NamedTuple):
+    """A version of a group, and who serves it: another server, or this one."""
+
+    name: str
+    priority: int
+    remote: Remote | None = None
+
+
+class MergedGroup(NamedTuple):
+    name: str
+    priority: int
+    versions: Sequence[Version]
+    own: Group | None = None
+
+    def plain(self) -> Tree:
+        """As the list of groups has it."""
+        versions = [
+            {"groupVersion": f"{self.name}/{version.name}", "version": version.name}
+            for version in self.versions
+        ]
+        return {"name": self.name, "versions": versions, "preferredVersion": versions[0]}
+
+    def whole(self, documents: Mapping[str, Documents]) -> Tree:
+        """With all resources, as far as they are known."""
+        return {
+            "metadata": {"name": self.name},
+            "versions": [self._version(version, documents) for version in self.versions],
+        }
+
+    def _version(self, version: Version, documents: Mapping[str, Documents]) -> Any:
+        if version.remote is None:
+            assert self.own is not None
+            return aggregated.version_document(self.own, version.name)
+        known = documents.get(version.remote.name)
+        if known is None or known.resources is None:
+            return {"version": version.name, "freshness": "Stale"}
+        return {"version": version.name, "resources": known.resources, "freshness": "Current"}
+
+
+def merged(
+    groups: Iterable[Group],
+    remotes: Iterable[Remote],
+    priorities: Mapping[str, int],
+    of_versions: Mapping[tuple[str, str], int],
+) -> Sequence[MergedGroup]:
+    """The named groups of this server, whose built-in ones have the given priorities, and those of others among them."""
+    found: list[MergedGroup] = []
+    for group in groups:
+        if group.name:
+            is_custom = bool(group.resources) and group.resources[0].custom
+            priority = CUSTOM[0] if is_custom else priorities.get(group.name, _ABOVE_ALL)
+            versions = [
+                Version(name, CUSTOM[1] if is_custom else of_versions.get((group.name, name), 15))
+                for name in group.versions
+            ]
+            found.append(MergedGroup(group.name, priority, versions, group))
+    for remote in sorted(remotes, key=lambda remote: remote.name):
+        _add(found, remote)
+    return found
+
+
+def _add(found: list[MergedGroup], remote: Remote) -> None:
+    name, (priority, of_version) = remote.served.group, remote.priority
+    version = Version(remote.served.version, of_version, remote)
+    at = next((index for index, group in enumerate(found) if group.name == name), None)
+    if at is not None:
+        group = found.pop(at)
+        versions = [one for one in group.versions if one.name != version.name] + [version]
+        versions.sort(key=lambda one: -one.priority)
+        group = group._replace(versions=versions, priority=max(group.priority, priority))
+    else:
+        group = MergedGroup(name, priority, [version])
+    place = next(
+        (index for index, other in enumerate(found) if (other.priority, name) < (group.priority, other.name)),
+        len(found),
+    )
+    found.insert(place if at is None or priority == group.priority else at, group)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherGroups:
+    """What other servers have a part in."""
+
+    remotes: Sequence[Remote] = ()
+    documents: Mapping[str, Documents] = field(default_factory=dict)
+    priorities: Mapping[str, int] = field(default_factory=dict)
+    """Of the built-in groups of this server."""
+    of_versions: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+    def merged(self, groups: Iterable[Group]) -> Sequence[MergedGroup]:
+        return merged(groups, self.remotes, self.priorities, self.of_versions)
+
+
+NO_OTHERS: Final = OtherGroups()

@@ -1,0 +1,90 @@
+"""All that leads to other servers: those that APIServices name, and the webhooks that convert custom resources."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.admission.webhooks.review import CallFailed
+from mockube.apiserver.admission.webhooks.services import NoAddress, endpoint, resolve
+from mockube.apiserver.aggregation.availability import Availability, Unreachable
+from mockube.apiserver.aggregation.merging import OtherGroups
+from mockube.apiserver.aggregation.remotes import Remote, Remotes
+from mockube.apiserver.bootstrap.apiservices import GROUP_PRIORITY, VERSION_PRIORITY
+from mockube.apiserver.customresources.conversion_review import ConversionFailed
+from mockube.apiserver.http.service_proxy import ServiceProxy
+from mockube.apiserver.http.webhook_client import WebhookClient
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.openapi.documents import Foreign
+from mockube.apiserver.pki.issue import Pair
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.request.health import Page, Pages
+
+CONVERSION_SECONDS = 30
+"""How long a conversion webhook may take."""
+CALL_FAILED = "failed to call webhook: "
+"""How the errors of admission webhooks begin, and those of conversion webhooks do not."""
+
+Services = Mapping[str, tuple[str, int]]
+"""Where Services are that lead nowhere by themselves, by NAMESPACE/NAME."""
+
+
+class ConversionCaller:
+    """Sends ConversionReviews. `backend` is made after it, and is where Services are looked up."""
+
+    def __init__(self, client: WebhookClient, services: Services, backend: Callable[[], Backend]) -> None:
+        self._client = client
+        self._services = services
+        self._backend = backend
+
+    async def post(self, client: ReadOnlyTree, body: bytes) -> bytes:
+        """Send a review to where a client configuration leads; raises `ConversionFailed`."""
+        try:
+            at = endpoint(self._backend(), client, self._services, seconds=CONVERSION_SECONDS)
+            return await self._client.post(at, body, seconds=CONVERSION_SECONDS)
+        except CallFailed as error:
+            raise ConversionFailed(str(error).removeprefix(CALL_FAILED)) from error
+
+
+class Aggregator:
+    """Passes requests on to other API servers, and has what they tell of themselves."""
+
+    def __init__(
+        self, backend: Backend, api_services: Resource, services: Services, certificate: Pair | None
+    ) -> None:
+        self._backend = backend
+        self._services = services
+        self.remotes = Remotes(backend, api_services)
+        self.proxy = ServiceProxy(self._resolve, certificate)
+
+    def follow(self, api_services: Resource, services: Sequence[Resource]) -> Availability:
+        """Begin to follow API services; returns what judges them, and is to be run."""
+        self.remotes.follow()
+        return Availability(self._backend, api_services, services, self.remotes, self.proxy.inspect)
+
+    def page(self, path: str) -> Page | None:
+        """What passes the requests of a path on to another server; None if this one answers them."""
+        remote = self.remotes.of_path(path) if self.remotes else None
+        return None if remote is None else self._forwarding(remote)
+
+    def pages(self) -> Pages:
+        return {remote.path: self._forwarding(remote) for remote in self.remotes.served.values()}
+
+    def other_groups(self) -> OtherGroups:
+        served, documents = tuple(self.remotes.served.values()), self.remotes.documents
+        return OtherGroups(
+            remotes=served, documents=documents, priorities=GROUP_PRIORITY, of_versions=VERSION_PRIORITY
+        )
+
+    def foreign_documents(self) -> Iterator[Foreign]:
+        for remote in self.remotes.served.values():
+            told = self.remotes.documents.get(remote.name)
+            if told is not None:
+                yield Foreign(remote.path, told.index, told.v2)
+
+    def _forwarding(self, remote: Remote) -> Page:
+        return lambda request: self.proxy.forward(remote, request)
+
+    def _resolve(self, remote: Remote) -> tuple[str, int]:
+        try:
+            return resolve(self._backend, self._services, *remote.service)
+        except NoAddress as error:
+            raise Unreachable(str(error)) from error

@@ -1,0 +1,244 @@
+"""Requests for API services of other servers: passed on with the user in headers, and a certificate that vouches for them.
+
+A body is passed on as it comes, so that watches work; a redirect is not followed, and link-local addresses are never
+called.
+"""
+
+import asyncio
+import os
+import ssl
+import tempfile
+from collections.abc import Callable
+from http import HTTPStatus
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote, quote_plus
+
+from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
+from multidict import CIMultiDict
+from yarl import URL
+
+from mockube.apiserver.admission.webhooks.services import Endpoint
+from mockube.apiserver.aggregation.availability import Unreachable
+from mockube.apiserver.aggregation.remotes import Documents, Remote, index_of, resources_of
+from mockube.apiserver.http.webhook_client import CheckedResolver, check_address, failure_reason
+from mockube.apiserver.pki.issue import Pair
+from mockube.apiserver.request.request import Request
+from mockube.apiserver.request.response import NOT_CACHED, Response, text_response
+from mockube.apiserver.user import User
+
+MAX_BODY: Final = 16 << 20
+MAX_DOCUMENT: Final = 32 << 20
+"""Of what another server tells of itself."""
+CHECK_SECONDS: Final = 5.0
+CONNECT_SECONDS: Final = 30.0
+CHECKER: Final = User(name="system:kube-aggregator", groups=("system:masters",))
+_REDIRECTED: Final = "the backend attempted to redirect this request, which is not permitted"
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_OF_CONNECTION: Final = frozenset(
+    {
+        "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
+        "transfer-encoding", "upgrade",
+    }
+)  # fmt: skip
+_NOT_PASSED: Final = _OF_CONNECTION | {"authorization", "content-length", "host", "audit-id"}
+_OF_USERS: Final = ("x-remote-", "impersonate-")
+
+Resolve = Callable[[Remote], tuple[str, int]]
+"""Where a server is; raises `Unreachable`."""
+
+
+class ServiceProxy:
+    """Belongs to the event loop in which it is first used."""
+
+    def __init__(self, resolve: Resolve, certificate: Pair | None) -> None:
+        self._resolve = resolve
+        self._certificate = certificate
+        self._sessions: dict[tuple[bytes, bool], ClientSession] = {}
+        self._streams: set[ClientResponse] = set()
+
+    async def close(self) -> None:
+        for session in self._sessions.values():
+            await session.close()
+
+    def end_all(self) -> None:
+        """End what would go on as long as the other server likes."""
+        for stream in list(self._streams):
+            stream.close()
+
+    async def forward(self, remote: Remote, request: Request) -> Response:
+        """Return what another server answers; a long answer is written before that."""
+        if not remote.is_available:
+            return text_response("service unavailable\n", HTTPStatus.SERVICE_UNAVAILABLE)
+        try:
+            host, port = self._resolve(remote)
+            check_address(host)
+        except Unreachable:
+            return text_response("service unavailable\n", HTTPStatus.SERVICE_UNAVAILABLE)
+        body = await request.client.read(MAX_BODY) if request.client.has_body else b""
+        path, _, query = request.uri.partition("?")
+        url = URL(
+            f"https://{_in_url(host)}:{port}{path}{_sorted_query(request) if query else ''}", encoded=True
+        )
+        headers = _forwarded_headers(request, f"{host}:{port}")
+        try:
+            response = await self._session(remote).request(
+                request.method, url, data=body or None, headers=headers, allow_redirects=False,
+                server_hostname=remote.host,
+            )  # fmt: skip
+        except (ClientError, OSError, TimeoutError, ValueError) as error:
+            reason = failure_reason(error, Endpoint(url=f"https://{remote.host}"))
+            return text_response(f"error trying to reach service: {reason}\n", HTTPStatus.SERVICE_UNAVAILABLE)
+        return await self._returned(request, response)
+
+    async def _returned(self, request: Request, response: ClientResponse) -> Response:
+        if response.status in _REDIRECTS:
+            response.close()
+            return Response(HTTPStatus.BAD_GATEWAY, [_REDIRECTED.encode()], "text/plain; charset=utf-8")
+        names = {name for name in response.headers if name.lower() not in _OF_CONNECTION}
+        names -= {"Content-Type", "Date", "Server", "Audit-Id"}
+        headers = {**NOT_CACHED, **{name: response.headers[name] for name in names}}
+        content_type = response.headers.get("Content-Type", "")
+        made = Response(response.status, (), content_type, headers=headers)
+        self._streams.add(response)
+        request.client.on_lost(response.close)
+        try:
+            sink = request.client.stream(made)
+            await sink.begin()
+            async for part in response.content.iter_any():
+                await sink.write([part])
+            await sink.end()
+        except (ClientError, ConnectionError):
+            request.is_aborted = True
+        finally:
+            request.client.on_lost(None)
+            self._streams.discard(response)
+            response.close()
+        return made
+
+    async def inspect(self, remote: Remote) -> Documents:
+        """Have a server tell what it serves, or raise `Unreachable`."""
+        data = await self._checked(remote)
+        documents = Documents()
+        try:
+            documents.resources = await asyncio.to_thread(resources_of, data)
+        except ValueError:
+            documents.resources = None
+        index = await self._document(remote, "/openapi/v3")
+        try:
+            documents.index = index_of(index, remote) if index else {}
+        except (ValueError, KeyError, TypeError):
+            documents.index = {}
+        documents.v2 = await self._document(remote, "/openapi/v2")
+        return documents
+
+    async def _checked(self, remote: Remote) -> bytes:
+        """The resources of a version as the server lists them, which it must."""
+        host, port = self._resolve(remote)
+        url = f"https://{_in_url(host)}:{port}{remote.path}"
+        try:
+            check_address(host)
+            status, data = await self._get(remote, url)
+        except (ClientError, OSError, TimeoutError, ValueError) as error:
+            reason = failure_reason(error, Endpoint(url=f"https://{remote.host}"))
+            if isinstance(error, TimeoutError):
+                reason = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+            problem = f'failing or missing response from {url}: Get "{url}": {reason}'
+            raise Unreachable(problem) from error
+        if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
+            raise Unreachable(f"failing or missing response from {url}: bad status from {url}: {status}")
+        return data
+
+    async def _document(self, remote: Remote, path: str) -> bytes:
+        host, port = self._resolve(remote)
+        try:
+            status, data = await self._get(remote, f"https://{_in_url(host)}:{port}{path}")
+        except (ClientError, OSError, TimeoutError, ValueError):
+            return b""
+        return data if status == HTTPStatus.OK else b""
+
+    async def _get(self, remote: Remote, url: str) -> tuple[int, bytes]:
+        headers = {"Accept": "application/json", **_user_headers(CHECKER)}
+        async with self._session(remote).get(
+            URL(url, encoded=True), headers=headers, allow_redirects=False, server_hostname=remote.host,
+            timeout=ClientTimeout(total=CHECK_SECONDS),
+        ) as response:  # fmt: skip
+            return response.status, await response.content.read(MAX_DOCUMENT)
+
+    def _session(self, remote: Remote) -> ClientSession:
+        """What speaks to servers whose certificates one authority has signed."""
+        key = remote.authority, remote.is_insecure
+        if key not in self._sessions:
+            context = self._context(remote)
+            self._sessions[key] = ClientSession(
+                connector=TCPConnector(resolver=CheckedResolver(), ssl=context),
+                cookie_jar=DummyCookieJar(),
+                timeout=ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
+                auto_decompress=False,
+                skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
+            )
+        return self._sessions[key]
+
+    def _context(self, remote: Remote) -> ssl.SSLContext:
+        context = ssl.create_default_context(cadata=remote.authority.decode("ascii", "ignore") or None)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        if remote.is_insecure:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if self._certificate is not None:
+            _load(context, self._certificate)
+        return context
+
+
+def _load(context: ssl.SSLContext, pair: Pair) -> None:
+    """Have a context show a certificate; Python reads one from a file only."""
+    descriptor, path = tempfile.mkstemp(prefix="mockube-")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(pair.key + b"\n" + pair.certificate)
+        context.load_cert_chain(path)
+    finally:
+        Path(path).unlink()
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _sorted_query(request: Request) -> str:
+    """The query as Go encodes it: by name."""
+    pairs = sorted(request.query.items())
+    return "?" + "&".join(
+        f"{quote_plus(name)}={quote_plus(value)}" for name, values in pairs for value in values
+    )
+
+
+def _forwarded_headers(request: Request, host: str) -> CIMultiDict[str]:
+    headers: CIMultiDict[str] = CIMultiDict()
+    for name, value in request.headers.items():
+        lowered = name.lower()
+        if lowered not in _NOT_PASSED and not lowered.startswith(_OF_USERS):
+            headers.add(name, value)
+    before = headers.popall("X-Forwarded-For", [])
+    headers["X-Forwarded-For"] = ", ".join([*before, request.source] if request.source else before)
+    headers["X-Forwarded-Host"] = host
+    headers["X-Forwarded-Proto"] = "https"
+    headers["X-Forwarded-Uri"] = request.path
+    headers["Audit-Id"] = request.audit_id
+    headers.extend(_user_headers(request.user))
+    return headers
+
+
+def _user_headers(user: User) -> CIMultiDict[str]:
+    """Who makes a request, as a server that trusts this one reads it."""
+    headers: CIMultiDict[str] = CIMultiDict({"X-Remote-User": user.name})
+    if user.uid:
+        headers["X-Remote-Uid"] = user.uid
+    for group in user.groups:
+        headers.add("X-Remote-Group", group)
+    for name, values in user.extra.items():
+        for value in values:
+            headers.add(f"X-Remote-Extra-{quote(name, safe='')}", value)
+    return headers

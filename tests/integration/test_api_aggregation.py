@@ -1,0 +1,255 @@
+"""API services of other servers: requests are passed on, and what they serve is told together with the rest.
+
+Answers, headers, conditions and messages are those of kube-apiserver 1.36 before the same server.
+"""
+
+import contextlib
+
+import pytest
+
+from mockube.apimachinery.chance import SeededChance
+from mockube.apimachinery.clock import RealClock
+from mockube.apimachinery.groups import GroupVersion
+from mockube.apiserver.aggregation.remotes import Remote
+from mockube.apiserver.authz.modes import DEFAULT
+from mockube.apiserver.http.service_proxy import ServiceProxy
+from mockube.apiserver.http.settings import Settings
+from mockube.apiserver.pki.issue import Issuer, Subject, make_authority
+from tests.support import apiserver
+from tests.support.aggregated_server import GROUP, PATH, RESOURCES, THINGS, aggregated_server
+from tests.support.handler_requests import request_of
+
+SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+NAME = f"v1.{GROUP}"
+ALL_AT_ONCE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+SERVICE = {"metadata": {"name": "agg"}, "spec": {"ports": [{"port": 443}]}}
+SLICE = {
+    "metadata": {"name": "agg-1", "labels": {"kubernetes.io/service-name": "agg"}},
+    "addressType": "IPv4",
+    "ports": [{"name": "", "port": 443}],
+    "endpoints": [{"addresses": ["10.9.8.7"]}],
+}
+
+
+@contextlib.asynccontextmanager
+async def client_of(server, **settings):
+    """A client of an API server that knows where the Service of the other server is."""
+    given = Settings(webhook_services={"default/agg": ("127.0.0.1", server.port)}, **settings)
+    async with apiserver.running(settings=given) as client:
+        yield client
+
+
+@pytest.fixture
+async def server(tmp_path):
+    async with aggregated_server(tmp_path) as server:
+        yield server
+
+
+@pytest.fixture
+async def client(server):
+    async with client_of(server) as client:
+        yield client
+
+
+async def condition(client, reason):
+    """The condition of the APIService, as soon as it has a reason."""
+    path = f"{SERVICES}?watch=1&fieldSelector=metadata.name%3D{NAME}"
+    async with client.watch(path) as events:
+        async for event in events:
+            for one in event["object"].get("status", {}).get("conditions", ()):
+                if one["reason"] == reason:
+                    return one["status"], one["message"]
+    raise AssertionError("the watch ended")
+
+
+async def register(client, server, **spec):
+    await client.post("/api/v1/namespaces/default/services", SERVICE)
+    slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+    assert (await client.post(slices, SLICE)).status == 201
+    answer = await client.post(SERVICES, server.api_service(**spec))
+    assert answer.status == 201, answer.body
+
+
+@pytest.fixture
+async def available(client, server):
+    """A client of a server that passes requests on."""
+    await register(client, server)
+    assert await condition(client, "Passed") == ("True", "all checks passed")
+    return client
+
+
+def header(answer, name):
+    return [value for key, value in answer.body["headers"] if key == name]
+
+
+# --- availability
+
+
+async def test_what_keeps_a_server_from_being_available_is_told_step_by_step(client, server):
+    server.is_broken = True
+    await client.post(SERVICES, server.api_service())
+    missing = 'service/agg in "default" is not present'
+    assert await condition(client, "ServiceNotFound") == ("False", missing)
+    assert (await client.get(THINGS)).data == b"service unavailable\n"
+    services = "/api/v1/namespaces/default/services"
+    await client.post(services, {"metadata": {"name": "agg"}, "spec": {"ports": [{"port": 80}]}})
+    problem = 'service/agg in "default" is not listening on port 443'
+    assert await condition(client, "ServicePortError") == ("False", problem)
+    await client.patch(f"{services}/agg", {"spec": {"ports": [{"port": 443}]}})
+    problem = 'cannot find endpointslices for service/agg in "default"'
+    assert await condition(client, "EndpointsNotFound") == ("False", problem)
+    slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+    await client.post(slices, SLICE | {"ports": [{"name": "other", "port": 443}]})
+    problem = 'endpointslices for service/agg in "default" have no addresses with port name ""'
+    assert await condition(client, "MissingEndpoints") == ("False", problem)
+    await client.patch(f"{slices}/agg-1", {"ports": [{"name": "", "port": 443}]})
+    at = f"https://127.0.0.1:{server.port}{PATH}"
+    problem = f"failing or missing response from {at}: bad status from {at}: 500"
+    assert await condition(client, "FailedDiscoveryCheck") == ("False", problem)
+    server.is_broken = False
+    assert await condition(client, "Passed") == ("True", "all checks passed")
+
+
+async def test_a_certificate_that_nobody_vouches_for_is_refused(client, server):
+    await register(client, server, caBundle=None)
+    _, message = await condition(client, "FailedDiscoveryCheck")
+    assert message.endswith(
+        "tls: failed to verify certificate: x509: certificate signed by unknown authority"
+    )
+
+
+async def test_verification_may_be_left_out(client, server):
+    await register(client, server, caBundle=None, insecureSkipTLSVerify=True)
+    assert await condition(client, "Passed") == ("True", "all checks passed")
+    assert (await client.get(THINGS)).status == 200
+
+
+async def test_a_server_that_has_just_gone_is_told_of():
+    """Nobody listens there, and it is not known yet."""
+    remote = Remote(
+        name=NAME, served=GroupVersion(GROUP, "v1"), service=("default", "agg", 443), is_available=True
+    )
+    proxy = ServiceProxy(lambda _: ("127.0.0.1", 1), None)
+    answer = await proxy.forward(remote, request_of("GET", THINGS))
+    await proxy.close()
+    problem = b"error trying to reach service: dial tcp 127.0.0.1:1: connect: connection refused\n"
+    assert (answer.status, answer.body) == (503, problem)
+
+
+# --- requests
+
+
+async def test_a_request_is_passed_on_with_its_user(available, server):
+    answer = await available.get(
+        f"{THINGS}?labelSelector=x%3Dy%20z&a=b", X_Remote_User="evil", X_Remote_Extra_A="b"
+    )
+    assert (answer.status, answer.headers["X-Mine"]) == (200, "yes")
+    assert answer.body["uri"] == f"{THINGS}?a=b&labelSelector=x%3Dy+z"
+    assert header(answer, "x-remote-user") == ["admin"]
+    assert header(answer, "x-remote-uid") == ["admin-uid"]
+    assert header(answer, "x-remote-group") == ["system:masters", "system:authenticated"]
+    assert header(answer, "x-forwarded-for") == ["127.0.0.1"]
+    assert header(answer, "x-forwarded-host") == [f"127.0.0.1:{server.port}"]
+    assert header(answer, "x-forwarded-uri") == [THINGS]
+    assert not header(answer, "authorization") + header(answer, "x-remote-extra-a")
+
+
+async def test_who_is_impersonated_is_named_with_all_that_is_known(available):
+    given = {"Impersonate-User": "bob@x", "Impersonate-Uid": "u", "Impersonate-Extra-Some%2fKey": "v"}
+    answer = await available.get(THINGS, **given)
+    assert header(answer, "x-remote-user") == ["bob@x"]
+    assert header(answer, "x-remote-extra-some%2fkey") == ["v"]
+    assert not [name for name, _ in answer.body["headers"] if name.startswith("impersonate")]
+
+
+async def test_a_body_is_passed_on_and_a_status_comes_back(available):
+    sent = await available.post(THINGS, {"a": 1})
+    assert (sent.body["method"], sent.body["body"]) == ("POST", '{"a":1}')
+    assert (await available.get(f"{THINGS}/missing")).status == 404
+
+
+async def test_a_redirect_is_refused(available):
+    answer = await available.get(f"{THINGS}/redirect")
+    problem = b"the backend attempted to redirect this request, which is not permitted"
+    assert (answer.status, answer.data) == (502, problem)
+
+
+async def test_events_of_a_watch_come_as_they_happen(available, server):
+    async with available.watch(f"{THINGS}?watch=true") as events:
+        first = await anext(events)
+        server.more.set()
+        assert [first, await anext(events)] == [{"type": "ADDED", "object": {"n": n}} for n in (1, 2)]
+
+
+async def test_a_user_needs_the_right_here_first(server):
+    settings = {"webhook_services": {"default/agg": ("127.0.0.1", server.port)}}
+    async with apiserver.running(settings=Settings(**settings), modes=DEFAULT) as client:
+        await register(client, server)
+        await condition(client, "Passed")
+        alice = apiserver.Client(client.session, client.url, authorization="Bearer alice")
+        refused = await alice.get(THINGS)
+    problem = 'User "alice" cannot list resource "things" in API group "agg.test" in the namespace "default"'
+    assert (refused.status, refused.body["message"]) == (403, f"things.agg.test is forbidden: {problem}")
+
+
+async def test_the_server_shows_its_certificate(tmp_path):
+    chance, now = SeededChance(), RealClock().now()
+    authority = make_authority("front-proxy-ca", now=now, chance=chance)
+    pair = Issuer(authority, now=now, chance=chance).issue(Subject(name="front-proxy-client"))
+    async with (
+        aggregated_server(tmp_path, client_authority=authority.certificate) as server,
+        client_of(server, proxy_certificate=pair) as client,
+    ):
+        await register(client, server)
+        await condition(client, "Passed")
+        assert (await client.get(THINGS)).status == 200
+
+
+# --- discovery and OpenAPI
+
+
+async def test_discovery_names_the_group_among_the_others(available):
+    assert (await available.get(PATH)).body == RESOURCES
+    groups = [group["name"] for group in (await available.get("/apis")).body["groups"]]
+    assert groups[-1] == GROUP
+    versions = [{"groupVersion": f"{GROUP}/v1", "version": "v1"}]
+    group = {"name": GROUP, "versions": versions, "preferredVersion": versions[0]}
+    assert (await available.get(f"/apis/{GROUP}")).body == {"kind": "APIGroup", "apiVersion": "v1"} | group
+    whole = (await available.get("/apis", Accept=ALL_AT_ONCE)).body["items"][-1]
+    (version,) = whole["versions"]
+    assert (version["freshness"], version["resources"][0]["resource"]) == ("Current", "things")
+    assert version["resources"][0]["subresources"][0]["subresource"] == "status"
+
+
+async def test_a_group_of_a_high_priority_comes_first(client, server):
+    await register(client, server, groupPriorityMinimum=17760)
+    await condition(client, "Passed")
+    groups = [group["name"] for group in (await client.get("/apis")).body["groups"]]
+    assert groups[:4] == ["apiregistration.k8s.io", "apps", GROUP, "events.k8s.io"]
+
+
+async def test_discovery_of_a_server_that_does_not_answer_is_stale(client, server):
+    server.is_broken = True
+    await register(client, server)
+    await condition(client, "FailedDiscoveryCheck")
+    whole = (await client.get("/apis", Accept=ALL_AT_ONCE)).body["items"][-1]
+    assert whole == {"metadata": {"name": GROUP}, "versions": [{"version": "v1", "freshness": "Stale"}]}
+    assert (await client.get(PATH)).status == 503
+
+
+async def test_openapi_has_the_documents_of_both(available):
+    index = (await available.get("/openapi/v3")).body["paths"]
+    assert index[PATH[1:]] == {"serverRelativeURL": f"/openapi/v3{PATH}?hash=ABC"}
+    assert (await available.get(f"/openapi/v3{PATH}?hash=ABC")).body["openapi"] == "3.0.0"
+    v2 = (await available.get("/openapi/v2")).body
+    assert f"{PATH}/things" in v2["paths"]
+    assert "/apis/other" not in v2["paths"]
+    assert v2["definitions"]["test.Thing"] == {"type": "object"}
+
+
+async def test_what_was_served_is_gone_with_its_api_service(available):
+    await available.delete(f"{SERVICES}/{NAME}")
+    await available.server.backend.watch_cache.fresh()
+    assert (await available.get(THINGS)).data == b"404 page not found\n"
+    groups = [group["name"] for group in (await available.get("/apis")).body["groups"]]
+    assert GROUP not in groups
