@@ -56,21 +56,13 @@ from mockube.apiserver.registry.custom_metrics import CustomMetrics
 from mockube.apiserver.registry.patch import merge_into
 from mockube.apiserver.registry.resource_metrics import ResourceMetrics
 from mockube.apiserver.registry.reviews.lookup import with_reviews
-from mockube.apiserver.request import snapshots
+from mockube.apiserver.request import health, snapshots
 from mockube.apiserver.request.audit import AuditIds, Observer
 from mockube.apiserver.request.endpoints import Routes
 from mockube.apiserver.request.filter import Config
 from mockube.apiserver.request.flows import Flows
 from mockube.apiserver.request.handler import Handler
-from mockube.apiserver.request.health import (
-    HOOKS,
-    ROLES_HOOK,
-    Check,
-    Pages,
-    ping,
-    store_check,
-    watch_cache_check,
-)
+from mockube.apiserver.request.health import HOOKS, ROLES_HOOK, Check, Pages, ping
 from mockube.apiserver.request.limits import Deadlines, InFlight
 from mockube.apiserver.request.metrics_pages import MetricsPages
 from mockube.apiserver.request.openapi import openapi_pages, openid_pages
@@ -214,6 +206,7 @@ class ApiServer:
         """End watches, and what is passed on: they would not end by themselves."""
         self.handler.watching.end_all()
         self.proxy.end_all()
+        self.aggregator.proxy.end_all()
 
     def _handler(self, trust: Trust, settings: Settings) -> Handler:
         backend, requests = self.backend, RequestMetrics()
@@ -354,9 +347,9 @@ class ApiServer:
         return {
             "ping": ping,
             "log": ping,
-            "etcd": store_check(self.backend),
-            "etcd-readiness": store_check(self.backend),
-            "informer-sync": watch_cache_check(self.backend),
+            "etcd": health.store_check(self.backend),
+            "etcd-readiness": health.store_check(self.backend),
+            "informer-sync": health.watch_cache_check(self.backend),
             **{f"poststarthook/{name}": started for name in HOOKS},
             f"poststarthook/{ROLES_HOOK}": self.bootstrap_roles.problem,
             "autoregister-completion": started,
@@ -376,11 +369,6 @@ class ApiServer:
             self._running = stack.pop_all()
         self._is_started = True
         return self
-
-    def end_streams(self) -> None:
-        """End the watches, and what other servers send without end."""
-        self.handler.watching.end_all()
-        self.aggregator.proxy.end_all()
 
     async def _start(self) -> None:
         backend, start = self.backend, self.supervisor.start

@@ -6,7 +6,7 @@ It runs in an event loop in a thread of its own, whoever asks for it: `with` giv
 
 import asyncio
 import weakref
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -90,7 +90,9 @@ class AsyncCluster(Handle):
 class Cluster(Handle):
     """A context manager. `packs` are kinds to serve besides Kubernetes' own.
 
-    `flags` are more flags of the API server, and `manager_flags` of the controller manager.
+    `flags` are more flags of the API server, and `manager_flags` of the controller manager. `webhook_services` says
+    where Services of webhooks and APIServices are, as `{"NAMESPACE/NAME": "HOST:PORT"}`, that lead to no process of this
+    machine.
     """
 
     def __init__(
@@ -100,11 +102,15 @@ class Cluster(Handle):
         packs: str = KRUISE,
         flags: Sequence[str] = (),
         manager_flags: Sequence[str] = (),
+        webhook_services: Mapping[str, str] | None = None,
     ) -> None:
         if not 0 <= nodes <= MOST_NODES:
             raise ValueError(f"nodes is from 0 to {MOST_NODES}, and not {nodes}")
         wanted = ClusterOptions(
-            nodes=nodes, packs=packs, flags=tuple(flags), manager_flags=tuple(manager_flags)
+            nodes=nodes,
+            packs=packs,
+            flags=(*flags, *_service_flags(webhook_services or {})),
+            manager_flags=tuple(manager_flags),
         )
         super().__init__(HostedRun[Plane](partial(control_plane, wanted), name="mockube"))
 
@@ -227,3 +233,7 @@ def _reason(error: BaseException) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return str(error) or type(error).__name__
+
+
+def _service_flags(services: Mapping[str, str]) -> Iterator[str]:
+    return (f"--webhook-service={name}={address}" for name, address in services.items())

@@ -68,6 +68,11 @@ COMMANDS = {
             module="crds",
         ),
         Command(
+            name="envtest",
+            summary="write what stands in for the binaries of controller-runtime's envtest",
+            module="envtest",
+        ),
+        Command(
             name="import",
             summary="make objects exist that `kubectl get -o yaml` printed elsewhere",
             module="imports",

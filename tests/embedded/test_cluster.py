@@ -288,3 +288,20 @@ def test_one_that_cannot_start_says_why_and_leaves_nothing(tmp_path, monkeypatch
         pass
     assert [*tmp_path.iterdir()] == []
     assert threading.enumerate() == threads
+
+
+def test_the_services_of_webhooks_are_somewhere_else():
+    with Cluster(nodes=0, webhook_services={"default/hooks": "127.0.0.1:1"}) as cluster:
+        cluster.apply("""
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: hooks}
+webhooks:
+  - name: hooks.example.com
+    admissionReviewVersions: [v1]
+    sideEffects: None
+    clientConfig: {service: {namespace: default, name: hooks}}
+    rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]
+""")
+        with pytest.raises(Exception, match=r"dial tcp 127\.0\.0\.1:1: connect: connection refused"):
+            cluster.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default}}")

@@ -3,6 +3,7 @@
 import orjson
 import pytest
 
+from mockube.apiserver.admission.webhooks.services import endpoint
 from mockube.apiserver.http.settings import Settings
 from tests.support import apiserver
 from tests.support.webhook_server import MUTATING, VALIDATING, webhook_server
@@ -136,3 +137,12 @@ async def test_the_audit_log_and_metrics_tell_of_calls(hooks, tmp_path):
         'apiserver_admission_webhook_request_total{code="200",name="h.example.com",operation="CREATE",'
         'rejected="false",type="validating"} 1.0'
     ) in metrics
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"), [("//a//b/", "/a/b"), ("/a/../b", "/b"), ("", "/"), ("/a/./b", "/a/b")]
+)
+async def test_the_path_of_a_url_is_that_of_gos_client(path, expected):
+    """envtest writes two slashes."""
+    at = endpoint(None, {"url": f"https://127.0.0.1:9{path}"}, {}, seconds=1)
+    assert at.url == f"https://127.0.0.1:9{expected}"

@@ -8,6 +8,7 @@ import base64
 import binascii
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from posixpath import normpath
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
@@ -53,16 +54,20 @@ def endpoint(
                 "could not get REST client: webhook configuration must have either service or URL"
             )
         parts = urlsplit(url)
-        return Endpoint(url=f"{parts.scheme}://{parts.netloc}{parts.path or '/'}", authority=authority)
+        return Endpoint(url=f"{parts.scheme}://{parts.netloc}{_clean(parts.path)}", authority=authority)
     namespace, name = service.get("namespace", ""), service.get("name", "")
     port = service.get("port") or _HTTPS
-    path = service.get("path") or "/"
-    url = f"https://{name}.{namespace}.svc:{port}{path if path.startswith('/') else f'/{path}'}"
+    url = f"https://{name}.{namespace}.svc:{port}{_clean(service.get('path') or '')}"
     try:
         at = resolve(backend, overrides, namespace, name, port)
     except NoAddress as error:
         raise CallFailed(f'failed to call webhook: Post "{url}?timeout={seconds}s": {error}') from error
     return Endpoint(url=url, authority=authority, connect=at)
+
+
+def _clean(path: str) -> str:
+    """A path as Go's client joins it: without slashes that come twice, and dots."""
+    return "/" + normpath(f"/{path}").lstrip("/")
 
 
 def _authority(bundle: str | None) -> bytes:

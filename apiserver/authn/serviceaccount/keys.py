@@ -10,6 +10,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
+from cryptography.x509 import load_pem_x509_certificate
 
 Private: TypeAlias = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 Public: TypeAlias = ec.EllipticCurvePublicKey | rsa.RSAPublicKey
@@ -123,7 +124,11 @@ def _public_of(pem: bytes) -> Public:
     if b"PRIVATE KEY" in pem:
         return _private(pem).public_key()
     try:
-        key = serialization.load_pem_public_key(pem)
+        key = (
+            load_pem_x509_certificate(pem).public_key()
+            if b"BEGIN CERTIFICATE" in pem
+            else serialization.load_pem_public_key(pem)
+        )
     except ValueError as error:
         raise BadKey(f"not a key in PEM: {error}") from error
     if isinstance(key, rsa.RSAPublicKey):

@@ -1,0 +1,156 @@
+"""`mockube envtest DIR`: what stands in for envtest's binaries, so that suites of controller-runtime run unchanged."""
+
+import argparse
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from mockube.cli.parsing import Parser
+
+_MARK: Final = "# Written by `mockube envtest`."
+_HELP: Final = """\
+  case "$flag" in
+  --help | -h) echo "Usage: {name} [flags], of mockube"; exit 0 ;;
+  --version) echo "Kubernetes v{version}"; exit 0 ;;
+  esac"""
+
+_SERVER: Final = """\
+#!/bin/sh
+{mark}
+certs=
+for flag; do
+{help}
+  shift
+  case "$flag" in
+  --cert-dir=*) certs=${{flag#*=}} ;;
+  --etcd-servers=* | --insecure-port=* | --insecure-bind-address=*) ;;  # objects are kept in memory
+  *) set -- "$@" "$flag" ;;
+  esac
+done
+own=${{certs:-$(mktemp -d)}}/mockube
+mkdir -p -m 700 "$own"
+set -- --cert-dir="$own" "$@"
+if [ -f "$certs/apiserver.crt" ]; then
+  # As kube-apiserver, which takes the pair that is in its folder.
+  set -- --tls-cert-file="$certs/apiserver.crt" --tls-private-key-file="$certs/apiserver.key" "$@"
+fi
+{run}
+"""
+_ALONE: Final = 'exec {python} -m mockube.apiserver "$@"'
+_WITH_CONTROLLERS: Final = """\
+kubeconfig=$own/controller-manager.kubeconfig
+rm -f "$kubeconfig"
+{python} -m mockube.apiserver --write-manager-kubeconfig="$kubeconfig" "$@" &
+server=$!
+manager=
+trap 'kill $server $manager 2>/dev/null' TERM INT
+while kill -0 $server 2>/dev/null && [ ! -s "$kubeconfig" ]; do sleep 0.05; done
+{python} -m mockube.controller_manager --kubeconfig="$kubeconfig" --use-service-account-credentials=true \\
+  --simulate-nodes={nodes} --secure-port=0 --metrics-port=0 &
+manager=$!
+wait $server
+status=$?
+kill $manager 2>/dev/null
+wait
+[ $status -ge 128 ] && status=0  # it was told to end
+exit $status"""
+
+_ETCD: Final = """\
+#!/bin/sh
+{mark}
+for flag; do
+{help}
+done
+exec {python} -I -S {script} "$@"
+"""
+_ETCD_SCRIPT: Final = '''\
+"""{mark} Answers as etcd does whether it is healthy; the API server keeps its objects itself."""
+
+import signal
+import socket
+import sys
+
+url = next((flag.partition("=")[2] for flag in sys.argv if flag.startswith("--listen-client-urls=")), "")
+host, _, port = (url or "http://127.0.0.1:2379").partition("//")[2].rpartition(":")
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+signal.signal(signal.SIGINT, lambda *_: sys.exit(0))
+BODY = b'{{"health":"true","reason":""}}'
+HEAD = b"HTTP/1.1 200 OK\\r\\nContent-Type: application/json\\r\\nConnection: close\\r\\nContent-Length: %d\\r\\n\\r\\n"
+with socket.create_server((host.strip("[]") or "127.0.0.1", int(port)), backlog=16) as server:
+    while True:
+        client, _ = server.accept()
+        with client:
+            client.settimeout(5)
+            try:
+                client.recv(65536)
+                client.sendall(HEAD % len(BODY) + BODY)
+            except OSError:
+                pass
+'''
+_KUBECTL: Final = """\
+#!/bin/sh
+{mark}
+{run}
+"""
+_NO_KUBECTL: Final = (
+    "echo 'kubectl is not installed: put one on the PATH and run mockube envtest again' >&2; exit 127"
+)
+
+
+def add_flags(parser: Parser) -> None:
+    parser.add_argument(
+        "folder", metavar="DIR", type=Path, help="the folder to write, for KUBEBUILDER_ASSETS"
+    )
+    parser.add_argument(
+        "--with-controllers",
+        action="store_true",
+        help="run the controller manager and simulated nodes as well, which envtest does not",
+    )
+    parser.add_argument("--nodes", type=int, default=1, help="simulated nodes, with controllers (1)")
+
+
+def run(options: argparse.Namespace) -> int:
+    folder: Path = options.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in launchers(
+        folder.resolve(), with_controllers=options.with_controllers, nodes=options.nodes
+    ).items():
+        path = folder / name
+        if path.exists() and _MARK not in path.read_text(errors="replace"):
+            print(
+                f"{path} is there and was not written by mockube envtest: name another folder",
+                file=sys.stderr,
+            )
+            return 1
+        path.write_text(text)
+        path.chmod(0o755)
+    print(folder.resolve())
+    return 0
+
+
+def launchers(folder: Path, *, with_controllers: bool, nodes: int) -> Mapping[str, str]:
+    """The files of the folder, by name."""
+    from mockube.apiserver.discovery.legacy import MAJOR, MINOR, PATCH  # noqa: PLC0415 - it takes long to import
+
+    python = f"{shlex.quote(sys.executable)} -P"
+    shown = {"mark": _MARK, "version": f"{MAJOR}.{MINOR}.{PATCH}"}
+    run_server = (_WITH_CONTROLLERS if with_controllers else _ALONE).format(python=python, nodes=nodes)
+    kubectl = shutil.which("kubectl")
+    start = _NO_KUBECTL if kubectl is None else f'exec {shlex.quote(kubectl)} "$@"'
+    script = folder / "etcd.py"
+    return {
+        "kube-apiserver": _SERVER.format(
+            mark=_MARK, help=_HELP.format(name="kube-apiserver", **shown), run=run_server
+        ),
+        "etcd": _ETCD.format(
+            mark=_MARK,
+            help=_HELP.format(name="etcd", **shown),
+            python=shlex.quote(sys.executable),
+            script=shlex.quote(str(script)),
+        ),
+        "etcd.py": _ETCD_SCRIPT.format(mark=_MARK),
+        "kubectl": _KUBECTL.format(mark=_MARK, run=start),
+    }

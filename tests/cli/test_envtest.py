@@ -1,0 +1,52 @@
+"""`mockube envtest`: the launchers that it writes, started as envtest starts binaries."""
+
+import signal
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+
+from tests.support.etcd_server import free_port
+
+MOCKUBE = (sys.executable, "-P", "-m", "mockube", "envtest")
+
+
+@pytest.fixture
+def assets(tmp_path):
+    subprocess.run([*MOCKUBE, tmp_path / "assets"], check=True, capture_output=True)
+    return tmp_path / "assets"
+
+
+@pytest.mark.parametrize("name", ["kube-apiserver", "etcd"])
+def test_help_is_there_and_knows_no_insecure_port(assets, name):
+    shown = subprocess.run([assets / name, "--help"], check=True, capture_output=True, text=True)
+    assert "--insecure-port" not in shown.stdout
+
+
+def test_what_stands_for_etcd_is_healthy_until_it_is_told_to_end(assets):
+    url = f"http://127.0.0.1:{free_port()}"
+    flags = [f"--listen-client-urls={url}", f"--advertise-client-urls={url}", "--data-dir=/nowhere"]
+    with subprocess.Popen([assets / "etcd", *flags]) as etcd:
+        try:
+            assert b'"health":"true"' in healthy(f"{url}/health", etcd)
+        finally:
+            etcd.send_signal(signal.SIGTERM)
+        assert etcd.wait(10) == 0
+
+
+def healthy(url, process):
+    while process.poll() is None:
+        try:
+            with urllib.request.urlopen(url, timeout=5) as answer:
+                return answer.read()
+        except OSError:
+            continue
+    raise AssertionError("it has ended")
+
+
+def test_a_file_of_somebody_else_is_not_replaced(tmp_path):
+    (tmp_path / "etcd").write_text("a real one")
+    done = subprocess.run([*MOCKUBE, tmp_path], capture_output=True, text=True, check=False)
+    assert (done.returncode, (tmp_path / "etcd").read_text()) == (1, "a real one")
+    assert "was not written by mockube envtest" in done.stderr

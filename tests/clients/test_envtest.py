@@ -1,0 +1,38 @@
+"""An operator's suite on controller-runtime's envtest, with what `mockube envtest` writes in place of its binaries."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import gopher
+
+pytestmark = pytest.mark.timeout(gopher.BUILD_SECONDS + 120)
+
+SUITE = Path(__file__).parent / "go" / "envtest"
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory):
+    return gopher.build(SUITE.parent, tmp_path_factory.mktemp("envtest") / "suite", "./envtest")
+
+
+@pytest.mark.parametrize(
+    "flags", [(), ("--with-controllers", "--nodes=0")], ids=["alone", "with-controllers"]
+)
+def test_an_operator_with_webhooks_of_all_kinds_runs_unchanged(suite, tmp_path, flags):
+    command = [sys.executable, "-P", "-m", "mockube", "envtest", *flags, tmp_path / "assets"]
+    subprocess.run(command, check=True, capture_output=True)
+    done = subprocess.run(
+        [suite, SUITE / "crds.yaml", SUITE / "webhooks.yaml"],
+        env=os.environ | {"KUBEBUILDER_ASSETS": str(tmp_path / "assets")},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    steps = [line.split()[1] for line in done.stdout.splitlines()]
+    assert steps == ["start", "convert", "default", "validate", "reconcile"]
