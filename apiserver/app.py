@@ -257,9 +257,8 @@ class ApiServer:
             seconds=settings.budget.seconds,
             middleware=settings.middleware,
         )
-        renderer = Renderer(
-            self._printer, backend.clock, backend.watch_cache.report_malformed, backend.worker
-        )
+        report = backend.watch_cache.report_malformed
+        renderer = Renderer(self._printer, backend.clock, report, backend.worker)
         return Handler(backend, routes, renderer, config)
 
     def _pages(self, address: str) -> Pages:

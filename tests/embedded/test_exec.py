@@ -1,18 +1,14 @@
 """exec and attach of simulated containers: WebSockets by a real client, SPDY frame by frame."""
 
 import asyncio
-import contextlib
 import gc
-from urllib.parse import urlencode
 
 import orjson
 import pytest
 from kubernetes import client as official
 from kubernetes.stream import stream
 
-from mockube.apimachinery import spdy
-from mockube.apimachinery.spdy import DataFrame, FrameReader, FrameWriter
-from tests.support.process import tls, token
+from tests.support.spdy_client import SpdyClient
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -109,52 +105,9 @@ def test_an_ended_container_takes_no_command(shared, pods):
         stream(pods.connect_get_namespaced_pod_exec, "done", "default", command=["ls"], stdout=True)
 
 
-class Spdy:
-    """A client that speaks SPDY as kubectl 1.29 and before do."""
-
-    def __init__(self, reader, writer):
-        self.reader, self.writer = reader, writer
-        self.frames, self.made = FrameReader(), FrameWriter()
-        self.received = {}
-        self.ended = set()
-
-    @classmethod
-    @contextlib.asynccontextmanager
-    async def upgrade(cls, cluster, path, query, *, protocol="v4.channel.k8s.io"):
-        host, port = cluster.url.removeprefix("https://").split(":")
-        reader, writer = await asyncio.open_connection(host, int(port), ssl=tls(cluster.kubeconfig))
-        writer.write(
-            f"POST {path}?{urlencode(query)} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n"
-            f"Authorization: Bearer {token(cluster.kubeconfig)}\r\nX-Stream-Protocol-Version: {protocol}\r\n\r\n".encode()
-        )
-        try:
-            head = await reader.readuntil(b"\r\n\r\n")
-            assert head.startswith(b"HTTP/1.1 101 "), head
-            yield cls(reader, writer), head
-        finally:
-            writer.transport.abort()
-
-    def open(self, number, **headers):
-        self.writer.write(self.made.syn_stream(number, {k.replace("_", ""): v for k, v in headers.items()}))
-
-    def send(self, number, data, *, last=False):
-        self.writer.write(self.made.data(number, data, last=last))
-
-    async def until_ended(self, *numbers):
-        while not set(numbers) <= self.ended:
-            data = await asyncio.wait_for(self.reader.read(65536), 10)
-            assert data, "the session has ended"
-            for frame in self.frames.feed(data):
-                if isinstance(frame, DataFrame):
-                    self.received[frame.stream] = self.received.get(frame.stream, b"") + frame.data
-                    self.ended |= {frame.stream} if frame.is_last else set()
-                elif frame.type == spdy.RST_STREAM:
-                    self.ended.add(frame.stream)
-
-
 async def test_a_command_over_spdy(shared, pods):
     query = [("command", "cat"), ("stdin", "true"), ("stdout", "true"), ("container", "c")]
-    async with Spdy.upgrade(shared, f"{POD}/exec", query) as (client, head):
+    async with SpdyClient.upgrade(shared, f"{POD}/exec", query) as (client, head):
         assert b"X-Stream-Protocol-Version: v4.channel.k8s.io" in head
         for number, name in ((1, "error"), (3, "stdin"), (5, "stdout"), (7, "stderr")):
             client.open(number, stream_Type=name)
@@ -168,7 +121,7 @@ async def test_a_command_over_spdy(shared, pods):
 
 async def test_what_is_no_spdy_ends_the_session(shared, pods):
     query = [("command", "cat"), ("stdout", "true")]
-    async with Spdy.upgrade(shared, f"{POD}/exec", query) as (client, _):
+    async with SpdyClient.upgrade(shared, f"{POD}/exec", query) as (client, _):
         client.writer.write(b"GET / HTTP/1.1\r\n\r\n" * 10)
         while await asyncio.wait_for(client.reader.read(65536), 10):
             pass
@@ -177,5 +130,5 @@ async def test_what_is_no_spdy_ends_the_session(shared, pods):
 async def test_an_unknown_protocol_is_refused(shared, pods):
     query = [("command", "ls"), ("stdout", "true")]
     with pytest.raises(AssertionError, match="403"):
-        async with Spdy.upgrade(shared, f"{POD}/exec", query, protocol="v9.channel.k8s.io"):
+        async with SpdyClient.upgrade(shared, f"{POD}/exec", query, protocol="v9.channel.k8s.io"):
             pass

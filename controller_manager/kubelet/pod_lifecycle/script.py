@@ -12,7 +12,8 @@ from mockube.controller_manager.kubelet.pod_lifecycle.program import Program
 
 PREFIX: Final = "mockube.dev/"
 NEVER: Final = float("inf")
-_RUN: Final = "run."
+_BY_NAME: Final = {"run": "runs", "answer": "answers"}
+"""Annotations whose names go on with that of a container or a port."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +41,8 @@ class Script:
     """The script that containers run instead of their commands."""
     runs: Mapping[str, str] = field(default_factory=dict)
     """The same for single containers: `run.NAME`."""
+    answers: Mapping[str, str] = field(default_factory=dict)
+    """What is answered over HTTP on a port: `answer.PORT`."""
     problems: tuple[str, ...] = ()
 
     def command(self, container: str) -> str | None:
@@ -67,8 +70,9 @@ def script_of(annotations: Mapping[str, str]) -> Script:
         if not key.startswith(PREFIX):
             continue
         name = key.removeprefix(PREFIX)
-        if name.startswith(_RUN):
-            asked["runs"] = {**asked.get("runs", {}), name.removeprefix(_RUN): text}
+        kind, dot, about = name.partition(".")
+        if dot and kind in _BY_NAME:
+            asked[_BY_NAME[kind]] = {**asked.get(_BY_NAME[kind], {}), about: text}
             continue
         try:
             asked[name.replace("-", "_")] = _READERS.get(name, _unknown)(text)
@@ -129,6 +133,6 @@ _READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "resize-after": _span,
     "run": str,
 }
-assert {name.replace("-", "_") for name in _READERS} | {"problems", "runs"} == {
+assert {name.replace("-", "_") for name in _READERS} | {"problems", "runs", "answers"} == {
     one.name for one in fields(Script)
 }

@@ -12,6 +12,7 @@ import orjson
 from aiohttp import web
 
 from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Change, Lister
@@ -41,13 +42,18 @@ from mockube.controller_manager.kubelet.server.container_logs import (
 )
 from mockube.controller_manager.kubelet.server.execution import execute
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
+from mockube.controller_manager.kubelet.server.port_forward import serve_port_forward
+from mockube.controller_manager.kubelet.server.ports import is_open, serve_port
 from mockube.controller_manager.kubelet.server.references import ReferenceLoader
 from mockube.controller_manager.kubelet.server.remote_command import serve_streams, stream_options
+from mockube.controller_manager.kubelet.server.spdy_session import ByteStream
 from mockube.controller_manager.kubelet.server.streams import STDOUT, Streams, success
+from mockube.controller_manager.kubelet.server.upgrade import Taken, upgrade
 from mockube.controller_manager.kubelet.shell.invocation import run_command
 from mockube.controller_manager.workloads.indexes import BY_NODE
 
 NODE_HEADER: Final = "Mockube-Node"
+_OF_PODS: Final = frozenset({"containerLogs", "exec", "attach", "portForward"})
 _OPEN_PATHS: Final = frozenset({"/healthz", "/healthz/ping", "/healthz/log", "/healthz/syncloop"})
 
 
@@ -120,13 +126,17 @@ class KubeletEndpoints:
                 return await self._logs(request, self._required(pod, name), container)
             case ("GET" | "POST", ["exec", _, name, *_, container]):
                 return await self._exec(request, self._required(pod, name), container)
+            case ("GET" | "POST", ["portForward", _, name, *_]):
+                return await self._port_forward(request, self._required(pod, name))
+            case ("GET", ["connect", address, port]):
+                return await self._connect(request, address, port, node)
             case ("GET" | "POST", ["attach", _, name, *_, container]):
                 return await self._attach(request, self._required(pod, name), container)
             case _:
                 raise HttpError(404, "404 page not found\n")
 
     def _find_pod(self, parts: list[str]) -> PodView | None:
-        return self._pods.get(parts[1], parts[2]) if len(parts) >= 3 and parts[0] != "healthz" else None
+        return self._pods.get(parts[1], parts[2]) if len(parts) >= 3 and parts[0] in _OF_PODS else None
 
     def _required(self, pod: PodView | None, name: str) -> PodView:
         if pod is None:
@@ -201,6 +211,39 @@ class KubeletEndpoints:
             return success()
 
         return await serve_streams(request, options, attach, self._clock)
+
+    async def _port_forward(self, request: web.BaseRequest, pod: PodView) -> web.StreamResponse:
+        async def connect(port: int, stream: ByteStream) -> str:
+            current = self._object(pod.key)
+            if current is None or not is_open(current, port):
+                return (
+                    f"error forwarding port {port} to pod {pod.uid}, uid : failed to connect to localhost:{port} "
+                    f"inside the simulated pod: dial tcp4 127.0.0.1:{port}: connect: connection refused"
+                )
+            await serve_port(current, port, stream)
+            return ""
+
+        return await serve_port_forward(request, connect)
+
+    async def _connect(
+        self, request: web.BaseRequest, address: str, port: str, node: str
+    ) -> web.StreamResponse:
+        """A connection to a port of a pod of the node, by the pod's address."""
+        number = int_or_none(port) or 0
+        pods = [pod for pod in self._pods.by_index(BY_NODE, node) if not pod.is_terminal]
+        found = next(
+            (pod.object for pod in pods if (pod.object.get("status") or {}).get("podIP") == address), None
+        )
+        if found is None or not is_open(found, number):
+            raise HttpError(502, "connection refused")
+        connection = upgrade(request, {"Upgrade": "tcp"})
+        try:
+            await serve_port(found, number, connection)
+        except ConnectionError:
+            pass
+        finally:
+            connection.close()
+        return Taken()
 
     def _running(self, pod: PodView, name: str) -> tuple[ReadOnlyTree, ContainerRun]:
         container = container_spec(pod.object, name)

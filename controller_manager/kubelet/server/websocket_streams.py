@@ -28,7 +28,7 @@ CLOSE: Final = 255
 """The channel by which version 5 ends another one."""
 MAX_MESSAGE: Final = 4 << 20
 _CLOSE_SECONDS: Final = 2.0
-_ENDS: Final = frozenset({WSMsgType.CLOSE, WSMsgType.CLOSING, WSMsgType.CLOSED, WSMsgType.ERROR})
+ENDS: Final = frozenset({WSMsgType.CLOSE, WSMsgType.CLOSING, WSMsgType.CLOSED, WSMsgType.ERROR})
 
 
 def websocket(protocols: Sequence[str]) -> web.WebSocketResponse:
@@ -55,7 +55,7 @@ class WebSocketStreams:
     async def listen(self) -> None:
         """Until the client has closed the socket."""
         try:
-            while (message := await self._socket.receive()).type not in _ENDS:
+            while (message := await self._socket.receive()).type not in ENDS:
                 data = self._decoded(message.data)
                 if data[:1] == bytes([CLOSE]):
                     if data[1:2] == bytes([STDIN]) and self.stdin is not None:

@@ -1,0 +1,183 @@
+"""`/portForward`: connections to ports of a pod, over SPDY, in a tunnel of a WebSocket, or as channels of one."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Final
+
+from aiohttp import web
+
+from mockube.apimachinery.gotext import int_or_none
+from mockube.controller_manager.kubelet.server.http_errors import HttpError
+from mockube.controller_manager.kubelet.server.spdy_session import ByteStream, SpdySession, SpdyStream
+from mockube.controller_manager.kubelet.server.streams import InputStream, StreamsClosed
+from mockube.controller_manager.kubelet.server.upgrade import Taken, upgrade
+from mockube.controller_manager.kubelet.server.websocket_streams import ENDS, websocket
+from mockube.controller_manager.tasks import all_ended, start
+
+PROTOCOL: Final = "portforward.k8s.io"
+TUNNEL: Final = f"SPDY/3.1+{PROTOCOL}"
+CHANNELS: Final = ("v4.channel.k8s.io", "v4.base64.channel.k8s.io")
+MAX_CONNECTIONS: Final = 500
+MAX_PORTS: Final = 64
+
+Connect = Callable[[int, ByteStream], Awaitable[str]]
+"""Serves a port of the pod to a client; returns why it cannot, or ""."""
+
+
+async def serve_port_forward(request: web.BaseRequest, connect: Connect) -> web.StreamResponse:
+    kind = request.headers.get("Upgrade", "").lower()
+    if kind == "spdy/3.1":
+        offered = request.headers.get("X-Stream-Protocol-Version", PROTOCOL)
+        if PROTOCOL not in offered:
+            raise HttpError(
+                403, f"unable to upgrade: unable to negotiate protocol: client supports {offered}"
+            )
+        connection = upgrade(request, {"Upgrade": "SPDY/3.1", "X-Stream-Protocol-Version": PROTOCOL})
+        try:
+            await _Forwards(connect).run(connection)
+        finally:
+            connection.close()
+        return Taken()
+    if kind != "websocket":
+        raise HttpError(400, "unable to upgrade: missing upgrade headers in request")
+    offered_protocols = request.headers.get("Sec-WebSocket-Protocol", "")
+    if TUNNEL in offered_protocols:
+        socket = websocket([TUNNEL])
+        await socket.prepare(request)
+        with suppress(StreamsClosed):
+            await _Forwards(connect).run(_Messages(socket))
+        await socket.close()
+        return socket
+    return await _channels(request, connect)
+
+
+class _Messages:
+    """The bytes of a tunnel: messages of a WebSocket, one after the other."""
+
+    def __init__(self, socket: web.WebSocketResponse) -> None:
+        self._socket = socket
+
+    async def read(self, _: int) -> bytes:
+        while (message := await self._socket.receive()).type not in ENDS:
+            data = message.data if isinstance(message.data, bytes) else b""
+            if data:
+                return data
+        return b""
+
+    async def write(self, data: bytes) -> None:
+        await self._socket.send_bytes(data)
+
+
+class _Forwarded:
+    """One connection over two streams of SPDY."""
+
+    def __init__(self, stream: SpdyStream) -> None:
+        self._stream = stream
+
+    async def read(self, limit: int) -> bytes:
+        return await self._stream.received.read(limit)
+
+    async def write(self, data: bytes) -> None:
+        await self._stream.write(data)
+
+
+class _Forwards:
+    """The connections of one session: a stream of data and one of errors for each, which say to which they belong."""
+
+    def __init__(self, connect: Connect) -> None:
+        self._connect = connect
+        self._errors: dict[str, SpdyStream] = {}
+        self._running: set[asyncio.Task[None]] = set()
+
+    async def run(self, carrier: ByteStream) -> None:
+        self._session = SpdySession(carrier, self._add)
+        try:
+            with suppress(StreamsClosed):
+                await self._session.run()
+        finally:
+            await all_ended(list(self._running))
+
+    async def _add(self, stream: SpdyStream) -> None:
+        headers = stream.headers
+        number = headers.get("requestid", "") or headers.get("port", "")
+        if headers.get("streamtype") == "error" and len(self._errors) < MAX_CONNECTIONS:
+            self._errors[number] = stream
+            return
+        error = self._errors.pop(number, None)
+        port = int_or_none(headers.get("port", ""))
+        if headers.get("streamtype") != "data" or error is None or port is None or not 0 < port < 65536:
+            await stream.reset()
+            return
+        task = start("a forwarded connection", self._forward(port, stream, error))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    async def _forward(self, port: int, data: SpdyStream, error: SpdyStream) -> None:
+        with suppress(StreamsClosed):
+            problem = await self._connect(port, _Forwarded(data))
+            if problem:
+                await error.write(problem.encode())
+            await data.end()
+            await error.end()
+        self._session.forget(data)
+        self._session.forget(error)
+
+
+class _Channel:
+    """One connection as a channel of a WebSocket."""
+
+    def __init__(self, socket: web.WebSocketResponse, number: int) -> None:
+        self._socket = socket
+        self._number = number
+        self.received = InputStream()
+
+    async def read(self, limit: int) -> bytes:
+        return await self.received.read(limit)
+
+    async def write(self, data: bytes) -> None:
+        try:
+            await self._socket.send_bytes(bytes([self._number]) + data)
+        except ConnectionError as error:
+            raise StreamsClosed from error
+
+
+async def _channels(request: web.BaseRequest, connect: Connect) -> web.StreamResponse:
+    """Two channels for each port of the query; each begins with the number of its port."""
+    ports = _ports(request.query.getall("port", []))
+    socket = websocket([CHANNELS[0]])
+    await socket.prepare(request)
+    channels = [_Channel(socket, number) for number in range(2 * len(ports))]
+    with suppress(StreamsClosed):
+        for channel in channels:
+            await channel.write(ports[channel._number // 2].to_bytes(2, "little"))  # noqa: SLF001 - of the same module
+        running = [
+            start(
+                "a forwarded connection",
+                _forward_channel(connect, port, channels[2 * at], channels[2 * at + 1]),
+            )
+            for at, port in enumerate(ports)
+        ]
+        try:
+            while (message := await socket.receive()).type not in ENDS:
+                data = message.data if isinstance(message.data, bytes) else str(message.data).encode()
+                if data and data[0] < len(channels):
+                    await channels[data[0]].received.feed(data[1:])
+        finally:
+            await all_ended(running)
+    return socket
+
+
+def _ports(texts: Sequence[str]) -> Sequence[int]:
+    found = [int_or_none(part) for text in texts for part in text.split(",")]
+    ports = [port for port in found if port is not None and 0 < port < 65536]
+    if not ports or len(ports) != len(found) or len(ports) > MAX_PORTS:
+        raise HttpError(400, 'query parameter "port" is required')
+    return ports
+
+
+async def _forward_channel(connect: Connect, port: int, data: _Channel, error: _Channel) -> None:
+    with suppress(StreamsClosed):
+        problem = await connect(port, data)
+        if problem:
+            await error.write(problem.encode())

@@ -1,0 +1,106 @@
+"""port-forward, and the proxies of pods, services and nodes, to what simulated pods answer on their ports."""
+
+import gc
+import ssl
+import urllib.error
+import urllib.request
+
+import pytest
+from kubernetes import client as official
+from kubernetes.stream import portforward
+
+from tests.support.spdy_client import SpdyClient
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+SERVICE = {
+    "metadata": {"name": "web"},
+    "spec": {"selector": {"app": "web"}, "ports": [{"port": 8080, "targetPort": 80}]},
+}
+
+
+@pytest.fixture(autouse=True)
+def left_open_no_longer():
+    """Before another test is blamed for what a client leaves open."""
+    yield
+    gc.collect()
+
+
+@pytest.fixture(scope="module")
+def api(shared):
+    api = official.CoreV1Api(shared.kubernetes())
+    api.create_namespaced_service("default", SERVICE)
+    metadata = {"name": "web", "labels": {"app": "web"}, "annotations": {"mockube.dev/answer.90": "ninety"}}
+    container = {"name": "c", "image": "nginx", "ports": [{"containerPort": 80}]}
+    api.create_namespaced_pod("default", {"metadata": metadata, "spec": {"containers": [container]}})
+    shared.wait("Pod", "web", "Ready")
+    shared.wait("Endpoints", "web", lambda endpoints: endpoints.get("subsets"))
+    return api
+
+
+def said(path, port=80, method="GET"):
+    return f"mockube: pod default/web is simulated: {method} {path} on port {port}\n"
+
+
+def test_a_port_is_forwarded_over_a_websocket(api):
+    forwarded = portforward(api.connect_get_namespaced_pod_portforward, "web", "default", ports="80,81")
+    socket = forwarded.socket(80)
+    socket.settimeout(10)
+    socket.sendall(
+        b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabcGET /b HTTP/1.1\r\nConnection: close\r\n\r\n"
+    )
+    answer = b""
+    while data := socket.recv(4096):
+        answer += data
+        if b"GET /b" in answer:
+            break
+    assert said("/a", method="POST").encode() in answer
+    assert said("/b").encode() in answer
+    socket.close()
+
+
+async def test_a_port_is_forwarded_over_spdy(shared, api):
+    path = "/api/v1/namespaces/default/pods/web/portforward"
+    async with SpdyClient.upgrade(shared, path, [], protocol="portforward.k8s.io") as (client, _):
+        for number, port in ((1, "80"), (5, "81")):
+            client.open(number, stream_Type="error", port=port, request_ID=port)
+            client.open(number + 2, stream_Type="data", port=port, request_ID=port)
+        client.send(3, b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
+        await client.until_ended(1, 3, 5, 7)
+        assert client.received[3].endswith(said("/").encode())
+        assert b"81" in client.received[5]
+        assert b"connection refused" in client.received[5]
+
+
+def test_pods_and_services_are_proxied_to(api):
+    pod = api.connect_get_namespaced_pod_proxy_with_path
+    assert pod("web", "default", path="a/b") == said("/a/b")
+    assert pod("web:90", "default", path="") == "ninety"
+    service = api.connect_post_namespaced_service_proxy_with_path
+    assert service("http:web:8080", "default", path="x") == said("/x", method="POST")
+
+
+def test_a_port_that_nobody_declares_is_closed(api):
+    with pytest.raises(official.ApiException, match="connect: connection refused") as refused:
+        api.connect_get_namespaced_pod_proxy_with_path("web:81", "default", path="")
+    assert refused.value.status == 503
+    with pytest.raises(official.ApiException, match="error trying to reach service") as refused:
+        api.connect_get_namespaced_pod_proxy_with_path("https:web:80", "default", path="")
+    assert refused.value.status == 503
+
+
+def test_a_node_is_proxied_to(api):
+    assert api.connect_get_node_proxy_with_path("node-1", path="healthz") == "ok"
+    with pytest.raises(official.ApiException) as refused:
+        api.connect_get_node_proxy_with_path("node-1", path="nothing")
+    assert refused.value.status == 404
+
+
+def test_kubelets_know_their_clients(shared, api):
+    data = api.read_namespaced_config_map("mockube-kubelets", "kube-system").data
+    context = ssl.create_default_context(cadata=data["certificate"])
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(f"https://{data['address']}/pods", context=context)
+    assert refused.value.code == 401
