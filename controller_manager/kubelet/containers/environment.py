@@ -33,6 +33,9 @@ class References:
     """Of the pod's node."""
 
 
+_NOTHING: Final = References()
+
+
 def environment_of(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> dict[str, str]:
     """Return the variables in the order in which a kubelet sets them: services, envFrom, env."""
     found = {"PATH": PATH, "HOSTNAME": hostname_of(pod), "HOME": "/root"}
@@ -46,6 +49,29 @@ def environment_of(pod: ReadOnlyTree, container: ReadOnlyTree, references: Refer
         elif (value := _referenced(source, pod, container, references)) is not None:
             found[entry["name"]] = value
     return found
+
+
+def known_environment(pod: ReadOnlyTree, container: ReadOnlyTree) -> dict[str, str]:
+    """Return the variables that the pod alone tells."""
+    return environment_of(pod, container, _NOTHING)
+
+
+def unknown_variables(container: ReadOnlyTree) -> set[str] | None:
+    """Return the names of those that ConfigMaps and Secrets tell; None if these tell the names as well."""
+    if container.get("envFrom"):
+        return None
+    return {
+        entry["name"]
+        for entry in container.get("env") or ()
+        if {"configMapKeyRef", "secretKeyRef"} & (entry.get("valueFrom") or {}).keys()
+    }
+
+
+def identity_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[int, int]:
+    """Return the user and the group that a container runs as; the image's own are taken to be root."""
+    of_pod, own = pod["spec"].get("securityContext") or {}, container.get("securityContext") or {}
+    chosen = {**of_pod, **own}
+    return chosen.get("runAsUser") or 0, chosen.get("runAsGroup") or 0
 
 
 def decoded_data(secret: ReadOnlyTree) -> dict[str, bytes]:

@@ -1,24 +1,37 @@
 """The files of a container: what its volumes hold, and the few that every container has. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from posixpath import join
-from typing import Any, Final
+from posixpath import join, normpath
+from typing import Any, Final, NamedTuple
 
-from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.environment import (
     References,
     decoded_data,
+    environment_of,
     field_value,
     hostname_of,
+    known_environment,
     resource_value,
+    unknown_variables,
 )
+from mockube.controller_manager.kubelet.containers.network_files import hosts_file, resolver_file
+from mockube.controller_manager.kubelet.pod_lifecycle.program import REFERENCE, expand_references
 from mockube.controller_manager.kubelet.shell.filesystem import Entry
 from mockube.controller_manager.kubelet.shell.programs import PROGRAMS
 
 _READ_ONLY: Final = frozenset({"configMap", "secret", "downwardAPI", "projected"})
-_RESOLV_CONF: Final = "search {namespace}.svc.cluster.local svc.cluster.local cluster.local\nnameserver 10.0.0.10\noptions ndots:5\n"
-Content = Mapping[str, bytes]
+_SET_GID: Final = 0o2000
+_GROUP_READS: Final = 0o440
+"""What a volume's files allow its fsGroup, and their owner."""
+
+
+class File(NamedTuple):
+    data: bytes
+    mode: int
+
+
+Content = Mapping[str, File]
 
 
 def files_of(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> dict[str, Entry]:
@@ -71,11 +84,9 @@ def _mounted_volumes(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[Rea
 
 
 def _system_files(pod: ReadOnlyTree) -> Iterator[tuple[str, Entry]]:
-    host, address = hostname_of(pod), (pod.get("status") or {}).get("podIP") or "127.0.0.1"
-    hosts = f"# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n{address}\t{host}\n"
-    yield "/etc/hostname", Entry(data=f"{host}\n".encode())
-    yield "/etc/hosts", Entry(data=hosts.encode())
-    yield "/etc/resolv.conf", Entry(data=_RESOLV_CONF.format(namespace=meta.namespace(pod)).encode())
+    yield "/etc/hostname", Entry(data=f"{hostname_of(pod)}\n".encode())
+    yield "/etc/hosts", Entry(data=hosts_file(pod).encode())
+    yield "/etc/resolv.conf", Entry(data=resolver_file(pod).encode())
     yield "/dev/null", Entry(data=b"", mode=0o666)
     for folder in ("/tmp", "/root", "/home", "/var/log", "/var/run", "/usr/bin", "/proc"):  # noqa: S108 - of a simulated container
         yield folder, Entry(mode=0o755)
@@ -91,59 +102,119 @@ def _mounted(
     references: References,
 ) -> dict[str, Entry]:
     kind = next((name for name in volume if name != "name"), "emptyDir")
-    content = _content(kind, volume[kind] or {}, pod, container, references) if kind in _READ_ONLY else {}
+    source = volume.get(kind) or {}
+    group = (pod["spec"].get("securityContext") or {}).get("fsGroup")
     read_only = kind in _READ_ONLY or bool(mount.get("readOnly"))
-    mode = (volume.get(kind) or {}).get("defaultMode") or 0o644
-    place, inner = mount["mountPath"], (mount.get("subPath") or "").strip("/")
+    content = _content(kind, source, pod, container, references) if kind in _READ_ONLY else {}
+    place = normpath(mount["mountPath"])
+    inner = sub_path(mount, environment_of(pod, container, references)).strip("/")
+
+    def file(content: File) -> Entry:
+        mode = content.mode if group is None else content.mode | _GROUP_READS
+        return Entry(data=content.data, mode=mode, group=group or 0, read_only=read_only)
+
     if inner in content:
-        return {place: Entry(data=content[inner], mode=mode, read_only=read_only)}
-    found = {place: Entry(mode=0o755, read_only=read_only)}
-    for name, data in content.items():
+        return {place: file(content[inner])}
+    found = {place: _directory(kind, source, group, read_only=read_only)}
+    for name, one in content.items():
         if not inner or name.startswith(f"{inner}/"):
-            path = join(place, name.removeprefix(f"{inner}/") if inner else name)
-            found[path] = Entry(data=data, mode=mode, read_only=read_only)
+            found[join(place, name.removeprefix(f"{inner}/") if inner else name)] = file(one)
     return found
 
 
+def _directory(kind: str, source: ReadOnlyTree, group: int | None, *, read_only: bool) -> Entry:
+    in_memory = kind in ("secret", "downwardAPI", "projected") or source.get("medium") == "Memory"
+    mode = 0o777 if kind in _READ_ONLY or kind == "emptyDir" else 0o755
+    if group is not None and mode == 0o777:
+        mode |= _SET_GID
+    file_system = "tmpfs" if in_memory else ""
+    return Entry(mode=mode, group=group or 0, file_system=file_system, read_only=read_only)
+
+
+def sub_path(mount: ReadOnlyTree, environment: Mapping[str, str]) -> str:
+    """The part of a volume that is mounted."""
+    expression = mount.get("subPathExpr")
+    return expand_references([expression], environment)[0] if expression else mount.get("subPath") or ""
+
+
+def config_error(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
+    """Return why a container cannot be created, as a kubelet words it; "" if it can, as far as the pod tells."""
+    mounts = [one for one in container.get("volumeMounts") or () if one.get("subPathExpr")]
+    unknown = unknown_variables(container) if mounts else None
+    if unknown is None:
+        return ""
+    environment = known_environment(pod, container)
+    for mount in mounts:
+        names = {match[1] for match in REFERENCE.finditer(mount["subPathExpr"]) if match[1]}
+        missing = sorted(name for name in names - unknown if not environment.get(name))
+        if missing:
+            return f"missing value for {', '.join(missing)}"
+        path = "" if names & unknown else sub_path(mount, environment)
+        if path.startswith("/"):
+            return f"error SubPath `{path}` must not be an absolute path"
+        if ".." in path.split("/"):
+            return f"unable to provision SubPath `{path}`: must not contain '..'"
+    return ""
+
+
+def writable_paths(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
+    """Return where volumes are mounted that hold nothing when the pod begins."""
+    if not container.get("volumeMounts"):
+        return ()
+    filled = {volume["name"] for volume in pod["spec"].get("volumes") or () if _READ_ONLY & volume.keys()}
+    return tuple(
+        normpath(mount["mountPath"]) for mount in container["volumeMounts"] if mount["name"] not in filled
+    )
+
+
 def _content(
-    kind: str, source: ReadOnlyTree, pod: ReadOnlyTree, container: ReadOnlyTree, references: References
+    kind: str,
+    source: ReadOnlyTree,
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    references: References,
+    default_mode: int = 0o644,
 ) -> Content:
+    mode = source.get("defaultMode", default_mode)
     match kind:
         case "configMap":
-            return _chosen(
-                _map_data(references.config_maps.get(source.get("name") or "")), source.get("items")
-            )
+            data = _map_data(references.config_maps.get(source.get("name") or ""))
+            return _chosen(data, source.get("items"), mode)
         case "secret":
             name = source.get("secretName") or source.get("name") or ""
-            return _chosen(decoded_data(references.secrets.get(name) or {}), source.get("items"))
+            return _chosen(decoded_data(references.secrets.get(name) or {}), source.get("items"), mode)
         case "downwardAPI":
             return {
-                item["path"]: _downward(item, pod, container, references).encode()
+                item["path"]: File(
+                    _downward(item, pod, container, references).encode(), item.get("mode", mode)
+                )
                 for item in source.get("items") or ()
             }
         case "serviceAccountToken":
             token = references.tokens.get(_token_key(source))
-            return {} if token is None else {source["path"]: token.encode()}
+            return {} if token is None else {source["path"]: File(token.encode(), mode)}
         case "projected":
-            found: dict[str, bytes] = {}
+            found: dict[str, File] = {}
             for part in source.get("sources") or ():
                 for name, inner in part.items():
-                    found |= _content(name, inner or {}, pod, container, references)
+                    found |= _content(name, inner or {}, pod, container, references, mode)
             return found
         case _:
             return {}
 
 
-def _map_data(config_map: ReadOnlyTree | None) -> Content:
+def _map_data(config_map: ReadOnlyTree | None) -> Mapping[str, bytes]:
     found = config_map or {}
     data = {name: text.encode() for name, text in (found.get("data") or {}).items()}
     return data | decoded_data({"data": found.get("binaryData") or {}})
 
 
-def _chosen(data: Content, items: Sequence[Mapping[str, Any]] | None) -> Content:
+def _chosen(data: Mapping[str, bytes], items: Sequence[Mapping[str, Any]] | None, mode: int) -> Content:
     if not items:
-        return data
-    return {item["path"]: data[item["key"]] for item in items if item["key"] in data}
+        return {name: File(value, mode) for name, value in data.items()}
+    return {
+        item["path"]: File(data[item["key"]], item.get("mode", mode)) for item in items if item["key"] in data
+    }
 
 
 def _downward(item: ReadOnlyTree, pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> str:

@@ -12,6 +12,7 @@ from mockube.controller_manager.kubelet.containers.environment import (
     References,
     environment_of,
     hostname_of,
+    identity_of,
 )
 from mockube.controller_manager.kubelet.containers.mounts import files_of
 from mockube.controller_manager.kubelet.pod_lifecycle.program import command_of, expand_references
@@ -93,8 +94,11 @@ def host_of(
     pod: ReadOnlyTree, container: ReadOnlyTree, references: References, started: datetime, *, is_partial: bool
 ) -> Host:
     """The container as its commands see it, from its start on."""
+    user, group = identity_of(pod, container)
     return Host(
         name=hostname_of(pod),
+        user=user,
+        group=group,
         address=(pod.get("status") or {}).get("podIP") or "",
         files=FileSystem(files_of(pod, container, references), is_partial=is_partial),
         now=lambda: started,

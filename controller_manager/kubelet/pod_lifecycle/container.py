@@ -4,6 +4,7 @@ Pure, and without memory: everything that the next look needs stands in the cont
 """
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
@@ -48,9 +49,13 @@ class Container:
     role: Role
     policy: RestartPolicy
     program: Program
+    restarted: Callable[..., Program | None] | None = None
+    """What it does after so many `restarts`, if that is not always the same."""
     script: Script
     ids: bool
     """Whether it has ids of a container and an image."""
+    config_error: str = ""
+    """Why it cannot be created."""
 
     @property
     def name(self) -> str:
@@ -122,7 +127,10 @@ def waiting(container: Container, reason: str, message: str = "") -> ReadOnlyTre
 
 def advance(container: Container, status: ReadOnlyTree | None, now: datetime) -> ContainerMoment:
     """The container now, if it may run; it was in `status` when it was looked at last."""
-    if status is None or _never_ran(status):
+    if status is None or never_ran(status):
+        if container.config_error:
+            refused = waiting(container, "CreateContainerConfigError", container.config_error)
+            return ContainerMoment(status=refused)
         moment = _started(container, now, restarts=0)
     else:
         moment = _next(container, status, now)
@@ -134,7 +142,7 @@ def advance(container: Container, status: ReadOnlyTree | None, now: datetime) ->
     return ContainerMoment(status=status, due=moment.due, tells=tells)
 
 
-def _never_ran(status: ReadOnlyTree) -> bool:
+def never_ran(status: ReadOnlyTree) -> bool:
     return "running" not in status["state"] and last_end(status) is None
 
 
@@ -152,10 +160,16 @@ def _next(container: Container, status: ReadOnlyTree, now: datetime) -> Containe
 def _run(container: Container, status: ReadOnlyTree, started: datetime, now: datetime) -> ContainerMoment:
     if status["image"] != container.spec["image"]:
         return _replaced(container, status, now)
-    program = container.script.program(container.program, status["restartCount"])
+    own, restarts = container.program, status["restartCount"]
+    if restarts and container.restarted:
+        own = container.restarted(restarts=restarts) or own
+    program = container.script.program(own, restarts)
     ends = None if program.seconds is None else after(started, span_of(program.seconds))
     if ends is not None and ends <= now:
-        return ContainerMoment(status=end_container(container, status, exit_code=program.exit_code, at=ends))
+        ended = end_container(
+            container, status, exit_code=program.exit_code, at=ends, message=program.message
+        )
+        return ContainerMoment(status=ended)
     if (
         status["ready"]
         or container.role in (Role.INIT, Role.EPHEMERAL)
@@ -229,7 +243,7 @@ def restart_container(container: Container, status: ReadOnlyTree, now: datetime)
 
 
 def end_container(
-    container: Container, status: ReadOnlyTree, *, exit_code: int, at: datetime
+    container: Container, status: ReadOnlyTree, *, exit_code: int, at: datetime, message: str = ""
 ) -> ReadOnlyTree:
     """A running container after its end."""
     end = {
@@ -238,6 +252,8 @@ def end_container(
         "reason": "Error" if exit_code else "Completed",
         "startedAt": status["state"]["running"]["startedAt"],
     }
+    if message:
+        end["message"] = message
     if container.ids:
         end["containerID"] = status["containerID"]
     ready = container.role is Role.INIT and exit_code == 0

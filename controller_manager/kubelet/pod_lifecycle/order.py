@@ -6,12 +6,15 @@ Pure.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_JOB_NAME
 from mockube.controller_manager.client.podview import FAILED, PENDING, RUNNING, SUCCEEDED
+from mockube.controller_manager.kubelet.containers.environment import identity_of, known_environment
+from mockube.controller_manager.kubelet.containers.mounts import config_error, writable_paths
 from mockube.controller_manager.kubelet.effects import EmitEvent
 from mockube.controller_manager.kubelet.pod_lifecycle import container as life
 from mockube.controller_manager.kubelet.pod_lifecycle.container import (
@@ -67,11 +70,25 @@ def members_of(pod: ReadOnlyTree, script: Script, *, ids: bool) -> Members:
 
     def member(container: ReadOnlyTree, role: Role, own: RestartPolicy) -> Container:
         # Whether it ends is told by the pod, where the command does not tell.
-        program = program_of(container, script.command(container["name"])) or (
-            ENDS_AT_ONCE if _ends(pod, container, role) else SERVICE
+        interpreted = partial(
+            program_of,
+            container,
+            script.command(container["name"]),
+            partial(known_environment, pod, container),
+            identity_of(pod, container),
+            writable_paths(pod, container),
         )
+        program = interpreted() or (ENDS_AT_ONCE if _ends(pod, container, role) else SERVICE)
         return Container(
-            spec=container, pod=pod, role=role, policy=own, program=program, script=script, ids=ids
+            spec=container,
+            pod=pod,
+            role=role,
+            policy=own,
+            program=program,
+            restarted=interpreted if program.leaves_files else None,
+            script=script,
+            ids=ids,
+            config_error=config_error(pod, container),
         )
 
     def init(container: ReadOnlyTree) -> Container:
@@ -195,6 +212,8 @@ def _phase(
         if over and not life.has_succeeded(container, moment.status):
             return FAILED
     if is_blocked:
+        return PENDING
+    if any(life.never_ran(moment.status) for moment in main):
         return PENDING
     ran = [(container, moment.status) for (container, _), moment in zip(members.main, main, strict=True)]
     if all(life.is_over(container, status) for container, status in ran):

@@ -4,19 +4,20 @@ Pure. The command is interpreted; of one that is not simulated nothing is known,
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from math import inf
 from typing import Any, Final
 
-from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
+from mockube.controller_manager.kubelet.shell.filesystem import Entry, FileError, FileSystem
 from mockube.controller_manager.kubelet.shell.invocation import run_command
 from mockube.controller_manager.kubelet.shell.process import (
     CommandStart,
     Effect,
     Host,
+    Output,
     Repeated,
     Run,
     Sleep,
@@ -27,6 +28,11 @@ from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
 
 KILLED: Final = 137
 """The code of a process that SIGKILL ended."""
+MAX_MESSAGE: Final = 4096
+MAX_LOG_MESSAGE: Final = 2048
+"""Bytes of a termination message, from its file or from the end of the log."""
+MAX_RUNS: Final = 10
+"""Restarts beyond these are as the last of them."""
 MAX_TURNS: Final = 5_000
 """A script of more commands counts as one that runs on."""
 MAX_EFFECTS: Final = 50_000
@@ -38,6 +44,10 @@ class Program:
     """None for one that runs until it is stopped."""
     exit_code: int = 0
     stop_code: int = 0
+    message: str = ""
+    """What it leaves as its termination message."""
+    leaves_files: bool = False
+    """In its volumes, where the next run finds them."""
     """With which it ends when it is stopped: a process that is not made to be stopped is killed."""
 
 
@@ -46,21 +56,56 @@ ENDS_AT_ONCE: Final = Program(seconds=0)
 RUNS_ON: Final = Program(seconds=None, stop_code=KILLED)
 
 _PAUSE_IMAGE: Final = re.compile(r"(?:.*/)?pause(?:-[a-z0-9]+)?(?:[:@].*)?")
-_REFERENCE: Final = re.compile(r"\$\$|\$\(([A-Za-z_.-][A-Za-z0-9_.-]*)\)")
+REFERENCE: Final = re.compile(r"\$\$|\$\(([A-Za-z_.-][A-Za-z0-9_.-]*)\)")
+_AGNHOST_IMAGE: Final = re.compile(r"(?:.*/)?agnhost(?:[:@].*)?")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def program_of(container: Mapping[str, Any], script: str | None = None) -> Program | None:
+def program_of(
+    container: Mapping[str, Any],
+    script: str | None = None,
+    environment: Callable[[], Mapping[str, str]] = dict,
+    identity: tuple[int, int] = (0, 0),
+    volumes: tuple[str, ...] = (),
+    restarts: int = 0,
+) -> Program | None:
     """What the container does, or None where its command does not tell; a script stands for its command."""
     argv = ("sh", "-c", script) if script is not None else command_of(container)
-    if argv:
-        uses_environment = any("$" in argument for argument in argv)
-        return _interpreted(argv, _literals(container) if uses_environment else ())
-    return RUNS_ON if _PAUSE_IMAGE.fullmatch(container.get("image") or "") else None
+    if not argv:
+        return RUNS_ON if _PAUSE_IMAGE.fullmatch(container.get("image") or "") else None
+    text = "\0".join(argv)
+    variables = environment() if "$" in text else {}
+    invocation = Invocation(
+        argv=argv,
+        environment=tuple((name, value) for name, value in variables.items() if name in text),
+        identity=identity,
+        message_path=container.get("terminationMessagePath") or "/dev/termination-log",
+        shows_log=container.get("terminationMessagePolicy") == "FallbackToLogsOnError",
+        volumes=volumes,
+    )
+    program = _interpreted(invocation, min(restarts, MAX_RUNS))
+    if program and program.message and _needs_references(container, text):
+        return replace(program, message="")
+    return program
+
+
+def _needs_references(container: Mapping[str, Any], text: str) -> bool:
+    """Whether a variable that the command may use comes from a ConfigMap or a Secret."""
+    return "$" in text and bool(
+        container.get("envFrom")
+        or any(
+            {"configMapKeyRef", "secretKeyRef"} & (entry.get("valueFrom") or {}).keys()
+            for entry in container.get("env") or ()
+        )
+    )
 
 
 def command_of(container: Mapping[str, Any]) -> tuple[str, ...]:
-    return (*(container.get("command") or ()), *(container.get("args") or ()))
+    """Return what a container runs; of an image whose own command is known, that stands for what is left out."""
+    command, arguments = container.get("command") or (), container.get("args") or ()
+    if not command and _AGNHOST_IMAGE.fullmatch(container.get("image") or ""):
+        return ("/agnhost", *(arguments or ("pause",)))
+    return (*command, *arguments)
 
 
 def expand_references(argv: Sequence[str], environment: Mapping[str, str]) -> list[str]:
@@ -69,40 +114,81 @@ def expand_references(argv: Sequence[str], environment: Mapping[str, str]) -> li
     def replace(match: re.Match[str]) -> str:
         return "$" if match[1] is None else environment.get(match[1], match[0])
 
-    return [_REFERENCE.sub(replace, argument) for argument in argv]
+    return [REFERENCE.sub(replace, argument) for argument in argv]
 
 
-def _literals(container: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    return tuple((entry["name"], entry.get("value") or "") for entry in container.get("env") or ())
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invocation:
+    """All that decides what a command does."""
+
+    argv: tuple[str, ...]
+    environment: tuple[tuple[str, str], ...]
+    identity: tuple[int, int]
+    message_path: str
+    shows_log: bool
+    volumes: tuple[str, ...]
+    """The folders that are empty at first, and whose files are there when the container is started again."""
 
 
 @lru_cache(maxsize=4096)
-def _interpreted(argv: tuple[str, ...], environment: tuple[tuple[str, str], ...]) -> Program | None:
-    values = dict(environment)
+def _interpreted(invocation: Invocation, restarts: int) -> Program | None:
+    """The run after so many restarts, each of which found what the runs before left in its volumes."""
+    files = FileSystem(is_partial=True, volumes=invocation.volumes)
+    program = _run_once(invocation, files)
+    for _ in range(restarts):
+        if program is None or not program.leaves_files:
+            break
+        files = FileSystem(_left_files(invocation, files), is_partial=True, volumes=invocation.volumes)
+        program = _run_once(invocation, files)
+    return program
+
+
+def _left_files(invocation: Invocation, files: FileSystem) -> dict[str, Entry]:
+    volumes = (volume for volume in invocation.volumes if files.exists(volume))
+    return {path: files.entry(path) for volume in volumes for path in files.walk(volume)}
+
+
+def _run_once(invocation: Invocation, files: FileSystem) -> Program | None:
+    values = dict(invocation.environment)
+    user, group = invocation.identity
     host = Host(
         name="localhost",
-        files=FileSystem(is_partial=True),
+        user=user,
+        group=group,
+        files=files,
         now=lambda: _EPOCH,
         is_strict=True,
         programs=PROGRAMS,
     )
-    command = expand_references(argv, values)
+    command = expand_references(invocation.argv, values)
     if command[0] == "exit":
         command = ["sh", "-c", " ".join(command)]
-    running = run_command(host, command, values)
+    log = bytearray()
     try:
-        code = _code_of(running, host)
+        code = _code_of(run_command(host, command, values), host, log)
     except (UnknownProgram, ShellSyntaxError, RecursionError):
         return None
+    if code is None:
+        return RUNS_ON
+    log_tail = log.decode("utf-8", "replace") if invocation.shows_log and code else ""
     seconds = host.elapsed
-    return (
-        RUNS_ON
-        if code is None
-        else Program(seconds=seconds, exit_code=code, stop_code=KILLED if seconds else 0)
+    return Program(
+        seconds=seconds,
+        exit_code=code,
+        stop_code=KILLED if seconds else 0,
+        message=_message(files, invocation.message_path) or log_tail,
+        leaves_files=any(files.exists(volume) for volume in invocation.volumes),
     )
 
 
-def _code_of(running: Run, host: Host) -> int | None:
+def _message(files: FileSystem, path: str) -> str:
+    try:
+        return files.read(path)[:MAX_MESSAGE].decode("utf-8", "replace") if files.exists(path) else ""
+    except FileError:
+        return ""
+
+
+def _code_of(running: Run, host: Host, log: bytearray) -> int | None:
     """Run to the end; None if there is none, or none that is near."""
     turns = 0
     for _ in range(MAX_EFFECTS):
@@ -112,6 +198,9 @@ def _code_of(running: Run, host: Host) -> int | None:
             code: int = ended.value
             return code
         turns += isinstance(effect, CommandStart)
+        if isinstance(effect, Output):
+            log += effect.data
+            del log[:-MAX_LOG_MESSAGE]
         if turns > MAX_TURNS or _is_endless(effect):
             return None
         host.elapsed += effect.seconds if isinstance(effect, Sleep) else 0

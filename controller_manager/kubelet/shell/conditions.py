@@ -1,10 +1,10 @@
-"""`test` and `[`: conditions on texts, numbers and files."""
+"""`test` and `[`: conditions on texts, numbers and files; `expr`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from mockube.apimachinery.gotext import int_or_none
-from mockube.controller_manager.kubelet.shell.process import Process, Run
+from mockube.controller_manager.kubelet.shell.process import Process, Run, write_text
 
 _NUMBERS: Final[Mapping[str, Callable[[int, int], bool]]] = {
     "-eq": lambda left, right: left == right,
@@ -24,8 +24,9 @@ class _BadCondition(Exception):
 
 def test(process: Process) -> Run:
     arguments = list(process.arguments)
-    if process.name == "[" and (not arguments or arguments.pop() != "]"):
-        yield process.error("missing ]")
+    closing = {"[": "]", "[[": "]]"}.get(process.name)
+    if closing and (not arguments or arguments.pop() != closing):
+        yield process.error(f"missing {closing}")
         return 2
     try:
         return int(not _any(process, arguments))
@@ -94,7 +95,7 @@ def _binary(left: str, kind: str, right: str) -> bool:
 def _is_file(process: Process, kind: str, path: str) -> bool:
     files, place = process.host.files, process.path(path)
     if not files.exists(place):
-        return files.is_partial
+        return files.may_exist(place)
     entry = files.entry(place)
     match kind:
         case "-f":
@@ -111,3 +112,100 @@ def _is_file(process: Process, kind: str, path: str) -> bool:
             return bool(entry.mode & 0o111)
         case _:
             return True
+
+
+# --- expr
+
+_LEVELS: Final[Sequence[Mapping[str, Callable[[str, str], str]]]] = (
+    {"|": lambda left, right: left if _is_true(left) else right},
+    {"&": lambda left, right: left if _is_true(left) and _is_true(right) else "0"},
+    {
+        "=": lambda left, right: _compared(left, right, lambda one, two: one == two),
+        "==": lambda left, right: _compared(left, right, lambda one, two: one == two),
+        "!=": lambda left, right: _compared(left, right, lambda one, two: one != two),
+        "<": lambda left, right: _compared(left, right, lambda one, two: one < two),
+        "<=": lambda left, right: _compared(left, right, lambda one, two: one <= two),
+        ">": lambda left, right: _compared(left, right, lambda one, two: one > two),
+        ">=": lambda left, right: _compared(left, right, lambda one, two: one >= two),
+    },
+    {
+        "+": lambda left, right: str(_number(left) + _number(right)),
+        "-": lambda left, right: str(_number(left) - _number(right)),
+    },
+    {
+        "*": lambda left, right: str(_number(left) * _number(right)),
+        "/": lambda left, right: str(_divided(_number(left), _number(right))[0]),
+        "%": lambda left, right: str(_divided(_number(left), _number(right))[1]),
+    },
+)
+"""The operators of `expr`, those that bind least first."""
+_MAX_WORDS: Final = 60
+"""Each may open a parenthesis, and be a step deeper."""
+_MAX_DIGITS: Final = 19
+
+
+def expr(process: Process) -> Run:
+    try:
+        value = _evaluated(list(process.arguments))
+    except _BadCondition as error:
+        yield process.error(str(error))
+        return 2
+    yield write_text(f"{value}\n")
+    return int(not _is_true(value))
+
+
+def _evaluated(words: list[str]) -> str:
+    if len(words) <= _MAX_WORDS:
+        value = _expression(words, 0)
+        if not words:
+            return value
+    raise _BadCondition("syntax error")
+
+
+def _expression(words: list[str], level: int) -> str:
+    """Take an expression from the front of the words, and return its value."""
+    if level == len(_LEVELS):
+        return _operand(words)
+    value = _expression(words, level + 1)
+    while words and words[0] in _LEVELS[level]:
+        operator = _LEVELS[level][words.pop(0)]
+        value = operator(value, _expression(words, level + 1))
+    return value
+
+
+def _operand(words: list[str]) -> str:
+    if not words:
+        raise _BadCondition("syntax error")
+    word = words.pop(0)
+    if word != "(":
+        return word
+    value = _expression(words, 0)
+    if not words or words.pop(0) != ")":
+        raise _BadCondition("syntax error")
+    return value
+
+
+def _is_true(value: str) -> bool:
+    return value not in ("", "0")
+
+
+def _number(text: str) -> int:
+    number = int_or_none(text) if len(text) <= _MAX_DIGITS else None
+    if number is None:
+        raise _BadCondition("non-integer argument")
+    return number
+
+
+def _divided(left: int, right: int) -> tuple[int, int]:
+    """Return quotient and remainder, rounded towards zero as in C."""
+    if right == 0:
+        raise _BadCondition("division by zero")
+    quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
+    return quotient, left - quotient * right
+
+
+def _compared(left: str, right: str, holds: Callable[[Any, Any], bool]) -> str:
+    """Numbers are compared as numbers, and all else as texts."""
+    numbers = int_or_none(left), int_or_none(right)
+    pair = (left, right) if None in numbers else numbers
+    return str(int(holds(*pair)))

@@ -29,6 +29,10 @@ class Entry:
     target: str = ""
     """Where a link leads."""
     mode: int = 0o644
+    user: int = 0
+    group: int = 0
+    file_system: str = ""
+    """Its kind, where one is mounted here: `tmpfs`."""
     read_only: bool = False
     modified: float = 0.0
 
@@ -42,9 +46,19 @@ class Entry:
 
 
 class FileSystem:
-    """`is_partial`: what is not there may be in the image, of which nothing is known: it is read as empty."""
+    """`is_partial`: what is not there may be in the image, of which nothing is known: it is read as empty.
 
-    def __init__(self, files: Mapping[str, Entry] | None = None, *, is_partial: bool = False) -> None:
+    That is not so of what lies in one of the `volumes`.
+    """
+
+    def __init__(
+        self,
+        files: Mapping[str, Entry] | None = None,
+        *,
+        is_partial: bool = False,
+        volumes: tuple[str, ...] = (),
+    ) -> None:
+        self._volumes = tuple(f"{path.rstrip('/')}/" for path in volumes)
         self._entries: dict[str, Entry] = {"/": Entry(mode=0o755)}
         self._children: dict[str, set[str]] = {"/": set()}
         self._bytes = 0
@@ -77,10 +91,14 @@ class FileSystem:
         if found is None:
             if self._is_below_file(path):
                 raise FileError("Not a directory")
-            if self.is_partial:
+            if self.may_exist(path):
                 return Entry(data=b"")
             raise NoSuchFile
         return found
+
+    def may_exist(self, path: str) -> bool:
+        """Whether a path that has no entry may be in the image."""
+        return self.is_partial and not path.startswith(self._volumes)
 
     def exists(self, path: str) -> bool:
         return path in self._entries
@@ -132,6 +150,16 @@ class FileSystem:
         if not self.entry(path).is_directory:
             raise FileError("Not a directory")
         return sorted(self._children[path])
+
+    def file_system(self, path: str) -> str:
+        """The kind of the file system that a path lies in; "" for that of the container."""
+        self.entry(path)
+        while path != "/":
+            entry = self._entries.get(path)
+            if entry is not None and entry.file_system:
+                return entry.file_system
+            path = dirname(path)
+        return ""
 
     def walk(self, path: str) -> Iterator[str]:
         """The path, and all that is below it, each directory before what it contains."""

@@ -85,6 +85,8 @@ class Host:
     """A program that is not known is an error, and not one that a shell reports."""
     programs: "Mapping[str, Program]"
     address: str = ""
+    user: int = 0
+    group: int = 0
     has_terminal: bool = False
     elapsed: float = 0.0
     """The seconds that commands have slept so far, where sleeping takes no real time."""

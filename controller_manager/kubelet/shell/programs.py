@@ -6,8 +6,8 @@ from posixpath import basename, dirname
 from typing import Final
 
 from mockube.apimachinery.gotext import int_or_none
-from mockube.controller_manager.kubelet.shell import archives, file_programs, text_programs
-from mockube.controller_manager.kubelet.shell.conditions import test
+from mockube.controller_manager.kubelet.shell import agnhost, archives, file_programs, text_programs
+from mockube.controller_manager.kubelet.shell.conditions import expr, test
 from mockube.controller_manager.kubelet.shell.invocation import run_command, run_shell
 from mockube.controller_manager.kubelet.shell.process import (
     Process,
@@ -118,15 +118,27 @@ def pwd(process: Process) -> Run:
     return 0
 
 
-def whoami(_: Process) -> Run:
+def whoami(process: Process) -> Run:
+    if process.host.user:
+        yield process.error(f"unknown uid {process.host.user}")
+        return 1
     yield write_text("root\n")
     return 0
 
 
 def user_id(process: Process) -> Run:
-    numbers = any(option in process.arguments for option in ("-u", "-g"))
-    yield write_text("0\n" if numbers else "uid=0(root) gid=0(root) groups=0(root)\n")
+    host, group = process.host, _named(process.host.group)
+    if "-u" in process.arguments:
+        yield write_text(f"{host.user}\n")
+    elif "-g" in process.arguments:
+        yield write_text(f"{host.group}\n")
+    else:
+        yield write_text(f"uid={_named(host.user)} gid={group} groups={group}\n")
     return 0
+
+
+def _named(number: int) -> str:
+    return f"{number}" if number else "0(root)"
 
 
 def uname(process: Process) -> Run:
@@ -217,6 +229,7 @@ def timeout(process: Process) -> Run:
 
 
 PROGRAMS: Final[Mapping[str, Program]] = {
+    **agnhost.PROGRAMS,
     **dict.fromkeys(("sh", "bash", "ash", "dash", "zsh"), run_shell),
     **dict.fromkeys(("true", ":", "sync", "trap", "wait", "umask", "ulimit", "stty", "clear"), succeed),
     "false": fail,
@@ -224,6 +237,7 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     "pause": pause,
     "date": date,
     "env": env,
+    "expr": expr,
     "printenv": printenv,
     "hostname": hostname,
     "pwd": pwd,
@@ -238,6 +252,7 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     "timeout": timeout,
     "test": test,
     "[": test,
+    "[[": test,
     **file_programs.PROGRAMS,
     **text_programs.PROGRAMS,
     "tar": archives.tar,

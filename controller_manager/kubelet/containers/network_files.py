@@ -1,0 +1,66 @@
+"""What a kubelet writes into a container about names: /etc/hosts and /etc/resolv.conf. Pure."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.containers.environment import hostname_of
+
+_CLUSTER_DNS: Final = "10.0.0.10"
+_DOMAIN: Final = "svc.cluster.local"
+_MAX_NAMESERVERS: Final = 3
+_MAX_SEARCHES: Final = 32
+_LOCAL: Final = """127.0.0.1\tlocalhost
+::1\tlocalhost ip6-localhost ip6-loopback
+fe00::0\tip6-localnet
+fe00::0\tip6-mcastprefix
+fe00::1\tip6-allnodes
+fe00::2\tip6-allrouters
+"""
+
+
+def hosts_file(pod: ReadOnlyTree) -> str:
+    spec, status = pod["spec"], pod.get("status") or {}
+    addresses = [one["ip"] for one in status.get("podIPs") or ()] or [status.get("podIP") or "127.0.0.1"]
+    head = "# Kubernetes-managed hosts file.\n"
+    if spec.get("hostNetwork"):
+        head = "# Kubernetes-managed hosts file (host network).\n"
+    entries = [f"{address}\t{_names(pod)}\n" for address in addresses]
+    return "".join((head, _LOCAL, *entries, *_alias_lines(spec.get("hostAliases") or ())))
+
+
+def _names(pod: ReadOnlyTree) -> str:
+    name, subdomain = hostname_of(pod), pod["spec"].get("subdomain")
+    return f"{name}.{subdomain}.{meta.namespace(pod)}.{_DOMAIN}\t{name}" if subdomain else name
+
+
+def _alias_lines(aliases: Iterable[ReadOnlyTree]) -> Iterator[str]:
+    lines = ["\t".join((alias["ip"], *(alias.get("hostnames") or ()))) for alias in aliases]
+    if lines:
+        yield "\n# Entries added by HostAliases.\n"
+    for line in lines:
+        yield f"{line}\n"
+
+
+def resolver_file(pod: ReadOnlyTree) -> str:
+    """Return what the pod's DNS policy and its own settings make; a simulated node has no name server."""
+    spec = pod["spec"]
+    policy, own = spec.get("dnsPolicy") or "ClusterFirst", spec.get("dnsConfig") or {}
+    servers, searches, options = list[str](), list[str](), dict[str, str]()
+    if policy == "ClusterFirstWithHostNet" or (policy == "ClusterFirst" and not spec.get("hostNetwork")):
+        servers = [_CLUSTER_DNS]
+        searches = [f"{meta.namespace(pod)}.{_DOMAIN}", _DOMAIN, _DOMAIN.removeprefix("svc.")]
+        options = {"ndots": "5"}
+    elif policy != "None":
+        servers, searches = ["127.0.0.1"], ["."]
+    servers = [*dict.fromkeys((*servers, *(own.get("nameservers") or ())))][:_MAX_NAMESERVERS]
+    searches = [*dict.fromkeys((*searches, *(own.get("searches") or ())))][:_MAX_SEARCHES]
+    options |= {one["name"]: one.get("value") or "" for one in own.get("options") or () if one.get("name")}
+    shown = " ".join(f"{name}:{value}" if value else name for name, value in options.items())
+    lines = (
+        f"search {' '.join(searches)}" if searches else "",
+        *(f"nameserver {server}" for server in servers),
+        f"options {shown}" if shown else "",
+    )
+    return "".join(f"{line}\n" for line in lines if line)

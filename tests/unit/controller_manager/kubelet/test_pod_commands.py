@@ -1,0 +1,97 @@
+"""What becomes of a pod by what its commands say, where that depends on the pod: its variables, user, volumes, image."""
+
+import pytest
+
+from mockube.apimachinery.meta import with_metadata
+from tests.support.pods import World, container, pod
+
+
+def index(number):
+    """The variable by which the container of an Indexed Job learns its index."""
+    path = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
+    env = [{"name": "INDEX", "valueFrom": {"fieldRef": {"fieldPath": path}}}]
+    annotations = {"batch.kubernetes.io/job-completion-index": str(number)}
+    script = "if [ $(expr ${INDEX} % 2) -ne 0 ]; then exit 1; else exit 0; fi"
+    return pod(container("c", "sh", "-c", script, env=env), policy="Never", annotations=annotations)
+
+
+def test_a_command_sees_what_the_pod_says_of_itself():
+    assert [World(index(number)).status["phase"] for number in range(3)] == [
+        "Succeeded",
+        "Failed",
+        "Succeeded",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("context", "own", "code"),
+    [({}, {}, 3), ({"runAsUser": 1001}, {}, 0), ({"runAsUser": 7}, {"runAsUser": 1001}, 0)],
+)
+def test_a_command_runs_as_the_user_of_its_security_context(context, own, code):
+    one = container("c", "sh", "-c", "test $(id -u) -eq 1001 || exit 3", securityContext=own)
+    world = World(pod(one, policy="Never", securityContext=context))
+    assert world.status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == code
+
+
+@pytest.mark.parametrize(
+    ("script", "fields", "message"),
+    [
+        pytest.param("echo -n DONE > /dev/termination-log", {}, "DONE", id="from the file"),
+        pytest.param(
+            "echo -n DONE > /tmp/end", {"terminationMessagePath": "/tmp/end"}, "DONE", id="from another file"
+        ),
+        pytest.param("echo DONE; exit 1", {}, None, id="not from the log"),
+        pytest.param(
+            "echo DONE; exit 1",
+            {"terminationMessagePolicy": "FallbackToLogsOnError"},
+            "DONE\n",
+            id="from the log after an error",
+        ),
+        pytest.param(
+            "echo DONE",
+            {"terminationMessagePolicy": "FallbackToLogsOnError"},
+            None,
+            id="not without an error",
+        ),
+        pytest.param(
+            "echo $A > /dev/termination-log",
+            {"env": [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "m", "key": "a"}}}]},
+            None,
+            id="not if it needs what the pod does not tell",
+        ),
+    ],
+)
+def test_the_termination_message(script, fields, message):
+    world = World(pod(container("c", "sh", "-c", script, **fields), policy="Never"))
+    assert world.status["containerStatuses"][0]["state"]["terminated"].get("message") == message
+
+
+def test_agnhost_does_what_its_arguments_say():
+    image = "registry.k8s.io/e2e-test-images/agnhost:2.59"
+    for arguments, phase in ((["netexec"], "Running"), (["entrypoint-tester"], "Succeeded"), ([], "Running")):
+        world = World(pod(container("c", image=image, args=arguments), policy="Never"))
+        assert world.status["phase"] == phase
+
+
+def test_a_container_that_cannot_be_created_waits_until_it_can():
+    env = [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['a']"}}}]
+    mounts = [{"name": "v", "mountPath": "/v", "subPathExpr": "$(A)"}]
+    world = World(pod(container("c", env=env, volumeMounts=mounts)))
+    assert world.status["phase"] == "Pending"
+    assert world.status["containerStatuses"][0]["state"] == {
+        "waiting": {"message": "missing value for A", "reason": "CreateContainerConfigError"}
+    }
+    writes = world.writes
+    world.look()
+    assert world.writes == writes
+    world.pod = with_metadata(world.pod, annotations={"a": "x"})
+    world.look()
+    assert world.status["phase"] == "Running"
+
+
+def test_what_a_run_leaves_in_a_volume_is_there_for_the_next():
+    script = "if [[ -r /data/foo ]]; then exit 0; else touch /data/foo; exit 1; fi"
+    mounted = container("c", "sh", "-c", script, volumeMounts=[{"name": "data", "mountPath": "/data"}])
+    world = World(pod(mounted, policy="OnFailure"))
+    assert world.status["phase"] == "Succeeded"
+    assert world.status["containerStatuses"][0]["restartCount"] == 1
