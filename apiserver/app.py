@@ -232,12 +232,9 @@ class ApiServer:
             metrics = MetricsPages(CustomMetrics(backend, expressions))
             verbs, groups = ResourceMetrics(expressions).among(verbs), metrics.groups()
             others |= metrics.versions()
-        pages = Renewed(lambda: with_index({**self._pages(settings.address), **others}))
-        self.catalog.on_change.append(pages.outdate)
-        self.aggregator.remotes.on_change.append(pages.outdate)
         routes = Routes(
             verbs=verbs,
-            pages=pages,
+            pages=self._renewed_pages(settings.address, others),
             remote=self.aggregator.page,
             built_in={group.name for group in GROUPS},
             groups=groups,
@@ -260,6 +257,12 @@ class ApiServer:
         report = backend.watch_cache.report_malformed
         renderer = Renderer(self._printer, backend.clock, report, backend.worker)
         return Handler(backend, routes, renderer, config)
+
+    def _renewed_pages(self, address: str, others: Pages) -> Pages:
+        pages = Renewed(lambda: with_index({**self._pages(address), **others}))
+        for changes in (self.catalog.on_change, self.aggregator.remotes.on_change):
+            changes.append(pages.outdate)
+        return pages
 
     def _pages(self, address: str) -> Pages:
         """What tells of all that is served."""
