@@ -254,9 +254,12 @@ class ApiServer:
             seconds=settings.budget.seconds,
             middleware=settings.middleware,
         )
+        return Handler(backend, routes, self._renderer(), config)
+
+    def _renderer(self) -> Renderer:
+        backend = self.backend
         report = backend.watch_cache.report_malformed
-        renderer = Renderer(self._printer, backend.clock, report, backend.worker)
-        return Handler(backend, routes, renderer, config)
+        return Renderer(self._printer, backend.clock, report, backend.worker)
 
     def _renewed_pages(self, address: str, others: Pages) -> Pages:
         pages = Renewed(lambda: with_index({**self._pages(address), **others}))
