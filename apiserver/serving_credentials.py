@@ -96,7 +96,7 @@ def _proxy(serving: Serving, made: folder.Folder) -> dict[str, Any]:
 
 def _trust(settings: Authentication, admin_token: str, generated: Path) -> Trust:
     admin = User(name=folder.ADMIN.name, groups=(*folder.ADMIN.groups, tokens.AUTHENTICATED))
-    given = settings.token_auth_file
+    given, said = settings.token_auth_file, settings.authentication_config
     signing = settings.service_account_signing_key_file or generated
     others = settings.service_account_key_file
     return Trust(
@@ -104,7 +104,8 @@ def _trust(settings: Authentication, admin_token: str, generated: Path) -> Trust
         keys=keys.load(signing.read_bytes(), [path.read_bytes() for path in others]),
         issuers=settings.service_account_issuer,
         audiences=settings.api_audiences,
-        anonymous=settings.anonymous_auth,
+        anonymous=settings.anonymous_auth if said.enabled is None else said.enabled,
+        anonymous_paths=said.paths,
         bootstrap_tokens=settings.enable_bootstrap_token_auth,
     )
 

@@ -1,6 +1,6 @@
 """The chain of authenticators, and how it is made of credentials: certificates, token files, service accounts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
@@ -42,10 +42,15 @@ class Authentication:
     """Answers who sent a request."""
 
     def __init__(
-        self, authenticators: Sequence[Authenticator], *, anonymous: Anonymous = Anonymous.ALL
+        self,
+        authenticators: Sequence[Authenticator],
+        *,
+        anonymous: Anonymous = Anonymous.ALL,
+        anonymous_paths: Collection[str] = (),
     ) -> None:
         self._authenticators = authenticators
         self._anonymous = anonymous
+        self._anonymous_paths = anonymous_paths
 
     async def authenticate(self, presented: PresentedCredentials, verb: str, path: str) -> User:
         """Return the user, or raise Unauthorized.
@@ -63,6 +68,8 @@ class Authentication:
                 return user
         if refusal is not None:
             raise refusal
+        if self._anonymous_paths and path not in self._anonymous_paths:
+            raise status.Unauthorized("Unauthorized")
         if self._anonymous is Anonymous.ALL:
             return ANONYMOUS
         if self._anonymous is Anonymous.LIMITED and verb == "get" and path in OPEN_TO_ALL:
@@ -83,6 +90,8 @@ class Trust:
     audiences: Sequence[str] = ()
     anonymous: bool = True
     """Whether requests may have no credentials."""
+    anonymous_paths: Collection[str] = ()
+    """For which paths alone; none: any."""
     bootstrap_tokens: bool = False
     """Whether Secrets of kube-system may hold tokens by which nodes join the cluster."""
 
@@ -115,7 +124,9 @@ def authenticators(
         readers.append(BootstrapTokens(find, audiences=audiences, clock=clock))
     bearer = BearerTokens(readers, audiences=audiences, clock=clock)
     chain = Authentication(
-        (ClientCertificates(clock), bearer), anonymous=_anonymous(trust, is_anonymous_limited)
+        (ClientCertificates(clock), bearer),
+        anonymous=_anonymous(trust, is_anonymous_limited),
+        anonymous_paths=trust.anonymous_paths,
     )
     return Authenticators(chain=chain, bearer=bearer, accounts=accounts)
 

@@ -1,19 +1,17 @@
 """`--admission-control-config-file`: an AdmissionConfiguration, with what it tells each plugin."""
 
-from argparse import ArgumentTypeError
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from mockube.apimachinery.gotext import quote
-from mockube.apimachinery.yaml_decode import YamlError, load
 from mockube.apiserver.admission.chain import Configurations
 from mockube.apiserver.admission.event_rate_limit import DEFAULT_SIZE, KEYS, SERVER, Limit
 from mockube.apiserver.admission.podsecurity.plugin import Configuration, Exemptions
 from mockube.apiserver.admission.podsecurity.policy import NO_POLICY, PREFIX, read_policy
 from mockube.apiserver.admission.tolerations import TolerationConfiguration
+from mockube.apiserver.config.files import FileProblem, Tree, check_fields, from_flag, list_of, read_tree
 
-Tree = Mapping[str, Any]
 _FILES: Final = frozenset(
     (version, "AdmissionConfiguration")
     for version in ("apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1alpha1")
@@ -22,44 +20,30 @@ _MODES: Final = frozenset(f"{mode}{end}" for mode in ("enforce", "audit", "warn"
 _LEGACY: Final = "podNodeSelectorPluginConfig"
 
 
-class _Problem(ValueError):
-    """What is wrong with a file."""
-
-
 def admission_configuration(text: str) -> Configurations:
     """Read the file that a flag names."""
-    try:
-        return read(Path(text))
-    except (OSError, YamlError, _Problem) as error:
-        raise ArgumentTypeError(f"{text}: {error}") from error
+    return from_flag(read, text)
 
 
 def read(path: Path) -> Configurations:
-    tree = _tree(path)
+    tree = read_tree(path)
     if "kind" not in tree and _LEGACY in tree:
         return Configurations(**_node_selectors(tree))
     if (tree.get("apiVersion"), tree.get("kind")) not in _FILES:
         given = f"{tree.get('apiVersion')}, Kind={tree.get('kind')}"
-        raise _Problem(f"it is no AdmissionConfiguration of apiserver.config.k8s.io/v1, but {given}")
-    _check_fields(tree, {"apiVersion", "kind", "plugins"}, "the file")
+        raise FileProblem(f"it is no AdmissionConfiguration of apiserver.config.k8s.io/v1, but {given}")
+    check_fields(tree, {"apiVersion", "kind", "plugins"}, "the file")
     found: dict[str, Any] = {}
-    for entry in _list(tree, "plugins"):
+    for entry in list_of(tree, "plugins"):
         name = str(entry.get("name"))
         if name in _REFUSED:
-            raise _Problem(f"the configuration of {name} is not built")
+            raise FileProblem(f"the configuration of {name} is not built")
         if name in _READERS and (configuration := _configuration(path, entry)) is not None:
             try:
                 found |= _READERS[name](configuration)
-            except _Problem as problem:
-                raise _Problem(f"{name}: {problem}") from problem
+            except FileProblem as problem:
+                raise FileProblem(f"{name}: {problem}") from problem
     return Configurations(**found)
-
-
-def _tree(path: Path) -> dict[str, Any]:
-    loaded = load(path.read_bytes()).tree
-    if not isinstance(loaded, dict):
-        raise _Problem(f"{path} holds no object")
-    return loaded
 
 
 def _configuration(path: Path, entry: Tree) -> Tree | None:
@@ -67,70 +51,57 @@ def _configuration(path: Path, entry: Tree) -> Tree | None:
     given = entry.get("configuration")
     if isinstance(given, dict):
         return given
-    return _tree(path.parent / entry["path"]) if entry.get("path") else None
-
-
-def _check_fields(tree: Tree, known: Collection[str], where: str) -> None:
-    unknown = sorted(tree.keys() - set(known))
-    if unknown:
-        raise _Problem(f"unknown field {quote(unknown[0])} in {where}")
+    return read_tree(path.parent / entry["path"]) if entry.get("path") else None
 
 
 def _check_kind(tree: Tree, group: str, kind: str, known: Collection[str]) -> None:
     if tree.get("kind") != kind or str(tree.get("apiVersion")).rpartition("/")[0] != group:
         found = f"{tree.get('apiVersion')}, Kind={tree.get('kind')}"
-        raise _Problem(f"expected a {kind} of {group}, not {found}")
-    _check_fields(tree, {"apiVersion", "kind", *known}, f"the {kind}")
-
-
-def _list(tree: Tree, name: str) -> list[dict[str, Any]]:
-    found = tree.get(name) or []
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-        raise _Problem(f"{name} is no list of objects")
-    return found
+        raise FileProblem(f"expected a {kind} of {group}, not {found}")
+    check_fields(tree, {"apiVersion", "kind", *known}, f"the {kind}")
 
 
 def _texts(tree: Tree, name: str) -> tuple[str, ...]:
     found = tree.get(name) or []
     if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-        raise _Problem(f"{name} is no list of texts")
+        raise FileProblem(f"{name} is no list of texts")
     return tuple(found)
 
 
 def _node_selectors(tree: Tree) -> dict[str, Any]:
     found = tree.get(_LEGACY) or {}
     if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
-        raise _Problem(f"{_LEGACY} is no map of selectors")
+        raise FileProblem(f"{_LEGACY} is no map of selectors")
     return {"node_selectors": found}
 
 
 def _event_limits(tree: Tree) -> dict[str, Any]:
     _check_kind(tree, "eventratelimit.admission.k8s.io", "Configuration", {"limits"})
-    limits = [_limit(one, place) for place, one in enumerate(_list(tree, "limits"))]
+    limits = [_limit(one, place) for place, one in enumerate(list_of(tree, "limits"))]
     if not limits:
-        raise _Problem("limits: Invalid value: null: must not be empty")
+        raise FileProblem("limits: Invalid value: null: must not be empty")
     return {"event_limits": limits}
 
 
 def _limit(tree: Tree, place: int) -> Limit:
     where = f"limits[{place}]"
-    _check_fields(tree, {"type", "qps", "burst", "cacheSize"}, where)
+    check_fields(tree, {"type", "qps", "burst", "cacheSize"}, where)
     kind, size = str(tree.get("type")), tree.get("cacheSize", 0)
     if kind not in KEYS:
         shown = ", ".join(map(quote, KEYS))
-        raise _Problem(f"{where}.type: Unsupported value: {quote(kind)}: supported values: {shown}")
+        raise FileProblem(f"{where}.type: Unsupported value: {quote(kind)}: supported values: {shown}")
     for name in ("burst", "qps"):
         if not isinstance(tree.get(name), int) or tree[name] <= 0:
-            raise _Problem(f"{where}.{name}: Invalid value: {tree.get(name, 0)}: must be positive")
+            raise FileProblem(f"{where}.{name}: Invalid value: {tree.get(name, 0)}: must be positive")
     if kind != SERVER and (not isinstance(size, int) or size < 0):
-        raise _Problem(f"{where}.cacheSize: Invalid value: {size}: must not be negative")
+        raise FileProblem(f"{where}.cacheSize: Invalid value: {size}: must not be negative")
     return Limit(type=kind, qps=tree["qps"], burst=tree["burst"], cache_size=size or DEFAULT_SIZE)
 
 
 def _tolerations(tree: Tree) -> dict[str, Any]:
     group = "podtolerationrestriction.admission.k8s.io"
     _check_kind(tree, group, "Configuration", {"default", "whitelist"})
-    default, whitelist = _list(tree, "default"), _list(tree, "whitelist")
+    default, whitelist = list_of(tree, "default"), list_of(tree, "whitelist")
     return {"tolerations": TolerationConfiguration(default=default, whitelist=whitelist)}
 
 
@@ -138,11 +109,11 @@ def _pod_security(tree: Tree) -> dict[str, Any]:
     group, kind = "pod-security.admission.config.k8s.io", "PodSecurityConfiguration"
     _check_kind(tree, group, kind, {"defaults", "exemptions"})
     defaults, exemptions = tree.get("defaults") or {}, tree.get("exemptions") or {}
-    _check_fields(defaults, _MODES, "defaults")
-    _check_fields(exemptions, {"usernames", "namespaces", "runtimeClasses"}, "exemptions")
+    check_fields(defaults, _MODES, "defaults")
+    check_fields(exemptions, {"usernames", "namespaces", "runtimeClasses"}, "exemptions")
     policy, wrong = read_policy({f"{PREFIX}{name}": str(one) for name, one in defaults.items()}, NO_POLICY)
     if wrong:
-        raise _Problem(f"defaults: {wrong[0]}")
+        raise FileProblem(f"defaults: {wrong[0]}")
     exempt = Exemptions(
         usernames=_texts(exemptions, "usernames"),
         namespaces=_texts(exemptions, "namespaces"),

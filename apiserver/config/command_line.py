@@ -89,6 +89,9 @@ def _problem(config: Config) -> str:
         and not config.authentication.service_account_signing_key_file
     ):
         return "--service-account-key-file needs --service-account-signing-key-file, to sign tokens with"
+    said = config.authentication.authentication_config.enabled
+    if said is not None and not config.authentication.anonymous_auth:
+        return "--anonymous-auth flag cannot be set when anonymous field is configured in authentication configuration file"
     unknown = [pack for pack in config.features.packs if pack not in PACKS]
     if unknown:
         return f'--packs: "{unknown[0]}" is no pack: there is {", ".join(PACKS)}'

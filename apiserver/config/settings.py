@@ -23,6 +23,11 @@ from mockube.apiserver.admission.chain import NO_CONFIGURATIONS, Configurations
 from mockube.apiserver.authz import modes
 from mockube.apiserver.config.admission_configuration import admission_configuration
 from mockube.apiserver.config.admission_plugins import service_addresses
+from mockube.apiserver.config.authentication_configuration import (
+    UNSAID,
+    AnonymousRequests,
+    authentication_configuration,
+)
 from mockube.apiserver.config.feature_gates import read_gates
 from mockube.apiserver.config.watch_cache import cache_sizes
 from mockube.apiserver.registry.subresources.locations import PREFERRED_ADDRESSES
@@ -159,6 +164,14 @@ class Authentication:
     anonymous_auth: Annotated[
         bool, Flag("let everybody ask for health and version without credentials (true)", boolean)
     ] = True
+    authentication_config: Annotated[
+        AnonymousRequests,
+        Flag(
+            "an AuthenticationConfiguration, which says who needs no credentials, and for which paths (none)",
+            authentication_configuration,
+            metavar="FILE",
+        ),
+    ] = UNSAID
     enable_bootstrap_token_auth: Annotated[
         bool, Flag("let Secrets in kube-system hold tokens by which nodes join the cluster (false)", boolean)
     ] = False

@@ -12,7 +12,7 @@ _NAMES = """
     audit-webhook-batch-throttle-enable audit-webhook-batch-throttle-qps audit-webhook-config-file
     audit-webhook-initial-backoff audit-webhook-mode audit-webhook-truncate-enabled
     audit-webhook-truncate-max-batch-size audit-webhook-truncate-max-event-size audit-webhook-version
-    authentication-config authentication-token-webhook-cache-ttl authentication-token-webhook-config-file
+    authentication-token-webhook-cache-ttl authentication-token-webhook-config-file
     authentication-token-webhook-version authorization-config authorization-policy-file
     authorization-webhook-cache-authorized-ttl authorization-webhook-cache-unauthorized-ttl
     authorization-webhook-config-file authorization-webhook-version contention-profiling

@@ -40,6 +40,16 @@ async def test_a_certificate_without_a_common_name_says_nothing():
     assert await chain().authenticate(PresentedCredentials("Bearer t", SUBJECT[:1]), "get", "/api") == BOB
 
 
+@pytest.mark.parametrize(("path", "is_open"), [("/livez", True), ("/livez/ping", False), ("/api", False)])
+async def test_whoever_shows_nothing_is_anonymous_for_some_paths_alone(path, is_open):
+    limited = chain(anonymous_paths={"/livez"})
+    if is_open:
+        assert await limited.authenticate(PresentedCredentials(), "get", path) is ANONYMOUS
+        return
+    with pytest.raises(Unauthorized):
+        await limited.authenticate(PresentedCredentials(), "get", path)
+
+
 async def test_whoever_shows_nothing_is_anonymous():
     for authorization in ("", "Basic dDp0", "Bearer", "Bearer  t", "Token t", "Bearer\tt"):
         assert await chain().authenticate(PresentedCredentials(authorization), "get", "/api") == ANONYMOUS

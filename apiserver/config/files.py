@@ -1,0 +1,44 @@
+"""Files that flags name, as YAML or JSON: read, and checked field by field."""
+
+from argparse import ArgumentTypeError
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.yaml_decode import YamlError, load
+
+Tree: TypeAlias = Mapping[str, Any]
+T = TypeVar("T")
+
+
+class FileProblem(ValueError):
+    """What is wrong with a file."""
+
+
+def from_flag(read: Callable[[Path], T], text: str) -> T:
+    """Read the file that a flag names, or raise what the flag's parser reports."""
+    try:
+        return read(Path(text))
+    except (OSError, YamlError, FileProblem) as error:
+        raise ArgumentTypeError(f"{text}: {error}") from error
+
+
+def read_tree(path: Path) -> dict[str, Any]:
+    loaded = load(path.read_bytes()).tree
+    if not isinstance(loaded, dict):
+        raise FileProblem(f"{path} holds no object")
+    return loaded
+
+
+def check_fields(tree: Tree, known: Collection[str], where: str) -> None:
+    unknown = sorted(tree.keys() - set(known))
+    if unknown:
+        raise FileProblem(f"unknown field {quote(unknown[0])} in {where}")
+
+
+def list_of(tree: Tree, name: str) -> list[dict[str, Any]]:
+    found = tree.get(name) or []
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise FileProblem(f"{name} is no list of objects")
+    return found
