@@ -3,16 +3,18 @@
 A frame is a list: the cost so far, its limit, and then the variables.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from mockube.apimachinery.cel.values import (
     NONE,
     CelError,
     CostExceeded,
+    Duration,
     Opaque,
     Optional,
+    Timestamp,
     Uint,
     map_key,
     missing_key,
@@ -108,6 +110,15 @@ def qualify(value: Any, key: Any) -> Any:
     if isinstance(value, Opaque) and isinstance(key, str):
         return value.select(key)
     raise missing_key(key)
+
+
+NO_QUALIFIERS: Final[Mapping[type, str]] = {
+    bytes: "Bytes",
+    type(None): "Null",
+    Duration: "Duration",
+    Timestamp: "Timestamp",
+}
+"""Constants that nothing can be selected by, as cel-go calls their types."""
 
 
 class Qualifier(NamedTuple):

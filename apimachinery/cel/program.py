@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from mockube.apimachinery.cel import comprehensions, operators
 from mockube.apimachinery.cel.ast import (
@@ -18,6 +18,7 @@ from mockube.apimachinery.cel.ast import (
 )
 from mockube.apimachinery.cel.attributes import (
     FIRST_VARIABLE,
+    NO_QUALIFIERS,
     Attribute,
     Frame,
     Lazy,
@@ -35,8 +36,6 @@ from mockube.apimachinery.cel.standard import UNGUARDED
 from mockube.apimachinery.cel.values import (
     CelError,
     CostExceeded,
-    Duration,
-    Timestamp,
     TypeValue,
     map_key,
     matches_type,
@@ -239,8 +238,8 @@ class Planner:
         attribute = attribute_of(self.plan(nodes[0]))
         key = self.plan(nodes[1])
         if isinstance(key, Constant):
-            if type(key.value) in _NO_QUALIFIERS:
-                raise ProgramError(f"invalid qualifier type: types.{_NO_QUALIFIERS[type(key.value)]}")
+            if type(key.value) in NO_QUALIFIERS:
+                raise ProgramError(f"invalid qualifier type: types.{NO_QUALIFIERS[type(key.value)]}")
             return attribute.select(Qualifier(key.value, None, optional))
         run = key.run(cost=0) if isinstance(key, Attribute) else key
         return attribute.select(Qualifier(None, run, optional))
@@ -353,15 +352,6 @@ def folded(function: Callable[..., Any], value: Any) -> Plan:
         return Constant(function(value))
     except CelError as error:
         raise ProgramError(str(error)) from error
-
-
-_NO_QUALIFIERS: Final[Mapping[type, str]] = {
-    bytes: "Bytes",
-    type(None): "Null",
-    Duration: "Duration",
-    Timestamp: "Timestamp",
-}
-"""Constants that nothing can be selected by, as cel-go calls their types."""
 
 
 def run_of(planned: Plan) -> Run:

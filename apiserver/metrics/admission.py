@@ -15,23 +15,32 @@ from prometheus_client.registry import Collector
 
 ADMIT, VALIDATE = "admit", "validate"
 _BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5)
-_QUICK: Final = _BUCKETS[0]
+QUICK: Final = _BUCKETS[0]
 _EXPRESSION_BUCKETS: Final = (0.0000005, 0.001, 0.01, 0.1, 1.0)
 _OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget"
 
 
 class Durations:
-    """How long one thing took, each time."""
+    """How long one thing took, each time. What is on the way of every write adds to `quick` and `total` by itself."""
 
-    __slots__ = ("counts", "total")
+    __slots__ = ("quick", "slow", "total")
 
     def __init__(self) -> None:
-        self.counts = [0] * (len(_BUCKETS) + 1)
+        self.quick = 0
+        """How many times at most as long as the first bucket goes."""
+        self.slow = [0] * len(_BUCKETS)
         self.total = 0.0
 
     def observe(self, seconds: float) -> None:
-        self.counts[0 if seconds <= _QUICK else bisect_left(_BUCKETS, seconds)] += 1
+        if seconds <= QUICK:
+            self.quick += 1
+        else:
+            self.slow[bisect_left(_BUCKETS, seconds) - 1] += 1
         self.total += seconds
+
+    @property
+    def counts(self) -> list[int]:
+        return [self.quick, *self.slow]
 
 
 class AdmissionMetrics(Collector):
