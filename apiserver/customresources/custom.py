@@ -130,17 +130,26 @@ class Custom:
         if self._fill is not None:
             self._fill(tree)
 
-    def check(self, tree: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> Sequence[FieldError]:
-        """What is wrong with an object's content, or with what an update changes of the old one's."""
+    def check(
+        self,
+        tree: Mapping[str, Any],
+        old: Mapping[str, Any] | None = None,
+        *,
+        of_metadata: Sequence[FieldError] = (),
+    ) -> Sequence[FieldError]:
+        """What is wrong with an object, or with what an update changes of the old one, besides its metadata."""
         of_values = self._check(tree, ROOT) if old is None else self._check(tree, ROOT, old)
         of_scale = self._check_scale(tree, only_status=False)
-        return self._with_lists([*of_values, *of_scale, *self._check_embedded(tree, ROOT)], tree, old)
+        found = [*of_metadata, *of_values, *of_scale, *self._check_embedded(tree, ROOT)]
+        return self._with_lists(found, tree, old)
 
-    def check_status(self, tree: Mapping[str, Any], old: Mapping[str, Any]) -> Sequence[FieldError]:
+    def check_status(
+        self, tree: Mapping[str, Any], old: Mapping[str, Any], *, of_metadata: Sequence[FieldError] = ()
+    ) -> Sequence[FieldError]:
         """What is wrong with an object whose status alone was written, which upstream checks as a value of its own."""
         of_values = self._check_status(tree["status"], ROOT, old.get("status")) if "status" in tree else ()
         of_scale = self._check_scale(tree, only_status=True)
-        return self._with_lists([*map(_in_status, of_values), *of_scale], tree, old)
+        return self._with_lists([*of_metadata, *map(_in_status, of_values), *of_scale], tree, old)
 
     def _with_lists(
         self, found: Sequence[FieldError], tree: Mapping[str, Any], old: Mapping[str, Any] | None

@@ -20,6 +20,7 @@ from mockube.apiserver.customresources.compile import compile_definition
 from mockube.apiserver.customresources.finalizing import Cleaning
 from mockube.apiserver.customresources.registries import OBJECT_META
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.registry import managed
 from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend
 from mockube.apiserver.registry.call import Call
 from mockube.apiserver.registry.options import WriteOptions
@@ -238,13 +239,16 @@ class Establishing:
             subresource=self._row.subresource("status"),
             name=name,
             user=SYSTEM,
+            user_agent="kube-apiserver",
         )
+        options = WriteOptions()
 
         async def transform(old: Tree) -> Tree:
-            return old | {"status": self._status(old, self._verdict(name, old))}
+            new = old | {"status": self._status(old, self._verdict(name, old))}
+            return managed.on_update(self._backend, call, new, old, options)
 
         try:
-            await change(self._backend, call, WriteOptions(), transform)
+            await change(self._backend, call, options, transform)
         except (ApiError, KVError) as error:
             LOG.warning("what became of the names of %s was not stored: %s", name, error)
         else:

@@ -124,7 +124,7 @@ class AllRules:
         if custom is None:
             return self._built_in.check_create(resource, tree)
         found = objectmeta.check(tree, _NAMES, namespaced=resource.namespaced)
-        return [*found, *custom.check(tree)]
+        return custom.check(tree, of_metadata=found)
 
     def check_update(
         self, resource: Resource, subresource: str, new: Tree, old: Tree
@@ -135,7 +135,7 @@ class AllRules:
             return found
         of_metadata = objectmeta.check_update(new, old) if found else ()
         check = custom.check_status if subresource == "status" else custom.check
-        return [*found, *of_metadata, *check(new, old)]
+        return check(new, old, of_metadata=[*found, *of_metadata])
 
     def warn_create(self, resource: Resource, tree: Tree) -> Iterable[str]:
         """Upstream checks the finalizers of custom objects no further than to say which others may use as well."""

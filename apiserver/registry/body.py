@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from mockube.apimachinery import errors, gotext, status
+from mockube.apimachinery.gonumbers import rewritten
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema import document, faults, unstructured
@@ -31,15 +32,16 @@ def read_object(backend: Backend, call: Call, options: WriteOptions) -> Tree:
     """The object that a create or update was sent, as it would be stored, with its defaults."""
     api_version, kind = expected_type(call)
     parsed = _parse(call.body, kind)
-    tree = parsed.tree
+    tree, text = parsed.tree, parsed.text
     given = (tree.get("apiVersion") or api_version, tree.get("kind") or kind)
     if call.resource.custom and not (call.subresource and call.subresource.kind):
         _check_custom(call, parsed)
+        tree, text = with_whole_numbers(tree, text)
     else:
         _check_kind(backend, given, api_version, kind)
     strict = options.field_validation != "Ignore"
     try:
-        decoded = decode_as(backend, tree, (api_version, kind), text=parsed.text, strict=strict)
+        decoded = decode_as(backend, tree, (api_version, kind), text=text, strict=strict)
     except DecodeError as error:
         raise status.BadRequest(_refusal(call, kind) + str(error)) from error
     if complaints := [*parsed.complaints, *decoded.strict]:
@@ -47,6 +49,16 @@ def read_object(backend: Backend, call: Call, options: WriteOptions) -> Tree:
     made: Tree = {"kind": kind, "apiVersion": api_version} | decoded.tree
     backend.rules.default(api_version, kind, made)
     return made
+
+
+def with_whole_numbers(tree: Tree, text: bytes) -> tuple[Tree, bytes]:
+    """An object that upstream has no struct for: numbers of its metadata are written anew before they are read."""
+    metadata = tree.get("metadata")
+    numbers = metadata if isinstance(metadata, dict) else {}
+    if not any(isinstance(value, float) for value in numbers.values()):
+        return tree, text
+    made = tree | {"metadata": rewritten(metadata)}
+    return made, orjson.dumps(made)
 
 
 def _refusal(call: Call, kind: str) -> str:

@@ -58,6 +58,18 @@ def _converter(backend: Backend, resource: Resource) -> Callable[[Json, str], Js
     return convert
 
 
+def _of_kind(backend: Backend, api_version: str, kind: str, subresource: str) -> FieldManager:
+    """The manager of the fields of what is sent to a resource or subresource, whatever the resource is of."""
+    versions = Versions(
+        own=api_version,
+        atoms={api_version: atom_of(backend.schemas.kind(api_version, kind))},
+        reset_fields={},
+    )
+    bare: Tree = {"kind": kind, "apiVersion": api_version}
+    empty = bare | decode_as(backend, bare).tree
+    return FieldManager(kind=kind, versions=versions, empty=empty, subresource=subresource)
+
+
 def on_create(backend: Backend, call: Call, tree: Tree, options: WriteOptions) -> Tree:
     """A new object with its first manager, who wrote it when it was created."""
     manager = field_manager(backend, call.resource, "")
@@ -67,7 +79,11 @@ def on_create(backend: Backend, call: Call, tree: Tree, options: WriteOptions) -
 
 def on_question(backend: Backend, call: Call, tree: Tree, options: WriteOptions) -> Tree:
     """An object that is answered and never stored has a manager all the same."""
-    manager = field_manager(backend, call.resource, "")
+    name = call.subresource.name if call.subresource else ""
+    key = call.resource, name
+    manager = backend.field_managers.get(key)
+    if manager is None:
+        manager = backend.field_managers[key] = _of_kind(backend, tree["apiVersion"], tree["kind"], name)
     time = format_time(backend.clock.now())
     return without_none(manager.create(tree, manager=manager_name(call, options), time=time))
 

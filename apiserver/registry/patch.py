@@ -31,6 +31,7 @@ from mockube.apiserver.registry.body import (
     missing_kind,
     not_converted,
     type_of,
+    with_whole_numbers,
 )
 from mockube.apiserver.registry.call import Body, Call, ObjectAnswer
 from mockube.apiserver.registry.options import APPLY_TYPES, PATCH_OPTIONS, WriteOptions, write_options
@@ -102,7 +103,7 @@ async def patch(backend: Backend, call: Call, face: SubresourceView = ITSELF) ->
         seen = (face.patched or face.show)(own)
         patched = call.patched = _carry_out(backend, read, seen)
         if language.reads_type:
-            _check_type(call, options, Outcome(backend, read, patched, seen))
+            _check_type(call, options, Outcome(backend, read, patched, seen, not call.resource.custom))
         new = face.take(own, _patched(backend, call, options, read, patched, seen))
         return face.manage(backend, call, new, own, options)
 
@@ -129,6 +130,8 @@ class Outcome(NamedTuple):
     patch: Patch
     patched: Any
     old: Tree
+    is_typed: bool
+    """Upstream has a struct for objects of the kind."""
 
 
 async def merge_into(
@@ -185,6 +188,8 @@ def _patched(
 ) -> Tree:
     """What came of a patch, read as an object of its kind."""
     kind = {"kind": old["kind"], "apiVersion": old["apiVersion"]}
+    if call.resource.custom:
+        patched, _ = with_whole_numbers(patched, b"")
     try:
         # What was converted may not be in stored form.
         before = old if backend.conversion(call.resource) is None else None
@@ -192,11 +197,13 @@ def _patched(
         named = (kind["apiVersion"], kind["kind"])
         decoded = patch.language.decode(backend, patched | kind, named, strict=strict, before=before)
     except DecodeError as error:
-        raise _refused_object(Outcome(backend, patch, patched, old), error) from error
+        outcome = Outcome(backend, patch, patched, old, not call.resource.custom)
+        raise _refused_object(outcome, error) from error
     found = [*patch.complaints, *(sorted(decoded.strict) if patch.language.shows_patch else decoded.strict)]
     if found and options.field_validation == "Strict":
         problem = DecodeError(f"strict decoding error: {', '.join(found)}")
-        raise _refused_object(Outcome(backend, patch, patched, old), problem)
+        outcome = Outcome(backend, patch, patched, old, not call.resource.custom)
+        raise _refused_object(outcome, problem)
     call.warnings += as_warnings(found)
     made: Tree = kind | decoded.tree
     backend.rules.default(kind["apiVersion"], kind["kind"], made)
@@ -213,12 +220,17 @@ def _check_type(call: Call, options: WriteOptions, outcome: Outcome) -> None:
     except status.BadRequest as error:
         raise _invalid(outcome, str(error)) from error
     if call.resource.custom and not (call.subresource and call.subresource.kind):
+        if outcome.patched.get("apiVersion", "") is None:
+            raise _invalid(outcome, _NO_TEXT)
         _check_custom_type(outcome.patched, api_version, kind)
     if not api_version:
         _check_internal(call, options, outcome, kind or old["kind"])
     elif (api_version, kind or old["kind"]) != (old["apiVersion"], old["kind"]):
         given = api_version, kind or old["kind"]
         raise _invalid(outcome, not_converted(outcome.backend, given, old["apiVersion"], old["kind"]))
+
+
+_NO_TEXT: Final = ".apiVersion accessor error: <nil> is of the type <nil>, expected string"
 
 
 def _check_custom_type(patched: Tree, api_version: str, kind: str) -> None:
@@ -249,7 +261,7 @@ def _check_internal(call: Call, options: WriteOptions, outcome: Outcome, kind: s
 
 
 def _refused_object(outcome: Outcome, error: DecodeError) -> ApiError:
-    backend, patch, patched, old = outcome
+    backend, patch, patched, old, _ = outcome
     if patch.language.shows_patch:
         return _not_taken(gofmt.plain(strategic.as_merged(patch.given, old)), str(error))
     text = _written(outcome)
@@ -267,10 +279,15 @@ def _invalid(outcome: Outcome, problem: str) -> ApiError:
 
 def _written(outcome: Outcome) -> str:
     """The text of what came of a patch, in which numbers and texts are as they were written."""
-    backend, patch, shown, old = outcome
+    backend, patch, shown, old, is_typed = outcome
     if len(patch.data) <= MAX_WRITTEN:
         again = patch._replace(given=written.loads(patch.data))
-        text = orjson.dumps(_in_order(backend, old))
+        # Upstream writes an object that it has no struct for with its fields in the order of the alphabet.
+        text = (
+            orjson.dumps(_in_order(backend, old))
+            if is_typed
+            else orjson.dumps(old, option=orjson.OPT_SORT_KEYS)
+        )
         shown = _carry_out(backend, again, written.loads(text))
     return written.dumps(dict(sorted(shown.items())) if isinstance(shown, dict) else shown)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from mockube.apimachinery import status
+from mockube.apimachinery import gotext, status
 from mockube.apimachinery.status import ApiError, Details, MethodNotSupported, NotAcceptable, NotFound
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.backend import Backend
@@ -22,6 +22,7 @@ from mockube.apiserver.request.rendering import Renderer, is_encoded
 from mockube.apiserver.request.request import ACCEPT, CONTENT_TYPE, Request
 from mockube.apiserver.request.response import Response, error_response, json_body, text_response
 from mockube.apiserver.request.watch import Watching
+from mockube.apiserver.request_info import RequestInfo
 from mockube.apiserver.wire import negotiation as negotiate
 from mockube.apiserver.wire.negotiation import FORMATS, Format, OutputFormat
 
@@ -193,7 +194,16 @@ def _check_is_served(resource: Resource, request: Request) -> None:
         return
     if not any(verb in verbs for verb in here):
         raise _no_such_resource()
-    raise MethodNotSupported(NOT_ALLOWED, Details())
+    raise _method_not_supported(resource, info)
+
+
+def _method_not_supported(resource: Resource, info: RequestInfo) -> MethodNotSupported:
+    """Upstream serves subresources of custom objects by other code, which names the verb."""
+    if not (resource.custom and info.subresource):
+        return MethodNotSupported(NOT_ALLOWED, Details())
+    about = resource.group_resource
+    problem = f"{info.verb} is not supported on resources of kind {gotext.quote(str(about))}"
+    return MethodNotSupported(problem, Details(group=about.group, kind=about.resource))
 
 
 def _check_is_connected(resource: Resource, request: Request) -> None:

@@ -24,7 +24,7 @@ from pathlib import Path
 import yaml
 
 from tests.conformance.golden import golden
-from tests.differential import table
+from tests.differential import custom, table
 from tests.differential.conversations import Conversations
 from tests.differential.report import Report
 from tests.differential.schemas import Schemas
@@ -63,7 +63,17 @@ def main() -> int:
         if not (real and ours):
             real, ours = _start(stack, Path(folder))
         servers = golden.Server(real, TOKEN), golden.Server(ours, TOKEN)
-        if options.table is not None:
+        if options.custom:
+            found = custom.cases(options.seed)
+            report = run(
+                servers,
+                found,
+                requests=options.requests,
+                jobs=options.jobs,
+                prefix=f"c{options.seed}",
+                goes_on=True,
+            )
+        elif options.table is not None:
             report = run(servers, table.cases(tuple(options.table)), jobs=options.jobs, goes_on=True)
         else:
             found = conversations(servers[0], options.seed)
@@ -130,6 +140,9 @@ def _converse(servers, case: Iterator[dict], namespace, report, lock, *, goes_on
         except StopIteration:
             break
         filled = golden.fill(request, namespace, [])
+        if "wait" in filled:
+            custom.wait_for(servers, filled["wait"])
+            continue
         sent = filled, _translated(filled, identities)
         answers = [_answer(server, each) for server, each in zip(servers, sent, strict=True)]
         _learn(identities, *(answer["body"] for answer in answers))
@@ -280,6 +293,9 @@ def _options():
     )
     parser.add_argument("--requests", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--custom", action="store_true", help="custom kinds, whose definitions are made by chance"
+    )
     parser.add_argument(
         "--table", nargs="*", metavar="RESOURCE", help="the table of one-field changes, of these or all"
     )

@@ -33,7 +33,8 @@ def _requests(path, bodies):
     known = set()
     for body in bodies:
         metadata = body.setdefault("metadata", {})
-        metadata["name"] = "${ns}-x"
+        if body.get("kind") != "CustomResourceDefinition":  # whose name is made of others
+            metadata["name"] = "${ns}-x"
         for place in places(body):
             # A field is tried once for each kind, whichever of the bodies have it.
             name = tuple("*" if isinstance(key, int) else key for key in place)

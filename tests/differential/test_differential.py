@@ -3,6 +3,7 @@
 import contextlib
 import json
 
+from tests.differential import custom, table
 from tests.differential.__main__ import Resource, _comparable, _learn, _translated, _without_suffix
 from tests.differential.conversations import Conversations
 from tests.differential.report import Report
@@ -109,3 +110,21 @@ def test_what_other_conversations_made_in_the_cluster_does_not_count():
     body = {"items": [{"metadata": {"name": name}} for name in ("d1-x", "d2-x")]}
     found = _comparable({"type": "application/json", "status": 200, "body": body}, "d2")
     assert json.dumps(found["body"]) == '{"items": [{"metadata": {"name": "<ns>-x"}}]}'
+
+
+def test_custom_kinds_are_made_by_chance_and_the_same_again():
+    def definitions(seed):
+        found = custom.cases(seed)
+        return [next(next(found))["body"] for _ in range(20)]
+
+    assert definitions(3) == definitions(3) != definitions(4)
+    assert '"x-kubernetes-list-type": "map"' in json.dumps(definitions(3))
+
+
+def test_the_table_leaves_each_field_out_and_puts_other_values_there():
+    bodies = [request["body"] for case in table.cases(("leases",)) for request in case]
+    assert any("spec" not in body for body in bodies)
+    assert any(body.get("spec") == [] for body in bodies)
+    assert all(
+        body["metadata"]["name"] == "${ns}-x" for body in bodies if "name" in (body.get("metadata") or "")
+    )

@@ -248,3 +248,46 @@ async def test_a_template_of_claims_sets_no_time_to_end(client):
     path = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates"
     refused = await client.post(path, named({"metadata": {"deletionGracePeriodSeconds": 0}}))
     assert refused.body["details"]["causes"][0]["field"] == "spec.metadata.deletionGracePeriodSeconds"
+
+
+async def test_selectors_of_an_aggregated_role_are_told_of_twice(client):
+    path, selector = (
+        "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+        "aggregationRule.clusterRoleSelectors[0]",
+    )
+    values = {"key": "a", "operator": "In", "values": ["-"]}
+    rule = {"clusterRoleSelectors": [{"matchExpressions": [values]}]}
+    refused = await client.post(path, {"metadata": {"name": "x"}, "aggregationRule": rule})
+    causes = [(cause["field"], cause["message"]) for cause in refused.body["details"]["causes"]]
+    assert [field for field, _ in causes] == [f"{selector}.matchExpressions[0].values[0]", selector]
+    assert causes[1][1] == "Invalid value: null: invalid label selector."
+
+
+@pytest.mark.parametrize(
+    ("name", "types"), [("map", '"atomic", "granular"'), ("list", '"atomic", "set", "map"')]
+)
+async def test_the_type_of_a_map_or_list_is_not_empty(client, name, types):
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    kind = {"map": "object", "list": "array"}[name]
+    schema = {
+        "type": "object",
+        "properties": {"m": {"type": kind, f"x-kubernetes-{name}-type": "", "items": {"type": "string"}}},
+    }
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"plural": "things", "kind": "Thing"}
+    spec = {"group": "example.com", "scope": "Cluster", "names": names, "versions": [version]}
+    refused = await client.post(path, {"metadata": {"name": "things.example.com"}, "spec": spec})
+    assert (
+        f'x-kubernetes-{name}-type: Unsupported value: "": supported values: {types}'
+        in refused.body["message"]
+    )
+
+
+async def test_a_request_for_a_token_has_a_manager_and_keeps_its_labels(client):
+    accounts = "/api/v1/namespaces/default/serviceaccounts"
+    await client.post(accounts, {"metadata": {"name": "x"}})
+    asked = {"metadata": {"labels": {"a": "b"}}, "spec": {"audiences": ["y"]}}
+    made = (await client.post(f"{accounts}/x/token?fieldManager=q", asked)).body["metadata"]
+    (entry,) = made["managedFields"]
+    assert (entry["manager"], entry["subresource"], made["labels"]) == ("q", "token", {"a": "b"})
+    assert entry["fieldsV1"]["f:spec"] == {"f:audiences": {}, "f:expirationSeconds": {}}

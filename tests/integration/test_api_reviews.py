@@ -54,7 +54,8 @@ async def test_a_token_request_is_answered_with_what_was_asked(client):
     answer = await client.post(
         f"{ACCOUNTS}/robot/token", {"spec": {"audiences": ["x"], "expirationSeconds": 600}}
     )
-    assert answer.body["metadata"].keys() == {"name", "namespace", "uid", "creationTimestamp"}
+    expected = {"name", "namespace", "uid", "creationTimestamp", "managedFields"}
+    assert answer.body["metadata"].keys() == expected
     assert answer.body["spec"] == {"audiences": ["x"], "expirationSeconds": 600, "boundObjectRef": None}
 
 

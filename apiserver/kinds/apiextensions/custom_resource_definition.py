@@ -75,6 +75,7 @@ _STRATEGY: Final = Strategy(
     pending=_is_pending,
     prepare_delete=_prepare_delete,
     has_plain_deletion=True,
+    checks_preconditions=True,
 )
 
 

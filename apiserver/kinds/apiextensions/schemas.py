@@ -18,7 +18,7 @@ from mockube.apiserver.kinds.apiextensions.rules import (
     check_rules,
 )
 from mockube.apiserver.kinds.apiextensions.structural import EMBEDDED, PRESERVE, check_structural
-from mockube.apiserver.kinds.common.checks import every, one_of, optional
+from mockube.apiserver.kinds.common.checks import every, one_of, optional, pointer
 from mockube.apiserver.kinds.jsonschema.embedded import EmbeddedError, coercer, embedded_checker
 from mockube.apiserver.kinds.jsonschema.pruning import pruner, root_pruner
 from mockube.apiserver.kinds.jsonschema.schema import RULES
@@ -270,10 +270,10 @@ def _check_found_by_key(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError
 _CHECK_EXTENSIONS: Final = every(
     _check_preserves,
     _needs_type(_MAP_TYPE, "object"),
-    optional(_MAP_TYPE, one_of("atomic", "granular")),
+    pointer(_MAP_TYPE, one_of("atomic", "granular")),
     _needs_type(_LIST_TYPE, "array"),
     _check_set_items,
-    optional(_LIST_TYPE, one_of("atomic", "set", "map")),
+    pointer(_LIST_TYPE, one_of("atomic", "set", "map")),
     _check_keys_need_map,
     _check_map_list,
     _check_found_by_key,

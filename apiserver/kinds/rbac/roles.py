@@ -5,14 +5,14 @@ from typing import Final
 
 from mockube.apimachinery import errors
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.paths import Path
+from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common.checks import Check, each, every, field, pointer, required
 from mockube.apiserver.kinds.common.objectmeta import PATH_SEGMENT
-from mockube.apiserver.kinds.common.objects import as_created, changed_metadata, created, in_order
-from mockube.apiserver.kinds.common.selectors import check_selector
-from mockube.apiserver.kinds.common.validation import NOTHING, Create, Validation
+from mockube.apiserver.kinds.common.objects import as_created, changed_metadata, created, in_order, within
+from mockube.apiserver.kinds.common.selectors import check_selector, check_selector_leniently
+from mockube.apiserver.kinds.common.validation import NOTHING, Create, Update, Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import Strategy
 
@@ -38,22 +38,32 @@ def _rule(*, namespaced: bool) -> Check:
     return check
 
 
-_AGGREGATION: Final = every(
-    required(
-        "clusterRoleSelectors",
-        each(check_selector),
-        detail="at least one clusterRoleSelector required if aggregationRule is non-nil",
-    )
-)
+def _aggregation(check: Check) -> Check:
+    def check_used(selector: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+        yield from check(selector, path)
+        if [*check_selector(selector, path)]:
+            yield errors.invalid(path, None, "invalid label selector.")
 
+    detail = "at least one clusterRoleSelector required if aggregationRule is non-nil"
+    return pointer("aggregationRule", required("clusterRoleSelectors", each(check_used), detail=detail))
+
+
+_CLUSTER_RULES: Final = field("rules", each(_rule(namespaced=False)))
 _ROLE: Final = created(field("rules", each(_rule(namespaced=True))))
-_CLUSTER_ROLE: Final = created(
-    field("rules", each(_rule(namespaced=False))), pointer("aggregationRule", _AGGREGATION)
-)
+_CLUSTER_ROLE: Final = created(_CLUSTER_RULES, _aggregation(check_selector))
+_WRONG_BEFORE: Final = created(_CLUSTER_RULES, _aggregation(check_selector_leniently))
 
 
-def _validation(create: Create, *, namespaced: bool) -> Validation:
-    update = in_order(as_created(create, PATH_SEGMENT, namespaced=namespaced), changed_metadata(PATH_SEGMENT))
+def _update_cluster_role(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    """An old selector that was wrong may go on asking for values that no label can have."""
+    selectors = within(old, "aggregationRule").get("clusterRoleSelectors") or ()
+    was_wrong = any([*check_selector(selector, ROOT)] for selector in selectors)
+    create = _WRONG_BEFORE if was_wrong else _CLUSTER_ROLE
+    yield from as_created(create, PATH_SEGMENT, namespaced=False)(new, old)
+
+
+def _validation(create: Create, update: Update) -> Validation:
+    update = in_order(update, changed_metadata(PATH_SEGMENT))
     return Validation(name=PATH_SEGMENT, again=NOTHING, create=create, update=update)
 
 
@@ -68,11 +78,11 @@ CLUSTER_ROLE: Final = Kind(
         namespaced=False,
     ),
     strategy=_STRATEGY,
-    validation=_validation(_CLUSTER_ROLE, namespaced=False),
+    validation=_validation(_CLUSTER_ROLE, _update_cluster_role),
 )
 
 ROLE: Final = Kind(
     resource=Resource(group="rbac.authorization.k8s.io", version="v1", name="roles", kind="Role"),
     strategy=_STRATEGY,
-    validation=_validation(_ROLE, namespaced=True),
+    validation=_validation(_ROLE, as_created(_ROLE, PATH_SEGMENT)),
 )

@@ -16,8 +16,7 @@ async def read(backend: Backend, call: Call) -> Tree:
     if call.subresource is None:
         metadata.clear_system(tree)
     metadata.match_namespace(tree, call)
-    if call.subresource is None:
-        tree = await backend.worker.run(call.size, managed.on_question, backend, call, tree, options)
+    tree = await backend.worker.run(call.size, managed.on_question, backend, call, tree, options)
     attributes = Attributes(
         operation=Operation.CREATE, call=call, name=call.name, object=tree, dry_run=options.dry_run
     )

@@ -49,6 +49,7 @@ class TokenRequests:
             "uid": uid,
             "creationTimestamp": format_time(now),
         }
+        made |= {name: value for name, value in metadata.items() if name not in made}
         asked = {
             "audiences": audiences,
             "expirationSeconds": seconds,

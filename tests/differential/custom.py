@@ -1,0 +1,136 @@
+"""Conversations about custom kinds: a definition made by chance, and objects of it by all verbs."""
+
+import copy
+import time
+from collections.abc import Generator
+from random import Random
+
+from tests.differential.conversations import APPLY, JSON_PATCH, LIST_OPTIONS, MERGE, Change, request
+from tests.differential.schemas import Schemas
+
+TEXT, NUMBER, FLAG = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
+LEAVES = (
+    *(TEXT, NUMBER, FLAG, {"type": "number"}, TEXT | {"nullable": True}),
+    *(TEXT | {"default": "d"}, NUMBER | {"default": 3}, FLAG | {"default": False}),
+    *(TEXT | {"enum": ["a", "b"]}, TEXT | {"pattern": "^[a-z]*$"}, TEXT | {"maxLength": 2}),
+    *(TEXT | {"format": "date-time"}, TEXT | {"format": "byte"}, TEXT | {"format": "ipv4"}),
+    *(NUMBER | {"minimum": 0, "maximum": 80}, NUMBER | {"multipleOf": 2}, NUMBER | {"format": "int32"}),
+    *({"x-kubernetes-int-or-string": True}, {"type": "object", "x-kubernetes-preserve-unknown-fields": True}),
+    {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True},
+)
+PATIENCE = 100
+
+
+def cases(seed: int) -> Generator[Generator[dict, dict, None], None, None]:
+    """Yield conversations without end."""
+    number = 0
+    while True:
+        yield _case(Random(f"custom/{seed}/{number}"))
+        number += 1
+
+
+def _schema(chance, depth=0):
+    draw = chance.random()
+    if depth >= 3 or draw < 0.5:
+        return copy.deepcopy(chance.choice(LEAVES))
+    if draw < 0.7:
+        return _list(chance, depth)
+    if draw < 0.8:
+        return {"type": "object", "additionalProperties": _schema(chance, depth + 1)}
+    return _struct(chance, depth)
+
+
+def _list(chance, depth):
+    kind = chance.choice(("", "set", "map", "atomic"))
+    if kind == "set":
+        return {"type": "array", "x-kubernetes-list-type": "set", "items": chance.choice((TEXT, NUMBER))}
+    if kind == "map":
+        items = _struct(chance, depth + 1)
+        items["properties"]["k"], items["required"] = TEXT, ["k"]
+        keyed = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
+        return {"type": "array", "items": items} | keyed
+    found = {"type": "array", "items": _schema(chance, depth + 1), "maxItems": 3}
+    return found | ({"x-kubernetes-list-type": kind} if kind else {})
+
+
+def _struct(chance, depth):
+    names = chance.sample(("a", "b", "c", "d", "e"), chance.choice((1, 2, 3)))
+    found = {"type": "object", "properties": {name: _schema(chance, depth + 1) for name in names}}
+    if chance.random() < 0.2:
+        found["required"] = [names[0]]
+    if chance.random() < 0.2:
+        found["x-kubernetes-validations"] = [{"rule": f"has(self.{names[0]})", "message": "is needed"}]
+    if chance.random() < 0.1:
+        found["x-kubernetes-map-type"] = "atomic"
+    return found
+
+
+def _definition(chance):
+    schema = {"type": "object", "properties": {"spec": _struct(chance, 0), "status": _struct(chance, 1)}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    if chance.random() < 0.5:
+        version["subresources"] = {"status": {}}
+    group = "${ns}.example.com"
+    names = {"plural": "things", "kind": "Thing"}
+    spec = {"group": group, "scope": "Namespaced", "names": names, "versions": [version]}
+    metadata = {"name": f"things.{group}"}
+    body = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+    return body | {"metadata": metadata, "spec": spec}, schema
+
+
+def _case(chance):
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    body, schema = _definition(chance)
+    made = yield request("POST", definitions, "", body)
+    if made["status"] != 201:
+        return
+    path = "/apis/${ns}.example.com/v1/namespaces/${ns}/things"
+    yield {"wait": path}
+    schemas = Schemas({})
+    change = Change(chance, schemas, schema)
+    has_status = "subresources" in body["spec"]["versions"][0]
+    for number in range(chance.choice((6, 10, 14))):
+        yield from _object(change, path, f"x{number}", has_status=has_status)
+    yield request("DELETE", f"{definitions}/things.${{ns}}.example.com")
+
+
+def _object(change, path, name, *, has_status):
+    chance = change.chance
+    body = {"apiVersion": "${ns}.example.com/v1", "kind": "Thing", "metadata": {"name": name}}
+    body |= change.schemas.value(chance, change.schema, 1)
+    options = ("", "", "", "fieldValidation=Strict", "fieldValidation=Warn", "dryRun=All")
+    made = yield request("POST", path, chance.choice(options), change.mutated(body, (0, 0, 1, 2)))
+    current = made["body"]
+    if made["status"] != 201:
+        return
+    for _ in range(chance.randrange(1, 5)):
+        one = f"{path}/{name}" + ("/status" if has_status and chance.random() < 0.2 else "")
+        match chance.choice(("get", "list", "put", "merge", "json", "apply", "delete")):
+            case "get":
+                yield request("GET", one)
+            case "list":
+                yield request("GET", path, chance.choice(LIST_OPTIONS))
+            case "put":
+                answer = yield request("PUT", one, chance.choice(options), change.replacement(current))
+                current = answer["body"] if answer["status"] == 200 else current
+            case "merge":
+                yield request(
+                    "PATCH", one, chance.choice(options), change.merge_patch(current), content=MERGE
+                )
+            case "json":
+                operations = [change.operation(current)]
+                yield request("PATCH", one, chance.choice(options), operations, content=JSON_PATCH)
+            case "apply":
+                applied = change.applied(current)
+                yield request("PATCH", one, "fieldManager=applier&force=true", applied, content=APPLY)
+            case _:
+                yield request("DELETE", one)
+
+
+def wait_for(servers, path):
+    """Wait until every server serves a path."""
+    for server in servers:
+        for _ in range(PATIENCE):
+            if server.send({"method": "GET", "path": path})["status"] == 200:
+                break
+            time.sleep(0.05)
