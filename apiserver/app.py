@@ -217,7 +217,6 @@ class ApiServer:
             clock=backend.clock,
             chance=backend.chance,
             label=partial(merge_into, backend, self.resources["", "v1", "secrets"]),
-            # As upstream, nobody is anonymous where everybody may do everything.
             is_anonymous_limited="AlwaysAllow" in settings.authorization_modes,
         )
         others = {

@@ -132,6 +132,7 @@ def authenticators(
 
 
 def _anonymous(trust: Trust, is_limited: bool) -> Anonymous:  # noqa: FBT001 - its caller names it
+    """As upstream, nobody is anonymous where everybody may do everything."""
     if not trust.anonymous:
         return Anonymous.NONE
     return Anonymous.LIMITED if is_limited else Anonymous.ALL
