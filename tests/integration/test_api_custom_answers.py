@@ -1,0 +1,78 @@
+"""What custom kinds are answered by code of their own: each as a real kube-apiserver 1.36 answered it."""
+
+import pytest
+
+from tests.integration.test_api_custom_objects import SCHEMA, WIDGET, widget
+from tests.support import apiserver
+from tests.support.definitions import DEFINITIONS, GROUP, WIDGETS, define, definition, version
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        await define(client, WIDGET)
+        yield client
+
+
+async def test_whole_numbers_of_metadata_may_have_a_fraction(client):
+    made = await client.post(
+        WIDGETS, b'{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"}}'
+    )
+    assert made.status == 201
+    patch = b'{"metadata":{"generation":1e3,"labels":{"a":"b"}}}'
+    merge = "application/merge-patch+json"
+    assert (await client.send("PATCH", f"{WIDGETS}/w", patch, Content_Type=merge)).status == 200
+    put = b'{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","generation":2.0,"resourceVersion":"%d"}}'
+    version = int((await client.get(f"{WIDGETS}/w")).body["metadata"]["resourceVersion"])
+    assert (await client.put(f"{WIDGETS}/w", put % version)).status == 200
+
+
+async def test_a_refused_patch_shows_fields_in_the_order_of_the_alphabet(client):
+    await client.post(WIDGETS, widget({"s": "x", "l": ["y"]}))
+    patch = b'[{"op":"add","path":"/kind","value":{}}]'
+    refused = await client.send("PATCH", f"{WIDGETS}/w", patch, Content_Type="application/json-patch+json")
+    shown = refused.body["details"]["causes"][0]["message"]
+    places = [
+        shown.index(rf"\"{name}\"")
+        for name in ("creationTimestamp", "generation", "name", "uid", "spec", "l", "s")
+    ]
+    assert places == sorted(places)
+
+
+async def test_a_subresource_names_the_verb_that_it_does_not_take(client):
+    await client.post(WIDGETS, widget())
+    refused = await client.send("DELETE", f"{WIDGETS}/w/status")
+    assert (refused.status, refused.body["message"]) == (
+        405,
+        'delete is not supported on resources of kind "widgets.example.com"',
+    )
+
+
+async def test_a_definition_that_is_deleted_has_no_new_generation_and_no_grace_period(client):
+    answer = await client.send("DELETE", f"{DEFINITIONS}/widgets.example.com")
+    metadata = answer.body["metadata"]
+    assert (metadata["generation"], metadata.get("deletionGracePeriodSeconds")) == (1, None)
+    managers = {(entry["manager"], entry.get("subresource")) for entry in metadata["managedFields"]}
+    assert ("kube-apiserver", "status") in managers
+
+
+async def test_a_version_that_a_patch_makes_null_is_shown(client):
+    await client.post(WIDGETS, widget())
+    patch = [{"op": "copy", "path": "/apiVersion", "from": "/spec"}]
+    refused = await client.send("PATCH", f"{WIDGETS}/w", patch, Content_Type="application/json-patch+json")
+    assert refused.status == 422
+    assert refused.body["message"].endswith(
+        ": .apiVersion accessor error: <nil> is of the type <nil>, expected string"
+    )
+
+
+async def test_rules_are_not_checked_of_an_object_without_a_name():
+    async with apiserver.running() as client:
+        ruled = SCHEMA | {"x-kubernetes-validations": [{"rule": "has(self.spec)"}]}
+        await define(client, definition(version(schema=ruled)))
+        refused = await client.post(WIDGETS, {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {}})
+        assert refused.body["message"] == (
+            'Widget.example.com "" is invalid: [metadata.name: Required value: name or generateName is required, '
+            "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; "
+            "correct the existing errors to complete validation]"
+        )
