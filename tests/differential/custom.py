@@ -1,7 +1,6 @@
 """Conversations about custom kinds: a definition made by chance, and objects of it by all verbs."""
 
 import copy
-import time
 from collections.abc import Generator
 from random import Random
 
@@ -18,7 +17,8 @@ LEAVES = (
     *({"x-kubernetes-int-or-string": True}, {"type": "object", "x-kubernetes-preserve-unknown-fields": True}),
     {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True},
 )
-PATIENCE = 100
+PATIENCE = 5000
+"""Requests after which a new kind should be served."""
 
 
 def cases(seed: int) -> Generator[Generator[dict, dict, None], None, None]:
@@ -133,4 +133,3 @@ def wait_for(servers, path):
         for _ in range(PATIENCE):
             if server.send({"method": "GET", "path": path})["status"] == 200:
                 break
-            time.sleep(0.05)
