@@ -45,6 +45,7 @@ from mockube.apiserver.kinds.defaulter import Defaulter
 from mockube.apiserver.kinds.kind_rules import KindRules, UnprivilegedRules
 from mockube.apiserver.kinds.metrics import resource_metrics
 from mockube.apiserver.kinds.registry import CONVERSIONS, GROUPS, STRATEGIES, printer_of_kind
+from mockube.apiserver.long_work import Worker
 from mockube.apiserver.metrics.conversions import ConversionMetrics
 from mockube.apiserver.metrics.requests import RequestMetrics
 from mockube.apiserver.metrics.storage import ConsistencyMetrics, DecodeMetrics, ObjectMetrics
@@ -60,7 +61,7 @@ from mockube.apiserver.request import health, snapshots
 from mockube.apiserver.request.audit import AuditIds, Observer
 from mockube.apiserver.request.endpoints import Routes
 from mockube.apiserver.request.filter import Config
-from mockube.apiserver.request.flows import Flows
+from mockube.apiserver.request.flow_schemas import Flows
 from mockube.apiserver.request.handler import Handler
 from mockube.apiserver.request.health import HOOKS, ROLES_HOOK, Check, Pages, ping
 from mockube.apiserver.request.limits import Deadlines, InFlight
@@ -75,7 +76,6 @@ from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.shapes import Shapes
 from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.apiserver.supervision import TASKS, Supervisor, check_name
-from mockube.apiserver.turns import Worker
 from mockube.apiserver.wire.table import Printer
 from mockube.etcd.embedded.store import EmbeddedStore
 from mockube.etcd.kv import KV

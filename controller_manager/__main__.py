@@ -14,7 +14,7 @@ from mockube.controller_manager.client.kubeconfig import KubeconfigError
 from mockube.controller_manager.command_line import parse
 from mockube.controller_manager.config.selection import missing
 from mockube.controller_manager.serve import serve
-from mockube.controller_manager.tasks import ManagerFailed
+from mockube.controller_manager.supervision import ManagerFailed
 
 LOG = logging.getLogger(__name__)
 

@@ -37,10 +37,10 @@ from mockube.controller_manager.leaderelection.elector import (
     lead,
     work_alone,
 )
-from mockube.controller_manager.manager_run import Dependencies, Work
 from mockube.controller_manager.metrics.informers import InformerMetrics
 from mockube.controller_manager.metrics.queues import LeaderMetrics, Metrics
 from mockube.controller_manager.metrics.requests import ClientMetrics
+from mockube.controller_manager.running import Dependencies, Work
 
 LOG = logging.getLogger(__name__)
 

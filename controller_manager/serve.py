@@ -13,7 +13,7 @@ from mockube.controller_manager.app import Manager
 from mockube.controller_manager.client.kubeconfig import KubeconfigError
 from mockube.controller_manager.config.settings import Config, Serving
 from mockube.controller_manager.http_endpoints import Port, serving
-from mockube.controller_manager.tasks import ManagerFailed, first_cause, never_returns, start
+from mockube.controller_manager.supervision import ManagerFailed, first_cause, never_returns, start
 
 LOG = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from mockube.controller_manager.client.connect import Connection, connect
 from mockube.controller_manager.client.discovery import discover
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.client.resources import Key, Resource
-from mockube.controller_manager.tasks import within
+from mockube.controller_manager.supervision import within
 
 NAME: Final = "mockube"
 """As which fields are owned."""

@@ -18,7 +18,7 @@ from mockube.controller_manager.client.kinds import CONFIG_MAPS, NODES
 from mockube.controller_manager.config.settings import Simulation
 from mockube.controller_manager.kubelet.node_objects import is_simulated
 from mockube.controller_manager.kubelet.resizing import RESIZING, desired_nodes, number_in
-from mockube.controller_manager.tasks import within
+from mockube.controller_manager.supervision import within
 from mockube.failure import TimedOut
 
 OWNER: Final = "mockube-nodes"

@@ -22,11 +22,6 @@ from mockube.apiserver.admission.node_restriction import NodeRestriction
 from mockube.apiserver.admission.owner_references import OwnerReferencesPermissionEnforcement
 from mockube.apiserver.admission.persistent_volume_claim_resize import PersistentVolumeClaimResize
 from mockube.apiserver.admission.plugin import Plugin, name_of
-from mockube.apiserver.admission.pod_limits import (
-    DenyServiceExternalIPs,
-    LimitPodHardAntiAffinityTopology,
-    PodResizeValidator,
-)
 from mockube.apiserver.admission.pod_node_selector import PodNodeSelector
 from mockube.apiserver.admission.pod_topology_labels import PodTopologyLabels
 from mockube.apiserver.admission.podsecurity.plugin import Configuration, PodSecurity
@@ -34,6 +29,11 @@ from mockube.apiserver.admission.policies.mutating import MutatingAdmissionPolic
 from mockube.apiserver.admission.policies.validating import ValidatingAdmissionPolicy
 from mockube.apiserver.admission.priority import Priority
 from mockube.apiserver.admission.resource_quota import ResourceQuota
+from mockube.apiserver.admission.restrictions import (
+    DenyServiceExternalIPs,
+    LimitPodHardAntiAffinityTopology,
+    PodResizeValidator,
+)
 from mockube.apiserver.admission.runtime_class import RuntimeClass
 from mockube.apiserver.admission.service_account import ServiceAccount
 from mockube.apiserver.admission.storage_object_in_use_protection import StorageObjectInUseProtection

@@ -8,8 +8,8 @@ from mockube.apimachinery import errors, meta, quantity, status
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.quantity import Quantity
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.admission.limits import Amounts, amounts, pod_total
 from mockube.apiserver.admission.plugin import CLAIM, CREATE, POD, UPDATE, WRITE, Plugin, forbidden
+from mockube.apiserver.admission.pod_resources import Amounts, amounts, pod_total
 from mockube.apiserver.registry.attributes import Attributes, Operation, Target
 from mockube.apiserver.registry.backend import Backend
 

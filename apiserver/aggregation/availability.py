@@ -14,8 +14,8 @@ from mockube.apiserver.aggregation.remotes import Documents, Remote, Remotes, re
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend
 from mockube.apiserver.registry.call import Call
-from mockube.apiserver.registry.followed import followed
 from mockube.apiserver.registry.options import WriteOptions
+from mockube.apiserver.registry.resource_follower import followed
 from mockube.apiserver.registry.update import change
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.user import User

@@ -12,16 +12,16 @@ from mockube.apimachinery.groups import GroupVersion
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.long_work import yield_to_loop
 from mockube.apiserver.registry import managed
 from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend
 from mockube.apiserver.registry.call import Body, Call
 from mockube.apiserver.registry.create import create
 from mockube.apiserver.registry.delete import delete
-from mockube.apiserver.registry.followed import followed
 from mockube.apiserver.registry.options import WriteOptions
+from mockube.apiserver.registry.resource_follower import followed
 from mockube.apiserver.registry.update import change
 from mockube.apiserver.storage.stored import Stored
-from mockube.apiserver.turns import yield_to_loop
 from mockube.apiserver.user import User
 from mockube.etcd.errors import KVError
 

@@ -15,6 +15,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.bootstrap.required_object import Name, RequiredObject
 from mockube.apiserver.discovery import legacy as version
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.long_work import yield_to_loop
 from mockube.apiserver.registry import managed, metadata
 from mockube.apiserver.registry.apply import apply
 from mockube.apiserver.registry.backend import Backend
@@ -24,7 +25,6 @@ from mockube.apiserver.registry.create import create
 from mockube.apiserver.registry.options import WriteOptions
 from mockube.apiserver.registry.update import update
 from mockube.apiserver.storage.stored import canonical
-from mockube.apiserver.turns import yield_to_loop
 from mockube.apiserver.user import User
 from mockube.etcd.errors import KVError
 from mockube.etcd.kv import Compare, Target, Txn

@@ -19,8 +19,8 @@ from mockube.apiserver.customresources.custom import Custom
 from mockube.apiserver.kinds.api_resource import GroupVersion, Resource
 from mockube.apiserver.kinds.kind import Conversion, Group
 from mockube.apiserver.kinds.strategy import Strategy
+from mockube.apiserver.long_work import Worker
 from mockube.apiserver.storage.keys import Layout
-from mockube.apiserver.turns import Worker
 
 Name: TypeAlias = tuple[str, str, str]
 """A resource's group, version and name."""

@@ -21,9 +21,9 @@ from mockube.apiserver.customresources import conversion_review as review
 from mockube.apiserver.customresources.conversion_review import ConversionFailed
 from mockube.apiserver.customresources.custom import Custom
 from mockube.apiserver.kinds.kind import NotConverted
+from mockube.apiserver.long_work import Worker, batches
 from mockube.apiserver.metrics.conversions import ConversionMetrics
 from mockube.apiserver.storage.stored import Stored, canonical
-from mockube.apiserver.turns import Worker, batches
 
 MOST_OBJECTS: Final = 100
 MOST_BYTES: Final = 1 << 20

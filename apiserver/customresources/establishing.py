@@ -20,6 +20,7 @@ from mockube.apiserver.customresources.compile import compile_definition
 from mockube.apiserver.customresources.finalizing import Cleaning
 from mockube.apiserver.customresources.registries import OBJECT_META
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.long_work import yield_to_loop
 from mockube.apiserver.registry import managed
 from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend
 from mockube.apiserver.registry.call import Call
@@ -27,7 +28,6 @@ from mockube.apiserver.registry.options import WriteOptions
 from mockube.apiserver.registry.update import change
 from mockube.apiserver.storage.resource_cache import Change
 from mockube.apiserver.storage.stored import Stored
-from mockube.apiserver.turns import yield_to_loop
 from mockube.apiserver.user import User
 from mockube.etcd.errors import KVError
 

@@ -18,6 +18,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.kind import Conversion
 from mockube.apiserver.kinds.registry import Conversions
 from mockube.apiserver.kinds.strategy import DEFAULT, Request, Strategy
+from mockube.apiserver.long_work import Worker
 from mockube.apiserver.registry.attributes import Attributes
 from mockube.apiserver.registry.call import Call
 from mockube.apiserver.storage.compaction import Expiry
@@ -26,7 +27,6 @@ from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.storage.unreadable import MAX_REASON
 from mockube.apiserver.storage.watch_cache import WatchCache
-from mockube.apiserver.turns import Worker
 from mockube.apiserver.user import User
 from mockube.etcd.kv import KV, NO_LEASE, Compare, KeyValue, LeaseId, Operation, Put, Range
 

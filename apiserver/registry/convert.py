@@ -13,11 +13,11 @@ from mockube.apimachinery.schema.model import Field, Shape, Type
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.kind import NotConverted, RemoteConversion
+from mockube.apiserver.long_work import yield_between_batches
 from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend, CorruptObject
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
 from mockube.apiserver.storage.stored import Stored, canonical
-from mockube.apiserver.turns import yield_between_batches
 
 _R = TypeVar("_R")
 

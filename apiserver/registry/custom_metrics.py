@@ -17,6 +17,7 @@ from mockube.apimachinery.usage.expressions import Expressions
 from mockube.apimachinery.usage.usage import total
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.metrics.resource_metrics import CUSTOM, EXTERNAL
+from mockube.apiserver.long_work import yield_to_loop
 from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend
 from mockube.apiserver.registry.resource_metrics import (
     CLUSTER_RESOURCE_USAGES,
@@ -26,7 +27,6 @@ from mockube.apiserver.registry.resource_metrics import (
     Measure,
 )
 from mockube.apiserver.storage.stored import Stored
-from mockube.apiserver.turns import yield_to_loop
 
 CUSTOM_METRICS: Final = GroupResource("kwok.x-k8s.io", "custommetrics")
 EXTERNAL_METRICS: Final = GroupResource("kwok.x-k8s.io", "externalmetrics")

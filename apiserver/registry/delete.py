@@ -12,6 +12,7 @@ from mockube.apimachinery.status import Details
 from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.strategy import BACKGROUND, UNSUPPORTED, Strategy
+from mockube.apiserver.long_work import yield_to_loop
 from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend, CorruptObject
 from mockube.apiserver.registry.body import decode_as
@@ -26,7 +27,6 @@ from mockube.apiserver.registry.deletion import (
 )
 from mockube.apiserver.registry.read import list_objects
 from mockube.apiserver.storage.stored import Stored, canonical
-from mockube.apiserver.turns import yield_to_loop
 from mockube.etcd.kv import Compare, Delete, Target, Txn
 
 COLLECTION = "deletecollection"

@@ -6,6 +6,7 @@ from typing import Any
 
 from mockube.apimachinery import status
 from mockube.apimachinery.status import Expired
+from mockube.apiserver.long_work import filtered
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
 from mockube.apiserver.registry.convert import remote_conversion, shown_objects
@@ -16,7 +17,6 @@ from mockube.apiserver.storage import continuation
 from mockube.apiserver.storage.continuation import LATEST, BadToken, Continuation
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored import Stored
-from mockube.apiserver.turns import filtered
 from mockube.etcd.errors import Compacted, FutureRevision
 from mockube.etcd.kv import Range, prefix_end
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from mockube.apimachinery.status import ApiError, Expired
 from mockube.apiserver.kinds.kind import RemoteConversion
+from mockube.apiserver.long_work import filtered
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call
 from mockube.apiserver.registry.convert import remote_conversion, tolerant_client_version_converter
@@ -19,7 +20,6 @@ from mockube.apiserver.registry.selection import Selection, select_by
 from mockube.apiserver.registry.versions import list_version, wait_for
 from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache, TooOld
 from mockube.apiserver.storage.stored import Stored
-from mockube.apiserver.turns import filtered
 
 LOG = logging.getLogger(__name__)
 

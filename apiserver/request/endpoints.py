@@ -13,7 +13,7 @@ from mockube.apiserver.registry.convert import to_client_version
 from mockube.apiserver.registry.subresources.locations import PREFERRED_ADDRESSES
 from mockube.apiserver.registry.verbs import Verbs
 from mockube.apiserver.request.compression import MIN_SIZE, takes_gzip
-from mockube.apiserver.request.connecting import CONNECT_METHODS, Connecting, Proxy
+from mockube.apiserver.request.connect import CONNECT_METHODS, Connecting, Proxy
 from mockube.apiserver.request.filter import Config
 from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.request.limits import LONG_SUBRESOURCES, is_long_running

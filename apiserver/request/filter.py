@@ -12,7 +12,7 @@ from mockube.apiserver.request.response import Response
 
 if TYPE_CHECKING:
     from mockube.apiserver.request.audit import AuditIds, Observer
-    from mockube.apiserver.request.flows import Flows
+    from mockube.apiserver.request.flow_schemas import Flows
     from mockube.apiserver.request.hosts import Hosts
     from mockube.apiserver.request.limits import Deadlines, InFlight
 

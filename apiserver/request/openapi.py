@@ -5,6 +5,7 @@ from functools import partial
 import orjson
 
 from mockube.apiserver.authn.serviceaccount.accounts import ServiceAccounts
+from mockube.apiserver.long_work import LARGE, Worker
 from mockube.apiserver.openapi import gnostic
 from mockube.apiserver.openapi.documents import Documents
 from mockube.apiserver.request.compression import MIN_SIZE, takes_gzip
@@ -12,7 +13,6 @@ from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.request.pages import get_only
 from mockube.apiserver.request.request import ACCEPT, Request
 from mockube.apiserver.request.response import JSON, Response
-from mockube.apiserver.turns import LARGE, Worker
 
 PROTOBUF = "application/com.github.proto-openapi"
 FOR_EVER = "public, max-age=31536000, immutable"

@@ -14,10 +14,10 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.long_work import QUICK_SLICE, Worker, yield_between_batches
 from mockube.apiserver.registry.backend import MAX_WARNINGS, CorruptObject
 from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
 from mockube.apiserver.storage.stored import Stored
-from mockube.apiserver.turns import QUICK_SLICE, Worker, yield_between_batches
 from mockube.apiserver.wire import partial, table, yaml_codec
 from mockube.apiserver.wire.frames import write
 from mockube.apiserver.wire.negotiation import Format, OutputFormat, View

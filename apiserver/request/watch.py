@@ -9,6 +9,7 @@ from mockube.apimachinery.status import BadRequest, Expired
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.credentials import token_of_subprotocols
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.long_work import batches, yield_between_batches, yield_to_loop
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.call import Call
@@ -19,7 +20,6 @@ from mockube.apiserver.request.request import Request, Sink
 from mockube.apiserver.request.response import PIECE, Response
 from mockube.apiserver.storage.resource_cache import Encode
 from mockube.apiserver.storage.stored import Stored
-from mockube.apiserver.turns import batches, yield_between_batches, yield_to_loop
 from mockube.apiserver.wire.frames import FRAMES, json_text
 from mockube.apiserver.wire.negotiation import Format, OutputFormat, View
 

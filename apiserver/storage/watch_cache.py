@@ -10,11 +10,11 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from mockube.apimachinery.clock import Clock
+from mockube.apiserver.long_work import batches, yield_to_loop
 from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.storage.unreadable import UnreadableObjects
 from mockube.apiserver.storage.values import Unreadable
-from mockube.apiserver.turns import batches, yield_to_loop
 from mockube.etcd.errors import Compacted, KVError
 from mockube.etcd.kv import KV, Event, EventKind, KeyValue, Range, Watch, WatchBatch, WatchRequest, prefix_end
 

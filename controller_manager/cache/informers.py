@@ -16,7 +16,7 @@ from mockube.controller_manager.client.client import AnyResource, Client
 from mockube.controller_manager.client.kinds import rows
 from mockube.controller_manager.client.resources import Resource, T
 from mockube.controller_manager.metrics.informers import InformerMetrics
-from mockube.controller_manager.tasks import start, start_in
+from mockube.controller_manager.supervision import start, start_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM
 from mockube.controller_manager.cache.informer import Informer
 from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.tasks import start, within
+from mockube.controller_manager.supervision import start, within
 
 LOG = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from mockube.controller_manager.control.own_writes import EXPIRY_SECONDS, OwnWri
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.control.worker import Loop
 from mockube.controller_manager.queue.rate_limiting import RateLimiter
-from mockube.controller_manager.tasks import start_in, within
+from mockube.controller_manager.supervision import start_in, within
 
 
 class ControllerRunner:

@@ -17,7 +17,7 @@ from mockube.controller_manager.metrics.reconciles import AGAIN, ERROR, SUCCESS,
 from mockube.controller_manager.queue.delaying import Debouncer, DelayingQueue
 from mockube.controller_manager.queue.rate_limiting import RateLimiter
 from mockube.controller_manager.queue.workqueue import WorkQueue
-from mockube.controller_manager.tasks import start, yield_to_loop
+from mockube.controller_manager.supervision import start, yield_to_loop
 
 LOG = logging.getLogger(__name__)
 

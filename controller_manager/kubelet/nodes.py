@@ -22,7 +22,7 @@ from mockube.controller_manager.kubelet.stages.files import load_stages, of_kind
 from mockube.controller_manager.kubelet.stages.runner import StageRunner
 from mockube.controller_manager.kubelet.status_writer import StatusWriter
 from mockube.controller_manager.kubelet.template_context import TemplateContext
-from mockube.controller_manager.tasks import run_all
+from mockube.controller_manager.supervision import run_all
 
 WORKERS: Final = 8
 EVENT_SOURCE: Final = "kwok_controller"

@@ -16,7 +16,7 @@ from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kinds import LEASES
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoAnswer
-from mockube.controller_manager.tasks import all_ended, start, within
+from mockube.controller_manager.supervision import all_ended, start, within
 
 LOG = logging.getLogger(__name__)
 

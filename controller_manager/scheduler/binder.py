@@ -17,7 +17,7 @@ from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.preemption import Candidate
 from mockube.controller_manager.scheduler.volumes import Binding, is_bound
-from mockube.controller_manager.tasks import within
+from mockube.controller_manager.supervision import within
 from mockube.controller_manager.workloads.volumes import SELECTED_NODE, claim_reference
 
 _LONGEST: Final = timedelta(seconds=600)

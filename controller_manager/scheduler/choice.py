@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
-from mockube.controller_manager.scheduler.filters.filter import Check, Refusal
+from mockube.controller_manager.scheduler.filters.single_node import Check, Refusal
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.profile import FILTERS, SCORES

@@ -7,7 +7,8 @@ from typing import Any, Final
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.scheduler.filters.filter import (
+from mockube.controller_manager.scheduler.filters.pod_affinity import inter_pod_affinity
+from mockube.controller_manager.scheduler.filters.single_node import (
     Filter,
     node_affinity,
     node_name,
@@ -16,10 +17,9 @@ from mockube.controller_manager.scheduler.filters.filter import (
     resources_fit,
     taint_toleration,
 )
-from mockube.controller_manager.scheduler.filters.pod_affinity import inter_pod_affinity
 from mockube.controller_manager.scheduler.filters.spread import topology_spread
 from mockube.controller_manager.scheduler.filters.volumes import volume_binding
-from mockube.controller_manager.scheduler.scores.preferences import (
+from mockube.controller_manager.scheduler.scores.affinity_taints_images import (
     image_locality,
     liked_neighbours,
     preferred_affinity,

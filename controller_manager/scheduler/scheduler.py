@@ -42,7 +42,7 @@ from mockube.controller_manager.scheduler.profile import (
 )
 from mockube.controller_manager.scheduler.queue import SchedulingQueue
 from mockube.controller_manager.scheduler.volumes import Binding, Storage, claims_of
-from mockube.controller_manager.tasks import start
+from mockube.controller_manager.supervision import start
 
 LOG: Final = logging.getLogger(__name__)
 _WATCHED: Final = (

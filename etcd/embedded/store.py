@@ -11,9 +11,9 @@ from contextlib import closing
 from typing import Protocol
 
 from mockube.etcd.embedded.admit import Limits, check_key, check_txn
+from mockube.etcd.embedded.event_loop import yield_to_loop
 from mockube.etcd.embedded.hub import Hub
 from mockube.etcd.embedded.mvcc import Mvcc
-from mockube.etcd.embedded.turn import yield_to_loop
 from mockube.etcd.embedded.watch import StoreWatch
 from mockube.etcd.errors import Closed, KVError
 from mockube.etcd.kv import (

@@ -10,7 +10,7 @@ from typing import Final
 
 from mockube.apimachinery.alarms import Alarms
 from mockube.apimachinery.clock import RealClock, Timer, sleep_by_timer
-from mockube.controller_manager.tasks import yield_to_loop
+from mockube.controller_manager.supervision import yield_to_loop
 
 STRIDE: Final = 2.0
 """Seconds: what falls due within so many is waited for together, as most of it has nothing to do with the rest."""

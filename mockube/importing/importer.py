@@ -17,7 +17,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kinds import CUSTOM_RESOURCE_DEFINITIONS, NODES
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.tasks import within
+from mockube.controller_manager.supervision import within
 from mockube.importing.cleaning import (
     DEFINITION,
     NAMESPACE,

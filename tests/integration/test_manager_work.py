@@ -11,8 +11,8 @@ from mockube.controller_manager.cache.informers import Settings
 from mockube.controller_manager.client.kinds import CONFIG_MAPS
 from mockube.controller_manager.config.settings import Config
 from mockube.controller_manager.control.runnable import Runnable
-from mockube.controller_manager.manager_run import Dependencies, Work
 from mockube.controller_manager.metrics.queues import Metrics
+from mockube.controller_manager.running import Dependencies, Work
 from tests.support.apiserver import running
 from tests.support.informed import Told
 from tests.support.manager_client import client_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.client.transport import AiohttpTransport
-from mockube.controller_manager.manager_run import Work
+from mockube.controller_manager.running import Work
 from tests.support.running_manager import Counting, Manager, kill, outfit
 
 _VERBS = {"POST": "create", "PUT": "write", "PATCH": "write", "DELETE": "delete"}

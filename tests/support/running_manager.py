@@ -15,9 +15,9 @@ from mockube.controller_manager.client.sender import Sender
 from mockube.controller_manager.client.service_accounts import SharedIdentity
 from mockube.controller_manager.client.transport import AiohttpTransport
 from mockube.controller_manager.config.settings import Config
-from mockube.controller_manager.manager_run import Dependencies, Work
 from mockube.controller_manager.metrics.queues import Metrics
 from mockube.controller_manager.metrics.requests import ClientMetrics
+from mockube.controller_manager.running import Dependencies, Work
 from tests.support.disturbances import Disturbance, Way
 from tests.support.turns import PATIENCE, turn
 

@@ -11,7 +11,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.transport_wrappers import FencedTransport
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.controller_manager.leaderelection.elector import Candidate, Elector, LeaseLost, lead
-from mockube.controller_manager.manager_run import Work
+from mockube.controller_manager.running import Work
 from mockube.embedded.direct import DirectTransport
 from tests.support.apiserver import running
 from tests.support.census import Census

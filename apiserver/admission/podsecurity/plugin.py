@@ -19,10 +19,10 @@ from mockube.apiserver.admission.podsecurity.policy import (
     is_stricter,
     read_policy,
 )
+from mockube.apiserver.long_work import SLICE, yield_to_loop
 from mockube.apiserver.registry.attributes import Attributes, Operation, Target
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.storage.stored import Stored
-from mockube.apiserver.turns import SLICE, yield_to_loop
 
 NAMESPACES: Final = GroupResource("", "namespaces")
 NAMESPACE: Final[Target] = "", "namespaces", ""

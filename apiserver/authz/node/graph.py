@@ -19,9 +19,9 @@ from mockube.apiserver.authz.node.references import (
     of_pod,
     secrets_of_volume,
 )
+from mockube.apiserver.long_work import yield_to_loop
 from mockube.apiserver.storage.resource_cache import Change, ResourceCache
 from mockube.apiserver.storage.stored import Stored
-from mockube.apiserver.turns import yield_to_loop
 
 GROUPS: Final = {POD: "", VOLUME: "", ATTACHMENT: "storage.k8s.io", SLICE: "resource.k8s.io"}
 """Of the resources that are followed."""

@@ -51,7 +51,7 @@ from mockube.apiserver.kinds.core.pod.pod_template import (
     options_from_old_template,
     pod_warnings_of,
 )
-from mockube.apiserver.kinds.core.volumes.claims import check_claim_spec
+from mockube.apiserver.kinds.core.volumes.claim_spec import check_claim_spec
 from mockube.apiserver.kinds.core.volumes.warnings import claim_warnings
 from mockube.apiserver.kinds.disabled_fields import Gate
 from mockube.apiserver.kinds.kind import Kind

@@ -16,7 +16,7 @@ from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objects import again, created, in_order, within
 from mockube.apiserver.kinds.common.validation import WHOLE_AND_CHANGE, Update, Validation
-from mockube.apiserver.kinds.core.volumes.claims import check_template_metadata
+from mockube.apiserver.kinds.core.volumes.claim_spec import check_template_metadata
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.resource.claim_status import update_status
 from mockube.apiserver.kinds.resource.requests import check_devices

@@ -32,7 +32,7 @@ from mockube.controller_manager.control.events.correlation import (
     Shape,
     reference,
 )
-from mockube.controller_manager.tasks import start_in
+from mockube.controller_manager.supervision import start_in
 
 LOG = logging.getLogger(__name__)
 

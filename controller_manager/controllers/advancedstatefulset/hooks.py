@@ -7,7 +7,8 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import Patch
-from mockube.controller_manager.workloads.inplace import lifecycle, readiness, turn
+from mockube.controller_manager.workloads.inplace import lifecycle, readiness
+from mockube.controller_manager.workloads.inplace import next_step as turn
 from mockube.controller_manager.workloads.inplace import readiness as moves
 from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle, State
 from mockube.controller_manager.workloads.inplace.update import Step

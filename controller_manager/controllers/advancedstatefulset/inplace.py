@@ -8,8 +8,7 @@ from mockube.apimachinery.wellknown import LABEL_CONTROLLER_REVISION_HASH
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import EventTemplate, Patch
 from mockube.controller_manager.controllers.advancedstatefulset.strategy import Policy, Strategy
-from mockube.controller_manager.workloads.inplace import lifecycle, update
-from mockube.controller_manager.workloads.inplace import turn as turns
+from mockube.controller_manager.workloads.inplace import lifecycle, next_step, update
 from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle, State
 from mockube.controller_manager.workloads.inplace.record import Change, change_between
 from mockube.controller_manager.workloads.stateful import identity
@@ -42,7 +41,7 @@ def update_step(state: StatefulSetState, strategy: Strategy, pod: PodView) -> Up
         grace_seconds=strategy.grace_seconds,
     )
     hooks = Lifecycle.of(state.owner.object["spec"])
-    return UpdateStep(Way.IN_PLACE, turns.change_pod(pod, hooks, order, state.now, _saying(state)))
+    return UpdateStep(Way.IN_PLACE, next_step.change_pod(pod, hooks, order, state.now, _saying(state)))
 
 
 def _change(state: StatefulSetState, pod: PodView) -> Change | None:

@@ -12,7 +12,8 @@ from mockube.controller_manager.controllers.cloneset import identity, order, sto
 from mockube.controller_manager.controllers.cloneset.diffs import Diffs
 from mockube.controller_manager.controllers.cloneset.order import Decision, earliest, side_by_side
 from mockube.controller_manager.controllers.cloneset.state import CloneSetState, is_preparing_delete
-from mockube.controller_manager.workloads.inplace import lifecycle, record, turn
+from mockube.controller_manager.workloads.inplace import lifecycle, record
+from mockube.controller_manager.workloads.inplace import next_step as turn
 from mockube.controller_manager.workloads.inplace.lifecycle import State
 from mockube.controller_manager.workloads.inplace.record import Change, change_between
 from mockube.controller_manager.workloads.inplace.update import Order, Step

@@ -38,7 +38,7 @@ from mockube.controller_manager.controllers.garbagecollector.verdict import (
     judge,
     unblocked_owners,
 )
-from mockube.controller_manager.tasks import run_all
+from mockube.controller_manager.supervision import run_all
 
 LOG: Final = logging.getLogger(__name__)
 REFRESH: Final = timedelta(seconds=30)

@@ -12,7 +12,7 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PENDING, RUNNING, PodView
-from mockube.controller_manager.controllers.job import intervals
+from mockube.controller_manager.controllers.job import index_ranges
 from mockube.controller_manager.controllers.job.policies import pod_failure, success_message
 from mockube.controller_manager.controllers.job.state import JobState, is_indexed, is_suspended
 
@@ -92,10 +92,10 @@ def _failure_reason(state: JobState, now: datetime) -> tuple[str, str]:
         return "DeadlineExceeded", "Job was active longer than specified deadline"
     if state.failed_indexes is None:
         return "", ""
-    failures, most = intervals.total(state.failed_indexes), spec.get("maxFailedIndexes")
+    failures, most = index_ranges.total(state.failed_indexes), spec.get("maxFailedIndexes")
     if most is not None and failures > most:
         return "MaxFailedIndexesExceeded", "Job has exceeded the specified maximal number of failed indexes"
-    if failures and failures + intervals.total(state.succeeded_indexes) >= spec["completions"]:
+    if failures and failures + index_ranges.total(state.succeeded_indexes) >= spec["completions"]:
         return "FailedIndexes", "Job has failed indexes"
     return "", ""
 

@@ -11,7 +11,7 @@ from mockube.apimachinery import conditions
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.control.actions import Create, Delete, Outcome, Update
 from mockube.controller_manager.control.controller import Observer
-from mockube.controller_manager.controllers.job import intervals
+from mockube.controller_manager.controllers.job import index_ranges
 from mockube.controller_manager.controllers.job.ending import COMPLETE, FAILED
 from mockube.controller_manager.controllers.job.state import is_finished, is_indexed, is_managed_elsewhere
 from mockube.controller_manager.metrics.durations import LabelledDurations
@@ -102,4 +102,4 @@ def _number(job: ReadOnlyTree, field: str) -> int:
 
 def _indexes(job: ReadOnlyTree, field: str) -> int:
     text = (job.get("status") or {}).get(field) or ""
-    return intervals.total(intervals.parse(text, job["spec"].get("completions") or 0))
+    return index_ranges.total(index_ranges.parse(text, job["spec"].get("completions") or 0))

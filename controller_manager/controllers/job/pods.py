@@ -26,7 +26,7 @@ from mockube.controller_manager.control.actions import (
     ObjectRef,
     RemoveFinalizer,
 )
-from mockube.controller_manager.controllers.job import intervals
+from mockube.controller_manager.controllers.job import index_ranges
 from mockube.controller_manager.controllers.job.backoff import earliest, finish_time, remaining
 from mockube.controller_manager.controllers.job.policies import pod_failure
 from mockube.controller_manager.controllers.job.state import (
@@ -144,12 +144,12 @@ def _creation(state: JobState, count: int, now: datetime) -> PodChange:
 
 
 def _first_pending(state: JobState, count: int) -> Sequence[int]:
-    taken = intervals.with_indexes(state.succeeded_indexes, indexes_of(state.active))
+    taken = index_ranges.with_indexes(state.succeeded_indexes, indexes_of(state.active))
     if replaces_failed_only(state.job):
         terminating = (pod for pod in state.pods if pod.deleting and not pod.is_terminal)
-        taken = intervals.with_indexes(taken, indexes_of(terminating))
-    taken = intervals.merged(taken, state.failed_indexes or intervals.NONE)
-    return intervals.first_missing(taken, count, state.spec["completions"])
+        taken = index_ranges.with_indexes(taken, indexes_of(terminating))
+    taken = index_ranges.merged(taken, state.failed_indexes or index_ranges.NONE)
+    return index_ranges.first_missing(taken, count, state.spec["completions"])
 
 
 def _delay(predecessor: PodView | None, now: datetime) -> timedelta:

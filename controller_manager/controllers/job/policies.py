@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 from mockube.apimachinery import conditions
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.controllers.job import intervals
-from mockube.controller_manager.controllers.job.intervals import Intervals
+from mockube.controller_manager.controllers.job import index_ranges
+from mockube.controller_manager.controllers.job.index_ranges import Intervals
 
 IGNORE: Final = "Ignore"
 FAIL_INDEX: Final = "FailIndex"
@@ -99,9 +99,9 @@ def success_message(job: ReadOnlyTree, succeeded: Intervals) -> str:
 def _is_met(rule: ReadOnlyTree, succeeded: Intervals, completions: int) -> bool:
     count = rule.get("succeededCount")
     if rule.get("succeededIndexes") is None:
-        return count is not None and intervals.total(succeeded) >= count
-    required = intervals.parse(rule["succeededIndexes"], completions)
+        return count is not None and index_ranges.total(succeeded) >= count
+    required = index_ranges.parse(rule["succeededIndexes"], completions)
     if not required:
         return False
-    common = intervals.overlap(required, succeeded)
-    return common == intervals.total(required) or (count is not None and common >= count)
+    common = index_ranges.overlap(required, succeeded)
+    return common == index_ranges.total(required) or (count is not None and common >= count)

@@ -9,9 +9,9 @@ from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_JOB_COMPLETION_INDEX, FINALIZER_JOB_TRACKING
 from mockube.controller_manager.client.podview import FAILED, SUCCEEDED, PodView
-from mockube.controller_manager.controllers.job import intervals
+from mockube.controller_manager.controllers.job import index_ranges
 from mockube.controller_manager.controllers.job.backoff import Failures, finish_time
-from mockube.controller_manager.controllers.job.intervals import Intervals
+from mockube.controller_manager.controllers.job.index_ranges import Intervals
 from mockube.controller_manager.controllers.job.policies import FAIL_INDEX, pod_failure
 
 FAILURE_COUNT: Final = "batch.kubernetes.io/job-index-failure-count"
@@ -132,7 +132,7 @@ def state_of(job: ReadOnlyTree, pods: Sequence[PodView], remembered: Failures) -
     succeeded = ended.pods(uncounted.get("succeeded") or (), lambda pod: pod.phase == SUCCEEDED)
     failed = ended.pods(uncounted.get("failed") or (), lambda pod: is_failed(job, pod))
     indexes = _Indexes(job, pods) if is_indexed(job) else None
-    indexes_done = indexes.succeeded() if indexes else intervals.NONE
+    indexes_done = indexes.succeeded() if indexes else index_ranges.NONE
     indexes_failed = indexes.failed() if indexes and limits_indexes(job) else None
     return JobState(
         job=job,
@@ -140,13 +140,13 @@ def state_of(job: ReadOnlyTree, pods: Sequence[PodView], remembered: Failures) -
         active=active,
         terminating=sum(pod.deleting and not pod.is_terminal for pod in pods),
         ready=sum(pod.is_ready for pod in active),
-        succeeded=intervals.total(indexes_done)
+        succeeded=index_ranges.total(indexes_done)
         if indexes
         else _count(status, "succeeded") + len(succeeded) + len(uncounted.get("succeeded") or ()),
         failed=_count(status, "failed")
         + sum(pod_failure(job, pod).counts for pod in failed)
         + len(uncounted.get("failed") or ()),
-        counted_indexes=indexes.counted if indexes else intervals.NONE,
+        counted_indexes=indexes.counted if indexes else index_ranges.NONE,
         succeeded_indexes=indexes_done,
         failed_indexes=indexes_failed,
         replaceable=ended.replaceable(active, indexes_done, indexes_failed)
@@ -180,7 +180,7 @@ class _Ended:
             index = index_of(pod)
             if index is None or index in running or not is_failed(self._job, pod):
                 continue
-            if intervals.contains(succeeded, index) or intervals.contains(failed, index):
+            if index_ranges.contains(succeeded, index) or index_ranges.contains(failed, index):
                 continue
             if index not in found or _follows(pod, found[index]):
                 found[index] = pod
@@ -207,16 +207,16 @@ class _Indexes:
         completions = job["spec"]["completions"]
         self._job = job
         self._pods = [pod for pod in pods if is_tracked(pod) and _has_index_below(pod, completions)]
-        self._failed_before = intervals.parse(status.get("failedIndexes") or "", completions)
-        self.counted = intervals.parse(status.get("completedIndexes") or "", completions)
+        self._failed_before = index_ranges.parse(status.get("failedIndexes") or "", completions)
+        self.counted = index_ranges.parse(status.get("completedIndexes") or "", completions)
 
     def succeeded(self) -> Intervals:
         new = indexes_of(pod for pod in self._pods if pod.phase == SUCCEEDED)
-        return intervals.with_indexes(self.counted, new)
+        return index_ranges.with_indexes(self.counted, new)
 
     def failed(self) -> Intervals:
         new = indexes_of(pod for pod in self._pods if self._fails_its_index(pod))
-        return intervals.with_indexes(self._failed_before, new)
+        return index_ranges.with_indexes(self._failed_before, new)
 
     def _fails_its_index(self, pod: PodView) -> bool:
         if not is_failed(self._job, pod):

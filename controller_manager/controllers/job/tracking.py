@@ -23,7 +23,7 @@ from mockube.controller_manager.control.actions import (
     RemoveFinalizer,
     Update,
 )
-from mockube.controller_manager.controllers.job import intervals
+from mockube.controller_manager.controllers.job import index_ranges
 from mockube.controller_manager.controllers.job.ending import (
     COMPLETE,
     FAILURE_TARGET,
@@ -191,7 +191,7 @@ class _Names:
                 self._succeeded[pod.uid] = None
             elif state.has_index(pod):
                 new = indexes_of((pod,))
-                self._indexes |= {index for index in new if not intervals.contains(self._counted, index)}
+                self._indexes |= {index for index in new if not index_ranges.contains(self._counted, index)}
         elif self._fails_rest or state.is_failed(pod):
             is_ours = not is_indexed(state.job) or state.has_index(pod)
             if is_ours and pod_failure(state.job, pod).counts:
@@ -204,10 +204,10 @@ class _Names:
         state = self._state
         if not is_indexed(state.job):
             return found
-        found["succeeded"] = intervals.total(state.succeeded_indexes)
-        found["completedIndexes"] = intervals.text_of(state.succeeded_indexes)
+        found["succeeded"] = index_ranges.total(state.succeeded_indexes)
+        found["completedIndexes"] = index_ranges.text_of(state.succeeded_indexes)
         if state.failed_indexes is not None:
-            found["failedIndexes"] = intervals.text_of(state.failed_indexes)
+            found["failedIndexes"] = index_ranges.text_of(state.failed_indexes)
         return found
 
 

@@ -27,7 +27,7 @@ from mockube.controller_manager.controllers.nodelifecycle.zones import (
     state_of,
     zone_of,
 )
-from mockube.controller_manager.tasks import run_all
+from mockube.controller_manager.supervision import run_all
 from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
 
 LOG = logging.getLogger(__name__)

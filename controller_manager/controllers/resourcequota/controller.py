@@ -29,7 +29,7 @@ from mockube.controller_manager.controllers.resourcequota.counting import (
     lowers,
     with_status,
 )
-from mockube.controller_manager.tasks import run_all
+from mockube.controller_manager.supervision import run_all
 
 REFRESH: Final = timedelta(seconds=30)
 """How often the server is asked for kinds that are new, besides when one is defined."""

@@ -16,7 +16,7 @@ from mockube.controller_manager.controllers.validatingadmissionpolicystatus.type
     kinds_to_check,
     param_kind,
 )
-from mockube.controller_manager.tasks import yield_to_loop
+from mockube.controller_manager.supervision import yield_to_loop
 
 _MANAGER: Final = "validatingadmissionpolicy-status"
 

@@ -13,7 +13,7 @@ from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.logs import LogLine, LogReplay
 from mockube.controller_manager.kubelet.containers.runs import ContainerRun, NoLogs, run_of
-from mockube.controller_manager.tasks import yield_to_loop
+from mockube.controller_manager.supervision import yield_to_loop
 
 MAX_TAIL_BYTES: Final = 10 << 20
 """That the last lines of a log may take, which is what a kubelet keeps of a log."""

@@ -12,7 +12,7 @@ from mockube.controller_manager.kubelet.shell.process import (
     UnknownProgram,
 )
 from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
-from mockube.controller_manager.tasks import yield_to_loop
+from mockube.controller_manager.supervision import yield_to_loop
 
 SLICE = 50
 """Commands between which others are let run."""

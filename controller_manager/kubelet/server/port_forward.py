@@ -13,7 +13,7 @@ from mockube.controller_manager.kubelet.server.spdy_session import ByteStream, S
 from mockube.controller_manager.kubelet.server.streams import InputStream, StreamsClosed
 from mockube.controller_manager.kubelet.server.upgrade import Taken, upgrade
 from mockube.controller_manager.kubelet.server.websocket_streams import ENDS, websocket
-from mockube.controller_manager.tasks import all_ended, start
+from mockube.controller_manager.supervision import all_ended, start
 
 PROTOCOL: Final = "portforward.k8s.io"
 TUNNEL: Final = f"SPDY/3.1+{PROTOCOL}"

@@ -24,7 +24,7 @@ from mockube.controller_manager.kubelet.server.streams import (
 from mockube.controller_manager.kubelet.server.terminal import Terminal
 from mockube.controller_manager.kubelet.server.upgrade import Taken, upgrade
 from mockube.controller_manager.kubelet.server.websocket_streams import WebSocketStreams, websocket
-from mockube.controller_manager.tasks import all_ended, start
+from mockube.controller_manager.supervision import all_ended, start
 
 CREATION_SECONDS: Final = 30.0
 """How long a client may take to open its streams."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
-from mockube.controller_manager.scheduler.filters.filter import Check, Refusal
+from mockube.controller_manager.scheduler.filters.single_node import Check, Refusal
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.spreading import REQUIRED, Constraint, constraints_of

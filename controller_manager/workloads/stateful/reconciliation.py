@@ -18,7 +18,7 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key, Resource, T
 from mockube.controller_manager.control.actions import NOTHING, Action, Patch, Plan, Update
 from mockube.controller_manager.workloads import revisions
-from mockube.controller_manager.workloads.inplace.turn import patches_without_gates
+from mockube.controller_manager.workloads.inplace.next_step import patches_without_gates
 from mockube.controller_manager.workloads.inplace.update import Step
 from mockube.controller_manager.workloads.ownership import OwnedObjects
 from mockube.controller_manager.workloads.ownership import adoption_and_release_actions as claimed

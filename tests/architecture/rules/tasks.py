@@ -9,7 +9,7 @@ FORBIDDEN = frozenset({"create_task", "ensure_future", "run_coroutine_threadsafe
 
 ALLOWED: Mapping[str, str] = {
     "apiserver/supervision.py": "it supervises the tasks of the server",
-    "controller_manager/tasks.py": "it supervises the tasks of the manager",
+    "controller_manager/supervision.py": "it supervises the tasks of the manager",
     "apiserver/customresources/establishing.py": "its group raises what a clean-up raises in a supervised task",
     "apiserver/http/listen.py": "its group ends the server with what an acceptor raises; a handshake ends its connection",
     "apiserver/http/proxy.py": "it waits for both directions of a tunnel, which ends with either",

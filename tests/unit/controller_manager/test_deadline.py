@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mockube.controller_manager.tasks import within
+from mockube.controller_manager.supervision import within
 from tests.support.turns import turns
 
 

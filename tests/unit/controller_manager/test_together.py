@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mockube.controller_manager.tasks import run_all
+from mockube.controller_manager.supervision import run_all
 from tests.support.turns import turns
 
 

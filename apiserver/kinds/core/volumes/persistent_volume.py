@@ -35,7 +35,7 @@ from mockube.apiserver.kinds.common.resource_names import STORAGE, check_positiv
 from mockube.apiserver.kinds.common.selectors import check_node_selector, check_node_selector_leniently
 from mockube.apiserver.kinds.common.validation import NOTHING, Validation
 from mockube.apiserver.kinds.common.warnings import always
-from mockube.apiserver.kinds.core.volumes.claims import (
+from mockube.apiserver.kinds.core.volumes.claim_spec import (
     VOLUME_MODES,
     access_modes_text,
     check_access_modes,

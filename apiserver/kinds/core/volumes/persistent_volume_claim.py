@@ -20,7 +20,7 @@ from mockube.apiserver.kinds.common.objects import created, part, within
 from mockube.apiserver.kinds.common.resource_names import STORAGE
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import always
-from mockube.apiserver.kinds.core.volumes.claims import (
+from mockube.apiserver.kinds.core.volumes.claim_spec import (
     access_modes_text,
     check_changed_claim_spec,
     check_claim_spec,

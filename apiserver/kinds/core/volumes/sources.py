@@ -21,7 +21,7 @@ from mockube.apiserver.kinds.common.checks import (
 )
 from mockube.apiserver.kinds.common.resource_names import check_not_negative
 from mockube.apiserver.kinds.core.volumes import legacy
-from mockube.apiserver.kinds.core.volumes.claims import check_claim_template
+from mockube.apiserver.kinds.core.volumes.claim_spec import check_claim_template
 from mockube.apiserver.kinds.core.volumes.projected import (
     check_descending,
     check_downward,

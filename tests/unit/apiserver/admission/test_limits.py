@@ -7,13 +7,13 @@ import pytest
 
 from mockube.apimachinery.status import Forbidden, RequestEntityTooLarge
 from mockube.apiserver.admission.limit_ranger import LimitRanger
-from mockube.apiserver.admission.limits import pod_total
+from mockube.apiserver.admission.pod_resources import pod_total
 from mockube.apiserver.app import catalog
 from mockube.apiserver.kinds.core.pod.defaults import aggregate
+from mockube.apiserver.long_work import Worker
 from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.call import Call
 from mockube.apiserver.storage.stored import Stored
-from mockube.apiserver.turns import Worker
 from mockube.apiserver.user import User
 from mockube.controller_manager.scheduler.amounts import pod_requests
 

@@ -6,7 +6,7 @@ from mockube.apimachinery.schema.model import Shape, Type
 from mockube.apiserver.customresources.cost import INSTRUCTIONS, NODE, cost_of
 from mockube.apiserver.customresources.custom import Custom
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.turns import LARGE
+from mockube.apiserver.long_work import LARGE
 
 ROW = Resource(group="a.b", version="v1", name="cs", kind="C")
 TEXT = {"type": "string"}

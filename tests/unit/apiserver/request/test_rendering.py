@@ -6,10 +6,10 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.groups import GroupKind, GroupVersion
 from mockube.apiserver.kinds.registry import GROUPS, printer_of_kind
+from mockube.apiserver.long_work import SLICE
 from mockube.apiserver.registry.call import Call, ListAnswer
 from mockube.apiserver.request.rendering import Renderer
 from mockube.apiserver.storage.stored import Stored, canonical
-from mockube.apiserver.turns import SLICE
 from mockube.apiserver.user import User
 from mockube.apiserver.wire.negotiation import Format, OutputFormat, View
 from mockube.apiserver.wire.protobuf import envelope

@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import PODS
-from mockube.controller_manager.controllers.job import intervals
+from mockube.controller_manager.controllers.job import index_ranges
 from tests.support.jobs import Jobs, index_of
 
 
@@ -20,20 +20,20 @@ from tests.support.jobs import Jobs, index_of
     ],
 )
 def test_intervals_are_read(text, completions, expected):
-    assert intervals.parse(text, completions) == expected
+    assert index_ranges.parse(text, completions) == expected
 
 
 @pytest.mark.parametrize("indexes", [{0}, {0, 1}, {0, 1, 2}, {0, 2, 3, 5, 6, 7}, set()])
 def test_intervals_are_written_as_they_are_read(indexes):
-    written = intervals.text_of(intervals.with_indexes(intervals.NONE, indexes))
-    read = intervals.parse(written, 10)
-    assert {index for index in range(10) if intervals.contains(read, index)} == indexes
-    assert intervals.total(read) == len(indexes)
-    assert {*intervals.first_missing(read, 10, 10)} == {*range(10)} - indexes
+    written = index_ranges.text_of(index_ranges.with_indexes(index_ranges.NONE, indexes))
+    read = index_ranges.parse(written, 10)
+    assert {index for index in range(10) if index_ranges.contains(read, index)} == indexes
+    assert index_ranges.total(read) == len(indexes)
+    assert {*index_ranges.first_missing(read, 10, 10)} == {*range(10)} - indexes
 
 
 def test_two_neighbours_are_listed_and_three_are_a_range():
-    assert intervals.text_of(((0, 1), (3, 5))) == "0,1,3-5"
+    assert index_ranges.text_of(((0, 1), (3, 5))) == "0,1,3-5"
 
 
 def test_a_pod_knows_its_index():

@@ -17,7 +17,7 @@ from mockube.controller_manager.control.runnable import Context, Runnable, Runni
 from mockube.controller_manager.control.runner import ControllerRunner
 from mockube.controller_manager.control.wait_for_kinds import WaitForKinds
 from mockube.controller_manager.metrics.queues import Metrics
-from mockube.controller_manager.tasks import (
+from mockube.controller_manager.supervision import (
     all_ended,
     all_of,
     first_failure,

@@ -7,7 +7,7 @@ import pytest
 
 from mockube.apimachinery.cancellation import Abandoned, check_wanted, while_wanted
 from mockube.apimachinery.status import TooManyRequests
-from mockube.apiserver.turns import (
+from mockube.apiserver.long_work import (
     LARGE,
     MOST_WAITING,
     SLICE,

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mockube.controller_manager.tasks import first_cause, never_returns, start, start_in
+from mockube.controller_manager.supervision import first_cause, never_returns, start, start_in
 from tests.support.turns import until
 
 
