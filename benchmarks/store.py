@@ -28,7 +28,7 @@ from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.memory import MemoryStore
 from mockube.etcd.kv import KV, Compare, Put, Range, Target, Txn, Watch, WatchRequest, prefix_end
 from mockube.etcd.remote.store import RemoteStore
-from tests.support.etcd_server import EtcdServer
+from tests.support.stores.etcd_server import EtcdServer
 
 VALUE = os.urandom(512).hex().encode()
 PREFIX = b"/registry/pods/"

@@ -9,9 +9,9 @@ from collections import Counter
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support import backends
+from tests.support.stores import backends
 
-pytest_plugins = ["tests.support.etcd_fixtures", "tests.support.page_summary"]
+pytest_plugins = ["tests.support.stores.etcd_fixtures", "tests.support.documents.page_summary"]
 
 PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("dev", max_examples=20, stateful_step_count=30, **PATIENT)

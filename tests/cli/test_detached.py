@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from tests.support.commands import Mockube, ask, wait_gone
+from tests.support.processes.commands import Mockube, ask, wait_gone
 
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mine"}}
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"

@@ -7,7 +7,7 @@ import urllib.request
 
 import pytest
 
-from tests.support.etcd_server import free_port
+from tests.support.stores.etcd_server import free_port
 
 MOCKUBE = (sys.executable, "-P", "-m", "mockube", "envtest")
 

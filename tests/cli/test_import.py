@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from mockube.cli.main import main
-from tests.support.process import ApiServerProcess
+from tests.support.processes.process import ApiServerProcess
 
 DUMP = """\
 apiVersion: v1

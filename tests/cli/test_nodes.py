@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.support.commands import Mockube
-from tests.support.process import ApiServerProcess, ManagerProcess
+from tests.support.processes.commands import Mockube
+from tests.support.processes.process import ApiServerProcess, ManagerProcess
 
 
 @pytest.fixture

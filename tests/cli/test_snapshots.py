@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from mockube.cli.main import main
-from tests.support.process import ROOT, ApiServerProcess, client
+from tests.support.processes.process import ROOT, ApiServerProcess, client
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 

@@ -7,7 +7,7 @@ import signal
 import orjson
 import pytest
 
-from tests.support.commands import Mockube, ask, wait_for, wait_gone, wait_line
+from tests.support.processes.commands import Mockube, ask, wait_for, wait_gone, wait_line
 
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mine"}}
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"

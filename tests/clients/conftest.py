@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import gopher, kubectls
-from tests.support.kubectls import Kubectl
-from tests.support.process import ApiServerProcess
+from tests.support.processes import gopher, kubectls
+from tests.support.processes.kubectls import Kubectl
+from tests.support.processes.process import ApiServerProcess
 
 _numbers = itertools.count()
 

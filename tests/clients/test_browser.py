@@ -10,8 +10,8 @@ from yarl import URL
 
 from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.request.hosts import Hosts
-from tests.support import apiserver
-from tests.support.browser import SITE, browser, document, rebinding
+from tests.support.processes.browser import SITE, browser, document, rebinding
+from tests.support.server import apiserver
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 

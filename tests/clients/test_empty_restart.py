@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from mockube.apimachinery.clock import RealClock
-from tests.support import gopher, kubectls
-from tests.support.kubectls import Kubectl
-from tests.support.process import ApiServerProcess, ManagerProcess
+from tests.support.processes import gopher, kubectls
+from tests.support.processes.kubectls import Kubectl
+from tests.support.processes.process import ApiServerProcess, ManagerProcess
 
 HERE = Path(__file__).parent
 CLOCK = RealClock()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import gopher
+from tests.support.processes import gopher
 
 pytestmark = pytest.mark.timeout(gopher.BUILD_SECONDS + 120)
 

@@ -4,8 +4,8 @@ import subprocess
 
 import pytest
 
-from tests.support import gopher
-from tests.support.process import ApiServerProcess
+from tests.support.processes import gopher
+from tests.support.processes.process import ApiServerProcess
 
 pytestmark = pytest.mark.timeout(gopher.BUILD_SECONDS + 120)
 

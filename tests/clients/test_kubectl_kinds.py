@@ -3,8 +3,9 @@
 import orjson
 import pytest
 
-from tests.support import definitions, kruise
-from tests.support.process import ApiServerProcess
+from tests.support.controllers import kruise
+from tests.support.processes.process import ApiServerProcess
+from tests.support.server import definitions
 
 pytestmark = pytest.mark.timeout(240)
 

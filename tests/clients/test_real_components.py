@@ -3,10 +3,9 @@
 import orjson
 import pytest
 
-from tests.support.etcd_server import EtcdServer
-from tests.support.kubectls import NO_KUBECTL, Kubectl, binaries
-from tests.support.process import ApiServerProcess, ManagerProcess
-from tests.support.real_kubernetes import (
+from tests.support.processes.kubectls import NO_KUBECTL, Kubectl, binaries
+from tests.support.processes.process import ApiServerProcess, ManagerProcess
+from tests.support.processes.real_kubernetes import (
     RealApiServer,
     RealManager,
     RealScheduler,
@@ -15,6 +14,7 @@ from tests.support.real_kubernetes import (
     write_kubeconfig,
     write_tokens,
 )
+from tests.support.stores.etcd_server import EtcdServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.support.process import ApiServerProcess, ManagerProcess
-from tests.support.recordings import FOLDER
+from tests.support.processes.process import ApiServerProcess, ManagerProcess
+from tests.support.recorded.recordings import FOLDER
 
 TOKENS = FOLDER / "tokens.csv"
 AS_RECORDED = (

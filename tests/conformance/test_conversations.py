@@ -20,8 +20,8 @@ from mockube.apiserver.running import Surroundings, running
 from mockube.apiserver.serving_credentials import gather
 from mockube.embedded.background_loop import HostedRun
 from mockube.embedded.serving import server_config
-from tests.support.process import ROOT, ApiServerProcess, ManagerProcess, tls
-from tests.support.recordings import COUNTS, DIFFERENCES, FOLDER, reasons
+from tests.support.processes.process import ROOT, ApiServerProcess, ManagerProcess, tls
+from tests.support.recorded.recordings import COUNTS, DIFFERENCES, FOLDER, reasons
 
 RUNNER = FOLDER / "golden.py"
 FILES = sorted(

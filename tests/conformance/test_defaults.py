@@ -14,7 +14,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.decode import Decoder
 from mockube.apiserver.kinds.defaulter import Defaulter
-from tests.support import recordings
+from tests.support.recorded import recordings
 
 SCHEMAS = builtin.load()
 DECODER = Decoder()

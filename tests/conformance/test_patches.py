@@ -18,7 +18,7 @@ from mockube.apimachinery.patch.apply.fieldset import of_fields
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.decode import Decoder
 from mockube.apiserver.kinds.defaulter import Defaulter
-from tests.support import recordings
+from tests.support.recorded import recordings
 
 SCHEMAS = builtin.load()
 DECODER = Decoder()

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from mockube.apiserver.wire.protobuf.envelope import decode, encode, watch_events, watch_frame
-from tests.support import recordings
+from tests.support.recorded import recordings
 
 AS_THE_CLIENT_WROTE_IT = {"ControllerRevision"}
 """Kinds that hold JSON text of a client's, with its spaces: read right, but not written to the byte."""

@@ -7,7 +7,7 @@ import pytest
 
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.decode import DecodeError, Decoder
-from tests.support import recordings
+from tests.support.recorded import recordings
 
 SCHEMAS = builtin.load()
 DECODER = Decoder()

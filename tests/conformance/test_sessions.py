@@ -9,8 +9,8 @@ import sys
 import orjson
 import pytest
 
-from tests.support.kubectls import NO_KUBECTL, binaries
-from tests.support.recordings import FOLDER, cases, reasons
+from tests.support.processes.kubectls import NO_KUBECTL, binaries
+from tests.support.recorded.recordings import FOLDER, cases, reasons
 
 RUNNER = FOLDER / "kubectl_golden.py"
 DIFFERING = reasons("kubectl/sessions")

@@ -11,7 +11,7 @@ import pytest
 
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.registry import GROUPS, printer_of_kind
-from tests.support import recordings
+from tests.support.recorded import recordings
 
 NOW = datetime(2030, 1, 2, 3, 5, 5, tzinfo=UTC)
 

@@ -9,9 +9,9 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager import catalog
 from mockube.controller_manager.config.settings import Config, Simulation
-from tests.support.apiserver import running
-from tests.support.attributed import attributed_manager, tally
-from tests.support.recordings import cases
+from tests.support.controllers.attributed import attributed_manager, tally
+from tests.support.recorded.recordings import cases
+from tests.support.server.apiserver import running
 
 CALLED = {
     "deployment-controller": "deployment",

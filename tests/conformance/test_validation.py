@@ -23,7 +23,7 @@ from mockube.apiserver.kinds.kind_rules import KindRules
 from mockube.apiserver.kinds.registry import CONVERSIONS, STRATEGIES
 from mockube.apiserver.kinds.strategy import DEFAULT, Request
 from mockube.apiserver.user import User
-from tests.support import recordings
+from tests.support.recorded import recordings
 
 SCHEMAS = builtin.load()
 DECODER = Decoder()

@@ -4,12 +4,12 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.etcd.embedded.memory import MemoryStore
-from tests.support.broken_stores import Broken, Restarts
-from tests.support.broken_watches import BreaksWatches
-from tests.support.checker import faults_of
+from tests.support.stores.broken_stores import Broken, Restarts
+from tests.support.stores.broken_watches import BreaksWatches
+from tests.support.stores.checker import faults_of
+from tests.support.stores.workload import Workload, assert_busy, run, tally
+from tests.support.stores.wrapped import LosesAnswers, Wrapped
 from tests.support.turns import turns
-from tests.support.workload import Workload, assert_busy, run, tally
-from tests.support.wrapped import LosesAnswers, Wrapped
 
 BROKEN = [
     kind for kind in (*Broken.__subclasses__(), *BreaksWatches.__subclasses__()) if "fault" in vars(kind)

@@ -4,7 +4,7 @@ import pytest
 
 from mockube.etcd.errors import Compacted, FutureRevision
 from mockube.etcd.kv import Range, Txn
-from tests.support.calls import delete, get, head, keys_of, put, put_each, read_all
+from tests.support.stores.calls import delete, get, head, keys_of, put, put_each, read_all
 
 
 async def test_before_the_revision_nothing_can_be_read(store):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.support import backends
-from tests.support.checker import faults_of
-from tests.support.workload import assert_busy, run
+from tests.support.stores import backends
+from tests.support.stores.checker import faults_of
+from tests.support.stores.workload import assert_busy, run
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -1,7 +1,7 @@
 """Keys, their versions, and the one revision that counts every change."""
 
 from mockube.etcd.kv import Delete, KeyValue, Put, PutResult
-from tests.support.calls import delete, get, head, keys_of, put, put_each, read_all
+from tests.support.stores.calls import delete, get, head, keys_of, put, put_each, read_all
 
 
 async def test_a_key_is_what_was_put(store, backend):

@@ -4,8 +4,8 @@ import pytest
 
 from mockube.etcd.errors import InvalidRequest, LeaseExists, LeaseNotFound
 from mockube.etcd.kv import Delete, Put, Txn
-from tests.support.backends import embedded_only
-from tests.support.calls import (
+from tests.support.stores.backends import embedded_only
+from tests.support.stores.calls import (
     batches_until,
     delete,
     events_of,

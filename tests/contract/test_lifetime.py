@@ -6,9 +6,9 @@ import pytest
 
 from mockube.etcd.errors import Closed
 from mockube.etcd.kv import KV, Delete, Put, Range, Txn, Watch, WatchRequest
-from tests.support import backends
-from tests.support.backends import embedded_only
-from tests.support.calls import put, put_each, watch_all
+from tests.support.stores import backends
+from tests.support.stores.backends import embedded_only
+from tests.support.stores.calls import put, put_each, watch_all
 from tests.support.turns import PATIENCE
 
 

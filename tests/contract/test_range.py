@@ -4,7 +4,7 @@ import pytest
 
 from mockube.etcd.errors import FutureRevision
 from mockube.etcd.kv import FROM_KEY, Range, RangeResult, prefix_end
-from tests.support.calls import delete, get, head, keys_of, put, put_each, read_all, read_prefix
+from tests.support.stores.calls import delete, get, head, keys_of, put, put_each, read_all, read_prefix
 
 KEYS = (b"a", b"a/1", b"a/2", b"a0", b"b", b"\xff", b"\xff\xff1")
 

@@ -4,7 +4,7 @@ import pytest
 
 from mockube.etcd.errors import InvalidRequest, TooLarge
 from mockube.etcd.kv import Compare, Delete, Put, Range, Target, Txn
-from tests.support.calls import head, keys_of, put, read_all
+from tests.support.stores.calls import head, keys_of, put, read_all
 
 ABSENT = Compare(key=b"a", target=Target.VERSION, operand=0)
 

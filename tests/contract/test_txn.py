@@ -17,8 +17,8 @@ from mockube.etcd.kv import (
     Txn,
     TxnResult,
 )
-from tests.support.backends import embedded_only
-from tests.support.calls import get, head, keys_of, put, put_each, read_all
+from tests.support.stores.backends import embedded_only
+from tests.support.stores.calls import get, head, keys_of, put, put_each, read_all
 
 EVERYTHING = Range(key=FROM_KEY, range_end=FROM_KEY)
 EQUAL, NOT_EQUAL, GREATER, LESS = Relation.EQUAL, Relation.NOT_EQUAL, Relation.GREATER, Relation.LESS

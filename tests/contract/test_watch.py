@@ -16,7 +16,7 @@ from mockube.etcd.kv import (
     WatchRequest,
     prefix_end,
 )
-from tests.support.calls import (
+from tests.support.stores.calls import (
     batches_so_far,
     batches_until,
     delete,

@@ -6,8 +6,8 @@ import pytest
 
 from mockube.etcd.errors import Compacted
 from mockube.etcd.kv import HEAD, WatchRequest
-from tests.support.backends import embedded_only
-from tests.support.calls import (
+from tests.support.stores.backends import embedded_only
+from tests.support.stores.calls import (
     batches_so_far,
     batches_until,
     delete,

@@ -10,8 +10,8 @@ from contextlib import closing
 import orjson
 import pytest
 
-from tests.support.acknowledged import Asker, Load, until
-from tests.support.compose import COMPOSE, PROMETHEUS, URL, Project
+from tests.support.processes.acknowledged import Asker, Load, until
+from tests.support.processes.compose import COMPOSE, PROMETHEUS, URL, Project
 
 if not COMPOSE:
     pytest.skip("no Docker engine: `make compose-test` starts one where it may", allow_module_level=True)

@@ -4,7 +4,7 @@ import shutil
 import subprocess
 import sys
 
-from tests.support.process import ROOT
+from tests.support.processes.process import ROOT
 
 
 def test_where_there_can_be_no_engine_it_says_so(tmp_path):

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.support.process import ROOT
+from tests.support.processes.process import ROOT
 from tools.deployed_requirements import FOLDER, parts
 
 DOCKERFILE = ROOT / "deploy" / "Dockerfile"

@@ -8,8 +8,8 @@ import yaml
 from mockube.apiserver.config import command_line
 from mockube.controller_manager import catalog
 from mockube.controller_manager import command_line as manager
-from tests.support.kubectls import NO_KUBECTL, Kubectl
-from tests.support.process import ROOT, ApiServerProcess, ManagerProcess
+from tests.support.processes.kubectls import NO_KUBECTL, Kubectl
+from tests.support.processes.process import ROOT, ApiServerProcess, ManagerProcess
 
 VARIANTS = ("base", "etcd")
 SECRET = ("ca.crt", "ca.key", "sa.key", "admin.crt", "admin.key")

@@ -6,8 +6,8 @@ import urllib.request
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.support import promql
-from tests.support.process import ApiServerProcess, ManagerProcess, tls
+from tests.support.processes import promql
+from tests.support.processes.process import ApiServerProcess, ManagerProcess, tls
 
 TARGET_LABELS = {"job", "instance"}
 """What Prometheus adds to all that it scrapes."""

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.support.acknowledged import Load, until
-from tests.support.compose_processes import Project
+from tests.support.processes.acknowledged import Load, until
+from tests.support.processes.compose_processes import Project
 
 pytestmark = [pytest.mark.slow, pytest.mark.etcd]
 

@@ -8,8 +8,8 @@ import yaml
 from mockube.apiserver.config import command_line
 from mockube.controller_manager import catalog
 from mockube.controller_manager import command_line as manager
-from tests.support.compose_file import services
-from tests.support.process import ROOT
+from tests.support.processes.compose_file import services
+from tests.support.processes.process import ROOT
 
 SERVICES = services()
 LOCAL = "127.0.0.1:"

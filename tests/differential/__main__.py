@@ -28,9 +28,9 @@ from tests.differential import custom, table
 from tests.differential.conversations import Conversations
 from tests.differential.report import Report
 from tests.differential.schemas import Schemas
-from tests.support.etcd_server import QUICK, EtcdServer
-from tests.support.process import ApiServerProcess
-from tests.support.real_kubernetes import RealApiServer, write_tokens
+from tests.support.processes.process import ApiServerProcess
+from tests.support.processes.real_kubernetes import RealApiServer, write_tokens
+from tests.support.stores.etcd_server import QUICK, EtcdServer
 
 TOKEN = "admin"
 READ_ONLY = {"log", "exec", "attach", "portforward", "proxy"}

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.support.alike import alike
-from tests.support.pages import Command, File, Program, blocks, steps
-from tests.support.terminal import NotAsShown, Terminal
+from tests.support.documents.alike import alike
+from tests.support.documents.pages import Command, File, Program, blocks, steps
+from tests.support.documents.terminal import NotAsShown, Terminal
 
 PAGE = """# A page
 

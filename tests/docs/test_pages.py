@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.source import ROOT
-from tests.support import gopher, helms, kubectls
-from tests.support.etcd_server import etcd_binary
-from tests.support.pages import SHELLS, Command, File, Program, blocks, steps
-from tests.support.terminal import NotAsShown, Terminal
+from tests.support.documents.pages import SHELLS, Command, File, Program, blocks, steps
+from tests.support.documents.terminal import NotAsShown, Terminal
+from tests.support.processes import gopher, helms, kubectls
+from tests.support.stores.etcd_server import etcd_binary
 
 FOLDERS = (path for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith("."))
 PAGES = sorted(

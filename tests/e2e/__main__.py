@@ -20,8 +20,8 @@ from pathlib import Path
 import yaml
 
 from tests.e2e.suite import Result, Suite
-from tests.support.commands import Mockube
-from tests.support.process import ROOT
+from tests.support.processes.commands import Mockube
+from tests.support.processes.process import ROOT
 
 HERE = Path(__file__).parent
 PASSING = HERE / "passing.txt"

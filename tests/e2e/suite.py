@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from tests.support.process import ROOT
+from tests.support.processes.process import ROOT
 
 VERSION = "v1.36.3"
 PACKAGE = "k8s.io/kubernetes/test/e2e"

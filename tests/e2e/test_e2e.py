@@ -7,7 +7,7 @@ import pytest
 
 from tests.e2e.__main__ import PASSING, read_failing, report
 from tests.e2e.suite import Result, read_results
-from tests.support.process import ROOT
+from tests.support.processes.process import ROOT
 
 REPORT = """<testsuites><testsuite>
 <testcase name="[It] [sig-apps] Job should finish [Conformance] [sig-apps, Conformance]" status="passed" time="1.5"/>

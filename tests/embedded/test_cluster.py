@@ -17,7 +17,7 @@ from mockube import Cluster
 from mockube.apimachinery.status import NotFound
 from mockube.cluster import NotStarted
 from mockube.cluster_client import Unknown
-from tests.support.process import tls, token
+from tests.support.processes.process import tls, token
 
 MANIFESTS = """
 apiVersion: v1

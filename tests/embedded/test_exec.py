@@ -8,7 +8,7 @@ import pytest
 from kubernetes import client as official
 from kubernetes.stream import stream
 
-from tests.support.spdy_client import SpdyClient
+from tests.support.server.spdy_client import SpdyClient
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),

@@ -12,7 +12,7 @@ from mockube import Cluster
 from mockube.apimachinery import status
 from mockube.controller_manager.client.wire import NoAnswer, OutcomeUnknown
 from mockube.embedded.matching import CONTROLLERS
-from tests.support.process import token
+from tests.support.processes.process import token
 from tests.support.turns import until
 
 CONFIG_MAP = "{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}}"

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from tests.architecture.source import ROOT
-from tests.support import gopher
+from tests.support.processes import gopher
 
 EXAMPLE = ROOT / "examples/client-go"
 

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from tests.architecture.source import ROOT
-from tests.support import gopher, helms
+from tests.support.processes import gopher, helms
 
 EXAMPLE = ROOT / "examples/helm"
 

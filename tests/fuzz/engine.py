@@ -23,7 +23,7 @@ from typing import Any, Self
 import orjson
 
 from tests.fuzz.shrink import shrunk
-from tests.support import hostile_bodies
+from tests.support.hostile import hostile_bodies
 from tests.support.seeded import source
 
 ROOT = Path(__file__).parents[2]

@@ -1,6 +1,6 @@
 """Schemas of custom resources, mostly structural, and values that mostly fit them."""
 
-from tests.support import hostile_bodies
+from tests.support.hostile import hostile_bodies
 
 NAMES = ("a", "b", "spec", "status", "replicas", "selector", "name", "type", "x", "é", "a.b", "")
 PATTERNS = (

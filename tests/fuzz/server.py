@@ -20,7 +20,7 @@ from mockube.embedded.direct import DirectTransport
 from mockube.etcd.embedded.memory import MemoryStore
 from mockube.etcd.kv import Range, prefix_end
 from tests.fuzz.engine import Fault
-from tests.support.apiserver import TOKENS
+from tests.support.server.apiserver import TOKENS
 from tests.support.turns import PATIENCE
 
 

@@ -1,6 +1,6 @@
 """Texts of a grammar that are nearly right: its tokens in any order, and now and then far too many of them."""
 
-from tests.support import hostile_bodies
+from tests.support.hostile import hostile_bodies
 
 _ODD = (
     "",

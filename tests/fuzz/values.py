@@ -5,7 +5,7 @@ from functools import cache
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.model import Shape
 from tests.fuzz import texts
-from tests.support import hostile_bodies
+from tests.support.hostile import hostile_bodies
 
 NUMBERS = (
     0,

@@ -4,9 +4,9 @@ import pytest
 
 from mockube.apiserver.http.settings import Settings
 from mockube.controller_manager.controllers.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
-from tests.support.advancedsets import in_place, rolling, template
-from tests.support.set_stories import NAMESPACE, REVISIONS, telling
-from tests.support.statefulsets import claim_template, statefulset
+from tests.support.controllers.advancedsets import in_place, rolling, template
+from tests.support.controllers.set_stories import NAMESPACE, REVISIONS, telling
+from tests.support.controllers.statefulsets import claim_template, statefulset
 
 SETS = "/apis/apps.kruise.io/v1beta1/namespaces/default/statefulsets"
 KRUISE = Settings(packs=("kruise",))

@@ -5,8 +5,8 @@ import pytest
 
 from mockube.apiserver.request.limits import Budget
 from mockube.apiserver.request.snapshots import PATH
-from tests.support import apiserver
-from tests.support.apiserver import Client
+from tests.support.server import apiserver
+from tests.support.server.apiserver import Client
 
 OPEN = {"/healthz", "/livez", "/readyz", "/version"}
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tests.support import apiserver
+from tests.support.server import apiserver
 
 CORE = "/api/v1/namespaces/default"
 PODS = f"{CORE}/pods"

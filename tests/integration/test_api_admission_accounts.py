@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support import apiserver
+from tests.support.server import apiserver
 
 CORE = "/api/v1/namespaces/default"
 PODS = f"{CORE}/pods"

@@ -15,9 +15,9 @@ from mockube.apiserver.authz.modes import DEFAULT
 from mockube.apiserver.http.service_proxy import ServiceProxy
 from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.pki.issue import Issuer, Subject, make_authority
-from tests.support import apiserver
-from tests.support.aggregated_server import GROUP, PATH, RESOURCES, THINGS, aggregated_server
-from tests.support.handler_requests import request_of
+from tests.support.server import apiserver
+from tests.support.server.aggregated_server import GROUP, PATH, RESOURCES, THINGS, aggregated_server
+from tests.support.server.handler_requests import request_of
 
 SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 NAME = f"v1.{GROUP}"

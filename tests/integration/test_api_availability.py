@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery import conditions
-from tests.support import apiserver
+from tests.support.server import apiserver
 
 API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 

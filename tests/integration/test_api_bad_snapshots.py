@@ -10,9 +10,9 @@ from mockube.apiserver.request.snapshots import PATH
 from mockube.etcd.archive.lines import closing_line, entry_line, opening_line
 from mockube.etcd.embedded.admit import Limits
 from mockube.etcd.kv import KeyValue
-from tests.support.apiserver import running
-from tests.support.archives import entries
-from tests.support.foreign_values import VALUES, text
+from tests.support.server.apiserver import running
+from tests.support.server.foreign_values import VALUES, text
+from tests.support.stores.archives import entries
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 BAD = b"/registry/configmaps/default/bad"

@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apiserver.registry.call import Call
 from mockube.apiserver.registry.component_statuses import ComponentStatuses, Health
-from tests.support import apiserver
+from tests.support.server import apiserver
 
 STATUSES = "/api/v1/componentstatuses"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support import apiserver
+from tests.support.server import apiserver
 
 BASE = "/api/v1/namespaces/default"
 REFUSED = "dial tcp 127.0.0.1:1: connect: connection refused"

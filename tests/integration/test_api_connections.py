@@ -10,8 +10,8 @@ from mockube.apiserver.http.server import STALLED_SECONDS, SWEEP_SECONDS, Server
 from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.request.limits import Budget
 from mockube.apiserver.request.response import Response
-from tests.support import apiserver
-from tests.support.served import served
+from tests.support.server import apiserver
+from tests.support.server.served import served
 from tests.support.turns import turns, until
 
 MAPS = "/api/v1/namespaces/default/configmaps"

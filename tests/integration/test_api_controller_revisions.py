@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from tests.support import apiserver
+from tests.support.server import apiserver
 
 PATH = "/apis/apps/v1/namespaces/default/controllerrevisions"
 ONE = f"{PATH}/c"

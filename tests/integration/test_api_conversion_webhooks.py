@@ -7,8 +7,8 @@ import asyncio
 
 import pytest
 
-from tests.support import apiserver
-from tests.support.conversion_server import GROUP, MESSAGES, conversion_server
+from tests.support.server import apiserver
+from tests.support.server.conversion_server import GROUP, MESSAGES, conversion_server
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 V1, V2 = (f"/apis/{GROUP}/{version}/namespaces/default/hooks" for version in ("v1", "v2"))

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.integration.test_api_custom_objects import SCHEMA, WIDGET, widget
-from tests.support import apiserver
-from tests.support.definitions import DEFINITIONS, GROUP, WIDGETS, define, definition, version
+from tests.support.server import apiserver
+from tests.support.server.definitions import DEFINITIONS, GROUP, WIDGETS, define, definition, version
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from tests.support import apiserver
-from tests.support.definitions import DEFINITIONS, GROUP, WIDGETS, define, definition, version
+from tests.support.server import apiserver
+from tests.support.server.definitions import DEFINITIONS, GROUP, WIDGETS, define, definition, version
 from tests.support.turns import PATIENCE
 
 TEXT, NUMBER = {"type": "string"}, {"type": "integer"}

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.support import apiserver
-from tests.support.definitions import DEFINITIONS, definition, version
+from tests.support.server import apiserver
+from tests.support.server.definitions import DEFINITIONS, definition, version
 
 TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
 SCHEMA = "spec.validation.openAPIV3Schema"

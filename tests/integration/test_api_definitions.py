@@ -5,8 +5,8 @@ import asyncio
 import pytest
 import yaml
 
-from tests.support import apiserver
-from tests.support.definitions import (
+from tests.support.server import apiserver
+from tests.support.server.definitions import (
     DEFINITIONS,
     GROUP,
     WIDGETS,

@@ -5,7 +5,7 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.storage.compaction import SHARED_SECONDS
-from tests.support import apiserver
+from tests.support.server import apiserver
 
 TTL = 600
 CORE = "/api/v1/namespaces/default/events"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support import apiserver
+from tests.support.server import apiserver
 
 NS = "/api/v1/namespaces/default"
 UNSUPPORTED = "field label not supported: {}"

@@ -5,7 +5,7 @@ from yarl import URL
 
 from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.request.hosts import Hosts
-from tests.support import apiserver, raw_http
+from tests.support.server import apiserver, raw_http
 
 LOCAL = b"Host: localhost"
 

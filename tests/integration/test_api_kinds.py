@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from tests.support import apiserver
+from tests.support.server import apiserver
 
 CORE = "/api/v1/namespaces/default"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"

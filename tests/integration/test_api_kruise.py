@@ -3,8 +3,7 @@
 import pytest
 
 from mockube.apiserver.http.settings import Settings
-from tests.support import apiserver
-from tests.support.kruise import (
+from tests.support.controllers.kruise import (
     CLONES,
     SELECTOR,
     STATEFUL,
@@ -16,6 +15,7 @@ from tests.support.kruise import (
     united_deployment,
     workload,
 )
+from tests.support.server import apiserver
 
 
 @pytest.fixture

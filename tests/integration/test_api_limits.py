@@ -8,7 +8,7 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.request.limits import Budget
-from tests.support import apiserver
+from tests.support.server import apiserver
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 ALICE = {"Authorization": "Bearer alice"}

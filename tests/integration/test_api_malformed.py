@@ -11,7 +11,7 @@ from mockube.apimachinery.schema.model import Shape
 from mockube.apiserver.kinds.registry import GROUPS
 from mockube.apiserver.storage.shapes import Shapes
 from mockube.etcd.kv import Put, Range, prefix_end
-from tests.support.apiserver import running
+from tests.support.server.apiserver import running
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 SCHEMAS = builtin.load()

@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from tests.support import apiserver
+from tests.support.server import apiserver
 
 APPS, BATCH = "/apis/apps/v1/namespaces/default", "/apis/batch/v1/namespaces/default"
 SERVICES = "/api/v1/namespaces/default/services"

@@ -8,9 +8,9 @@ from mockube.apiserver.http.settings import Settings
 from mockube.controller_manager.controllers.horizontalpodautoscaler.controller import (
     HORIZONTAL_POD_AUTOSCALER,
 )
-from tests.support.apiserver import running
-from tests.support.definitions import define
-from tests.support.running_manager import running_manager
+from tests.support.controllers.running_manager import running_manager
+from tests.support.server.apiserver import running
+from tests.support.server.definitions import define
 
 CORE = "/api/v1/namespaces/default"
 ROOT = "/apis/metrics.k8s.io/v1beta1"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.support import apiserver
-from tests.support.webhook_server import MUTATING, webhook_server
+from tests.support.server import apiserver
+from tests.support.server.webhook_server import MUTATING, webhook_server
 
 GROUP = "/apis/admissionregistration.k8s.io/v1"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"

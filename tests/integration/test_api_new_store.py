@@ -8,7 +8,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.config.settings import Store
 from mockube.apiserver.storage.continuation import Continuation, encode
 from mockube.apiserver.store import open_store
-from tests.support import apiserver
+from tests.support.server import apiserver
 from tests.support.turns import until
 
 MAPS = "/api/v1/namespaces/default/configmaps"

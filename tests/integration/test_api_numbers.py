@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support import apiserver
+from tests.support.server import apiserver
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 TEXT = (

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.support import apiserver
+from tests.support.server import apiserver
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 

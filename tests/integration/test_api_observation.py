@@ -7,8 +7,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from mockube.apimachinery.clock import RealClock
 from mockube.apiserver.http.settings import Settings
 from mockube.etcd.embedded.memory import MemoryStore
-from tests.support import apiserver
-from tests.support.wrapped import Deaf
+from tests.support.server import apiserver
+from tests.support.stores.wrapped import Deaf
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 

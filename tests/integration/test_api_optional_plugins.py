@@ -12,7 +12,7 @@ import pytest
 
 from mockube.apiserver.admission.chain import OFF_BY_DEFAULT, Switches
 from mockube.apiserver.config.admission_configuration import admission_configuration
-from tests.support.apiserver import running_with_roles
+from tests.support.server.apiserver import running_with_roles
 
 REQUESTS = list(
     map(orjson.loads, (Path(__file__).parent / "optional_plugins.jsonl").read_bytes().splitlines())

@@ -7,7 +7,7 @@ import pytest
 
 from mockube.apimachinery.clock import RealClock
 from mockube.apiserver.http.settings import Settings
-from tests.support import apiserver
+from tests.support.server import apiserver
 
 NAMESPACE = "/api/v1/namespaces/guarded"
 PODS = f"{NAMESPACE}/pods"

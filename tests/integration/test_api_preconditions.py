@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support import apiserver
+from tests.support.server import apiserver
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"

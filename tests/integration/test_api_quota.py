@@ -9,8 +9,8 @@ import pytest
 
 from mockube.apimachinery.clock import RealClock
 from mockube.etcd.embedded.memory import MemoryStore
-from tests.support import apiserver
-from tests.support.definitions import WIDGETS, define, definition
+from tests.support.server import apiserver
+from tests.support.server.definitions import WIDGETS, define, definition
 
 CASES = [
     orjson.loads(line) for line in (Path(__file__).parent / "quota_answers.jsonl").read_bytes().splitlines()

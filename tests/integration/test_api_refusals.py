@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.support import apiserver
+from tests.support.server import apiserver
 
 HOST = b"Host: localhost"
 TEXT = b"text/plain; charset=utf-8"

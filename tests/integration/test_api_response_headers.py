@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support import apiserver
+from tests.support.server import apiserver
 
 FLOWS = "/apis/flowcontrol.apiserver.k8s.io/v1"
 SCHEMA, LEVEL = "X-Kubernetes-PF-FlowSchema-UID", "X-Kubernetes-PF-PriorityLevel-UID"

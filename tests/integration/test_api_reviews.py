@@ -6,8 +6,8 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.authn.bearer import KNOWN_SECONDS
 from mockube.apiserver.authn.serviceaccount import jwt
 from mockube.apiserver.authn.serviceaccount.keys import load
-from tests.support import apiserver
-from tests.support.service_accounts import EC, pem
+from tests.support.server import apiserver
+from tests.support.server.service_accounts import EC, pem
 
 AUTHENTICATION, AUTHORIZATION = "/apis/authentication.k8s.io/v1", "/apis/authorization.k8s.io/v1"
 SECRETS = "/api/v1/namespaces/default/secrets"

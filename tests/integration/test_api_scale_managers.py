@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support import apiserver
+from tests.support.server import apiserver
 
 REPLICA_SETS = "/apis/apps/v1/namespaces/default/replicasets"
 TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}

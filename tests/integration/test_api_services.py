@@ -7,7 +7,7 @@ import pytest
 
 from mockube.apimachinery.clock import RealClock
 from mockube.etcd.embedded.memory import MemoryStore
-from tests.support import apiserver
+from tests.support.server import apiserver
 
 SERVICES = "/api/v1/namespaces/default/services"
 ADDRESSES = "/apis/networking.k8s.io/v1/ipaddresses"

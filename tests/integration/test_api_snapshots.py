@@ -11,8 +11,8 @@ from mockube.apiserver.request.snapshots import BODY_SECONDS, LARGEST, PATH
 from mockube.apiserver.storage.watch_cache import SLICE
 from mockube.etcd.embedded.memory import MemoryStore
 from mockube.etcd.kv import Put
-from tests.support.apiserver import running
-from tests.support.archives import TAKEN, entries, opened, saved
+from tests.support.server.apiserver import running
+from tests.support.stores.archives import TAKEN, entries, opened, saved
 from tests.support.turns import turns, until
 
 MAPS = "/api/v1/namespaces/default/configmaps"

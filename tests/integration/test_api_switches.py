@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apiserver.admission.chain import Switches
 from mockube.apiserver.http.settings import Settings
-from tests.support import apiserver
+from tests.support.server import apiserver
 
 CORE = "/api/v1/namespaces/default"
 PODS = f"{CORE}/pods"

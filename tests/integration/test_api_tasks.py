@@ -24,9 +24,9 @@ from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.memory import MemoryStore
 from mockube.etcd.kv import Put
 from tests.architecture.source import ROOT
-from tests.support.apiserver import running
+from tests.support.server.apiserver import running
+from tests.support.stores.wrapped import Altered, Wrapped
 from tests.support.turns import soon, turns, until
-from tests.support.wrapped import Altered, Wrapped
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"

@@ -6,7 +6,7 @@ import pytest
 
 from mockube.apimachinery.clock import RealClock
 from mockube.etcd.remote.store import RemoteStore
-from tests.support import apiserver
+from tests.support.server import apiserver
 
 pytestmark = pytest.mark.etcd
 

@@ -3,8 +3,8 @@
 import pytest
 
 from mockube.etcd.kv import Put
-from tests.support.apiserver import running
-from tests.support.foreign_values import MISSHAPEN, VALUES, text
+from tests.support.server.apiserver import running
+from tests.support.server.foreign_values import MISSHAPEN, VALUES, text
 from tests.support.turns import soon
 
 MAPS = "/api/v1/namespaces/default/configmaps"

@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from mockube.etcd.kv import Put
-from tests.support.apiserver import running
+from tests.support.server.apiserver import running
 from tests.support.turns import soon
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support import apiserver
+from tests.support.server import apiserver
 
 DEVICES, STORAGE = "/apis/resource.k8s.io/v1", "/apis/storage.k8s.io/v1"
 POLICIES = "/apis/admissionregistration.k8s.io/v1"

@@ -5,7 +5,7 @@ import contextlib
 import aiohttp
 import pytest
 
-from tests.support import apiserver
+from tests.support.server import apiserver
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 

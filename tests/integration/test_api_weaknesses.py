@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.support.apiserver import running_with_roles
-from tests.support.definitions import GROUP, define, definition
+from tests.support.server.apiserver import running_with_roles
+from tests.support.server.definitions import GROUP, define, definition
 
 CORE = "/api/v1/namespaces/default"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"

@@ -5,8 +5,8 @@ import pytest
 
 from mockube.apiserver.admission.webhooks.services import endpoint
 from mockube.apiserver.http.settings import Settings
-from tests.support import apiserver
-from tests.support.webhook_server import MUTATING, VALIDATING, webhook_server
+from tests.support.server import apiserver
+from tests.support.server.webhook_server import MUTATING, VALIDATING, webhook_server
 
 PATH = "/api/v1/namespaces/default/configmaps"
 MAP = {"metadata": {"name": "a"}, "data": {"x": "y"}}

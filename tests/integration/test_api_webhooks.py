@@ -6,8 +6,8 @@ The answers and messages are those of kube-apiserver 1.36, which was sent the sa
 import orjson
 import pytest
 
-from tests.support import apiserver
-from tests.support.webhook_server import CONFIG_MAPS, MUTATING, VALIDATING, webhook_server
+from tests.support.server import apiserver
+from tests.support.server.webhook_server import CONFIG_MAPS, MUTATING, VALIDATING, webhook_server
 
 PATH = "/api/v1/namespaces/default/configmaps"
 MAP = {"metadata": {"name": "a"}, "data": {"x": "y"}}

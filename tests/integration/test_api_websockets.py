@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from tests.support import apiserver
+from tests.support.server import apiserver
 from tests.support.turns import PATIENCE, until
 
 PATH = "/api/v1/namespaces/default/configmaps?watch=1"

@@ -7,10 +7,10 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.controller_manager.controllers.horizontalpodautoscaler.controller import (
     HORIZONTAL_POD_AUTOSCALER,
 )
-from tests.support.apiserver import running
-from tests.support.definitions import define
-from tests.support.disturbances import Cut, Disturbance, Lost, Overtaken, Refused, Unsent
-from tests.support.running_manager import running_manager
+from tests.support.controllers.disturbances import Cut, Disturbance, Lost, Overtaken, Refused, Unsent
+from tests.support.controllers.running_manager import running_manager
+from tests.support.server.apiserver import running
+from tests.support.server.definitions import define
 
 CORE = "/api/v1/namespaces/default"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"

@@ -17,16 +17,16 @@ from mockube.controller_manager.controllers.horizontalpodautoscaler.controller i
 )
 from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
-from tests.support.apiserver import running
-from tests.support.autoscaling_stories import (
+from tests.support.controllers.autoscaling_stories import (
     definitions,
     first_requests,
     last_requests,
     statuses,
     told,
 )
-from tests.support.definitions import define
-from tests.support.running_manager import running_manager
+from tests.support.controllers.running_manager import running_manager
+from tests.support.server.apiserver import running
+from tests.support.server.definitions import define
 
 STORIES = [
     orjson.loads(line)

@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apiserver.bootstrap import rbac
 from mockube.apiserver.bootstrap.ensure import ensure
-from tests.support import apiserver
+from tests.support.server import apiserver
 
 GROUP = "/apis/rbac.authorization.k8s.io/v1"
 ROLE, BINDING = f"{GROUP}/clusterroles/system:discovery", f"{GROUP}/clusterrolebindings/system:discovery"

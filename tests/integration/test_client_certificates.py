@@ -10,7 +10,7 @@ from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.clock import RealClock
 from mockube.apiserver.pki.folder import AUTHORITY, CLIENT, SERVER, Folder
 from mockube.apiserver.pki.issue import Issuer, Pair, Subject, make_authority
-from tests.support.process import ApiServerProcess, tls
+from tests.support.processes.process import ApiServerProcess, tls
 
 pytestmark = pytest.mark.slow
 

@@ -4,8 +4,8 @@ import pytest
 
 from mockube.apiserver.http.settings import Settings
 from mockube.controller_manager.controllers.cloneset.controller import CLONE_SET
-from tests.support.clonesets import IN_PLACE, claim_template, cloneset, template
-from tests.support.set_stories import NAMESPACE, REVISIONS, Story, telling
+from tests.support.controllers.clonesets import IN_PLACE, claim_template, cloneset, template
+from tests.support.controllers.set_stories import NAMESPACE, REVISIONS, Story, telling
 
 SETS = "/apis/apps.kruise.io/v1alpha1/namespaces/default/clonesets"
 KRUISE = Settings(packs=("kruise",))

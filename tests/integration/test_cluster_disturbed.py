@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.support.cluster_stories import STORIES
-from tests.support.disturbances import Cut, Disturbance, Dumb, Killed, Late, Lost, Refused, Robbed
-from tests.support.kruise_stories import KRUISE_STORIES
-from tests.support.united_stories import KRUISE
-from tests.support.whole_cluster import cluster_of
+from tests.support.controllers.cluster_stories import STORIES
+from tests.support.controllers.disturbances import Cut, Disturbance, Dumb, Killed, Late, Lost, Refused, Robbed
+from tests.support.controllers.kruise_stories import KRUISE_STORIES
+from tests.support.controllers.united_stories import KRUISE
+from tests.support.controllers.whole_cluster import cluster_of
 
 EVERYTHING = bool(os.environ.get("MOCKUBE_EVERY_DISTURBANCE"))
 """Otherwise every third disturbance of each story, or every fifth, and only some deaths."""

@@ -11,9 +11,16 @@ from mockube.controller_manager.controllers.serviceaccount.controller import SER
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
 from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
-from tests.support.apiserver import running
-from tests.support.deployments import RECREATE, deployment, image_of, replicaset, rolling, template
-from tests.support.running_manager import running_manager
+from tests.support.controllers.deployments import (
+    RECREATE,
+    deployment,
+    image_of,
+    replicaset,
+    rolling,
+    template,
+)
+from tests.support.controllers.running_manager import running_manager
+from tests.support.server.apiserver import running
 
 NAMESPACE = "/api/v1/namespaces/default"
 APPS = "/apis/apps/v1/namespaces/default"

@@ -6,8 +6,8 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.controllers.disruption.controller import DISRUPTION
 from mockube.controller_manager.controllers.disruption.stale import STALE_POD_DISRUPTION
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
-from tests.support.apiserver import running
-from tests.support.running_manager import running_manager
+from tests.support.controllers.running_manager import running_manager
+from tests.support.server.apiserver import running
 
 PODS = "/api/v1/namespaces/default/pods"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"

@@ -9,7 +9,7 @@ from mockube.apimachinery.clock import RealClock
 from mockube.etcd.errors import KVError, Unavailable
 from mockube.etcd.kv import Compare, Put, Range, Target, Txn, WatchRequest, prefix_end
 from mockube.etcd.remote.store import RemoteStore
-from tests.support.etcd_server import EtcdCluster
+from tests.support.stores.etcd_server import EtcdCluster
 from tests.support.turns import soon
 
 pytestmark = pytest.mark.etcd

@@ -17,9 +17,9 @@ from mockube.etcd.kv import Put, Range, Txn, WatchRequest, prefix_end
 from mockube.etcd.remote.gateway import TLS
 from mockube.etcd.remote.store import RemoteStore
 from mockube.etcd.remote.transport import Credentials
-from tests.support.etcd_accounts import ROOT, USER, require_login
-from tests.support.etcd_certificates import ELSEWHERE, Authority
-from tests.support.etcd_server import QUICK, EtcdServer, free_port
+from tests.support.stores.etcd_accounts import ROOT, USER, require_login
+from tests.support.stores.etcd_certificates import ELSEWHERE, Authority
+from tests.support.stores.etcd_server import QUICK, EtcdServer, free_port
 from tests.support.turns import soon
 
 pytestmark = pytest.mark.etcd

@@ -11,14 +11,14 @@ import pytest
 from mockube.apimachinery.clock import RealClock
 from mockube.etcd.kv import Put, Range
 from mockube.etcd.remote.store import RemoteStore
-from tests.support.etcd_server import START_TIMEOUT
+from tests.support.stores.etcd_server import START_TIMEOUT
 
 pytestmark = pytest.mark.etcd
 
 ROOT = Path(__file__).parents[2]
 
 START_ONE = """
-from tests.support.etcd_server import QUICK, EtcdServer
+from tests.support.stores.etcd_server import QUICK, EtcdServer
 server = EtcdServer(options=QUICK)
 server.start()
 print(server.pid, flush=True)

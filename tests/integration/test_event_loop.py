@@ -24,9 +24,9 @@ from mockube.etcd.embedded.disk import Disk
 from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.memory import MemoryStore
 from mockube.etcd.kv import Put
-from tests.support.apiserver import ADMIN
-from tests.support.archives import TAKEN, saved
-from tests.support.loop_time import measured
+from tests.support.hostile.loop_time import measured
+from tests.support.server.apiserver import ADMIN
+from tests.support.stores.archives import TAKEN, saved
 
 SIZE = 128 << 10
 OBJECTS, KINDS = 1_000, 30

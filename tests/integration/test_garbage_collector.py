@@ -6,9 +6,9 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.controllers.garbagecollector.collector import GARBAGE_COLLECTOR
-from tests.support.apiserver import running
-from tests.support.definitions import GROUP, WIDGETS, define, definition
-from tests.support.running_manager import running_manager
+from tests.support.controllers.running_manager import running_manager
+from tests.support.server.apiserver import running
+from tests.support.server.definitions import GROUP, WIDGETS, define, definition
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 SECRETS = "/api/v1/namespaces/default/secrets"

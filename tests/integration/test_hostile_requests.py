@@ -20,10 +20,10 @@ from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.http.settings import Settings
 from mockube.etcd.embedded.memory import MemoryStore
-from tests.support import raw_http
-from tests.support.apiserver import ADMIN
-from tests.support.hostile_requests import CREDENTIALS, Hostile, Hostiles, framed
-from tests.support.hostile_samples import NAMESPACE
+from tests.support.hostile.hostile_requests import CREDENTIALS, Hostile, Hostiles, framed
+from tests.support.hostile.hostile_samples import NAMESPACE
+from tests.support.server import raw_http
+from tests.support.server.apiserver import ADMIN
 from tests.support.turns import PATIENCE
 
 REQUESTS = int(os.environ.get("MOCKUBE_HOSTILE_REQUESTS", "2000"))

@@ -10,9 +10,9 @@ from mockube.controller_manager import catalog
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.importing.documents import Document, Origin
 from mockube.importing.importer import Importer, ImportOptions, Outcome
-from tests.support.apiserver import running
-from tests.support.definitions import definition
-from tests.support.running_manager import running_manager
+from tests.support.controllers.running_manager import running_manager
+from tests.support.server.apiserver import running
+from tests.support.server.definitions import definition
 
 PODS = "/api/v1/namespaces/shop/pods"
 SETS = "/apis/apps/v1/namespaces/shop/replicasets"

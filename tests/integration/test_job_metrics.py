@@ -6,8 +6,8 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.controllers.cronjob.controller import CRON_JOB
 from mockube.controller_manager.controllers.job.controller import JOB
 from mockube.controller_manager.controllers.ttlafterfinished.controller import TTL_AFTER_FINISHED
-from tests.support.apiserver import running
-from tests.support.running_manager import running_manager
+from tests.support.controllers.running_manager import running_manager
+from tests.support.server.apiserver import running
 
 PODS = "/api/v1/namespaces/default/pods"
 BATCH = "/apis/batch/v1/namespaces/default"

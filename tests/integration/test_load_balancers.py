@@ -5,7 +5,7 @@ import pytest
 from mockube.controller_manager.config.settings import Networks
 from mockube.controller_manager.controllers.serviceloadbalancer.controller import SERVICE_LOAD_BALANCERS
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
-from tests.support.simulated import MERGE, simulating
+from tests.support.controllers.simulated import MERGE, simulating
 
 SERVICES = "/api/v1/namespaces/default/services"
 FINALIZER = "service.kubernetes.io/load-balancer-cleanup"

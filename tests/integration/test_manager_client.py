@@ -13,8 +13,8 @@ from mockube.controller_manager.client.kinds import (
 )
 from mockube.controller_manager.client.resources import Key, Resource, whole
 from mockube.controller_manager.client.wire import Unreachable
-from tests.support.apiserver import running
-from tests.support.manager_client import client_of
+from tests.support.controllers.manager_client import client_of
+from tests.support.server.apiserver import running
 
 METADATA_ONLY = Resource(
     group="",

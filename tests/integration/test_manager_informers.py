@@ -5,9 +5,9 @@ import pytest
 from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, PODS, SERVICE_ACCOUNTS
 from mockube.controller_manager.client.resources import Key, Resource, whole
-from tests.support.apiserver import running
-from tests.support.informed import Told, informers_of
-from tests.support.manager_client import client_of
+from tests.support.controllers.informed import Told, informers_of
+from tests.support.controllers.manager_client import client_of
+from tests.support.server.apiserver import running
 from tests.support.turns import until
 
 METADATA_ONLY = Resource(

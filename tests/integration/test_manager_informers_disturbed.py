@@ -12,11 +12,11 @@ from mockube.controller_manager.client.kinds import CONFIG_MAPS
 from mockube.controller_manager.client.resources import Key
 from mockube.etcd.embedded.memory import MemoryStore
 from mockube.etcd.kv import Put
-from tests.support.apiserver import running
+from tests.support.controllers.informed import Told, informers_of
+from tests.support.controllers.manager_client import client_of
 from tests.support.impatient import Impatient
-from tests.support.informed import Told, informers_of
-from tests.support.manager_client import client_of
-from tests.support.relay import relayed
+from tests.support.processes.relay import relayed
+from tests.support.server.apiserver import running
 from tests.support.turns import until
 
 

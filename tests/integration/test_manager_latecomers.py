@@ -10,11 +10,11 @@ from mockube.controller_manager.control.wait_for_kinds import REFRESH_SECONDS
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET
 from mockube.controller_manager.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
-from tests.support.apiserver import running
-from tests.support.running_manager import running_manager
+from tests.support.controllers.running_manager import running_manager
+from tests.support.controllers.united_stories import UNITED
+from tests.support.controllers.uniteddeployments import united
+from tests.support.server.apiserver import running
 from tests.support.turns import PATIENCE
-from tests.support.united_stories import UNITED
-from tests.support.uniteddeployments import united
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"

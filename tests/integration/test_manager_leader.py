@@ -11,8 +11,8 @@ from mockube.controller_manager.client.kinds import LEASES, SECRETS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import Unreachable
 from mockube.controller_manager.leaderelection.elector import Candidate, Elector, LeaseLost, Timings, lead
-from tests.support.apiserver import running
-from tests.support.manager_client import client_of
+from tests.support.controllers.manager_client import client_of
+from tests.support.server.apiserver import running
 from tests.support.turns import turns, until
 
 LEASE = Key("kube-system", "manager")

@@ -6,7 +6,7 @@ import signal
 import orjson
 import pytest
 
-from tests.support.process import ApiServerProcess, ManagerProcess, client
+from tests.support.processes.process import ApiServerProcess, ManagerProcess, client
 
 pytestmark = pytest.mark.slow
 

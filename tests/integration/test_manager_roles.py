@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from tests.support.process import ApiServerProcess, ManagerProcess, client
+from tests.support.processes.process import ApiServerProcess, ManagerProcess, client
 
 LABELS = {"app": "web"}
 TEMPLATE = {

@@ -13,9 +13,9 @@ from mockube.controller_manager.config.settings import Config
 from mockube.controller_manager.control.runnable import Runnable
 from mockube.controller_manager.metrics.queues import Metrics
 from mockube.controller_manager.running import Dependencies, Work
-from tests.support.apiserver import running
-from tests.support.informed import Told
-from tests.support.manager_client import client_of
+from tests.support.controllers.informed import Told
+from tests.support.controllers.manager_client import client_of
+from tests.support.server.apiserver import running
 from tests.support.turns import PATIENCE, until
 
 

@@ -6,8 +6,8 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.controllers.namespace.controller import NAMESPACE as LIFECYCLE
 from mockube.controller_manager.controllers.rootca.controller import root_ca
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
-from tests.support.apiserver import running
-from tests.support.running_manager import running_manager
+from tests.support.controllers.running_manager import running_manager
+from tests.support.server.apiserver import running
 
 NAMESPACE = "/api/v1/namespaces/web"
 ACCOUNT = f"{NAMESPACE}/serviceaccounts/default"

@@ -11,8 +11,8 @@ from mockube.controller_manager.controllers.podgc.controller import POD_GARBAGE_
 from mockube.controller_manager.controllers.tainteviction.controller import TAINT_EVICTION
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
-from tests.support.apiserver import running
-from tests.support.running_manager import running_manager
+from tests.support.controllers.running_manager import running_manager
+from tests.support.server.apiserver import running
 
 NODES = "/api/v1/nodes"
 PODS = "/api/v1/namespaces/default/pods"

@@ -14,9 +14,9 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.controllers.validatingadmissionpolicystatus.controller import (
     VALIDATING_ADMISSION_POLICY_STATUS,
 )
-from tests.support.apiserver import running
-from tests.support.definitions import define
-from tests.support.running_manager import running_manager
+from tests.support.controllers.running_manager import running_manager
+from tests.support.server.apiserver import running
+from tests.support.server.definitions import define
 
 POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 DEFINITION, *ANSWERS = map(

@@ -11,9 +11,9 @@ from mockube.etcd.embedded.recovery import Recovery
 from mockube.etcd.embedded.segment import segment_paths
 from mockube.etcd.embedded.snapshot import snapshot_paths
 from mockube.etcd.kv import Delete
-from tests.support.durable import outcome, put
-from tests.support.power import LossyDisk
 from tests.support.seeded import source
+from tests.support.stores.durable import outcome, put
+from tests.support.stores.power import LossyDisk
 
 WRITERS = 6
 

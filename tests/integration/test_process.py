@@ -14,7 +14,7 @@ import orjson
 import pytest
 import yaml
 
-from tests.support.process import ApiServerProcess, client, tls
+from tests.support.processes.process import ApiServerProcess, client, tls
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.process import ApiServerProcess, client, tls, token
+from tests.support.processes.process import ApiServerProcess, client, tls, token
 from tests.support.seeded import source
 from tests.support.turns import PATIENCE, turns
 

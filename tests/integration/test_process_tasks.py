@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.support.process import ApiServerProcess, ManagerProcess, client
+from tests.support.processes.process import ApiServerProcess, ManagerProcess, client
 
 pytestmark = pytest.mark.slow
 
@@ -16,7 +16,7 @@ def failing(process, task):
 
     class Failing(process):
         def _program(self):
-            return [sys.executable, "-m", "tests.support.fallible", task, process.MODULE]
+            return [sys.executable, "-m", "tests.support.processes.fallible", task, process.MODULE]
 
     return Failing
 

@@ -5,9 +5,9 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
-from tests.support.apiserver import running
-from tests.support.running_manager import running_manager
-from tests.support.simulated import NODES, Cluster, simulating
+from tests.support.controllers.running_manager import running_manager
+from tests.support.controllers.simulated import NODES, Cluster, simulating
+from tests.support.server.apiserver import running
 
 
 @pytest.fixture

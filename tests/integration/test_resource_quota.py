@@ -6,9 +6,9 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.controllers.resourcequota.controller import QUIET, RESOURCE_QUOTA
-from tests.support.apiserver import running
-from tests.support.definitions import WIDGETS, define, definition
-from tests.support.running_manager import running_manager
+from tests.support.controllers.running_manager import running_manager
+from tests.support.server.apiserver import running
+from tests.support.server.definitions import WIDGETS, define, definition
 
 CORE = "/api/v1/namespaces/default"
 QUOTA = f"{CORE}/resourcequotas/q"

@@ -10,8 +10,8 @@ from mockube.controller_manager.controllers.persistentvolume.controller import P
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
 from mockube.etcd.kv import Put
-from tests.support.apiserver import running
-from tests.support.running_manager import running_manager
+from tests.support.controllers.running_manager import running_manager
+from tests.support.server.apiserver import running
 
 PODS = "/api/v1/namespaces/default/pods"
 NODES = "/api/v1/nodes"

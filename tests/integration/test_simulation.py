@@ -11,8 +11,8 @@ from mockube.controller_manager.config.settings import Config, Networks, Simulat
 from mockube.controller_manager.controllers.nodeipam.controller import NODE_IPAM
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
-from tests.support.running_manager import running_manager
-from tests.support.simulated import MERGE, NODES, PODS, simulating
+from tests.support.controllers.running_manager import running_manager
+from tests.support.controllers.simulated import MERGE, NODES, PODS, simulating
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"

@@ -9,8 +9,8 @@ from mockube.controller_manager.client.wire import Answer, OutcomeUnknown, Unrea
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
-from tests.support.apiserver import running
-from tests.support.running_manager import running_manager
+from tests.support.controllers.running_manager import running_manager
+from tests.support.server.apiserver import running
 
 PODS = "/api/v1/namespaces/default/pods"
 RUNNABLES = (SIMULATED_NODES, SIMULATED_PODS)

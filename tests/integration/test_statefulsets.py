@@ -3,8 +3,8 @@
 import pytest
 
 from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET
-from tests.support.set_stories import NAMESPACE, REVISIONS, telling
-from tests.support.statefulsets import claim_template, statefulset
+from tests.support.controllers.set_stories import NAMESPACE, REVISIONS, telling
+from tests.support.controllers.statefulsets import claim_template, statefulset
 
 SETS = "/apis/apps/v1/namespaces/default/statefulsets"
 

@@ -12,8 +12,8 @@ from mockube.controller_manager.controllers.storageprotection.controller import 
 )
 from mockube.controller_manager.provisioner import OFFERED_CLASS, PROVISIONER
 from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
-from tests.support.apiserver import running
-from tests.support.running_manager import running_manager
+from tests.support.controllers.running_manager import running_manager
+from tests.support.server.apiserver import running
 
 NAMESPACE = "/api/v1/namespaces/default"
 CLAIMS = f"{NAMESPACE}/persistentvolumeclaims"

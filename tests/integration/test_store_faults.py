@@ -17,9 +17,9 @@ from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.snapshot import snapshot_revisions
 from mockube.etcd.errors import NoSpace
 from mockube.etcd.kv import PutResult, Range
-from tests.support.durable import ALL, outcome, put, state
-from tests.support.durable_writer import SEGMENT_BYTES
 from tests.support.seeded import source
+from tests.support.stores.durable import ALL, outcome, put, state
+from tests.support.stores.durable_writer import SEGMENT_BYTES
 
 ROOT = Path(__file__).parents[2]
 SUPPORT = ROOT / "tests" / "support"

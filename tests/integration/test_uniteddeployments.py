@@ -5,8 +5,8 @@ import pytest
 
 from mockube.controller_manager.controllers.uniteddeployment.subset import LABEL_REVISION, LABEL_SUBSET_NAME
 from mockube.etcd.kv import Put
-from tests.support.united_stories import UNITED, Story, united_story
-from tests.support.uniteddeployments import (
+from tests.support.controllers.united_stories import UNITED, Story, united_story
+from tests.support.controllers.uniteddeployments import (
     KINDS,
     LABELS,
     adaptive,

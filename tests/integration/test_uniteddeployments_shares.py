@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.support.united_stories import UNITED, united_story
-from tests.support.uniteddeployments import KINDS, pods_template, subset, template_of, united
+from tests.support.controllers.united_stories import UNITED, united_story
+from tests.support.controllers.uniteddeployments import KINDS, pods_template, subset, template_of, united
 
 of_each_kind = pytest.mark.parametrize("kind", KINDS)
 

@@ -8,9 +8,18 @@ from functools import partial
 
 import pytest
 
-from tests.support.disturbances import Cut, Disturbance, Killed, Late, Lost, Overtaken, Refused, Unsent
-from tests.support.disturbed import tell
-from tests.support.disturbed_workloads import KINDS
+from tests.support.controllers.disturbances import (
+    Cut,
+    Disturbance,
+    Killed,
+    Late,
+    Lost,
+    Overtaken,
+    Refused,
+    Unsent,
+)
+from tests.support.controllers.disturbed import tell
+from tests.support.controllers.disturbed_workloads import KINDS
 
 EVERYTHING = bool(os.environ.get("MOCKUBE_EVERY_DISTURBANCE"))
 """Otherwise every second disturbance of each kind, and only some deaths."""

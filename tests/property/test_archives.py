@@ -9,7 +9,7 @@ from mockube.etcd.archive.read import BadArchive
 from mockube.etcd.archive.restore import RestoreTarget, restore
 from mockube.etcd.embedded.memory import MemoryStore
 from mockube.etcd.kv import Put, Range, prefix_end
-from tests.support.archives import NAME, ROOT, entries, opened, saved
+from tests.support.stores.archives import NAME, ROOT, entries, opened, saved
 
 KEYS = st.binary(max_size=6) | st.text(max_size=6).map(str.encode)
 DEEP = b'{"a":' * 5_000 + b"1" + b"}" * 5_000

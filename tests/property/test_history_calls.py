@@ -18,8 +18,8 @@ from mockube.etcd.kv import (
     TxnResult,
     WatchRequest,
 )
-from tests.support.checker import faults_of
-from tests.support.happenings import (
+from tests.support.stores.checker import faults_of
+from tests.support.stores.happenings import (
     FIRST,
     ONE,
     SECOND,
@@ -33,7 +33,7 @@ from tests.support.happenings import (
     stream,
     written,
 )
-from tests.support.history import NEVER, Compact, History, Revoke
+from tests.support.stores.history import NEVER, Compact, History, Revoke
 
 SWAP = Txn(compare=[Compare(key=b"a", target=Target.MOD, operand=0)], then=[Put(key=b"a", value=b"2")])
 PUT_AND_READ = Txn(then=[Put(key=b"a", value=b"2"), Range(key=b"a", revision=9)])

@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.etcd.kv import FROM_KEY, KeyValue, Put, PutResult, Txn, TxnResult, WatchRequest
-from tests.support.happenings import (
+from tests.support.stores.happenings import (
     FIRST,
     ONE,
     SECOND,
@@ -16,7 +16,7 @@ from tests.support.happenings import (
     stream,
     written,
 )
-from tests.support.history import Compact
+from tests.support.stores.history import Compact
 
 
 def watch(**options):

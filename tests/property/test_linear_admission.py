@@ -22,7 +22,7 @@ from mockube.apiserver.user import User
 from mockube.controller_manager.scheduler.amounts import nonzero_requests, pod_requests
 from mockube.etcd.embedded.memory import MemoryStore
 from mockube.etcd.kv import Put
-from tests.support.doubling import check_linear
+from tests.support.hostile.doubling import check_linear
 
 pytestmark = pytest.mark.slow
 

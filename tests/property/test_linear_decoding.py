@@ -13,7 +13,7 @@ from mockube.apimachinery.schema import document, faults
 from mockube.apimachinery.schema.builtin import load
 from mockube.apimachinery.schema.decode import Decoder
 from mockube.apiserver.wire.parse import parse
-from tests.support.doubling import check_linear
+from tests.support.hostile.doubling import check_linear
 
 pytestmark = pytest.mark.slow
 

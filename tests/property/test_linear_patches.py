@@ -8,7 +8,7 @@ from mockube.apimachinery.patch.apply.atoms import atom_of
 from mockube.apimachinery.patch.errors import PatchError
 from mockube.apimachinery.schema.builtin import load
 from mockube.apimachinery.status import ApiError
-from tests.support.doubling import check_linear
+from tests.support.hostile.doubling import check_linear
 
 pytestmark = pytest.mark.slow
 

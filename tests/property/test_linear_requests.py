@@ -19,7 +19,7 @@ from mockube.apiserver.wire import yaml_codec
 from mockube.apiserver.wire.parse import parse
 from mockube.apiserver.wire.protobuf import envelope
 from mockube.apiserver.wire.protobuf.varint import sized
-from tests.support.doubling import check_linear
+from tests.support.hostile.doubling import check_linear
 
 pytestmark = pytest.mark.slow
 

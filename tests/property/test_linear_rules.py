@@ -20,8 +20,8 @@ from mockube.apiserver.kinds.kind_rules import (
     warn_update,
 )
 from mockube.apiserver.kinds.registry import GROUPS
-from tests.support.doubling import Growth, check_growth
-from tests.support.grown_objects import growing
+from tests.support.hostile.doubling import Growth, check_growth
+from tests.support.hostile.grown_objects import growing
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

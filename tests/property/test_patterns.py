@@ -1,7 +1,7 @@
 """No regular expression of the packages takes more than linear time, whatever text it is given.
 
 A walk over the syntax trees finds each of them, so a new one cannot escape; one that cannot be read out of the text of
-its module fails here. `tests/support/adversarial_texts.py` makes the texts from the expression itself.
+its module fails here. `tests/support/hostile/adversarial_texts.py` makes the texts from the expression itself.
 """
 
 import re
@@ -9,8 +9,8 @@ from collections import deque
 
 import pytest
 
-from tests.support import adversarial_texts, pattern_walk
-from tests.support.doubling import Growth, check_linear
+from tests.support.hostile import adversarial_texts, pattern_walk
+from tests.support.hostile.doubling import Growth, check_linear
 
 SIZE = 5_000
 NEGLIGIBLE = 0.003

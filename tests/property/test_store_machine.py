@@ -35,13 +35,13 @@ from mockube.etcd.kv import (
     Watch,
     WatchRequest,
 )
-from tests.support import backends
-from tests.support.backends import Backend
-from tests.support.calls import batches_so_far, events_of, head, read_all
-from tests.support.model import Model
-from tests.support.replay import same
+from tests.support.stores import backends
+from tests.support.stores.backends import Backend
+from tests.support.stores.calls import batches_so_far, events_of, head, read_all
+from tests.support.stores.model import Model
+from tests.support.stores.replay import same
+from tests.support.stores.words import words
 from tests.support.turns import PATIENCE, turn
-from tests.support.words import words
 
 KEYS = (b"a", b"a/1", b"a/2", b"a0", b"\xff")
 WATCHES = 3

@@ -18,7 +18,7 @@ import orjson
 from tests.conformance.golden import golden, kubectl_golden
 from tests.recorder.control_plane import control_plane
 from tests.recorder.scenario import Scenario, read
-from tests.support.recordings import FOLDER
+from tests.support.recorded.recordings import FOLDER
 
 TOKEN = "admintoken"
 SETTLING = 3

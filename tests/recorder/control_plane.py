@@ -6,9 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.conformance.golden import golden
-from tests.support.etcd_server import QUICK, EtcdServer
-from tests.support.real_kubernetes import RealApiServer, RealManager, RealScheduler, write_kubeconfig
-from tests.support.recordings import FOLDER
+from tests.support.processes.real_kubernetes import (
+    RealApiServer,
+    RealManager,
+    RealScheduler,
+    write_kubeconfig,
+)
+from tests.support.recorded.recordings import FOLDER
+from tests.support.stores.etcd_server import QUICK, EtcdServer
 
 
 @dataclass(frozen=True)

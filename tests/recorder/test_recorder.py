@@ -6,7 +6,7 @@ import yaml
 from tests.conformance.test_conversations import FILES
 from tests.recorder.__main__ import recorded
 from tests.recorder.scenario import read
-from tests.support.process import ROOT
+from tests.support.processes.process import ROOT
 
 SCENARIOS = sorted((ROOT / "tests/recorder/scenarios").glob("*.yaml"))
 

@@ -8,7 +8,7 @@ from tests.fuzz import schemas
 from tests.fuzz.engine import Fault, Target
 from tests.fuzz.server import Server, session
 from tests.fuzz.targets.objects import TABLE, clear
-from tests.support import hostile_bodies
+from tests.support.hostile import hostile_bodies
 
 GROUP = "example.com"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

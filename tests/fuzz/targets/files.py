@@ -30,9 +30,10 @@ from mockube.importing import cleaning, documents, order
 from tests.fuzz import texts
 from tests.fuzz.engine import Fault, Target
 from tests.fuzz.values import object_of
-from tests.support import archives, hostile_bodies
-from tests.support.apiserver import ALICE
-from tests.support.hostile_samples import OWN
+from tests.support.hostile import hostile_bodies
+from tests.support.hostile.hostile_samples import OWN
+from tests.support.server.apiserver import ALICE
+from tests.support.stores import archives
 
 POD = next(sample.body for sample in OWN if sample.method == "POST" and sample.path.endswith("/pods"))
 

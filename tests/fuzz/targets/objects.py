@@ -11,8 +11,8 @@ from mockube.apiserver.wire.protobuf import envelope
 from tests.fuzz.engine import Fault, Target
 from tests.fuzz.server import path_of, session
 from tests.fuzz.values import object_of
-from tests.support import hostile_bodies
-from tests.support.hostile_samples import OWN, recorded
+from tests.support.hostile import hostile_bodies
+from tests.support.hostile.hostile_samples import OWN, recorded
 
 ROWS = {
     f"{row.api_version}/{row.name}": row

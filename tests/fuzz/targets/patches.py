@@ -8,7 +8,7 @@ from tests.fuzz.engine import Fault, Target
 from tests.fuzz.server import path_of, session
 from tests.fuzz.targets.objects import ROWS, SAMPLES, STORED, clear, make_object
 from tests.fuzz.values import object_of
-from tests.support import hostile_bodies
+from tests.support.hostile import hostile_bodies
 
 LANGUAGES = ("json-patch+json", "merge-patch+json", "strategic-merge-patch+json", "apply-patch+yaml")
 _OPERATIONS = ("add", "remove", "replace", "move", "copy", "test", "x", "")

@@ -10,8 +10,8 @@ from tests.fuzz import texts
 from tests.fuzz.engine import Target
 from tests.fuzz.server import path_of, session
 from tests.fuzz.targets.objects import ROWS, clear
-from tests.support import hostile_bodies
-from tests.support.hostile_samples import OWN, recorded
+from tests.support.hostile import hostile_bodies
+from tests.support.hostile.hostile_samples import OWN, recorded
 
 SAMPLES = [*OWN, *(recorded() or ())]
 _LANGUAGES = (

@@ -11,7 +11,7 @@ from tests.fuzz import texts
 from tests.fuzz.engine import Target
 from tests.fuzz.targets.files import POD, as_yaml, file, mutated_file
 from tests.fuzz.values import object_of
-from tests.support import hostile_bodies
+from tests.support.hostile import hostile_bodies
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 

@@ -27,7 +27,7 @@ from mockube.apiserver.wire import negotiation
 from mockube.controller_manager.kubelet.stages.query import StageError, compile_query
 from tests.fuzz import texts
 from tests.fuzz.engine import Fault, Target
-from tests.support import hostile_bodies
+from tests.support.hostile import hostile_bodies
 
 LABELS = ({}, {"a": "b"}, {"app": "1", "a": ""}, {"example.com/a": "99999999999999999999"})
 TREE = {

@@ -13,7 +13,7 @@ from mockube.apiserver.wire.protobuf.errors import ProtobufError
 from tests.fuzz import texts
 from tests.fuzz.engine import Fault, Target, mutated_text
 from tests.fuzz.values import object_of
-from tests.support import hostile_bodies
+from tests.support.hostile import hostile_bodies
 
 JSON, YAML, PROTOBUF = hostile_bodies.JSON, hostile_bodies.YAML, hostile_bodies.PROTOBUF
 KINDS = sorted(builtin.load().kinds())

@@ -11,9 +11,9 @@ from mockube.controller_manager.control.actions import Create, Delete, Patch
 from mockube.controller_manager.controllers.advancedstatefulset.controller import view
 from mockube.controller_manager.controllers.advancedstatefulset.strategy import Strategy
 from mockube.controller_manager.workloads.inplace import lifecycle, update
-from tests.support.advancedsets import AdvancedSets, template
-from tests.support.lives import NumberedSetLife
-from tests.support.statefulsets import WEB, claim_template
+from tests.support.controllers.advancedsets import AdvancedSets, template
+from tests.support.controllers.lives import NumberedSetLife
+from tests.support.controllers.statefulsets import WEB, claim_template
 
 RESERVED = st.lists(st.sampled_from([0, 1, 2, 4, "1-2", "3-4", "0-0"]), max_size=2)
 IMAGES = st.sampled_from(["a:1", "a:2", "a:3"])

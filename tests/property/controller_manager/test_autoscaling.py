@@ -17,7 +17,7 @@ from mockube.controller_manager.controllers.horizontalpodautoscaler.replicas imp
     replicas_for_average,
     replicas_for_utilization,
 )
-from tests.support.autoscaling import NOW, pod, samples, situation
+from tests.support.controllers.autoscaling import NOW, pod, samples, situation
 
 SMALL = st.integers(min_value=1, max_value=12)
 POLICY = st.fixed_dictionaries(

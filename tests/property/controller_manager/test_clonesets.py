@@ -11,8 +11,8 @@ from mockube.controller_manager.control.actions import Create, Delete
 from mockube.controller_manager.controllers.cloneset.diffs import Tally, diffs
 from mockube.controller_manager.controllers.cloneset.spec import Limits, SetView
 from mockube.controller_manager.workloads.inplace.update import is_in_service
-from tests.support.clonesets import WEB, Clones, claim_template
-from tests.support.lives import SetLife
+from tests.support.controllers.clonesets import WEB, Clones, claim_template
+from tests.support.controllers.lives import SetLife
 
 AMOUNTS = st.sampled_from([0, 1, 2, "30%", "50%", "100%"])
 TYPES = st.sampled_from(["ReCreate", "InPlaceIfPossible"])

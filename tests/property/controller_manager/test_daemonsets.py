@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mockube.apimachinery import intstr
-from tests.support.daemonsets import Daemons, rolling
+from tests.support.controllers.daemonsets import Daemons, rolling
 
 posts = st.one_of(st.integers(0, 6), st.sampled_from(["0%", "10%", "34%", "100%"]))
 

@@ -14,7 +14,7 @@ from mockube.controller_manager.client.kinds import CONFIG_MAPS
 from mockube.controller_manager.client.sender import Sender
 from mockube.controller_manager.client.service_accounts import SharedIdentity
 from mockube.controller_manager.metrics.requests import ClientMetrics
-from tests.support.forgetful_server import ForgetfulServer
+from tests.support.controllers.forgetful_server import ForgetfulServer
 from tests.support.impatient import Impatient
 from tests.support.turns import turns, until
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from mockube.apimachinery import meta
-from tests.support.jobs import Jobs, index_of
+from tests.support.controllers.jobs import Jobs, index_of
 
 KEY = ("default", "j")
 choices = st.integers(0, 1000)

@@ -3,7 +3,7 @@
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.support.pods import World, container, home, pod
+from tests.support.controllers.pods import World, container, home, pod
 
 PROGRAMS = {
     ("true",): (0, 0),

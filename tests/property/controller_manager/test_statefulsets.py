@@ -10,8 +10,8 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import NOTHING, Create, Delete
 from mockube.controller_manager.workloads.stateful.spec import SetView
 from mockube.controller_manager.workloads.stateful.state import by_ordinal
-from tests.support.lives import NumberedSetLife
-from tests.support.statefulsets import WEB, Sets, claim_template
+from tests.support.controllers.lives import NumberedSetLife
+from tests.support.controllers.statefulsets import WEB, Sets, claim_template
 
 LIMITS = st.sampled_from([None, 1, 2, "50%"])
 

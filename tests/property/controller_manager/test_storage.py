@@ -8,7 +8,7 @@ from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
-from tests.support.storage import ALL, Storage
+from tests.support.controllers.storage import ALL, Storage
 
 CLAIMS = st.sampled_from(["a", "b", "c"])
 VOLUMES = st.sampled_from(["x", "y", "z"])

@@ -13,7 +13,7 @@ from mockube.controller_manager.controllers.uniteddeployment.allocator import (
     bounds,
 )
 from mockube.controller_manager.controllers.uniteddeployment.subset import LABEL_SUBSET_NAME
-from tests.support.uniteddeployments import ADAPTER, KINDS, United, adaptive, subset
+from tests.support.controllers.uniteddeployments import ADAPTER, KINDS, United, adaptive, subset
 
 counts = st.integers(0, 12)
 values = st.one_of(st.none(), counts, st.integers(0, 100).map("{}%".format))

@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery.formats import rule
-from tests.support.doubling import check_linear
+from tests.support.hostile.doubling import check_linear
 from tests.unit.apimachinery.format_answers import ANSWERS
 
 

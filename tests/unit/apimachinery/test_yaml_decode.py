@@ -12,7 +12,7 @@ from mockube.apimachinery.yaml_decode import (
     load_all,
 )
 from mockube.apiserver.wire.yaml_codec import dump
-from tests.support.doubling import check_linear
+from tests.support.hostile.doubling import check_linear
 
 KIB = 1 << 10
 

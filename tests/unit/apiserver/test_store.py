@@ -15,7 +15,7 @@ from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.memory import MemoryStore
 from mockube.etcd.errors import Compacted
 from mockube.etcd.kv import Put, Range, WatchRequest
-from tests.support.archives import ROOT, entries, fill, saved
+from tests.support.stores.archives import ROOT, entries, fill, saved
 
 CONTENT = {b"pods/a": b'{"a":1}', b"pods/b": b'{"b":1}'}
 

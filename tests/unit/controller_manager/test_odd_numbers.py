@@ -14,7 +14,7 @@ from mockube.controller_manager.kubelet.template.functions import FUNCTIONS
 from mockube.controller_manager.workloads import node_selectors, ranking, tolerations
 from mockube.controller_manager.workloads.inplace import record
 from mockube.controller_manager.workloads.rolling import kept_by
-from tests.support import pods
+from tests.support.controllers import pods
 
 LONG = "9" * 5_000
 """Python's `int` refuses more than 4,300 digits."""

@@ -5,7 +5,7 @@ import pytest
 from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import PERSISTENT_VOLUMES
 from mockube.controller_manager.provisioner import default_storage_class
-from tests.support.storage import Storage
+from tests.support.controllers.storage import Storage
 
 
 def volume_of(storage, claim="data"):

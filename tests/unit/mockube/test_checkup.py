@@ -8,7 +8,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.checkup import CHECKS, CheckResult, look_around
 from mockube.clusters import record
 from mockube.clusters.places import place_of
-from tests.support.clusters import STARTING
+from tests.support.processes.clusters import STARTING
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from mockube.apimachinery import labels
 from mockube.apimachinery.labels import EVERYTHING, NOTHING, Selector, SelectorError
-from tests.support.doubling import check_linear
+from tests.support.hostile.doubling import check_linear
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from mockube.apimachinery.cancellation import Abandoned, while_wanted
 from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.apimachinery.regexp.matcher import FREE_TEXT, MAX_STEPS, check, contains_match
 from mockube.apimachinery.regexp.parser import parse
-from tests.support.doubling import check_linear
+from tests.support.hostile.doubling import check_linear
 from tests.unit.apimachinery.regexp.go_answers import MATCHES, REFUSED, TEXTS
 
 

@@ -10,7 +10,7 @@ from mockube.apiserver.authn.bearer import BadToken
 from mockube.apiserver.authn.serviceaccount import jwt
 from mockube.apiserver.authn.serviceaccount.keys import load
 from mockube.apiserver.authn.serviceaccount.legacy import ISSUER, LegacyTokens
-from tests.support.service_accounts import API, EC, pem
+from tests.support.server.service_accounts import API, EC, pem
 
 KEYS = load(pem(EC))
 CLAIM = "kubernetes.io/serviceaccount/"

@@ -8,7 +8,7 @@ from mockube.apiserver.authn.bearer import BadToken
 from mockube.apiserver.authn.serviceaccount import jwt
 from mockube.apiserver.authn.serviceaccount.claims import Account, Reference, split_username
 from mockube.apiserver.authn.serviceaccount.keys import BadKey, encode, load
-from tests.support.service_accounts import (
+from tests.support.server.service_accounts import (
     ACCOUNT,
     EC,
     HOUR,

@@ -5,7 +5,7 @@ import pytest
 
 from mockube.apiserver.authn.serviceaccount import jwt
 from mockube.apiserver.authn.serviceaccount.keys import encode
-from tests.support.service_accounts import NOT_OURS, World, claims_of, refusal
+from tests.support.server.service_accounts import NOT_OURS, World, claims_of, refusal
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from mockube.apiserver.customresources.columns import printer
 from mockube.apiserver.customresources.compile import compile_definition
-from tests.support import definitions
+from tests.support.server import definitions
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
 TREE = {

@@ -11,7 +11,7 @@ from mockube.apiserver.customresources.types import type_of
 from mockube.apiserver.kinds.apiextensions.schemas import check_schema
 from mockube.apiserver.kinds.jsonschema.pruning import root_pruner
 from mockube.apiserver.kinds.jsonschema.validate import MOST_ERRORS, checker
-from tests.support.doubling import check_linear
+from tests.support.hostile.doubling import check_linear
 
 TEXT = {"type": "string"}
 LIST = "x-kubernetes-list-type"

@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apiserver.customresources.compile import by_maturity
 from mockube.apiserver.customresources.establishing import TakenNames, judge
-from tests.support.doubling import check_linear
+from tests.support.hostile.doubling import check_linear
 
 ASKED = {
     "plural": "widgets",

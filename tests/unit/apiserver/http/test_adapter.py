@@ -7,8 +7,8 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.http.server import Server
 from mockube.apiserver.request.response import Response
+from tests.support.server.wires import Wire
 from tests.support.turns import turns
-from tests.support.wires import Wire
 
 GET = b"GET /a%20b?c=d HTTP/1.1\r\nHost: x\r\nUser-Agent: \xff\r\n\r\n"
 

@@ -11,8 +11,8 @@ from mockube.apiserver.http import connection
 from mockube.apiserver.http.connection import HEAD_BYTES, NO_DATA
 from mockube.apiserver.http.server import ALL_HEADS_BYTES, HEAD_SECONDS, SWEEP_SECONDS, Server
 from mockube.apiserver.request.response import text_response
+from tests.support.server.wires import Wire
 from tests.support.turns import turns
-from tests.support.wires import Wire
 
 START = b"GET / HTTP/1.1\r\nHost: x\r\n"
 GET = START + b"\r\n"

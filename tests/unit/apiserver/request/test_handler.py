@@ -17,7 +17,7 @@ from mockube.apiserver.request.limits import Budget
 from mockube.apiserver.request.response import PIECE, Response
 from mockube.apiserver.user import User
 from mockube.etcd.embedded.memory import MemoryStore
-from tests.support.handler_requests import FakeClient, request_of
+from tests.support.server.handler_requests import FakeClient, request_of
 from tests.support.turns import turns, until
 
 ADMIN = {"Host": "localhost", "Authorization": "Bearer admin"}

@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apimachinery.status import ApiError, BadRequest, Forbidden
 from mockube.apiserver.request.hosts import Hosts
-from tests.support.handler_requests import request_of
+from tests.support.server.handler_requests import request_of
 
 HOSTS = Hosts(("kubernetes.default.svc", "Api.Example.com", "*.corp.example", "10.0.0.1"))
 

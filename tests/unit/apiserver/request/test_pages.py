@@ -3,7 +3,7 @@
 import orjson
 
 from mockube.apiserver.request.pages import document, with_index
-from tests.support.handler_requests import request_of
+from tests.support.server.handler_requests import request_of
 
 
 async def test_the_index_names_every_page_but_itself_and_of_openapi_the_folder():

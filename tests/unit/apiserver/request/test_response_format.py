@@ -9,7 +9,7 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apiserver.request.pages import document
 from mockube.apiserver.request.response import error_response, json_body
 from mockube.apiserver.request_info import parse_query
-from tests.support.handler_requests import request_of
+from tests.support.server.handler_requests import request_of
 
 MISSING = status.not_found(GroupResource("", "pods"), "p")
 

@@ -14,8 +14,8 @@ from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.etcd.embedded.memory import MemoryStore
 from mockube.etcd.errors import Unavailable
 from mockube.etcd.kv import Delete, Put, Range
+from tests.support.stores.wrapped import Deaf
 from tests.support.turns import turns, until
-from tests.support.wrapped import Deaf
 
 MAPS = b"/registry/configmaps/ns/"
 PREFIX = b"/registry/configmaps/"

@@ -5,7 +5,7 @@ import pytest
 from mockube.controller_manager.cache.informer import CacheMutated, Informer, MutationDetector
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, PODS
 from mockube.controller_manager.metrics.informers import InformerCounts
-from tests.support.informed import Told
+from tests.support.controllers.informed import Told
 
 
 @pytest.fixture

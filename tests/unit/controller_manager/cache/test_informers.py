@@ -16,8 +16,8 @@ from mockube.controller_manager.client.service_accounts import SharedIdentity
 from mockube.controller_manager.metrics.informers import InformerMetrics
 from mockube.controller_manager.metrics.requests import ClientMetrics
 from mockube.controller_manager.supervision import first_cause
-from tests.support.informed import Told
-from tests.support.scripted_transport import ScriptedStream, ScriptedTransport
+from tests.support.controllers.informed import Told
+from tests.support.stores.scripted_transport import ScriptedStream, ScriptedTransport
 from tests.support.turns import turns, until
 
 

@@ -19,8 +19,8 @@ from mockube.controller_manager.client.service_accounts import SharedIdentity
 from mockube.controller_manager.client.wire import Unreachable
 from mockube.controller_manager.metrics.informers import InformerCounts
 from mockube.controller_manager.metrics.requests import ClientMetrics
-from tests.support.informed import Told
-from tests.support.scripted_transport import ScriptedStream, ScriptedTransport, answer, problem
+from tests.support.controllers.informed import Told
+from tests.support.stores.scripted_transport import ScriptedStream, ScriptedTransport, answer, problem
 from tests.support.turns import until
 
 PATH = "GET /api/v1/configmaps"

@@ -14,7 +14,7 @@ from mockube.controller_manager.client.sender import Sender
 from mockube.controller_manager.client.service_accounts import SharedIdentity
 from mockube.controller_manager.client.wire import Answer, OutcomeUnknown, Unreachable
 from mockube.controller_manager.metrics.requests import ClientMetrics
-from tests.support.scripted_transport import ScriptedTransport, answer, problem
+from tests.support.stores.scripted_transport import ScriptedTransport, answer, problem
 
 ROLES = Resource(
     group="rbac.authorization.k8s.io",

@@ -10,7 +10,7 @@ from mockube.controller_manager.client.flowcontrol import Rate, TokenBucket
 from mockube.controller_manager.client.sender import Sender
 from mockube.controller_manager.client.wire import OutcomeUnknown, Request, Unreachable
 from mockube.controller_manager.metrics.requests import ClientMetrics
-from tests.support.scripted_transport import ScriptedStream, ScriptedTransport, answer
+from tests.support.stores.scripted_transport import ScriptedStream, ScriptedTransport, answer
 from tests.support.turns import turns, until
 
 GET = Request(method="GET", target="/api", headers={"Accept": "a"}, timeout=1.0)

@@ -15,7 +15,7 @@ from mockube.controller_manager.client.service_accounts import (
 )
 from mockube.controller_manager.client.wire import OutcomeUnknown, Unreachable
 from mockube.controller_manager.metrics.requests import ClientMetrics
-from tests.support.scripted_transport import ScriptedTransport, answer, problem
+from tests.support.stores.scripted_transport import ScriptedTransport, answer, problem
 
 ACCOUNT = "/api/v1/namespaces/kube-system/serviceaccounts"
 TOKEN = f"POST {ACCOUNT}/robot/token"

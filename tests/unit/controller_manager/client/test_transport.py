@@ -13,7 +13,7 @@ from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.client.transport import LARGE, AiohttpTransport
 from mockube.controller_manager.client.transport_wrappers import UNDER_WAY, BoundedTransport
 from mockube.controller_manager.client.wire import Answer, OutcomeUnknown, Request, Unreachable
-from tests.support.raw_server import answer, serving
+from tests.support.server.raw_server import answer, serving
 from tests.support.turns import until
 
 SAID = {"User-Agent": "manager", "Authorization": "Bearer secret"}

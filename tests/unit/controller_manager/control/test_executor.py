@@ -31,7 +31,7 @@ from mockube.controller_manager.control.actions import (
 )
 from mockube.controller_manager.control.executor import Executor
 from mockube.controller_manager.control.own_writes import Writes
-from tests.support.recorded_client import RecordedClient, RecordedSayer, key
+from tests.support.recorded.recorded_client import RecordedClient, RecordedSayer, key
 
 OWNER = {
     "apiVersion": "apps/v1",

@@ -7,7 +7,7 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.wire import Unreachable
 from mockube.controller_manager.control.actions import ObjectRef
 from mockube.controller_manager.control.own_writes import EXPIRY_SECONDS, OwnWrites
-from tests.support.recorded_client import key
+from tests.support.recorded.recorded_client import key
 
 WEB, OTHER = key("web"), key("other")
 VICTIM = ObjectRef(key("a"), "u-a")

@@ -1,6 +1,6 @@
 """What a simulated kubelet does when somebody puts another image into a pod."""
 
-from tests.support.pods import World, container, pod
+from tests.support.controllers.pods import World, container, pod
 
 
 def test_another_image_starts_the_container_anew():

@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery.meta import with_metadata
-from tests.support.pods import World, container, pod
+from tests.support.controllers.pods import World, container, pod
 
 
 def index(number):

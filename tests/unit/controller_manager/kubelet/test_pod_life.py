@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.pods import IP, World, container, home, pod
+from tests.support.controllers.pods import IP, World, container, home, pod
 
 JOB = {"batch.kubernetes.io/job-name": "j"}
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.pods import World, container, home, pod
+from tests.support.controllers.pods import World, container, home, pod
 
 
 def sized(cpu, **fields):

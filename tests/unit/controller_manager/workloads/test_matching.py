@@ -6,7 +6,7 @@ from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import PERSISTENT_VOLUMES, STORAGE_CLASSES
 from mockube.controller_manager.workloads import volumes
 from mockube.controller_manager.workloads import volumes as matching
-from tests.support.storage import Storage
+from tests.support.controllers.storage import Storage
 
 RWO, RWX = "ReadWriteOnce", "ReadWriteMany"
 

@@ -12,7 +12,7 @@ from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.memory import MemoryStore
 from mockube.etcd.errors import Unavailable
 from mockube.etcd.kv import EventKind, Put, Range, WatchRequest, prefix_end
-from tests.support.archives import ROOT, TAKEN, entries, fill, opened, saved
+from tests.support.stores.archives import ROOT, TAKEN, entries, fill, opened, saved
 from tests.support.turns import turns
 
 PLACE = RestoreTarget(root=ROOT)

@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.etcd.embedded.durable import DurableStore
-from tests.support.disks import HeldDisk
+from tests.support.stores.disks import HeldDisk
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 from mockube.etcd.embedded.segment import segment_numbers
 from mockube.etcd.embedded.snapshot import read_snapshot, snapshot_path, snapshot_paths, snapshot_revisions
 from mockube.etcd.kv import Delete, Range, WatchRequest
-from tests.support.disks import FaultyDisk, HeldDisk
-from tests.support.durable import put, state
+from tests.support.stores.disks import FaultyDisk, HeldDisk
+from tests.support.stores.durable import put, state
 from tests.support.turns import soon, turns, until
 
 EVERY_KEY = {"key": b"\x00", "range_end": b"\x00"}

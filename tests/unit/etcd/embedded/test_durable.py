@@ -12,8 +12,8 @@ from mockube.etcd.errors import (
     Locked,
 )
 from mockube.etcd.kv import Delete, Range, Txn, WatchRequest
-from tests.support.disks import HeldDisk
-from tests.support.durable import ABSENT, held, put, state
+from tests.support.stores.disks import HeldDisk
+from tests.support.stores.durable import ABSENT, held, put, state
 from tests.support.turns import soon, turns
 
 # --- before the fsync, and after it

@@ -7,8 +7,8 @@ import pytest
 
 from mockube.etcd.errors import Interrupted, LeaseNotFound, NoSpace, Unavailable
 from mockube.etcd.kv import Delete, PutResult, Range, Txn, WatchRequest
-from tests.support.disks import FaultyDisk, HeldDisk
-from tests.support.durable import ABSENT, held, outcome, put, state
+from tests.support.stores.disks import FaultyDisk, HeldDisk
+from tests.support.stores.durable import ABSENT, held, outcome, put, state
 from tests.support.turns import soon, turns, until
 
 

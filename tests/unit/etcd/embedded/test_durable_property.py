@@ -11,8 +11,8 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.memory import MemoryStore
 from mockube.etcd.kv import Compare, Delete, Put, Range, Target, Txn, WatchRequest
-from tests.support.disks import FaultyDisk
-from tests.support.durable import ALL, outcome
+from tests.support.stores.disks import FaultyDisk
+from tests.support.stores.durable import ALL, outcome
 from tests.support.turns import soon, until
 
 KEYS = st.sampled_from([b"a", b"b", b"c", b"d"])

@@ -13,7 +13,7 @@ from mockube.etcd.embedded.snapshot import (
 )
 from mockube.etcd.errors import Corrupt, NoSpace
 from mockube.etcd.kv import Delete, EventKind, Put, Txn
-from tests.support.disks import FaultyDisk
+from tests.support.stores.disks import FaultyDisk
 
 
 def state():

@@ -16,7 +16,7 @@ from mockube.etcd.embedded.segment import (
 )
 from mockube.etcd.embedded.wal import Log
 from mockube.etcd.errors import Corrupt, Interrupted, NoSpace, Unavailable
-from tests.support.disks import FaultyDisk, HeldDisk
+from tests.support.stores.disks import FaultyDisk, HeldDisk
 
 PAYLOADS = [b"first", b"second record", b"", b"the last"]
 SMALL = 40

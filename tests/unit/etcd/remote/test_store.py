@@ -6,7 +6,7 @@ from mockube.etcd.kv import Compare, Delete, Put, Range, RangeResult, Target, Tx
 from mockube.etcd.remote.errors import RevisionCompacted, RevisionInFuture
 from mockube.etcd.remote.store import RemoteStore
 from mockube.etcd.remote.transport import Transport
-from tests.support.etcd_fakes import CREATED, FakeGateway, FakeStream, watch_message
+from tests.support.stores.etcd_fakes import CREATED, FakeGateway, FakeStream, watch_message
 
 PUT = Put(key=b"k", value=b"v")
 READ = Range(key=b"k")

@@ -7,7 +7,7 @@ from mockube.etcd.errors import Closed, Interrupted, PermissionDenied, Timeout, 
 from mockube.etcd.remote.errors import NotTrusted, TokenRejected
 from mockube.etcd.remote.requests import LOGIN, PUT, RANGE
 from mockube.etcd.remote.transport import Credentials, Transport
-from tests.support.etcd_fakes import CREATED, HANG, FakeGateway, FakeStream, watch_message
+from tests.support.stores.etcd_fakes import CREATED, HANG, FakeGateway, FakeStream, watch_message
 from tests.support.turns import turns, until
 
 LOGGED_IN = (LOGIN.path, None)

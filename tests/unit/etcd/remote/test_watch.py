@@ -13,7 +13,7 @@ from mockube.etcd.remote.requests import PROGRESS, RANGE
 from mockube.etcd.remote.stream import LineStream
 from mockube.etcd.remote.watch import ASK_AGAIN, BACKLOG, RESUME_AGAIN, RemoteWatch
 from mockube.etcd.remote.watch_stream import WatchStream
-from tests.support.etcd_fakes import OTHER, FakeGateway, FakeStream, K, watch_message
+from tests.support.stores.etcd_fakes import OTHER, FakeGateway, FakeStream, K, watch_message
 from tests.support.turns import soon, turns, until
 
 IN_ORDER, OUT_OF_ORDER = "3.6.0", "3.5.1"

@@ -8,7 +8,7 @@ from mockube.etcd.remote.answers import MemberStatus
 from mockube.etcd.remote.errors import TokenRejected
 from mockube.etcd.remote.requests import PING, STATUS
 from mockube.etcd.remote.watch_stream import WatchStream
-from tests.support.etcd_fakes import HANG, FakeGateway, FakeStream, K, watch_message
+from tests.support.stores.etcd_fakes import HANG, FakeGateway, FakeStream, K, watch_message
 from tests.support.turns import turns
 
 

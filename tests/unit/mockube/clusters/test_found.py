@@ -10,7 +10,7 @@ from mockube.clusters import record
 from mockube.clusters.found import State, find, look, running
 from mockube.clusters.lock import ClusterLocked, holding
 from mockube.failure import Missing
-from tests.support.clusters import STARTING, ready
+from tests.support.processes.clusters import STARTING, ready
 from tests.support.turns import until
 
 READY = ready("https://x")

@@ -6,7 +6,7 @@ import pytest
 
 from mockube.clusters.found import FoundCluster, State
 from mockube.clusters.health import examine
-from tests.support.clusters import ready
+from tests.support.processes.clusters import ready
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from mockube.cli import down
 from mockube.clusters.found import look
 from mockube.clusters.lock import Holder, holder, holding, send_signals
 from mockube.failure import Failure
-from tests.support.process import ROOT
+from tests.support.processes.process import ROOT
 
 WAITS = "import sys; print(flush=True); sys.stdin.read()"
 

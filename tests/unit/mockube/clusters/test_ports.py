@@ -9,7 +9,7 @@ from mockube.clusters import ports, record
 from mockube.clusters.lock import holding
 from mockube.clusters.places import place_of
 from mockube.failure import Failure
-from tests.support.clusters import ready
+from tests.support.processes.clusters import ready
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from mockube.apimachinery.clock import RealClock, SteppedClock
 from mockube.apiserver.request.response import text_response
 from mockube.controller_manager.client.wire import OutcomeUnknown, Request, Unreachable
 from mockube.embedded.direct import DirectTransport
-from tests.support.apiserver import running
+from tests.support.server.apiserver import running
 from tests.support.turns import turns, until
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"

@@ -2,8 +2,18 @@ import pytest
 
 from mockube.apimachinery.patch.apply import Conflicts
 from mockube.apimachinery.patch.apply.fieldset import of_fields
-from tests.support.things import EMPTY, applied, bare, field_manager, managers, stored, thing, times, updated
-from tests.support.typed import named
+from tests.support.server.things import (
+    EMPTY,
+    applied,
+    bare,
+    field_manager,
+    managers,
+    stored,
+    thing,
+    times,
+    updated,
+)
+from tests.support.server.typed import named
 
 
 def test_what_is_applied_to_nothing():

@@ -3,8 +3,8 @@ import pytest
 from mockube.apimachinery.patch.apply.atoms import TypedError, atom_of
 from mockube.apimachinery.patch.apply.compare import compare, equal
 from mockube.apimachinery.patch.apply.fieldset import EMPTY
-from tests.support.fields import place, shown
-from tests.support.typed import BOX, named
+from tests.support.server.fields import place, shown
+from tests.support.server.typed import BOX, named
 
 ATOM = atom_of(BOX)
 

@@ -5,7 +5,7 @@ import pytest
 
 from mockube.apimachinery.patch.apply import Conflicts, FieldManager, Versions
 from mockube.apimachinery.patch.apply.atoms import atom_of
-from tests.support.typed import THING
+from tests.support.server.typed import THING
 
 ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 

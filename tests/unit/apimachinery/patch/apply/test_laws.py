@@ -9,9 +9,9 @@ from mockube.apimachinery.patch.apply.fieldset import difference, union
 from mockube.apimachinery.patch.apply.merge import merge
 from mockube.apimachinery.patch.apply.ownership import NEVER_OWNED
 from mockube.apimachinery.patch.apply.places import applied_fields, entire, remove
-from tests.support.fields import shown
-from tests.support.things import EMPTY, applied, managers, thing, updated
-from tests.support.typed import THING
+from tests.support.server.fields import shown
+from tests.support.server.things import EMPTY, applied, managers, thing, updated
+from tests.support.server.typed import THING
 
 WORDS = st.sampled_from("abc")
 ENV = st.lists(

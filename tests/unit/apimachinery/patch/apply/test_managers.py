@@ -7,8 +7,8 @@ from mockube.apimachinery.patch.apply.elements import MalformedFields
 from mockube.apimachinery.patch.apply.fieldset import of_fields
 from mockube.apimachinery.patch.apply.managers import APPLY, UPDATE, Manager, Owned
 from mockube.apimachinery.patch.apply.reconcile import reconcile_owned_fields
-from tests.support.fields import shown
-from tests.support.typed import BOX
+from tests.support.server.fields import shown
+from tests.support.server.typed import BOX
 
 
 def entry(manager="m", operation="Update", version="v1", fields=None, **more):

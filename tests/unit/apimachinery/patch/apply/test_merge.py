@@ -4,7 +4,7 @@ import pytest
 from mockube.apimachinery.patch.apply.atoms import atom_of
 from mockube.apimachinery.patch.apply.compare import ABSENT
 from mockube.apimachinery.patch.apply.merge import merge
-from tests.support.typed import BOX
+from tests.support.server.typed import BOX
 
 ATOM = atom_of(BOX)
 

@@ -4,8 +4,8 @@ import pytest
 from mockube.apimachinery.patch.apply.atoms import atom_of
 from mockube.apimachinery.patch.apply.fieldset import of_paths
 from mockube.apimachinery.patch.apply.places import applied_fields, entire, remove, with_fields
-from tests.support.fields import place, shown
-from tests.support.typed import BOX, named
+from tests.support.server.fields import place, shown
+from tests.support.server.typed import BOX, named
 
 ATOM = atom_of(BOX)
 

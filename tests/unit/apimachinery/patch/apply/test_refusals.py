@@ -2,8 +2,8 @@ import pytest
 
 from mockube.apimachinery.patch.apply import Untypable
 from mockube.apimachinery.patch.errors import Undecodable
-from tests.support.things import EMPTY, applied, stored, thing
-from tests.support.typed import named
+from tests.support.server.things import EMPTY, applied, stored, thing
+from tests.support.server.typed import named
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 import pytest
 
 from mockube.apimachinery.patch.apply.fieldset import of_fields
-from tests.support.things import EMPTY, field_manager, managers, stored, thing, times, updated
-from tests.support.typed import named
+from tests.support.server.things import EMPTY, field_manager, managers, stored, thing, times, updated
+from tests.support.server.typed import named
 
 
 def test_who_creates_owns_what_is_set():

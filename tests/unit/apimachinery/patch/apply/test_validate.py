@@ -3,7 +3,7 @@ import pytest
 
 from mockube.apimachinery.patch.apply.atoms import TypedError, atom_of
 from mockube.apimachinery.patch.apply.validate import validate
-from tests.support.typed import BOX
+from tests.support.server.typed import BOX
 
 ATOM = atom_of(BOX)
 

@@ -2,8 +2,8 @@ import pytest
 
 from mockube.apimachinery.patch.apply import Conflicts, FieldManager, Untypable, Versions
 from mockube.apimachinery.patch.apply.atoms import atom_of
-from tests.support.things import EMPTY, applied, field_manager, managers, thing, updated
-from tests.support.typed import THING
+from tests.support.server.things import EMPTY, applied, field_manager, managers, thing, updated
+from tests.support.server.typed import THING
 
 
 def test_who_speaks_a_version_that_there_is_not_any_more_is_forgotten():

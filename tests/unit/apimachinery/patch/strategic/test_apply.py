@@ -4,7 +4,7 @@ import pytest
 from mockube.apimachinery.patch import strategic
 from mockube.apimachinery.patch.errors import Inapplicable, Undecodable, Unmergeable
 from mockube.apimachinery.schema.model import Shape, Type
-from tests.support.typed import (
+from tests.support.server.typed import (
     FREE,
     TEXT,
     THING,

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from mockube.apimachinery.patch import strategic
 from mockube.apimachinery.patch.errors import Unmergeable
 from mockube.apimachinery.schema.model import Shape, Type
-from tests.support.typed import TEXT, atomic_list, listed_map, listed_set, mapping, named, struct
+from tests.support.server.typed import TEXT, atomic_list, listed_map, listed_set, mapping, named, struct
 
 ITEM = struct("Item", name=TEXT, value=TEXT, tags=listed_set())
 VOLUMES_TYPE = Type(

@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apiserver.kinds.apiextensions.custom_resource_definition import CLEANUP, KIND
 from mockube.apiserver.kinds.strategy import MAIN
-from tests.support.requests import NOW_TEXT, request
+from tests.support.server.requests import NOW_TEXT, request
 
 DEFINITIONS = KIND.strategy
 

@@ -1,7 +1,7 @@
 """The status of a new APIService."""
 
 from mockube.apiserver.kinds.apiregistration import api_service
-from tests.support.requests import NOW_TEXT, request
+from tests.support.server.requests import NOW_TEXT, request
 
 
 def test_an_api_that_this_server_serves_is_available_at_once():

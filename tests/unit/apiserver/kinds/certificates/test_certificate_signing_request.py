@@ -2,7 +2,7 @@
 
 from mockube.apiserver.kinds.certificates import certificate_signing_request
 from mockube.apiserver.user import User
-from tests.support.requests import NOW_TEXT, request
+from tests.support.server.requests import NOW_TEXT, request
 
 REQUESTS = certificate_signing_request.KIND.strategy
 EARLIER = "2029-01-01T00:00:00Z"

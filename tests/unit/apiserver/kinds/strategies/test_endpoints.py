@@ -6,7 +6,7 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apiserver.kinds.core.endpoints import repack
 from mockube.apiserver.kinds.registry import STRATEGIES
 from mockube.apiserver.kinds.strategy import MAIN
-from tests.support.requests import request
+from tests.support.server.requests import request
 
 A, B = {"ip": "10.0.0.1"}, {"ip": "10.0.0.2"}
 HTTP, DNS = {"port": 80, "protocol": "TCP"}, {"port": 53, "protocol": "UDP"}

@@ -5,7 +5,7 @@ import pytest
 from mockube.apiserver.kinds.core.pod.strategy import APPARMOR_ANNOTATION_PREFIX
 from mockube.apiserver.kinds.core.pod.strategy import STRATEGY as PODS
 from mockube.apiserver.kinds.strategy import MAIN
-from tests.support.requests import NOW_TEXT, request
+from tests.support.server.requests import NOW_TEXT, request
 
 
 def pod(**spec):

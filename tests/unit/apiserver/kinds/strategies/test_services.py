@@ -5,7 +5,7 @@ import pytest
 from mockube.apimachinery.groups import GroupResource
 from mockube.apiserver.kinds.registry import STRATEGIES
 from mockube.apiserver.kinds.strategy import MAIN
-from tests.support.requests import request
+from tests.support.server.requests import request
 
 SERVICES = STRATEGIES[GroupResource("", "services")]
 

@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apimachinery.groups import GroupResource
 from mockube.apiserver.kinds.registry import STRATEGIES
-from tests.support.requests import NOW_TEXT, request
+from tests.support.server.requests import NOW_TEXT, request
 
 VOLUMES = STRATEGIES[GroupResource("", "persistentvolumes")]
 CLAIMS = STRATEGIES[GroupResource("", "persistentvolumeclaims")]

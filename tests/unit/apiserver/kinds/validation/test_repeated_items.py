@@ -9,7 +9,7 @@ from mockube.apiserver.kinds.core.pod.context import STRICT
 from mockube.apiserver.kinds.core.pod.scheduling import check_spread_constraints
 from mockube.apiserver.kinds.core.volumes.legacy import _is_qualified_name
 from mockube.apiserver.kinds.node import runtime_class
-from tests.support.doubling import check_linear
+from tests.support.hostile.doubling import check_linear
 
 PATH = ROOT.child("x")
 

@@ -8,7 +8,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.schema import builtin
 from mockube.apiserver.app import catalog
 from mockube.apiserver.kinds import kind_rules as validations
-from tests.support.shapes import ODD, everything
+from tests.support.server.shapes import ODD, everything
 
 SCHEMAS = builtin.load()
 

@@ -7,7 +7,7 @@ import pytest
 from mockube.apimachinery.schema import builtin
 from mockube.apiserver.app import catalog
 from mockube.apiserver.kinds import kind_rules as registry
-from tests.support.shapes import ODD, everything
+from tests.support.server.shapes import ODD, everything
 
 SCHEMAS = builtin.load()
 KINDS = [

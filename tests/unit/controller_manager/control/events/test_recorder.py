@@ -9,7 +9,7 @@ from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.status import Forbidden, NotFound
 from mockube.controller_manager.client.wire import OutcomeUnknown, Unreachable
 from mockube.controller_manager.control.events.recorder import LONGEST, TRIES, EventWriter, Recorders
-from tests.support.recorded_client import RecordedClient
+from tests.support.recorded.recorded_client import RecordedClient
 from tests.support.turns import turns, until
 
 WEB = {"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "default", "name": "web", "uid": "u"}}

@@ -2,7 +2,7 @@
 
 from mockube.apimachinery import conditions, meta
 from mockube.controller_manager.client.kinds import PODS
-from tests.support.advancedsets import SPECIFIED_DELETE, AdvancedSets, in_place, template
+from tests.support.controllers.advancedsets import SPECIFIED_DELETE, AdvancedSets, in_place, template
 
 LABEL = {"labelsHandler": {"held-by": "me"}}
 MARKING = {**LABEL, "markPodNotReady": True}

@@ -8,7 +8,7 @@ from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, PODS
 from mockube.controller_manager.workloads.inplace.lifecycle import LABEL_STATE
 from mockube.controller_manager.workloads.inplace.record import ANNOTATION_GRACE, ANNOTATION_STATE
 from mockube.controller_manager.workloads.inplace.update import GATE
-from tests.support.advancedsets import AdvancedSets, in_place, template
+from tests.support.controllers.advancedsets import AdvancedSets, in_place, template
 
 
 def settled(policy="InPlaceIfPossible", *, replicas=2, parallel=True, **fields):

@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import PODS
-from tests.support.advancedsets import AdvancedSets, rolling, template
+from tests.support.controllers.advancedsets import AdvancedSets, rolling, template
 
 
 def settled(*, parallel=True, replicas=5, **fields):

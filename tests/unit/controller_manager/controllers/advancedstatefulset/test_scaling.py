@@ -4,8 +4,8 @@ import pytest
 
 from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
-from tests.support.advancedsets import AdvancedSets, rolling
-from tests.support.statefulsets import claim_template
+from tests.support.controllers.advancedsets import AdvancedSets, rolling
+from tests.support.controllers.statefulsets import claim_template
 
 
 def settled(**spec):

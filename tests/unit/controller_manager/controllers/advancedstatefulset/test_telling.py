@@ -12,8 +12,8 @@ from mockube.controller_manager.client.kinds import (
     STATEFUL_SETS,
 )
 from mockube.controller_manager.control.actions import Update
-from tests.support.advancedsets import AdvancedSets, rolling
-from tests.support.statefulsets import claim_template, statefulset
+from tests.support.controllers.advancedsets import AdvancedSets, rolling
+from tests.support.controllers.statefulsets import claim_template, statefulset
 
 QUOTA = status.forbidden(GroupResource("", "pods"), "web-0", "exceeded quota: q")
 

@@ -2,7 +2,7 @@
 
 from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
-from tests.support.clonesets import Clones, claim_template, template
+from tests.support.controllers.clonesets import Clones, claim_template, template
 
 DATA = [claim_template()]
 

@@ -6,7 +6,7 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.wellknown import FINALIZER_FOREGROUND
 from mockube.controller_manager.client.kinds import CLONE_SETS, PODS
 from mockube.controller_manager.client.resources import Key
-from tests.support.clonesets import WEB, Clones, template
+from tests.support.controllers.clonesets import WEB, Clones, template
 
 HOOK = {"preDelete": {"labelsHandler": {"hold": "true"}}}
 

@@ -1,7 +1,7 @@
 import pytest
 
 from mockube.controller_manager.controllers.cloneset.spec import SetView
-from tests.support.clonesets import cloneset
+from tests.support.controllers.clonesets import cloneset
 
 
 def view(labels=None, **spec):

@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apimachinery import conditions, meta, status
 from mockube.controller_manager.client.kinds import CLONE_SETS, CONTROLLER_REVISIONS, PODS
-from tests.support.clonesets import IN_PLACE, WEB, Clones, template
+from tests.support.controllers.clonesets import IN_PLACE, WEB, Clones, template
 
 
 def settled(**spec):

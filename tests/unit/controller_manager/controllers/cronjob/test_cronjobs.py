@@ -10,7 +10,7 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.controller_manager.client.kinds import CRON_JOBS, JOBS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.cronjob.controller import CRON_JOB
-from tests.support.planned import World
+from tests.support.controllers.planned import World
 
 KEY = Key("default", "c")
 

@@ -10,7 +10,7 @@ from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.daemonset.controller import DAEMON_SET
-from tests.support.daemonsets import ON_DELETE, Daemons, daemonset, node_of, rolling, template
+from tests.support.controllers.daemonsets import ON_DELETE, Daemons, daemonset, node_of, rolling, template
 
 KEY = Key("default", "d")
 

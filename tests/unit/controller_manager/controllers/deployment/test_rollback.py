@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import DEPLOYMENTS
-from tests.support.deployments import Cluster, image_of
+from tests.support.controllers.deployments import Cluster, image_of
 
 ROLLBACK_TO = "deprecated.deployment.rollback.to"
 

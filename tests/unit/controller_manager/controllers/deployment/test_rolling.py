@@ -9,7 +9,7 @@ from mockube.controller_manager.controllers.deployment.controller import DEPLOYM
 from mockube.controller_manager.controllers.deployment.observe import DeploymentState
 from mockube.controller_manager.controllers.deployment.rolling import size_of_new, sizes_of_old
 from mockube.controller_manager.controllers.deployment.state import DeploymentView, SetView
-from tests.support.deployments import RECREATE, Cluster, deployment, replicaset, rolling, template
+from tests.support.controllers.deployments import RECREATE, Cluster, deployment, replicaset, rolling, template
 
 
 def sets(*sizes, availables=None):

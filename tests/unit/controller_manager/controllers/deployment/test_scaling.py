@@ -6,7 +6,7 @@ from mockube.controller_manager.client.kinds import REPLICA_SETS
 from mockube.controller_manager.controllers.deployment.observe import DeploymentState
 from mockube.controller_manager.controllers.deployment.scaling import is_scaled, sizes
 from mockube.controller_manager.controllers.deployment.state import DeploymentView, SetView
-from tests.support.deployments import RECREATE, Cluster, deployment, replicaset, rolling
+from tests.support.controllers.deployments import RECREATE, Cluster, deployment, replicaset, rolling
 
 
 def one_set(number, size, *, desired=None, most=None, available=None):

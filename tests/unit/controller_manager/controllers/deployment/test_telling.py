@@ -7,7 +7,7 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET
-from tests.support.deployments import Cluster, rolling
+from tests.support.controllers.deployments import Cluster, rolling
 
 MINIMUM = ("True", "MinimumReplicasAvailable")
 TOO_FEW = ("False", "MinimumReplicasUnavailable")

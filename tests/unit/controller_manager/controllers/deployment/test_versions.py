@@ -9,7 +9,7 @@ from mockube.controller_manager.controllers.deployment.controller import DEPLOYM
 from mockube.controller_manager.controllers.deployment.revision import name_of_new
 from mockube.controller_manager.controllers.deployment.state import DeploymentView
 from mockube.controller_manager.workloads.template_hash import template_hash
-from tests.support.deployments import RECREATE, Cluster, deployment, replicaset, template
+from tests.support.controllers.deployments import RECREATE, Cluster, deployment, replicaset, template
 
 REVISION = "deployment.kubernetes.io/revision"
 HISTORY = "deployment.kubernetes.io/revision-history"

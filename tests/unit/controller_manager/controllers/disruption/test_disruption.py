@@ -12,7 +12,7 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.disruption.controller import DISRUPTION
 from mockube.controller_manager.controllers.disruption.stale import STALE_POD_DISRUPTION
-from tests.support.planned import World
+from tests.support.controllers.planned import World
 
 GUARD = Key("default", "guard")
 BUDGETS = kinds.POD_DISRUPTION_BUDGETS

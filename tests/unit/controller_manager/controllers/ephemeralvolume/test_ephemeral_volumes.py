@@ -7,7 +7,7 @@ from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PO
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.ephemeralvolume.controller import EPHEMERAL_VOLUME
-from tests.support.planned import World
+from tests.support.controllers.planned import World
 
 APP = Key("default", "app")
 TEMPLATE = {

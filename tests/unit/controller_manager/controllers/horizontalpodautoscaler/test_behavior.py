@@ -12,7 +12,7 @@ from mockube.controller_manager.controllers.horizontalpodautoscaler.behavior imp
     with_first,
     with_scaling,
 )
-from tests.support.autoscaling import NOW
+from tests.support.controllers.autoscaling import NOW
 
 
 def limits(current, *, minimum=1, maximum=100, now=NOW):

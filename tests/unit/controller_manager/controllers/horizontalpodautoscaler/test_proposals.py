@@ -18,8 +18,8 @@ from mockube.controller_manager.controllers.horizontalpodautoscaler.proposals im
 )
 from mockube.controller_manager.controllers.horizontalpodautoscaler.targets import Kinds
 from mockube.controller_manager.metrics.requests import ClientMetrics
-from tests.support.autoscaling import NOW, pod, situation
-from tests.support.scripted_transport import ScriptedTransport, answer
+from tests.support.controllers.autoscaling import NOW, pod, situation
+from tests.support.stores.scripted_transport import ScriptedTransport, answer
 
 NOT_FOUND = Answer(404, None, b"404 page not found\n")
 SELECTOR = {"matchLabels": {"q": "a"}}

@@ -13,7 +13,7 @@ from mockube.controller_manager.controllers.horizontalpodautoscaler.replicas imp
     replicas_for_value_per_pod,
     total,
 )
-from tests.support.autoscaling import MINUTE, pod, samples, situation
+from tests.support.controllers.autoscaling import MINUTE, pod, samples, situation
 
 NEW = {"started": timedelta(seconds=30), "changed": timedelta(seconds=30)}
 """A pod that may still be starting."""

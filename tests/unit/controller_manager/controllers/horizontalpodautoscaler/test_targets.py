@@ -13,7 +13,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.sender import Sender
 from mockube.controller_manager.controllers.horizontalpodautoscaler.targets import TRIES, Targets
 from mockube.controller_manager.metrics.requests import ClientMetrics
-from tests.support.scripted_transport import ScriptedTransport, answer, problem
+from tests.support.stores.scripted_transport import ScriptedTransport, answer, problem
 from tests.support.turns import turns
 
 SCALE = {

@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import JOBS, PODS
-from tests.support.jobs import Jobs, index_of, job
+from tests.support.controllers.jobs import Jobs, index_of, job
 
 DONE = [("SuccessCriteriaMet", "True", "CompletionsReached"), ("Complete", "True", "CompletionsReached")]
 FINISH = [("update", "jobs"), ("finalize", "pods"), ("update", "jobs")]

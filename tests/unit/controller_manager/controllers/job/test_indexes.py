@@ -5,7 +5,7 @@ import pytest
 from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.controllers.job import index_ranges
-from tests.support.jobs import Jobs, index_of
+from tests.support.controllers.jobs import Jobs, index_of
 
 
 @pytest.mark.parametrize(

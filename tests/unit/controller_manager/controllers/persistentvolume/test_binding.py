@@ -13,7 +13,7 @@ from mockube.controller_manager.client.kinds import (
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
-from tests.support.storage import Storage
+from tests.support.controllers.storage import Storage
 
 BINDER = (PERSISTENT_VOLUME_BINDER,)
 DATA, VOL = Key("default", "data"), Key("", "vol")

@@ -8,7 +8,7 @@ from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS, REPLICAT
 from mockube.controller_manager.control.actions import Create, Delete
 from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET, REPLICATION_CONTROLLER
 from mockube.controller_manager.controllers.replicaset.plan import BURST_REPLICAS
-from tests.support.deployments import Cluster, replicaset, template
+from tests.support.controllers.deployments import Cluster, replicaset, template
 
 FULL = status.forbidden(PODS.group_resource, "web-1", "exceeded quota: q")
 

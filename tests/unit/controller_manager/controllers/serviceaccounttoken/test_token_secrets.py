@@ -14,7 +14,7 @@ from mockube.controller_manager.controllers.serviceaccounttoken.controller impor
     Issuing,
     service_account_tokens,
 )
-from tests.support.planned import World
+from tests.support.controllers.planned import World
 
 KEY = Key("default", "t")
 ISSUING = Issuing(sign=lambda claims: claims["sub"], authority=b"authority")

@@ -6,7 +6,7 @@ from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, PODS, STATEFUL_SETS
 from mockube.controller_manager.workloads.stateful import identity
 from mockube.controller_manager.workloads.stateful.spec import SetView
-from tests.support.statefulsets import WEB, Sets, claim_template
+from tests.support.controllers.statefulsets import WEB, Sets, claim_template
 
 
 def orphan(name, *, app="web", **labels):

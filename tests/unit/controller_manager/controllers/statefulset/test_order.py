@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.controller_manager.client.kinds import STATEFUL_SETS
-from tests.support.statefulsets import Sets
+from tests.support.controllers.statefulsets import Sets
 
 
 def rolling(**fields):

@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, STATEFUL_SETS
-from tests.support.statefulsets import Sets, claim_template
+from tests.support.controllers.statefulsets import Sets, claim_template
 
 PVC = PERSISTENT_VOLUME_CLAIMS
 

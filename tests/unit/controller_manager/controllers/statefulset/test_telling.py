@@ -12,7 +12,7 @@ from mockube.controller_manager.client.kinds import (
 )
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET
-from tests.support.statefulsets import WEB, Sets, claim_template
+from tests.support.controllers.statefulsets import WEB, Sets, claim_template
 
 KEYS = {watch.resource: watch.keys for watch in STATEFUL_SET.watches}
 

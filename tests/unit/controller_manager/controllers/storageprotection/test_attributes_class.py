@@ -13,7 +13,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.storageprotection.attributes_class import (
     ATTRIBUTES_CLASS_PROTECTION,
 )
-from tests.support.storage import Storage
+from tests.support.controllers.storage import Storage
 
 FINALIZER = "kubernetes.io/vac-protection"
 GOLD = Key("", "gold")

@@ -11,7 +11,7 @@ from mockube.controller_manager.controllers.storageprotection.controller import 
     CLAIM_PROTECTION,
     VOLUME_PROTECTION,
 )
-from tests.support.storage import Storage
+from tests.support.controllers.storage import Storage
 
 BOTH = (CLAIM_PROTECTION, VOLUME_PROTECTION)
 DATA = Key("default", "data")

@@ -9,8 +9,8 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.controller_manager.client.kinds import JOBS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.ttlafterfinished.controller import TTL_AFTER_FINISHED
-from tests.support.jobs import job
-from tests.support.planned import World
+from tests.support.controllers.jobs import job
+from tests.support.controllers.planned import World
 
 KEY = Key("default", "j")
 

@@ -15,7 +15,7 @@ from mockube.controller_manager.client.kinds import (
 )
 from mockube.controller_manager.controllers.uniteddeployment import keys
 from mockube.controller_manager.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
-from tests.support.uniteddeployments import ADAPTER, FOO, KINDS, United
+from tests.support.controllers.uniteddeployments import ADAPTER, FOO, KINDS, United
 
 of_each_kind = pytest.mark.parametrize("kind", KINDS)
 

@@ -10,7 +10,7 @@ from mockube.controller_manager.controllers.uniteddeployment import rescheduling
 from mockube.controller_manager.controllers.uniteddeployment.conditions import time_to_find_node
 from mockube.controller_manager.controllers.uniteddeployment.spec import Schedule
 from mockube.controller_manager.controllers.uniteddeployment.subset import Subset
-from tests.support.uniteddeployments import United, adaptive, subset
+from tests.support.controllers.uniteddeployments import United, adaptive, subset
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
 DEFAULT = Schedule.of({"scheduleStrategy": {"type": "Adaptive"}})

@@ -16,7 +16,7 @@ from mockube.controller_manager.controllers.uniteddeployment.subset import (
     LABEL_REVISION,
     Subset,
 )
-from tests.support.uniteddeployments import United, adaptive, subset
+from tests.support.controllers.uniteddeployments import United, adaptive, subset
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
 SCHEDULE = Schedule.of({"scheduleStrategy": adaptive(10, 5, reserves=True)})

@@ -11,7 +11,7 @@ from mockube.controller_manager.controllers.uniteddeployment.desired_subsets imp
 from mockube.controller_manager.controllers.uniteddeployment.spec import UnitedView
 from mockube.controller_manager.controllers.uniteddeployment.subset import LABEL_REVISION
 from mockube.controller_manager.workloads.revisions import hash_of
-from tests.support.uniteddeployments import KINDS, United, template_of, united
+from tests.support.controllers.uniteddeployments import KINDS, United, template_of, united
 
 WITH_PARTITIONS = [kind for kind in KINDS if kind != "Deployment"]
 of_each_with_partitions = pytest.mark.parametrize("kind", WITH_PARTITIONS)

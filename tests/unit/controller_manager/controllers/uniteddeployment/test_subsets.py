@@ -11,7 +11,7 @@ from mockube.controller_manager.controllers.uniteddeployment.subset import (
     LABEL_REVISION,
     LABEL_SUBSET_NAME,
 )
-from tests.support.uniteddeployments import (
+from tests.support.controllers.uniteddeployments import (
     ADAPTER,
     FOO,
     KINDS,

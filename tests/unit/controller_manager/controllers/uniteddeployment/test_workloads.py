@@ -5,7 +5,7 @@ import pytest
 
 from mockube.apimachinery import meta
 from mockube.controller_manager.controllers.uniteddeployment.subset import ANNOTATION_SUBSET_PATCH
-from tests.support.uniteddeployments import (
+from tests.support.controllers.uniteddeployments import (
     KINDS,
     LABELS,
     United,

@@ -13,7 +13,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.kubelet.stages.document import stage_of
 from mockube.controller_manager.kubelet.stages.runner import StageRunner
 from mockube.controller_manager.kubelet.status_writer import StatusWriter
-from tests.support.pods import patched
+from tests.support.controllers.pods import patched
 
 KEY = Key("ns", "p")
 

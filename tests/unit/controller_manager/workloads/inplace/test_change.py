@@ -1,7 +1,7 @@
 import pytest
 
 from mockube.controller_manager.workloads.inplace.record import Change, change_between
-from tests.support.clonesets import template
+from tests.support.controllers.clonesets import template
 
 
 def change(**parts):

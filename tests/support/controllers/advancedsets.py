@@ -1,0 +1,84 @@
+"""Advanced StatefulSets in miniature: a world with one set, and a machine that runs what its pods name."""
+
+from mockube.apimachinery import conditions, meta
+from mockube.controller_manager.client.kinds import ADVANCED_STATEFUL_SETS, PODS
+from mockube.controller_manager.controllers.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
+from mockube.controller_manager.workloads.inplace.lifecycle import LABEL_STATE
+from mockube.controller_manager.workloads.inplace.update import GATE
+from tests.support.controllers.statefulsets import Sets
+
+SPECIFIED_DELETE = "apps.kruise.io/specified-delete"
+
+
+def rolling(**fields):
+    return {"type": "RollingUpdate", "rollingUpdate": fields}
+
+
+def in_place(policy="InPlaceIfPossible", **fields):
+    return rolling(podUpdatePolicy=policy, **fields)
+
+
+def template(image="a:1", **labels):
+    spec = {"containers": [{"name": "c", "image": image}], "readinessGates": [{"conditionType": GATE}]}
+    return {"metadata": {"labels": {"app": "web", **labels}}, "spec": spec}
+
+
+class AdvancedSets(Sets):
+    OF = ADVANCED_STATEFUL_SET
+    KIND = ADVANCED_STATEFUL_SETS
+
+    def change_spec(self, *path, to):
+        self.respecify(self.KIND, "web", path, to)
+
+    def reserve(self, *ordinals):
+        self.change_spec("reserveOrdinals", to=[*ordinals])
+
+    def label(self, ordinal, **labels):
+        changes = {key.replace("__", "/"): value for key, value in labels.items()}
+        self.put(PODS, meta.with_labels(self.pod(ordinal), changes))
+
+    def specify(self, ordinal):
+        self.put(PODS, meta.with_labels(self.pod(ordinal), {SPECIFIED_DELETE: "true"}))
+
+    def state(self, ordinal):
+        return meta.labels(self.pod(ordinal)).get(LABEL_STATE)
+
+    def revision_of(self, ordinal):
+        return meta.labels(self.pod(ordinal))["controller-revision-hash"]
+
+    def said(self, reason):
+        return [message for _, told, message in self.events if told == reason]
+
+    # --- the machine
+
+    def run(self, ordinal, *, ready=True, phase="Running"):
+        """Its containers run what it names, and it is ready if its gates are open."""
+        pod = self.pod(ordinal)
+        gates = [gate["conditionType"] for gate in pod["spec"].get("readinessGates", ())]
+        is_ready = ready and phase == "Running" and all(conditions.is_true(pod, gate) for gate in gates)
+        condition = {"type": "Ready", "status": "True" if is_ready else "False"}
+        seen = {
+            "phase": phase,
+            "containerStatuses": [
+                {"name": it["name"], "image": it["image"], "imageID": f"id-{it['image']}"}
+                for it in pod["spec"]["containers"]
+            ],
+            "conditions": conditions.set_condition(conditions.of(pod), condition, self.clock.now()),
+        }
+        if pod.get("status") != seen:
+            self.change(PODS, f"web-{ordinal}", ("status",), seen)
+
+    def run_all(self):
+        self.finish()
+        for pod in self.all(PODS):
+            if (pod.get("status") or {}).get("phase") not in ("Failed", "Succeeded"):
+                self.run(int(meta.name(pod).rpartition("-")[2]))
+
+    def finish(self):
+        """A finalizer keeps a pod."""
+        kept = [pod for pod in self.all(PODS) if meta.is_deleting(pod) and meta.finalizers(pod)]
+        for pod in kept:
+            del self.objects[PODS]["default", meta.name(pod)]
+        super().finish()
+        for pod in kept:
+            self.objects[PODS]["default", meta.name(pod)] = pod

@@ -1,0 +1,75 @@
+"""A manager whose writes are counted by the controller that made them, as the audit of a server would."""
+
+import contextlib
+from asyncio import create_task
+from collections import Counter
+from dataclasses import dataclass
+
+from mockube.controller_manager.client.kubeconfig import Access
+from mockube.controller_manager.client.transport import AiohttpTransport
+from mockube.controller_manager.running import Work
+from tests.support.controllers.running_manager import Counting, Manager, kill, outfit
+
+_VERBS = {"POST": "create", "PUT": "write", "PATCH": "write", "DELETE": "delete"}
+
+
+@dataclass(frozen=True)
+class Write:
+    account: str
+    verb: str
+    namespace: str
+    resource: str
+    """With its subresource, as pods/status."""
+
+
+class Attributing(Counting):
+    """Also remembers who made which write that the server carried out."""
+
+    def __init__(self, transport):
+        super().__init__(transport)
+        self.done = []
+
+    async def send(self, request, headers):
+        answer = await super().send(request, headers)
+        if not request.is_read and answer.status < 300:
+            self.done.append(_write(request, headers["User-Agent"]))
+        return answer
+
+
+def _write(request, agent):
+    path = request.target.partition("?")[0].strip("/").split("/")
+    rest = path[2:] if path[0] == "api" else path[3:]
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 2:
+        _, namespace, *rest = rest
+    resource, _, *subresource = (*rest, "")
+    return Write(
+        agent.rpartition("/")[2].rpartition(":")[2],
+        _VERBS[request.method],
+        namespace,
+        "/".join(part for part in (resource, *subresource) if part),
+    )
+
+
+def tally(writes, namespace, called):
+    """How many of each kind in a namespace, under what the accounts are called; events are not counted."""
+    return Counter(
+        f"{called[write.account]} {write.verb} {write.resource}"
+        for write in writes
+        if write.namespace == namespace and write.account in called and write.resource != "events"
+    )
+
+
+@contextlib.asynccontextmanager
+async def attributed_manager(server, clock, *, controllers, runnables, config):
+    transport = Attributing(AiohttpTransport(Access(server=server.url)))
+    used = outfit(transport, clock, config=config)
+    work = Work(used, controllers=controllers, runnables=runnables)
+    running = create_task(work.run())
+    manager = Manager(work, used.client, transport, clock, used.metrics, server.server.backend)
+    try:
+        await manager.settle()
+        yield manager
+    finally:
+        await kill(running)
+        await transport.close()

@@ -1,0 +1,181 @@
+"""Deployments in miniature: a world with one, both of its controllers, and a machine that runs pods when it is told to."""
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.wellknown import ANNOTATION_REVISION
+from mockube.controller_manager.client.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
+from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET
+from tests.support.controllers.planned import World
+
+WEB = Key("default", "web")
+
+
+def template(image="a:1", **labels):
+    return {
+        "metadata": {"labels": {"app": "web", **labels}},
+        "spec": {"containers": [{"name": "c", "image": image}]},
+    }
+
+
+def deployment(**spec):
+    defaults = {
+        "replicas": 3,
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": template(),
+        "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}},
+        "revisionHistoryLimit": 10,
+        "progressDeadlineSeconds": 600,
+    }
+    return {"metadata": {"name": "web", "namespace": "default"}, "spec": {**defaults, **spec}}
+
+
+def rolling(surge, unavailable):
+    return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}
+
+
+RECREATE = {"type": "Recreate"}
+
+
+def replicaset(name="web", **spec):
+    defaults = {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "template": template()}
+    return {"metadata": {"name": name, "namespace": "default"}, "spec": {**defaults, **spec}}
+
+
+class Cluster(World):
+    def __init__(self):
+        super().__init__(DEPLOYMENT, SteppedClock())
+
+    # --- the controllers
+
+    def turn(self, controller, name="web"):
+        """One reconciliation; its writes, as (verb, plural, name)."""
+        self.controller = controller
+        writes, self.error = self.reconcile(Key("default", name))
+        return [(verb, resource.plural, which) for verb, resource, which in writes]
+
+    def plan_of(self, controller, name="web"):
+        self.controller = controller
+        return self.plan(Key("default", name))
+
+    def roll_on(self):
+        """One turn of the Deployment's controller."""
+        return self.turn(DEPLOYMENT)
+
+    def manage(self):
+        """A turn of each ReplicaSet's controller."""
+        return [write for name in self.names(REPLICA_SETS) for write in self.turn(REPLICA_SET, name)]
+
+    # --- what a user does
+
+    def deploy(self, **spec):
+        self.add(DEPLOYMENTS, deployment(**spec))
+        return self
+
+    def set(self, field, value):
+        self.respecify(DEPLOYMENTS, "web", (field,), value)
+
+    def scale(self, replicas):
+        self.set("replicas", replicas)
+
+    def release(self, image):
+        self.set("template", template(image))
+
+    def pause(self):
+        self.respecify(DEPLOYMENTS, "web", ("paused",), value=True)
+
+    def resume(self):
+        self.respecify(DEPLOYMENTS, "web", ("paused",), value=False)
+
+    # --- what there is
+
+    @property
+    def web(self):
+        return self.get(DEPLOYMENTS, "web")
+
+    @property
+    def status(self):
+        return self.web.get("status") or {}
+
+    @property
+    def conditions(self):
+        """By type, status and reason."""
+        return {it["type"]: (it["status"], it["reason"]) for it in self.status.get("conditions") or ()}
+
+    @property
+    def sets(self):
+        return sorted(self.all(REPLICA_SETS), key=lambda it: int(meta.uid(it).removeprefix("uid-")))
+
+    @property
+    def sizes(self):
+        """The wanted sizes of the sets by image."""
+        return {image_of(it["spec"]["template"]): it["spec"]["replicas"] for it in self.sets}
+
+    @property
+    def revisions(self):
+        return {
+            image_of(it["spec"]["template"]): meta.annotations(it)[ANNOTATION_REVISION] for it in self.sets
+        }
+
+    def set_of(self, image):
+        return next(it for it in self.sets if image_of(it["spec"]["template"]) == image)
+
+    @property
+    def pods(self):
+        """Those that count as replicas."""
+        return [pod for pod in self.all(PODS) if not meta.is_deleting(pod)]
+
+    @property
+    def ready_pods(self):
+        return [pod for pod in self.pods if is_ready(pod)]
+
+    # --- the machine
+
+    def run(self, pod, *, ready=True, phase="Running"):
+        condition = {
+            "type": "Ready",
+            "status": "True" if ready else "False",
+            "lastTransitionTime": format_time(self.clock.now()),
+        }
+        body = {**pod, "spec": {**pod["spec"], "nodeName": "node-1"}}
+        self.put(PODS, {**body, "status": {"phase": phase, "conditions": [condition]}})
+
+    def run_all(self):
+        for pod in self.pods:
+            if "status" not in pod:
+                self.run(pod)
+
+    def finish(self):
+        """Pods that are to go are gone."""
+        for pod in self.all(PODS):
+            if meta.is_deleting(pod):
+                self.remove(PODS, meta.name(pod))
+
+    def settle(self, rounds=100, *, machine=True):
+        """Let everybody take turns until nobody has anything to do; the rounds it took."""
+        for number in range(rounds):
+            before = self.revision
+            self.roll_on()
+            self.manage()
+            if machine:
+                self.finish()
+                self.run_all()
+            if self.revision == before:
+                return number
+        raise AssertionError(f"not quiet after {rounds} rounds: {self.done[-5:]}")
+
+    def writes_of(self, *resources):
+        return [write for write in self.done if write[1] in resources]
+
+
+def image_of(pod_template):
+    return pod_template["spec"]["containers"][0]["image"]
+
+
+def is_ready(pod):
+    return any(
+        it["type"] == "Ready" and it["status"] == "True"
+        for it in (pod.get("status") or {}).get("conditions") or ()
+    )

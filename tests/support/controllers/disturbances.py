@@ -1,0 +1,284 @@
+"""What may legally become of a manager's requests and watches, and a transport to which it happens.
+
+A disturbance is told of each write before it arrives and before its answer does, of each watch that begins and of each
+piece of one that comes. It may answer in the server's place, raise what became of the request, or wait.
+"""
+
+import asyncio
+import contextlib
+from functools import partial
+from itertools import count
+
+from mockube.controller_manager.client.wire import OutcomeUnknown
+from tests.support.stores.scripted_transport import problem
+
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager"
+FORGOTTEN = problem(410, "Expired", "too old resource version")
+
+BROKEN = problem(500, "InternalError", "for a change")
+
+
+class Disturbance:
+    """None at all."""
+
+    is_dead = False
+    """Whether the process is to be followed by another one."""
+    way = None
+    """The transport to which it happens, once there is one."""
+
+    def asked(self, request):
+        """An answer in the place of a read, or None to let it pass."""
+
+    async def there(self, request):
+        """An answer in the server's place, or None to let the write pass."""
+
+    async def back(self, request):
+        """The write was done."""
+
+    def begins(self, request):
+        """An answer in the place of a watch, or None to let it begin."""
+
+    async def piece(self, request):
+        """Something of a watch is about to be told."""
+
+
+class Refused(Disturbance):
+    """Every so-manyth write is answered with an error, and not done."""
+
+    def __init__(self, every, status, reason, *, retry_after=None):
+        self._every = every
+        self._answer = problem(status, reason, "for a change")._replace(retry_after=retry_after)
+        self._count = count(1)
+
+    async def there(self, _):
+        return None if next(self._count) % self._every else self._answer
+
+
+class Dumb(Disturbance):
+    """Every so-manyth question is answered with an error, also one for a watch. It ends: some work asks a hundred times."""
+
+    def __init__(self, every, *, most):
+        self._every = every
+        self._left = most
+        self._count = count(1)
+
+    def asked(self, _):
+        if self._left == 0 or next(self._count) % self._every:
+            return None
+        self._left -= 1
+        return BROKEN
+
+    begins = asked
+
+
+class Lost(Disturbance):
+    """Every so-manyth write is done, and nobody is told."""
+
+    def __init__(self, every):
+        self._every = every
+        self._count = count(1)
+
+    async def back(self, request):
+        if next(self._count) % self._every == 0:
+            raise OutcomeUnknown(f"{request.method} {request.target}: cut")
+
+
+class Unsent(Disturbance):
+    """Every so-manyth write never arrives, and nobody is told."""
+
+    def __init__(self, every):
+        self._every = every
+        self._count = count(1)
+
+    async def there(self, request):
+        if next(self._count) % self._every == 0:
+            raise OutcomeUnknown(f"{request.method} {request.target}: cut")
+
+
+class Overtaken(Disturbance):
+    """Somebody else changes an object just before every so-manyth replacement of one, until he is tired of it."""
+
+    def __init__(self, every, server, *, most):
+        self._every = every
+        self._server = server
+        self._left = every * most
+        self._count = count(1)
+
+    async def there(self, request):
+        if request.method == "PUT" and self._left:
+            self._left -= 1
+            number = next(self._count)
+            if number % self._every == 0:
+                note = {"metadata": {"annotations": {"note": str(number)}}}
+                await self._server.patch(request.target.removesuffix("/status"), note)
+
+
+class Cut(Disturbance):
+    """All watches are cut after every so-manyth write; `forgets`, and then none may go on from where it was."""
+
+    def __init__(self, every, *, forgets=False):
+        self._every = every
+        self._count = count(1)
+        self._forgets = forgets
+        self._refused = 0
+
+    async def back(self, _):
+        if next(self._count) % self._every == 0:
+            cut = self.way.cut()
+            self._refused = cut if self._forgets else 0
+
+    def begins(self, request):
+        if self._refused and "resourceVersion=" in request.target:
+            self._refused -= 1
+            return FORGOTTEN
+        return None
+
+
+class Late(Disturbance):
+    """The events of one resource are told some seconds later than those of all others."""
+
+    def __init__(self, plural, seconds, clock):
+        self._plural = plural
+        self._seconds = seconds
+        self._clock = clock
+
+    async def piece(self, request):
+        if f"/{self._plural}?" in request.target:
+            await self._clock.sleep(self._seconds)
+
+
+class Killed(Disturbance):
+    """The process dies once so many writes are done: of what it sends then, nothing arrives."""
+
+    def __init__(self, after):
+        self._left = after
+        self.is_dead = False
+
+    async def there(self, _):
+        if self.is_dead:
+            await asyncio.get_running_loop().create_future()
+
+    async def back(self, request):
+        self._left -= 1
+        if self._left == 0:
+            self.is_dead = True
+        await self.there(request)
+
+    def revive(self):
+        """As another process, which lives."""
+        self.is_dead = False
+
+
+class Robbed(Disturbance):
+    """Every so many writes another process takes the lease, and does nothing with it.
+
+    It ends: who drives pods from a silent node begins to count anew with each new leader, as upstream's does.
+    """
+
+    def __init__(self, every, server, *, most):
+        self._every = every
+        self._server = server
+        self._left = most
+        self._count = count(1)
+
+    async def back(self, _):
+        if self._left and next(self._count) % self._every == 0:
+            self._left -= 1
+            spec = {"holderIdentity": "a thief", "leaseDurationSeconds": 15}
+            answer = await self._server.patch(LEASE, {"spec": spec})
+            assert answer.status == 200, answer.data
+
+
+class Way:
+    """A transport that is another, and to which a disturbance happens."""
+
+    def __init__(self, transport, disturbance):
+        self._transport = transport
+        self._streams = set()
+        self.disturb(disturbance)
+
+    @property
+    def host(self):
+        return self._transport.host
+
+    async def send(self, request, headers):
+        if request.is_read:
+            return self._disturbance.asked(request) or await self._transport.send(request, headers)
+        refusal = await self._disturbance.there(request)
+        if refusal is not None:
+            return refusal
+        answer = await self._transport.send(request, headers)
+        await self._disturbance.back(request)
+        return answer
+
+    @contextlib.asynccontextmanager
+    async def stream(self, request, headers):
+        refusal = self._disturbance.begins(request)
+        if refusal is not None:
+            yield _Refusal(refusal)
+            return
+        async with self._transport.stream(request, headers) as stream:
+            followed = _Followed(stream, partial(self._piece, request))
+            self._streams.add(followed)
+            try:
+                yield followed
+            finally:
+                self._streams.discard(followed)
+                await followed.end()
+
+    async def _piece(self, request):
+        await self._disturbance.piece(request)
+
+    def disturb(self, disturbance):
+        """By this one from now on."""
+        self._disturbance = disturbance
+        disturbance.way = self
+
+    def disturb_no_more(self):
+        self.disturb(Disturbance())
+
+    def cut(self):
+        """End all watches, wherever they are; how many there were."""
+        for stream in self._streams:
+            stream.cut()
+        return len(self._streams)
+
+    async def close(self):
+        await self._transport.close()
+
+
+class _Refusal:
+    def __init__(self, answer):
+        self.status = answer.status
+        self._body = answer.body
+
+    async def read(self):
+        return self._body
+
+
+class _Followed:
+    """A stream that can be cut while somebody waits for it."""
+
+    def __init__(self, stream, piece_comes):
+        self.status = stream.status
+        self.read = stream.read
+        self._pieces = asyncio.Queue()
+        self.reading = asyncio.create_task(self._read(stream, piece_comes))
+
+    async def _read(self, stream, piece_comes):
+        async for piece in stream.chunks():
+            await piece_comes()
+            self._pieces.put_nowait(piece)
+        self._pieces.put_nowait(None)
+
+    def cut(self):
+        self.reading.cancel()
+        self._pieces.put_nowait(None)
+
+    async def end(self):
+        self.reading.cancel()
+        await asyncio.gather(self.reading, return_exceptions=True)
+
+    async def chunks(self):
+        while (piece := await self._pieces.get()) is not None:
+            yield piece

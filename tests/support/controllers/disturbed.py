@@ -1,0 +1,159 @@
+"""Stories of workloads whose manager is disturbed. Their machine is the test's, and only goes on when the manager rests."""
+
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
+from tests.support.controllers.running_manager import running_manager
+from tests.support.server.apiserver import running
+from tests.support.turns import turns
+
+NAMESPACE = "/api/v1/namespaces/default"
+PODS = f"{NAMESPACE}/pods"
+CLAIMS = f"{NAMESPACE}/persistentvolumeclaims"
+APPS = "/apis/apps/v1/namespaces/default"
+REVISIONS = f"{APPS}/controllerrevisions"
+STRIDE = 1.0
+"""Seconds that pass at once at most."""
+
+
+class Story:
+    """`steps` are taken one by one, each once all is as it should be."""
+
+    path = ""
+    """Of the object that it is about."""
+    controllers = ()
+    watched = ()
+    """What they watch, by the names of the resources."""
+    settings = None
+    counts = ("replicas", "readyReplicas", "updatedReplicas")
+    """What its status must count, all of them as many as there should be."""
+
+    def __init__(self, server):
+        self.server = server
+        self.pods = set()
+        """The uids of all pods that there ever were."""
+        self.most = 0
+        """How many lived at once."""
+        self._steps = iter(self.steps())
+
+    def steps(self):
+        raise NotImplementedError
+
+    async def check_end(self):
+        raise NotImplementedError
+
+    async def go_on(self):
+        """What a machine does, or the next step once all is as it should be; False at the end."""
+        if await self.tend() or not await self.is_settled():
+            return True
+        step = next(self._steps, None)
+        if step is not None:
+            await step()
+        return step is not None
+
+    # --- the steps
+
+    async def create(self, body):
+        answer = await self.server.post(self.path.rpartition("/")[0], body)
+        assert answer.status == 201, answer.body
+
+    def change(self, **spec):
+        async def step():
+            answer = await self.server.patch(self.path, {"spec": spec})
+            assert answer.status == 200, answer.body
+
+        return step
+
+    # --- what there is
+
+    async def items(self, path):
+        return (await self.server.get(path)).body["items"]
+
+    async def living(self, path):
+        return [item for item in await self.items(path) if not meta.is_deleting(item)]
+
+    async def is_settled(self):
+        """No pod came since the machine has looked, and what the status tells is what there should be."""
+        if {*map(meta.uid, await self.items(PODS))} - self.pods:
+            return False
+        answer = await self.server.get(self.path)
+        return answer.status == 404 or self.is_rolled_out(answer.body)
+
+    def is_rolled_out(self, found):
+        status = found.get("status") or {}
+        counts = {status.get(field) for field in self.counts}
+        seen = status.get("observedGeneration") == found["metadata"]["generation"]
+        return seen and counts == {found["spec"]["replicas"]}
+
+    # --- the machine
+
+    async def tend(self):
+        """Run pods that are to run, and end those that are to go; whether there was any."""
+        found = await self.items(PODS)
+        self.pods |= {*map(meta.uid, found)}
+        self.most = max(self.most, sum(not meta.is_deleting(pod) for pod in found))
+        return any([await self._tend(pod) for pod in found])
+
+    async def _tend(self, pod):
+        path = f"{PODS}/{meta.name(pod)}"
+        if meta.is_deleting(pod):
+            await self.server.delete(path, {"gracePeriodSeconds": 0})
+            return True
+        status = _told_of(pod)
+        if status is not None:
+            body = {"status": status}
+            answer = await self.server.patch(f"{path}/status", body, kind="strategic-merge-patch+json")
+            assert answer.status == 200, answer.body
+        return status is not None
+
+
+def _told_of(pod):
+    """What a kubelet would say of the pod, if it has not said so: it runs what it names, and its gates make it ready."""
+    gates = pod["spec"].get("readinessGates", ())
+    ready = all(conditions.is_true(pod, gate["conditionType"]) for gate in gates)
+    said = {it["name"]: it["image"] for it in pod["status"].get("containerStatuses", ())}
+    wanted = {it["name"]: it["image"] for it in pod["spec"]["containers"]}
+    if (conditions.is_true(pod, "Ready"), said) == (ready, wanted):
+        return None
+    return {
+        "phase": "Running",
+        "conditions": [{"type": "Ready", "status": str(ready)}],
+        "containerStatuses": [
+            {"name": name, "image": image, "imageID": f"id-{image}", "ready": ready, "restartCount": 0}
+            for name, image in wanted.items()
+        ],
+    }
+
+
+async def tell(kind, disturbance_of):
+    """The story of a kind, to its end. A manager that dies is followed by another one; how many died."""
+    clock, deaths = SteppedClock(), 0
+    async with running(clock=clock, settings=kind.settings) as server:
+        story, disturbance = kind(server), disturbance_of(server, clock)
+        controllers = [SERVICE_ACCOUNT, *kind.controllers]
+        while await _lives(story, disturbance, clock, controllers):
+            disturbance.revive()
+            deaths += 1
+    return deaths
+
+
+async def _lives(story, disturbance, clock, controllers):
+    """One manager, to its death or the end of the story; whether it died."""
+    server = story.server
+    async with running_manager(server, clock, controllers=controllers, disturbance=disturbance) as manager:
+        await _play(story, manager, disturbance)
+        if not disturbance.is_dead:
+            await story.check_end()
+    return disturbance.is_dead
+
+
+async def _play(story, manager, disturbance):
+    for _ in range(4000):
+        if disturbance.is_dead:
+            return
+        await turns(10)
+        if manager.transport.in_flight == 0 and not await story.go_on():
+            return
+        if (due := manager.clock.next_due()) is not None:
+            manager.clock.advance(min(due, STRIDE))
+    raise AssertionError("the story does not end")

@@ -1,0 +1,143 @@
+"""Jobs in miniature: a world with one, its controllers, and a machine that ends pods when it is told to."""
+
+from datetime import timedelta
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.wellknown import FINALIZER_JOB_TRACKING
+from mockube.controller_manager.client.kinds import JOBS, PODS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.controllers.job.controller import JOB
+from mockube.controller_manager.controllers.job.orphans import JOB_ORPHAN_PODS
+from tests.support.controllers.planned import World
+
+
+def job(name="j", **spec):
+    """As the server has filled it in."""
+    labels = {"job-name": name}
+    pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
+    defaults = {
+        "parallelism": 1,
+        "completions": 1,
+        "backoffLimit": 6,
+        "completionMode": "NonIndexed",
+        "suspend": False,
+        "podReplacementPolicy": "TerminatingOrFailed",
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": pod},
+    }
+    given = {field: value for field, value in (defaults | spec).items() if value is not None}
+    return {"metadata": {"name": name, "namespace": "default"}, "spec": given, "status": {}}
+
+
+def indexed(**spec):
+    return job(completionMode="Indexed", **spec)
+
+
+class Jobs(World):
+    def __init__(self, **spec):
+        super().__init__(JOB, SteppedClock())
+        self.add(JOBS, job(**spec))
+        self.most_active = 0
+
+    # --- the controllers
+
+    def sync(self):
+        """One reconciliation; its writes, as (verb, plural)."""
+        self.controller = JOB
+        writes, self.error = self.reconcile(Key("default", "j"))
+        self.most_active = max(self.most_active, len(self.active))
+        return [(verb, resource.plural) for verb, resource, _ in writes]
+
+    def release_orphans(self):
+        self.controller = JOB_ORPHAN_PODS
+        for name in self.names(PODS):
+            self.reconcile(Key("default", name))
+
+    def settle(self):
+        """Until the controller has nothing to do, with what is deleted gone."""
+        for _ in range(50):
+            before = self.revision
+            self.sync()
+            self.collect()
+            if self.revision == before:
+                return
+        raise AssertionError(f"not quiet: {self.done[-5:]}")
+
+    # --- a user
+
+    def set(self, **spec):
+        for field, value in spec.items():
+            self.respecify(JOBS, "j", (field,), value)
+
+    def pass_time(self, seconds):
+        self.clock.advance(seconds)
+
+    # --- the machine
+
+    def run(self, pod, *, ready=True):
+        condition = {"type": "Ready", "status": "True" if ready else "False"}
+        self.put(PODS, {**pod, "status": {"phase": "Running", "conditions": [condition]}})
+
+    def end(self, pod, code=0, *, ago=0, conditions=()):
+        ended = format_time(self.clock.now() - timedelta(seconds=ago))
+        state = {"terminated": {"exitCode": code, "finishedAt": ended}}
+        status = {
+            "phase": "Failed" if code else "Succeeded",
+            "conditions": [*conditions],
+            "containerStatuses": [{"name": "c", "restartCount": 0, "state": state}],
+        }
+        self.put(PODS, {**pod, "status": status})
+
+    def end_index(self, index, code=0):
+        (pod,) = [pod for pod in self.active if index_of(pod) == index]
+        self.end(pod, code)
+
+    def delete(self, pod):
+        self.put(PODS, meta.with_metadata(pod, deletionTimestamp=format_time(self.clock.now())))
+
+    def collect(self):
+        """What is deleted and has no finalizer is gone."""
+        for pod in self.pods:
+            if meta.is_deleting(pod) and not meta.finalizers(pod):
+                self.remove(PODS, meta.name(pod))
+
+    # --- what there is
+
+    @property
+    def job(self):
+        return self.get(JOBS, "j")
+
+    @property
+    def status(self):
+        return self.job.get("status") or {}
+
+    @property
+    def counts(self):
+        return {field: self.status.get(field, 0) for field in ("active", "succeeded", "failed")}
+
+    @property
+    def conditions(self):
+        return [(it["type"], it["status"], it["reason"]) for it in self.status.get("conditions") or ()]
+
+    @property
+    def pods(self):
+        return sorted(self.all(PODS), key=lambda pod: int(meta.uid(pod).removeprefix("uid-")))
+
+    @property
+    def active(self):
+        phases = ("Succeeded", "Failed")
+        return [
+            pod
+            for pod in self.pods
+            if not meta.is_deleting(pod) and (pod.get("status") or {}).get("phase") not in phases
+        ]
+
+    @property
+    def tracked(self):
+        return [pod for pod in self.pods if FINALIZER_JOB_TRACKING in meta.finalizers(pod)]
+
+
+def index_of(pod):
+    return int(meta.annotations(pod)["batch.kubernetes.io/job-completion-index"])

@@ -1,0 +1,189 @@
+"""A controller manager in the test's own loop, beside an API server, and the wait until both have come to rest."""
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+
+from mockube.apimachinery.chance import SeededChance
+from mockube.apimachinery.groups import GroupResource
+from mockube.controller_manager.cache.informer import MutationDetector
+from mockube.controller_manager.cache.informers import Settings
+from mockube.controller_manager.client.client import Client
+from mockube.controller_manager.client.credentials import FixedToken
+from mockube.controller_manager.client.kubeconfig import Access
+from mockube.controller_manager.client.sender import Sender
+from mockube.controller_manager.client.service_accounts import SharedIdentity
+from mockube.controller_manager.client.transport import AiohttpTransport
+from mockube.controller_manager.config.settings import Config
+from mockube.controller_manager.metrics.queues import Metrics
+from mockube.controller_manager.metrics.requests import ClientMetrics
+from mockube.controller_manager.running import Dependencies, Work
+from tests.support.controllers.disturbances import Disturbance, Way
+from tests.support.turns import PATIENCE, turn
+
+QUIET_TURNS = 25
+"""Turns of the loop in which nothing may happen before it is called rest: longer than any task needs to begin."""
+
+
+async def nothing(_):
+    """What happens to a request on an undisturbed way."""
+
+
+class Counting:
+    """A transport that is another, and knows how many requests have no answer yet. What happens on the way can be set."""
+
+    def __init__(self, transport):
+        self.transport = transport
+        self.in_flight = 0
+        self.writes = []
+        """Method and target of every write, in the order in which they were sent."""
+        self.on_way_there = nothing
+        self.on_way_back = nothing
+        """Awaited with each write before it arrives, and before its answer does; what they raise is what became of it."""
+
+    @property
+    def host(self):
+        return self.transport.host
+
+    async def send(self, request, headers):
+        self.in_flight += 1
+        try:
+            if request.is_read:
+                return await self.transport.send(request, headers)
+            self.writes.append((request.method, request.target))
+            await self.on_way_there(request)
+            answer = await self.transport.send(request, headers)
+            await self.on_way_back(request)
+            return answer
+        finally:
+            self.in_flight -= 1
+
+    @contextlib.asynccontextmanager
+    async def stream(self, request, headers):
+        """A watch is in flight until its answer begins."""
+        async with contextlib.AsyncExitStack() as stack:
+            self.in_flight += 1
+            try:
+                stream = await stack.enter_async_context(self.transport.stream(request, headers))
+            finally:
+                self.in_flight -= 1
+            yield stream
+
+    async def close(self):
+        await self.transport.close()
+
+
+class LastChanges:
+    """Follows a resource cache of the server: the newest revision at which something on it changed."""
+
+    def __init__(self, resource_cache):
+        self.prefix = resource_cache.prefix
+        self.revision = max((stored.revision for stored in resource_cache), default=0)
+        resource_cache.follow(self)
+
+    def offer(self, change):
+        self.revision = change.revision
+
+
+@dataclass
+class Manager:
+    work: Work
+    client: Client
+    transport: Counting
+    clock: object
+    metrics: Metrics
+    backend: object
+
+    def __post_init__(self):
+        self._changes = {}
+
+    async def settle(self):
+        """Let everything happen that happens without time passing."""
+        quiet = 0
+        async with asyncio.timeout(PATIENCE):
+            while quiet < QUIET_TURNS:
+                quiet = quiet + 1 if await self._is_quiet() else 0
+                await turn()
+
+    async def step(self, seconds):
+        """Let time pass, and then everything happen; what falls due in between happens at its time."""
+        until = self.clock.monotonic() + seconds
+        await self.settle()
+        while (due := self.clock.next_due()) is not None and self.clock.monotonic() + due <= until:
+            self.clock.advance(due)
+            await self.settle()
+        self.clock.advance(until - self.clock.monotonic())
+        await self.settle()
+
+    async def _is_quiet(self):
+        watch_cache = self.backend.watch_cache
+        return (
+            not self.transport.in_flight
+            and self.metrics.queues.is_idle
+            and self.work.events.is_idle
+            and watch_cache.revision == (await self.backend.kv.status()).revision
+            and all(map(self._has_seen_everything, self.work.informers._informers.values()))
+        )
+
+    def _has_seen_everything(self, informer):
+        name = GroupResource(informer.resource.group, informer.resource.plural)
+        if name not in self._changes:
+            resource_cache = self.backend.watch_cache.resource_cache(
+                self.backend.layout.resource_cache(self.backend.rows[name])
+            )
+            self._changes[name] = LastChanges(resource_cache)
+        return informer.is_synced and informer.revision >= self._changes[name].revision
+
+
+def outfit(transport, clock, *, config=None, detector=None):
+    """What a manager works with that speaks by a transport, and its metrics."""
+    sender = Sender(
+        transport=transport,
+        credential=FixedToken("admin"),
+        agent="kube-controller-manager",
+        limit=None,
+        clock=clock,
+        metrics=ClientMetrics(),
+    )
+    return Dependencies(
+        client=Client(sender, SharedIdentity(sender=sender, rate=None)),
+        clock=clock,
+        chance=SeededChance(),
+        metrics=Metrics(clock),
+        config=config or Config(),
+        informer_settings=Settings(clock=clock, chance=SeededChance(), detector=detector),
+    )
+
+
+@contextlib.asynccontextmanager
+async def running_manager(server, clock, *, controllers=(), runnables=(), config=None, disturbance=None):
+    """`server` is what `tests.support.server.apiserver.running(clock=clock)` gives. At the end nobody may have changed a cache.
+
+    It is disturbed once it has come up.
+    """
+    detector = MutationDetector()
+    plain = AiohttpTransport(Access(server=server.url))
+    way = Way(plain, Disturbance())
+    transport = Counting(plain if disturbance is None else way)
+    used = outfit(transport, clock, config=config, detector=detector)
+    work = Work(used, controllers=controllers, runnables=runnables)
+    running = asyncio.create_task(work.run())
+    manager = Manager(work, used.client, transport, clock, used.metrics, server.server.backend)
+    try:
+        await manager.settle()
+        if disturbance is not None:
+            way.disturb(disturbance)
+        yield manager
+        assert not running.done(), "the manager ended by itself"
+    finally:
+        await kill(running)
+        await transport.close()
+    detector.check()
+
+
+async def kill(running):
+    """Once would let it finish what is in hand, which may be waiting for what no test brings any more."""
+    while not running.done():
+        running.cancel()
+        await turn()
+    await asyncio.gather(running, return_exceptions=True)

@@ -1,0 +1,117 @@
+"""Stories of sets and their pods through a real server, with simulated nodes, told step by step."""
+
+from contextlib import asynccontextmanager
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.config.settings import Config, Simulation
+from mockube.controller_manager.controllers.garbagecollector.collector import GARBAGE_COLLECTOR
+from mockube.controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
+from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
+from mockube.controller_manager.controllers.storageprotection.controller import (
+    CLAIM_PROTECTION,
+    VOLUME_PROTECTION,
+)
+from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
+from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
+from mockube.controller_manager.provisioner import PROVISIONER
+from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
+from tests.support.controllers.running_manager import running_manager
+from tests.support.server.apiserver import running
+
+NAMESPACE = "/api/v1/namespaces/default"
+REVISIONS = "/apis/apps/v1/namespaces/default/controllerrevisions"
+OTHERS = [
+    SERVICE_ACCOUNT,
+    PERSISTENT_VOLUME_BINDER,
+    CLAIM_PROTECTION,
+    VOLUME_PROTECTION,
+    PROVISIONER,
+]
+RUNNABLES = [GARBAGE_COLLECTOR, KUBE_SCHEDULER, SIMULATED_NODES, SIMULATED_PODS]
+
+
+@asynccontextmanager
+async def telling(controller, sets, make, *, settings=None, details=False, teller=None):
+    """A story about the sets at one path; `make` is called with the fields of a spec. `teller` is a kind of `Story`."""
+    clock = SteppedClock()
+    simulation = Simulation(simulate_nodes=3, simulate_kubelet_details=details)
+    manager = {
+        "controllers": [controller, *OTHERS],
+        "runnables": RUNNABLES,
+        "config": Config(simulation=simulation),
+    }
+    async with (
+        running(clock=clock, settings=settings) as server,
+        running_manager(server, clock, **manager) as manager,
+    ):
+        story = (teller or Story)(server, manager, sets, make)
+        await story.open_nodes()
+        yield story
+
+
+class Story:
+    def __init__(self, server, manager, sets, make):
+        self.server = server
+        self.manager = manager
+        self.sets = sets
+        self.make = make
+
+    async def open_nodes(self):
+        """Nodes begin with a taint that says that they are not ready; the node lifecycle controller is not here."""
+        await self.post("/api/v1/namespaces", {"metadata": {"name": "kube-node-lease"}})
+        for name in await self.names("/api/v1/nodes"):
+            answer = await self.server.patch(f"/api/v1/nodes/{name}", {"spec": {"taints": None}})
+            assert answer.status == 200, answer.body
+
+    async def create(self, **spec):
+        await self.post(self.sets, self.make(**spec))
+
+    async def post(self, path, body):
+        answer = await self.server.post(path, body)
+        assert answer.status == 201, answer.body
+
+    async def patch(self, spec):
+        answer = await self.server.patch(f"{self.sets}/web", {"spec": spec})
+        assert answer.status == 200, answer.body
+
+    async def read(self, path):
+        answer = await self.server.get(path)
+        assert answer.status == 200, answer.body
+        return answer.body
+
+    async def until(self, condition, *, always=None):
+        """Time passes until it holds, and then nothing is left to do. What is asked always raises if it does not hold."""
+        for _ in range(120):
+            await self.manager.settle()
+            if always is not None:
+                await always()
+            if await condition():
+                return
+            await self.manager.step(1)
+        raise AssertionError(await self.status())
+
+    async def status(self):
+        return (await self.read(f"{self.sets}/web")).get("status") or {}
+
+    async def rolled_out(self):
+        found = await self.read(f"{self.sets}/web")
+        status = found.get("status") or {}
+        counts = {status.get(field) for field in ("replicas", "readyReplicas", "updatedReplicas")}
+        is_current = status.get("observedGeneration") == found["metadata"]["generation"]
+        revisions = {status.get("currentRevision"), status.get("updateRevision")}
+        return is_current and counts == {found["spec"]["replicas"]} and len(revisions) == 1
+
+    async def names(self, path):
+        return [item["metadata"]["name"] for item in (await self.read(path))["items"]]
+
+    async def pods(self):
+        return {pod["metadata"]["name"]: pod for pod in (await self.read(f"{NAMESPACE}/pods"))["items"]}
+
+    async def messages(self):
+        """What was said about the set."""
+        events = (await self.read(f"{NAMESPACE}/events"))["items"]
+        return {event["message"] for event in events if event["involvedObject"]["kind"] == "StatefulSet"}
+
+    def writes(self, target):
+        """How often something was written at exactly this target."""
+        return sum(path == target for _, path in self.manager.transport.writes)

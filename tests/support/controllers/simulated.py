@@ -1,0 +1,62 @@
+"""Simulated nodes and pods beside a real server, on a clock that is stepped."""
+
+import contextlib
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.config.settings import Config, Networks, Simulation
+from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
+from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
+from tests.support.controllers.running_manager import running_manager
+from tests.support.server.apiserver import running
+
+NODES = "/api/v1/nodes"
+PODS = "/api/v1/namespaces/default/pods"
+MERGE = {"kind": "merge-patch+json"}
+
+
+class Cluster:
+    def __init__(self, server, manager, clock):
+        self.server = server
+        self.manager = manager
+        self.clock = clock
+
+    async def get(self, path):
+        answer = await self.server.get(path)
+        return answer.body if answer.status == 200 else None
+
+    async def run(self, name="p", *, node="node-1", annotations=None, **spec):
+        """A pod that was bound to its node when it was made, and what becomes of it at once."""
+        metadata = {
+            "name": name,
+            "annotations": {f"mockube.dev/{key}": text for key, text in (annotations or {}).items()},
+        }
+        body = {
+            "metadata": metadata,
+            "spec": {"nodeName": node, "containers": [{"name": "c", "image": "nginx"}], **spec},
+        }
+        answer = await self.server.post(PODS, body)
+        assert answer.status == 201, answer.data
+        await self.manager.settle()
+        return await self.pod(name)
+
+    async def pod(self, name="p"):
+        return await self.get(f"{PODS}/{name}")
+
+    async def annotate(self, path, key, text):
+        await self.server.patch(path, {"metadata": {"annotations": {key: text}}}, **MERGE)
+        await self.manager.settle()
+
+    def writes(self, part):
+        return [(method, target) for method, target in self.manager.transport.writes if part in target]
+
+
+@contextlib.asynccontextmanager
+async def simulating(*, runnables=(SIMULATED_NODES, SIMULATED_PODS), nodes=2, networks=None, **options):
+    clock = SteppedClock()
+    simulation = Simulation(simulate_nodes=nodes, **options)
+    config = Config(simulation=simulation, networks=networks or Networks())
+    async with running(clock=clock) as server:
+        await server.post("/api/v1/namespaces", {"metadata": {"name": "kube-node-lease"}})
+        await server.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
+        async with running_manager(server, clock, runnables=runnables, config=config) as manager:
+            yield Cluster(server, manager, clock)

@@ -1,0 +1,225 @@
+"""UnitedDeployments' stories by a whole manager beside a real server that has OpenKruise's kinds."""
+
+import contextlib
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.packs.definitions import definitions
+from mockube.apiserver.http.settings import Settings
+from mockube.controller_manager.config.settings import Config, Simulation
+from mockube.controller_manager.controllers.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
+from mockube.controller_manager.controllers.cloneset.controller import CLONE_SET
+from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
+from mockube.controller_manager.controllers.garbagecollector.collector import GARBAGE_COLLECTOR
+from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET
+from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
+from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET
+from mockube.controller_manager.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
+from mockube.controller_manager.controllers.uniteddeployment.subset import LABEL_SUBSET_NAME
+from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
+from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
+from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
+from tests.support.controllers.running_manager import running_manager
+from tests.support.controllers.uniteddeployments import ADAPTER, KINDS
+from tests.support.server.apiserver import running
+
+KRUISE = Settings(packs=("kruise",))
+UNITED = "/apis/apps.kruise.io/v1alpha1/namespaces/default/uniteddeployments"
+CONTROLLERS = [
+    SERVICE_ACCOUNT,
+    DEPLOYMENT,
+    REPLICA_SET,
+    STATEFUL_SET,
+    ADVANCED_STATEFUL_SET,
+    CLONE_SET,
+    UNITED_DEPLOYMENT,
+]
+RUNNABLES = [GARBAGE_COLLECTOR, KUBE_SCHEDULER, SIMULATED_NODES, SIMULATED_PODS]
+ZONE = "topology.kubernetes.io/zone"
+
+
+@contextlib.asynccontextmanager
+async def united_story(*, zones=(), settings=KRUISE):
+    clock = SteppedClock()
+    config = Config(simulation=Simulation(simulate_nodes=max(len(zones), 1), simulate_node_zones=zones))
+    async with (
+        running(clock=clock, settings=settings) as server,
+        running_manager(
+            server, clock, controllers=CONTROLLERS, runnables=RUNNABLES, config=config
+        ) as manager,
+    ):
+        story = Story(server, manager)
+        await story.open_nodes()
+        yield story
+
+
+class Story:
+    NAMESPACE = "/api/v1/namespaces/default"
+    PODS = f"{NAMESPACE}/pods"
+
+    def __init__(self, server, manager):
+        self.server = server
+        self.manager = manager
+
+    # --- the cluster
+
+    async def open_nodes(self):
+        """Nodes begin with a taint that says that they are not ready; the node lifecycle controller is not here."""
+        await self.post("/api/v1/namespaces", {"metadata": {"name": "kube-node-lease"}})
+        for node in await self.items("/api/v1/nodes"):
+            await self.patch_node(node, {"spec": {"taints": None}})
+
+    async def define(self):
+        """Have the server learn the kinds from what `mockube crds kruise` prints; the manager finds them by and by."""
+        for definition in definitions("kruise"):
+            path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+            answer = await self.server.post(path, definition, Content_Type="application/yaml")
+            assert answer.status == 201, answer.body
+            await self._established(f"{path}/{answer.body['metadata']['name']}")
+        await self.manager.step(40)
+
+    async def _established(self, path):
+        while "True" not in [
+            one["status"]
+            for one in (await self.server.get(path)).body.get("status", {}).get("conditions") or ()
+            if one["type"] == "Established"
+        ]:
+            pass
+
+    async def patch_node(self, node, body):
+        answer = await self.server.patch(f"/api/v1/nodes/{node['metadata']['name']}", body)
+        assert answer.status == 200, answer.body
+
+    async def patch_nodes(self, zone, body):
+        for node in await self.items("/api/v1/nodes"):
+            if node["metadata"]["labels"][ZONE] == zone:
+                await self.patch_node(node, body)
+
+    async def open_zone(self, zone):
+        """The second node is in this zone from now on; pods that it has stay."""
+        _, node, *_ = sorted(await self.items("/api/v1/nodes"), key=lambda it: it["metadata"]["name"])
+        await self.patch_node(node, {"metadata": {"labels": {ZONE: zone}}})
+
+    # --- what a user does
+
+    async def deploy(self, united):
+        await self.post(UNITED, united)
+        await self.until(self.is_rolled_out)
+
+    async def post(self, path, body):
+        answer = await self.server.post(path, body)
+        assert answer.status == 201, answer.body
+
+    async def patch(self, **spec):
+        """As a merge patch, so lists and templates of one kind are replaced as a whole."""
+        answer = await self.server.patch(f"{UNITED}/foo", {"spec": spec})
+        assert answer.status == 200, answer.body
+
+    async def scale(self, replicas):
+        """By the subresource, as `kubectl scale` does: nobody asks whether the subsets' shares fit."""
+        answer = await self.server.patch(f"{UNITED}/foo/scale", {"spec": {"replicas": replicas}})
+        assert answer.status == 200, answer.body
+
+    async def replace(self, **spec):
+        operations = [
+            {"op": "replace", "path": f"/spec/{field}", "value": value} for field, value in spec.items()
+        ]
+        answer = await self.server.patch(f"{UNITED}/foo", operations, kind="json-patch+json")
+        assert answer.status == 200, answer.body
+
+    # --- what there is
+
+    async def read(self, path):
+        answer = await self.server.get(path)
+        assert answer.status == 200, answer.body
+        return answer.body
+
+    async def items(self, path):
+        return (await self.read(path))["items"]
+
+    async def foo(self):
+        return await self.read(f"{UNITED}/foo")
+
+    async def conditions(self):
+        found = (await self.foo())["status"]["conditions"]
+        return {it["type"]: (it["status"], it.get("reason", "")) for it in found}
+
+    async def schedulable(self, name):
+        found = (await self.foo())["status"]["subsetStatuses"]
+        (condition,) = next(it for it in found if it["name"] == name)["conditions"]
+        return condition["status"], condition["reason"]
+
+    def path_of(self, kind):
+        return ADAPTER[kind].resource.path("default")
+
+    async def workloads(self, kind):
+        return await self.items(self.path_of(kind))
+
+    def subset_of(self, tree):
+        return tree["metadata"]["labels"][LABEL_SUBSET_NAME]
+
+    async def sizes(self):
+        found = [it for kind in KINDS for it in await self.workloads(kind)]
+        return {self.subset_of(it): it["spec"]["replicas"] for it in found}
+
+    async def pods(self):
+        return [pod for pod in await self.items(self.PODS) if "deletionTimestamp" not in pod["metadata"]]
+
+    async def images(self):
+        return await self._by_subset(lambda pod: pod["spec"]["containers"][0]["image"])
+
+    async def zones(self):
+        nodes = await self.items("/api/v1/nodes")
+        zone_of = {it["metadata"]["name"]: it["metadata"]["labels"][ZONE] for it in nodes}
+        return await self._by_subset(lambda pod: zone_of[pod["spec"]["nodeName"]])
+
+    async def _by_subset(self, what):
+        found = {}
+        for pod in await self.pods():
+            found.setdefault(self.subset_of(pod), []).append(what(pod))
+        return {name: sorted(values) for name, values in found.items()}
+
+    async def revisions(self):
+        """The numbers of its own, by name."""
+        found = await self.items("/apis/apps/v1/namespaces/default/controllerrevisions")
+        own = [it for it in found if it["metadata"]["ownerReferences"][0]["kind"] == "UnitedDeployment"]
+        return {it["metadata"]["name"]: it["revision"] for it in own}
+
+    async def said(self):
+        found = await self.items(f"{self.NAMESPACE}/events")
+        return [
+            (it["reason"], it["message"])
+            for it in found
+            if it["involvedObject"]["kind"] == "UnitedDeployment"
+        ]
+
+    # --- time
+
+    async def until(self, condition):
+        """Time passes until it holds, and then nothing is left to do."""
+        for _ in range(120):
+            await self.manager.settle()
+            if await condition():
+                return
+            await self.manager.step(1)
+        raise AssertionError((await self.foo()).get("status"))
+
+    async def is_rolled_out(self):
+        found = await self.foo()
+        status, wanted = found.get("status") or {}, found["spec"]["replicas"]
+        fields = ("replicas", "readyReplicas", "updatedReplicas", "updatedReadyReplicas")
+        seen = status.get("observedGeneration") == found["metadata"]["generation"]
+        settled = status.get("currentRevision") == (status.get("updateStatus") or {}).get("updatedRevision")
+        return seen and settled and {status.get(field, 0) for field in fields} == {wanted}
+
+    async def is_at_rest(self, seconds=30):
+        """Nobody writes anything but nodes and their leases any more."""
+        await self.manager.step(5)
+        self.manager.transport.writes.clear()
+        await self.manager.step(seconds)
+        others = [
+            write
+            for write in self.manager.transport.writes
+            if "/leases" not in write[1] and "/nodes" not in write[1]
+        ]
+        assert others == []
+        return True

@@ -1,0 +1,139 @@
+"""A server, and a whole manager over simulated nodes to which something happens, taken through stories on a stepped clock."""
+
+import asyncio
+import contextlib
+
+from mockube.apimachinery.chance import SeededChance
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager import catalog
+from mockube.controller_manager.cache.informer import MutationDetector
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.client.transport_wrappers import FencedTransport
+from mockube.controller_manager.config.settings import Config, Simulation
+from mockube.controller_manager.leaderelection.elector import Candidate, Elector, LeaseLost, lead
+from mockube.controller_manager.running import Work
+from mockube.embedded.direct import DirectTransport
+from tests.support.controllers.disturbances import Way
+from tests.support.controllers.running_manager import Counting, kill, outfit
+from tests.support.server.apiserver import running
+from tests.support.server.census import Census
+from tests.support.turns import PATIENCE, turn
+
+NODES = 3
+QUIET_TURNS = 20
+"""Turns of the loop without a request under way after which time goes on."""
+STRIDE = 1.0
+"""Seconds that pass at once at most."""
+LONGEST = 1200.0
+"""Seconds in which whatever is waited for must have happened, disturbed or not."""
+GREETING = 10.0
+"""Seconds after which a new cluster has nothing to say any more."""
+SETTLING = 60.0
+"""Seconds after a story in which what was put off is done."""
+REST = 600.0
+"""Seconds of quiet at the end of a story."""
+BEATS = ("/apis/coordination.k8s.io/", "/api/v1/nodes/", "/apis/events.k8s.io/")
+"""What is written even so: leases, the health of nodes, and how often a thing was said once it is said no more."""
+LEASE = Key("kube-system", "kube-controller-manager")
+
+CONFIG = Config(simulation=Simulation(simulate_nodes=NODES))
+
+
+class Cluster:
+    def __init__(self, server, clock, disturbance):
+        self.server = server
+        self.clock = clock
+        self.disturbance = disturbance
+        self.census = Census(server.server)
+        self.lives = 0
+
+    async def until(self, condition):
+        """Let time pass until something is true of what the server holds."""
+        deadline = self.clock.monotonic() + LONGEST
+        await self._pause()
+        while not condition(self.census):
+            assert self.clock.monotonic() < deadline, condition.__qualname__
+            self._stride(STRIDE)
+            await self._pause()
+
+    async def rest(self):
+        """Disturb no more, let everything come to its end, and then much time pass: what was written in it."""
+        self._way.disturb_no_more()
+        await self.let_pass(SETTLING)
+        while not self.work.events.is_idle:
+            await self.let_pass(SETTLING)
+        before = len(self.transport.writes)
+        await self.let_pass(REST)
+        return [write for write in self.transport.writes[before:] if not write[1].startswith(BEATS)]
+
+    async def let_pass(self, seconds):
+        until = self.clock.monotonic() + seconds
+        await self._pause()
+        while (left := until - self.clock.monotonic()) > 0:
+            self.clock.advance(min(left, 5.0))
+            await self._pause()
+
+    def _stride(self, most):
+        due = self.clock.next_due()
+        self.clock.advance(most if due is None else min(due, most))
+
+    async def _pause(self):
+        """Until no request is under way; meanwhile a manager that died is followed by another one."""
+        quiet = 0
+        async with asyncio.timeout(PATIENCE):
+            while quiet < QUIET_TURNS:
+                if self.disturbance.is_dead:
+                    await self.stop()
+                    self.disturbance.revive()
+                    await self.start()
+                await turn()
+                assert not self._running.done(), "the manager ended by itself"
+                quiet = 0 if self.transport.in_flight else quiet + 1
+
+    async def start(self):
+        self.lives += 1
+        self._detector = MutationDetector()
+        self._way = Way(DirectTransport(self.server.server.handler.handle, self.clock), self.disturbance)
+        self.transport = Counting(self._way)
+        candidate = Candidate(lease=LEASE, identity=f"manager-{self.lives}")
+        client = outfit(self.transport, self.clock).client
+        elector = Elector(candidate, client, clock=self.clock, chance=SeededChance())
+        self._running = asyncio.create_task(self._lead(elector))
+
+    async def _lead(self, elector):
+        while True:
+            with contextlib.suppress(LeaseLost):
+                await lead(elector, lambda: self._work(elector), clock=self.clock, patience=10.0)
+
+    async def _work(self, elector):
+        transport = FencedTransport(self.transport, elector.may_write)
+        used = outfit(transport, self.clock, config=CONFIG, detector=self._detector)
+        self.work = Work(used, controllers=catalog.CONTROLLERS, runnables=catalog.RUNNABLES)
+        await self.work.run()
+
+    async def stop(self):
+        await kill(self._running)
+        await self.transport.close()
+        self._detector.check()
+
+
+@contextlib.asynccontextmanager
+async def cluster_of(disturbance_of, *, settings=None):
+    clock = SteppedClock()
+    async with running(clock=clock, settings=settings) as server:
+        for name in ("kube-system", "kube-node-lease"):
+            await server.post("/api/v1/namespaces", {"metadata": {"name": name}})
+        cluster = Cluster(server, clock, disturbance_of(clock, server))
+        await cluster.start()
+        try:
+            await cluster.until(is_up)
+            await cluster.let_pass(GREETING)
+            yield cluster
+        finally:
+            await cluster.stop()
+
+
+def is_up(census):
+    conditions = [it for node in census.all("nodes") for it in node["status"].get("conditions") or ()]
+    ready = [it for it in conditions if (it["type"], it["status"]) == ("Ready", "True")]
+    return len(ready) == NODES and not any(node.get("spec", {}).get("taints") for node in census.all("nodes"))

@@ -1,0 +1,168 @@
+"""Writes that go on while parts of a control plane die, and a check that nothing is lost of what was acknowledged.
+
+Each writer makes ConfigMaps, one after the other, and then says in each that it is done. A write that was not answered
+is made again, at the next server, until it is answered.
+"""
+
+import http.client
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import orjson
+
+from tests.support.processes.process import tls
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager"
+WRITERS = 4
+MOST = 20_000
+"""Objects of one writer, who stops by then whatever happens."""
+PAUSE = 0.05
+"""Seconds after which somebody is asked again who did not answer, or not yet what is waited for."""
+PATIENCE = 60.0
+ANSWER_TIMEOUT = 5.0
+
+
+def until(holds: Callable[[], object], what: str, *, seconds: float = PATIENCE) -> None:
+    """Ask again and again, until the answer is yes."""
+    again = threading.Event()
+    for _ in range(int(seconds / PAUSE)):
+        if holds():
+            return
+        again.wait(PAUSE)
+    raise AssertionError(f"{what}: not within {seconds} s")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: int
+    body: dict
+
+
+class Asker:
+    """Asks whichever server answers, as an administrator."""
+
+    def __init__(self, kubeconfig, urls: Sequence[str]):
+        self._tls = tls(kubeconfig)
+        self._hosts = [urlsplit(url).netloc for url in urls]
+        self._connection = None
+
+    def ask(self, method, path, body=None) -> Answer | None:
+        """The answer; None if there is none, and then the next to be asked is another server."""
+        if self._connection is None:
+            self._connection = http.client.HTTPSConnection(
+                self._hosts[0], timeout=ANSWER_TIMEOUT, context=self._tls
+            )
+        try:
+            content = None if body is None else orjson.dumps(body)
+            self._connection.request(method, path, content, {"Content-Type": "application/json"})
+            answer = self._connection.getresponse()
+            return Answer(answer.status, orjson.loads(answer.read()))
+        except (OSError, http.client.HTTPException, orjson.JSONDecodeError):
+            self.close()
+            self._hosts.append(self._hosts.pop(0))
+            return None
+
+    def get(self, path):
+        """Until somebody answers with what is there."""
+        found = []
+
+        def answered():
+            answer = self.ask("GET", path)
+            found.append(answer)
+            return answer is not None and answer.status == 200
+
+        until(answered, f"an answer to GET {path}")
+        return found[-1].body
+
+    def leader(self):
+        """Who holds the managers' lease."""
+        return self.get(LEASE)["spec"].get("holderIdentity")
+
+    def close(self):
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+
+class Load:
+    """Writers at work for a block. `check` says whether all that they were answered is there."""
+
+    def __init__(self, kubeconfig, urls, prefix="load"):
+        self._prefix = prefix
+        self._stopping = threading.Event()
+        self._told = threading.Condition()
+        self._acknowledged: dict[str, str] = {}
+        """By name, the state of the object that was acknowledged last."""
+        self._count = 0
+        self._refused: list[Answer] = []
+        self._askers = [Asker(kubeconfig, urls) for _ in range(WRITERS)]
+        self._threads = [
+            threading.Thread(target=self._write, args=(number, asker), daemon=True)
+            for number, asker in enumerate(self._askers)
+        ]
+
+    def __enter__(self):
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *exc):
+        self._stopping.set()
+        for thread in self._threads:
+            thread.join()
+        for asker in self._askers:
+            asker.close()
+
+    def wait_acknowledged(self, more=100):
+        """Until so many more writes are answered than were when this is called."""
+        with self._told:
+            enough = self._count + more
+            assert self._told.wait_for(lambda: self._count >= enough or self._refused, PATIENCE), (
+                f"{self._count} writes acknowledged where {enough} were waited for"
+            )
+        assert self._refused == []
+
+    def check(self, asker):
+        """Nothing that was acknowledged is lost. Answers with how much that was."""
+        items = asker.get(MAPS)["items"]
+        there = {item["metadata"]["name"]: item.get("data", {}).get("state") for item in items}
+        lost = {
+            name: state
+            for name, state in self._acknowledged.items()
+            if there.get(name) not in (state, "done")
+        }
+        assert lost == {}
+        assert self._refused == []
+        return self._count
+
+    def _write(self, number, asker):
+        for n in range(MOST):
+            name = f"{self._prefix}-{number}-{n}"
+            made = {"metadata": {"name": name}, "data": {"state": "made"}}
+            self._until_acknowledged(asker, "POST", MAPS, made)
+            done = {"metadata": {"name": name}, "data": {"state": "done"}}
+            self._until_acknowledged(asker, "PUT", f"{MAPS}/{name}", done)
+            if self._stopping.is_set():
+                return
+
+    def _until_acknowledged(self, asker, method, path, body):
+        while not self._stopping.is_set():
+            answer = asker.ask(method, path, body)
+            if answer is not None and self._settles(method, answer, body):
+                return
+            self._stopping.wait(PAUSE)
+
+    def _settles(self, method, answer, body):
+        """Whether the write need not be made again. What exists already was made by one that was not answered."""
+        made = answer.status in (200, 201) or (method == "POST" and answer.status == 409)
+        with self._told:
+            if made:
+                self._acknowledged[body["metadata"]["name"]] = body["data"]["state"]
+                self._count += 1
+            elif answer.status < 500 and answer.status != 429:
+                self._refused.append(answer)
+            self._told.notify_all()
+        return made

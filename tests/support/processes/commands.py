@@ -1,0 +1,128 @@
+"""The command `mockube` as processes of their own, with clusters in a folder of the test's."""
+
+import asyncio
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+
+import orjson
+
+from mockube.apimachinery.clock import RealClock
+from mockube.clusters import record
+from mockube.clusters.places import place_of, places
+from mockube.clusters.waiting import until
+from tests.architecture.source import ROOT
+from tests.support.processes.process import START_TIMEOUT, tls, token
+
+_NOT_HANDED_ON = ("MOCKUBE_", "KUBECONFIG", "XDG_")
+
+
+class Mockube:
+    """All that is started ends with it."""
+
+    def __init__(self, home, **environment):
+        kept = {name: text for name, text in os.environ.items() if not name.startswith(_NOT_HANDED_ON)}
+        self.home = home
+        self.environment = {
+            **kept,
+            "PYTHONPATH": str(ROOT),
+            "HOME": str(home),
+            "XDG_DATA_HOME": str(home / "data"),
+            "TMPDIR": str(home),
+            **environment,
+        }
+        self._started = []
+
+    def run(self, *arguments, **environment):
+        return subprocess.run(
+            self._command(arguments),
+            cwd=self.home,
+            env={**self.environment, **environment},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=START_TIMEOUT,
+        )
+
+    def start(self, *arguments):
+        process = subprocess.Popen(
+            self._command(arguments),
+            cwd=self.home,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self._started.append(process)
+        return process
+
+    def place(self, name="default"):
+        return place_of(name, self.environment)
+
+    def record(self, name="default"):
+        return record.read(self.place(name).record)
+
+    def processes(self, name="default"):
+        """The ids of all that a cluster consists of, the one that runs it first."""
+        running = self.record(name)
+        return [running.pid, *(one.pid for one in running.components.values())]
+
+    def close(self):
+        for process in self._started:
+            process.kill()
+            process.communicate()
+        for place in places(self.environment):
+            if running := record.read(place.record):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(running.pid, signal.SIGKILL)
+
+    def _command(self, arguments):
+        return [sys.executable, "-m", "mockube", *arguments]
+
+
+def ask(kubeconfig, method, path, body=None):
+    """The status and the tree that the cluster of a kubeconfig answers with."""
+    url = next(line.split()[-1] for line in kubeconfig.read_text().splitlines() if "server:" in line)
+    request = urllib.request.Request(
+        url + path,
+        method=method,
+        data=None if body is None else orjson.dumps(body),
+        headers={"Authorization": f"Bearer {token(kubeconfig)}", "Content-Type": "application/json"},
+    )
+    try:
+        with urllib.request.urlopen(request, context=tls(kubeconfig)) as answer:
+            return answer.status, orjson.loads(answer.read())
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, orjson.loads(error.read())
+
+
+def wait_for(condition):
+    assert asyncio.run(until(condition, RealClock(), seconds=START_TIMEOUT))
+
+
+def wait_line(stream, words):
+    """Read lines up to the one that has some words."""
+    for line in stream:
+        if words in line:
+            return line
+    raise AssertionError(f"{words!r} was never said")
+
+
+def wait_gone(process_ids):
+    """Until none of the processes runs any more; what nobody has asked for its exit code yet has ended as well."""
+    for number in process_ids:
+        with contextlib.suppress(ProcessLookupError):
+            descriptor = os.pidfd_open(number)
+            try:
+                ended, _, _ = select.select([descriptor], [], [], START_TIMEOUT)
+                assert ended, f"process {number} goes on"
+            finally:
+                os.close(descriptor)

@@ -1,0 +1,22 @@
+"""helm: the one on PATH, or one that Go builds from its modules."""
+
+import os
+import shutil
+from pathlib import Path
+
+from tests.support.processes import gopher
+
+MODULE = Path(__file__).parents[2] / "examples/helm"
+PACKAGE = "helm.sh/helm/v3/cmd/helm"
+
+
+def helm(folders):
+    """Where it is; skips the test by name where there is none. One that is built is built once for all workers of a run."""
+    found = shutil.which("helm")
+    if found:
+        return Path(found)
+    own = folders.getbasetemp()
+    shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "helm"
+    if not shared.exists():
+        gopher.build(MODULE, folders.mktemp("helm") / "helm", PACKAGE).replace(shared)
+    return shared

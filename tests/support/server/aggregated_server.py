@@ -1,0 +1,114 @@
+"""An API server of another group, over TLS: it says what it was sent."""
+
+import asyncio
+import base64
+import contextlib
+import ssl
+
+from aiohttp import web
+
+from tests.support.server.webhook_server import credentials
+
+GROUP = "agg.test"
+PATH = f"/apis/{GROUP}/v1"
+THINGS = f"{PATH}/namespaces/default/things"
+RESOURCES = {
+    "kind": "APIResourceList",
+    "apiVersion": "v1",
+    "groupVersion": f"{GROUP}/v1",
+    "resources": [
+        {
+            "name": "things",
+            "singularName": "thing",
+            "namespaced": True,
+            "kind": "Thing",
+            "verbs": ["get", "list"],
+            "shortNames": ["tg"],
+        },
+        {
+            "name": "things/status",
+            "singularName": "",
+            "namespaced": True,
+            "kind": "Thing",
+            "verbs": ["get"],
+        },
+    ],
+}
+DOCUMENT = {"openapi": "3.0.0", "info": {"title": "x", "version": "1"}, "paths": {}}
+ANSWER = {"description": "OK", "schema": {"$ref": "#/definitions/test.Thing"}}
+V2 = {
+    "swagger": "2.0",
+    "paths": {f"{PATH}/things": {"get": {"responses": {"200": ANSWER}}}, "/apis/other": {}},
+    "definitions": {"test.Thing": {"type": "object"}},
+}
+
+
+class AggregatedServer:
+    def __init__(self, authority):
+        self.bundle = base64.b64encode(authority).decode()
+        self.port = 0
+        self.is_broken = False
+        self.more = asyncio.Event()
+        """Set when a watch is to show its second event."""
+
+    def api_service(self, **spec):
+        given = {"group": GROUP, "version": "v1", "groupPriorityMinimum": 2000, "versionPriority": 15}
+        service = {"namespace": "default", "name": "agg", "port": 443}
+        return {
+            "metadata": {"name": f"v1.{GROUP}"},
+            "spec": given | {"service": service, "caBundle": self.bundle} | spec,
+        }
+
+    async def answer(self, request):
+        documents = {
+            PATH: RESOURCES,
+            "/openapi/v3": {"paths": {PATH[1:]: {"serverRelativeURL": f"/openapi/v3{PATH}?hash=ABC"}}},
+            f"/openapi/v3{PATH}": DOCUMENT,
+            "/openapi/v2": V2,
+        }
+        if self.is_broken:
+            return web.Response(status=500)
+        if request.path in documents:
+            return web.json_response(documents[request.path])
+        if "watch" in request.query:
+            return await self.watch(request)
+        if request.path.endswith("/redirect"):
+            return web.Response(status=302, headers={"Location": "/elsewhere"})
+        status = 404 if request.path.endswith("/missing") else 200
+        sent = {
+            "kind": "Echo",
+            "method": request.method,
+            "uri": request.path_qs,
+            "body": (await request.read()).decode(),
+            "headers": [[name.lower(), value] for name, value in request.headers.items()],
+        }
+        return web.json_response(sent, status=status, headers={"X-Mine": "yes"})
+
+    async def watch(self, request):
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await response.prepare(request)
+        await response.write(b'{"type":"ADDED","object":{"n":1}}\n')
+        await self.more.wait()
+        await response.write(b'{"type":"ADDED","object":{"n":2}}\n')
+        return response
+
+
+@contextlib.asynccontextmanager
+async def aggregated_server(tmp_path, *, client_authority=b""):
+    """With a client authority it takes nobody who shows no certificate of it."""
+    context, authority = credentials(tmp_path, ("agg.default.svc",))
+    if client_authority:
+        context.load_verify_locations(cadata=client_authority.decode())
+        context.verify_mode = ssl.CERT_REQUIRED
+    server = AggregatedServer(authority)
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", server.answer)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
+        server.port = runner.addresses[0][1]
+        yield server
+    finally:
+        server.more.set()
+        await runner.cleanup()

@@ -1,0 +1,63 @@
+"""Things that several managers write, and who owns what of them."""
+
+import orjson
+
+from mockube.apimachinery.patch.apply import FieldManager, Versions
+from mockube.apimachinery.patch.apply.atoms import atom_of
+from tests.support.server.typed import THING
+
+EMPTY = {"apiVersion": "v1", "kind": "Thing", "metadata": {}, "spec": {"containers": None}, "status": {}}
+
+
+def field_manager(*, subresource="", kind=THING, **versions):
+    settings = {"own": "v1", "atoms": {"v1": atom_of(kind)}} | versions
+    return FieldManager(kind="Thing", versions=Versions(**settings), empty=EMPTY, subresource=subresource)
+
+
+FIELDS = field_manager()
+
+
+def thing(spec=None, **more):
+    """A thing as somebody applies it."""
+    metadata = {"name": "x"} | more.pop("metadata", {})
+    return {
+        "apiVersion": "v1",
+        "kind": "Thing",
+        "metadata": metadata,
+        **({"spec": spec} if spec is not None else {}),
+        **more,
+    }
+
+
+def stored(obj):
+    return obj | {"metadata": {"uid": "1"} | obj["metadata"]}
+
+
+def managers(obj):
+    """Each manager with what it owns; who applied has a * at its name."""
+    return {
+        entry["manager"] + "*" * (entry["operation"] == "Apply"): entry["fieldsV1"]
+        for entry in obj["metadata"].get("managedFields", [])
+    }
+
+
+def times(obj):
+    return {entry["manager"]: entry.get("time") for entry in obj["metadata"]["managedFields"]}
+
+
+def applied(live, config, manager="a", *, time="T2", force=False, by=FIELDS):
+    before = orjson.dumps([live, config])
+    result = by.apply(live, config, manager=manager, time=time, force=force)
+    assert orjson.dumps([live, config]) == before
+    return stored(result)
+
+
+def updated(live, new, manager="u", *, time="T2", by=FIELDS):
+    before = orjson.dumps([live, new])
+    result = by.update(live, new, manager=manager, time=time)
+    assert orjson.dumps([live, new]) == before
+    return stored(result)
+
+
+def bare(obj):
+    return {key: value for key, value in obj["metadata"].items() if key not in ("uid", "managedFields")}

@@ -1,0 +1,220 @@
+"""What the workload's clients do: each picks from a table of actions, as its seeded choice says.
+
+They behave as Kubernetes does (read, then compare and swap), and besides do everything else that the contract allows.
+What they are answered is recorded, and judged later: nothing is asserted here.
+"""
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from mockube.etcd.errors import Compacted, FutureRevision, Interrupted, LeaseNotFound
+from mockube.etcd.kv import (
+    FROM_KEY,
+    Compare,
+    Delete,
+    KeyValue,
+    Put,
+    Range,
+    RangeResult,
+    Revision,
+    Target,
+    Txn,
+    prefix_end,
+)
+from tests.support.seeded import Random
+from tests.support.stores.history import Client
+
+KEYS = (b"/a/0", b"/a/1", b"/a/2", b"/ab/0", b"/b/0", b"/b/1")
+INTERVALS = (
+    (b"/a/0", None),
+    (b"/b/0", None),
+    (b"/a/", prefix_end(b"/a/")),
+    (b"/a", prefix_end(b"/a")),
+    (b"/a/1", b"/b/1"),
+    (b"/a/2", FROM_KEY),
+)
+EVERYTHING = (b"/", FROM_KEY)
+
+TO_BE_JUDGED = (Compacted, FutureRevision, Interrupted, LeaseNotFound)
+"""Errors that a client may meet; whether it met them rightly is the checker's to say."""
+
+PassTime = Callable[[float], Awaitable[None]]
+
+
+class Actor:
+    """One client of the workload."""
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        base: Revision,
+        random: Random,
+        pass_time: PassTime | None,
+        spares_deletions: bool,
+        observed: Callable[[], Revision],
+    ) -> None:
+        self.client = client
+        self.base = base
+        self.random = random
+        self.pass_time = pass_time
+        self.spares_deletions = spares_deletions
+        self.observed = observed
+        """Up to where somebody has seen everything."""
+        self.newest = base
+        self.values = 0
+        self.puts: list[Revision] = []
+
+    async def act(self, times: int) -> None:
+        for _ in range(times):
+            (action,) = self.random.choices(list(WEIGHTS), list(WEIGHTS.values()))
+            with suppress(*TO_BE_JUDGED):
+                await action(self)
+
+    async def create(self) -> None:
+        await self._swap(self._key(), 0, lambda key: Put(key=key, value=self._value()))
+
+    async def update(self) -> None:
+        kv = await self._read(self._key())
+        if kv is not None:
+            await self._swap(
+                kv.key, kv.mod_revision, lambda key: Put(key=key, value=self._value(), previous=True)
+            )
+
+    async def remove(self) -> None:
+        kv = await self._read(self._key())
+        if kv is not None:
+            await self._swap(kv.key, kv.mod_revision, lambda key: Delete(key=key, previous=True))
+
+    async def put(self) -> None:
+        result = await self.client.put(Put(key=self._key(), value=self._value(), previous=self._maybe()))
+        self.puts.append(result.revision)
+
+    async def clear(self) -> None:
+        key, range_end = self._interval()
+        await self.client.delete(Delete(key=key, range_end=range_end, previous=self._maybe()))
+
+    async def change_many(self) -> None:
+        """Several changes in one revision, with reads between that see half of them."""
+        first, second, third = self.random.sample(KEYS, 3)
+        kv = await self._read(first)
+        everything = Range(key=EVERYTHING[0], range_end=EVERYTHING[1])
+        await self.client.txn(
+            Txn(
+                compare=[Compare(key=first, target=Target.MOD, operand=kv.mod_revision if kv else 0)],
+                then=[
+                    Put(key=first, value=self._value()),
+                    everything,
+                    Delete(key=second),
+                    Put(key=third, value=self._value(), previous=True),
+                    everything,
+                ],
+                otherwise=[everything, Range(key=second, count_only=True)],
+            )
+        )
+
+    async def compare_value(self) -> None:
+        """A transaction that only reads."""
+        key = self._key()
+        kv = await self._read(key)
+        await self.client.txn(
+            Txn(
+                compare=[Compare(key=key, target=Target.VALUE, operand=kv.value if kv else b"")],
+                then=[Range(key=key)],
+                otherwise=[Range(key=key, keys_only=True)],
+            )
+        )
+
+    async def read(self) -> None:
+        key, range_end = self._interval()
+        limit = self.random.choice((0, 1, 2))
+        await self._range(
+            Range(key=key, range_end=range_end, limit=limit, keys_only=self.random.random() < 0.1)
+        )
+
+    async def count(self) -> None:
+        key, range_end = self._interval()
+        await self._range(Range(key=key, range_end=range_end, count_only=True))
+
+    async def read_past(self) -> None:
+        key, range_end = self._interval()
+        revision = max(self.base, self.newest - self.random.randrange(40))
+        await self._range(
+            Range(key=key, range_end=range_end, revision=revision, limit=self.random.choice((0, 2)))
+        )
+
+    async def read_future(self) -> None:
+        await self._range(Range(key=self._key(), revision=self.newest + self.random.randrange(1, 4)))
+
+    async def compact(self) -> None:
+        """Forget what is old, though never what nobody has seen: the checker needs a witness of every revision."""
+        wanted = self.newest - self.random.randrange(30)
+        seen = range(self.base + 1, self.observed() + 1)
+        allowed = [revision for revision in self.puts if revision in seen] if self.spares_deletions else seen
+        if allowed:
+            await self.client.compact(min(allowed, key=lambda revision: abs(revision - wanted)))
+
+    async def compact_future(self) -> None:
+        await self.client.compact(self.newest + 1_000)
+
+    async def lease(self) -> None:
+        """Attach keys to a lease, and end it or leave it to time."""
+        lease = await self.client.grant(self.random.randrange(2, 6))
+        first, second = self.random.sample(KEYS, 2)
+        puts = [Put(key=key, value=self._value(), lease=lease.id) for key in (first, second)]
+        await self.client.txn(Txn(then=puts))
+        if self.pass_time is None or self._maybe():
+            await self.client.revoke(lease.id)
+
+    async def wait(self) -> None:
+        if self.pass_time is not None:
+            await self.pass_time(1.0)
+
+    async def _swap(self, key: bytes, revision: Revision, change: Callable[[bytes], Put | Delete]) -> None:
+        unchanged = Compare(key=key, target=Target.MOD, operand=revision)
+        result = await self.client.txn(
+            Txn(compare=[unchanged], then=[change(key)], otherwise=[Range(key=key)])
+        )
+        self.newest = max(self.newest, result.revision)
+
+    async def _read(self, key: bytes) -> KeyValue | None:
+        result = await self._range(Range(key=key))
+        return result.kvs[0] if result.kvs else None
+
+    async def _range(self, request: Range) -> RangeResult:
+        result = await self.client.range(request)
+        self.newest = max(self.newest, result.revision)
+        return result
+
+    def _key(self) -> bytes:
+        return self.random.choice(KEYS)
+
+    def _interval(self) -> tuple[bytes, bytes | None]:
+        return self.random.choice((*INTERVALS, EVERYTHING))
+
+    def _maybe(self) -> bool:
+        return self.random.random() < 0.5
+
+    def _value(self) -> bytes:
+        """Never the same twice, so that a value seen tells whose write it was."""
+        self.values += 1
+        return f"{self.client.name}.{self.values}".encode()
+
+
+WEIGHTS: dict[Callable[[Actor], Awaitable[None]], int] = {
+    Actor.create: 20,
+    Actor.update: 20,
+    Actor.remove: 10,
+    Actor.put: 8,
+    Actor.clear: 4,
+    Actor.change_many: 8,
+    Actor.compare_value: 3,
+    Actor.read: 12,
+    Actor.count: 3,
+    Actor.read_past: 8,
+    Actor.read_future: 3,
+    Actor.compact: 4,
+    Actor.compact_future: 1,
+    Actor.lease: 5,
+    Actor.wait: 4,
+}

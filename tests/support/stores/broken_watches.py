@@ -1,0 +1,229 @@
+"""Stores whose watches break one promise of the contract, as the watches of real stores have done."""
+
+from collections.abc import AsyncIterator
+
+from msgspec.structs import replace
+
+from mockube.etcd.errors import Compacted
+from mockube.etcd.kv import (
+    FROM_KEY,
+    HEAD,
+    Event,
+    EventKind,
+    Revision,
+    Watch,
+    WatchBatch,
+    WatchRequest,
+)
+from tests.support.stores.broken_stores import Broken
+from tests.support.stores.wrapped import Altered
+
+
+class BreaksWatches(Broken):
+    """Every watch passes through `alter`."""
+
+    async def watch(self, request: WatchRequest) -> Altered:
+        return Altered(await self.store.watch(request), self.alter)
+
+    def alter(self, watch: Watch) -> AsyncIterator[WatchBatch]:
+        raise NotImplementedError
+
+
+class DropsEventsAtCompaction(BreaksWatches):
+    """Each watch loses an event when history is cut."""
+
+    fault = "missing event"
+    compactions = 0
+
+    async def compact(self, revision: Revision) -> None:
+        await self.store.compact(revision)
+        self.compactions += 1
+
+    async def alter(self, watch: Watch) -> AsyncIterator[WatchBatch]:
+        known = self.compactions
+        async for batch in watch:
+            lost = batch.events and known < self.compactions
+            known = self.compactions if lost else known
+            yield replace(batch, events=batch.events[1:]) if lost else batch
+
+
+class DropsTheFirst(BreaksWatches):
+    """Begins to watch only after it has said that it does."""
+
+    fault = "missing event"
+
+    async def alter(self, watch: Watch) -> AsyncIterator[WatchBatch]:
+        first = await anext(watch)
+        yield WatchBatch(revision=first.revision)
+        async for batch in watch:
+            yield batch
+
+
+class SplitsRevisions(BreaksWatches):
+    """Cuts batches by size, with no eye on revisions."""
+
+    fault = "split revision"
+
+    async def alter(self, watch: Watch) -> AsyncIterator[WatchBatch]:
+        async for batch in watch:
+            for event in batch.events:
+                yield WatchBatch(revision=event.kv.mod_revision, events=[event])
+            if not batch.events:
+                yield batch
+
+
+class PromisesAhead(BreaksWatches):
+    """A progress notification overtakes the events that it speaks of."""
+
+    fault = "progress ahead"
+
+    async def alter(self, watch: Watch) -> AsyncIterator[WatchBatch]:
+        async for batch in watch:
+            yield WatchBatch(revision=batch.revision)
+            yield batch
+
+
+class PromisesTheFuture(BreaksWatches):
+    """Says that it is where it will be."""
+
+    fault = "progress ahead"
+
+    async def alter(self, watch: Watch) -> AsyncIterator[WatchBatch]:
+        async for batch in watch:
+            yield replace(batch, revision=batch.revision + 1)
+
+
+class TakesProgressBack(BreaksWatches):
+    """Tells of progress from an old table."""
+
+    fault = "progress backwards"
+
+    async def alter(self, watch: Watch) -> AsyncIterator[WatchBatch]:
+        async for batch in watch:
+            yield batch
+            yield WatchBatch(revision=batch.revision - 1)
+
+
+class RepeatsEvents(BreaksWatches):
+    """Sends again what it is not sure to have sent."""
+
+    fault = "repeated event"
+
+    async def alter(self, watch: Watch) -> AsyncIterator[WatchBatch]:
+        async for batch in watch:
+            yield batch
+            if next(self.turn) % 10 == 0:
+                yield batch
+
+
+class TravelsBack(BreaksWatches):
+    """Sends an older event after a newer one."""
+
+    fault = "old event"
+
+    async def alter(self, watch: Watch) -> AsyncIterator[WatchBatch]:
+        async for batch in watch:
+            yield replace(batch, events=batch.events[::-1])
+
+
+class MistakesPrevious(BreaksWatches):
+    """Gives as previous value what the key holds now."""
+
+    fault = "wrong previous value"
+
+    async def alter(self, watch: Watch) -> AsyncIterator[WatchBatch]:
+        async for batch in watch:
+            yield replace(
+                batch, events=[replace(each, previous=each.previous and each.kv) for each in batch.events]
+            )
+
+
+class MistakesValues(BreaksWatches):
+    """Shows a newer value in an older event."""
+
+    fault = "wrong event"
+
+    async def alter(self, watch: Watch) -> AsyncIterator[WatchBatch]:
+        async for batch in watch:
+            newest = {event.kv.key: event.kv for event in batch.events}
+            yield replace(batch, events=[replace(each, kv=newest[each.kv.key]) for each in batch.events])
+
+
+class CancelsForNothing(BreaksWatches):
+    """Takes a slow watch for one that wants what is compacted."""
+
+    fault = "unjustified cancellation"
+
+    async def alter(self, watch: Watch) -> AsyncIterator[WatchBatch]:
+        async for batch in watch:
+            yield batch
+            if next(self.turn) % 20 == 0:
+                raise Compacted(batch.revision + 1, batch.revision + 2)
+
+
+class HidesExpiry(Broken):
+    """Deletes what a lease held without a word."""
+
+    fault = "missing event"
+
+    async def watch(self, request: WatchRequest) -> Altered:
+        def told(event: Event) -> bool:
+            return event.kind is EventKind.PUT or not (event.previous and event.previous.lease)
+
+        async def alter(watch: Watch) -> AsyncIterator[WatchBatch]:
+            async for batch in watch:
+                events = [
+                    replace(e, previous=e.previous if request.previous else None)
+                    for e in batch.events
+                    if told(e)
+                ]
+                yield replace(batch, events=events)
+
+        return Altered(await self.store.watch(replace(request, previous=True)), alter)
+
+
+class MissesDeletesAtCompaction(Broken):
+    """A watch that starts at the very revision of compaction does not find its deletions."""
+
+    fault = "missing event"
+
+    async def watch(self, request: WatchRequest) -> Altered:
+        forgotten = (await self.store.status()).compact_revision
+
+        def told(event: Event) -> bool:
+            return event.kind is EventKind.PUT or event.kv.mod_revision != forgotten
+
+        async def alter(watch: Watch) -> AsyncIterator[WatchBatch]:
+            async for batch in watch:
+                yield replace(batch, events=[event for event in batch.events if told(event)])
+
+        return Altered(await self.store.watch(request), alter)
+
+
+class RepeatsOnResume(Broken):
+    """Takes the revision to resume at for the last one that was seen."""
+
+    fault = "event before the start"
+
+    async def watch(self, request: WatchRequest) -> Watch:
+        return await self.store.watch(replace(request, start_revision=max(HEAD, request.start_revision - 1)))
+
+
+class ForgetsTheFuture(Broken):
+    """Takes a start that has not come yet for the present."""
+
+    fault = "event before the start"
+
+    async def watch(self, request: WatchRequest) -> Watch:
+        newest = (await self.store.status()).revision
+        start = HEAD if request.start_revision > newest else request.start_revision
+        return await self.store.watch(replace(request, start_revision=start))
+
+
+class LeaksOverThePrefix(Broken):
+    """Forgets where a prefix ends."""
+
+    fault = "foreign event"
+
+    async def watch(self, request: WatchRequest) -> Watch:
+        return await self.store.watch(replace(request, range_end=request.range_end and FROM_KEY))

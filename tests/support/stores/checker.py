@@ -1,0 +1,100 @@
+"""Judge a history: is there a way in which a correct store could have given these answers and these streams?
+
+Revisions are the witness. They claim an order, so nothing is searched for: the order is checked against real time, the
+writes are replayed in it, and every answer is compared with the replay. That costs O(n log n) for n calls, times the
+number of keys. Faults are sentences that begin with their kind: "stale read: …".
+"""
+
+from collections.abc import Iterator
+
+from mockube.etcd.errors import Compacted, FutureRevision, KVError
+from mockube.etcd.kv import HEAD, Range, Revision, Txn
+from tests.support.stores.history import Call, Compact, History
+from tests.support.stores.moments import Moments
+from tests.support.stores.replay import Replay, brief, judge, replay, same
+from tests.support.stores.streams import StreamCheck
+from tests.support.stores.words import words
+
+
+def faults_of(history: History) -> list[str]:
+    """What no correct store could have done, in words; empty if all is well."""
+    replayed = replay(history)
+    moments = Moments(history, replayed)
+    calls = CallCheck(replayed, moments)
+    faults = list(replayed.faults)
+    for call in history.calls:
+        faults += calls.faults_of(call)
+    for stream in history.streams:
+        faults += StreamCheck(stream, replayed, moments).faults()
+    return faults
+
+
+class CallCheck:
+    """Whether a call's answer or error is true as of its revision, and its revision possible at its time."""
+
+    def __init__(self, replayed: Replay, moments: Moments) -> None:
+        self.model = replayed.model
+        self.moments = moments
+
+    def faults_of(self, call: Call) -> Iterator[str]:
+        if isinstance(call.error, Compacted):
+            yield from self._refused_as_compacted(call)
+        elif isinstance(call.error, FutureRevision):
+            yield from self._refused_as_future(call)
+        elif call.answer is not None:
+            yield from self._time(call)
+            yield from self._forgotten(call)
+            if not call.has_changed:
+                yield from self._content(call)
+
+    def _time(self, call: Call) -> Iterator[str]:
+        """An answer's revision is no older than what was known before the call, and not from after its return."""
+        revision, known = call.answer.revision, self.moments.known.before(call.called)
+        if call.has_changed and revision <= known:
+            yield f"stale write: {brief(call)} made revision {revision}, and {known} was known before it was called"
+        if not call.has_changed and revision < known:
+            yield f"stale read: {brief(call)} saw revision {revision}, and {known} was known before it was called"
+        if self.moments.is_unwritten(revision, call.returned):
+            yield f"read from the future: {brief(call)} saw revision {revision}, written after it returned"
+
+    def _content(self, call: Call) -> Iterator[str]:
+        """What changed nothing is a read, and shows the state at its revision."""
+        revision = call.answer.revision
+        if revision not in self.model.states:
+            yield f"revision from nowhere: {brief(call)} saw {revision}"
+            return
+        expected, events = judge(self.model, call.request, revision)
+        if isinstance(expected, KVError):
+            yield f"wrong answer: {brief(call)} succeeded, and should have failed: {expected}"
+        elif events:
+            yield f"wrong answer: {brief(call)} says that it changed nothing at {revision}; replayed it is {words(expected)}"
+        elif not same(call.answer, expected):
+            yield f"wrong answer: {brief(call)} answered {words(call.answer)}; replayed it is {words(expected)}"
+
+    def _forgotten(self, call: Call) -> Iterator[str]:
+        compacted = self.moments.compacted.before(call.called)
+        for revision in revisions_read(call):
+            if revision < compacted:
+                yield f"read of the forgotten: {brief(call)} read at {revision}, and compaction had passed {compacted}"
+
+    def _refused_as_compacted(self, call: Call) -> Iterator[str]:
+        compacting = self.moments.compacting.before(call.returned)
+        if isinstance(call.request, Compact):
+            justified = call.request.revision <= compacting
+        else:
+            justified = any(revision < compacting for revision in revisions_read(call))
+        if not justified:
+            yield f"unjustified refusal: {brief(call)}: {call.error}; compaction had not gone that far"
+
+    def _refused_as_future(self, call: Call) -> Iterator[str]:
+        known = self.moments.known.before(call.called)
+        asked = [call.request.revision] if isinstance(call.request, Compact) else revisions_read(call)
+        if not any(revision > known for revision in asked):
+            yield f"unjustified refusal: {brief(call)}: {call.error}; revision {known} was known before"
+
+
+def revisions_read(call: Call) -> list[Revision]:
+    """The old revisions that a request asks for."""
+    request = call.request
+    operations = (*request.then, *request.otherwise) if isinstance(request, Txn) else (request,)
+    return [each.revision for each in operations if isinstance(each, Range) and each.revision != HEAD]

@@ -1,0 +1,59 @@
+"""A program whose data directory is forbidden to it in turn, as nobody in particular if it is started as root.
+
+python tests/support/stores/durable_forbidden.py DIRECTORY
+"""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from mockube.apimachinery.clock import RealClock
+from mockube.etcd.embedded.durable import DurableStore
+from mockube.etcd.errors import KVError
+from mockube.etcd.kv import Put, Range
+
+NOBODY = 65534
+SMALL = 40
+"""A segment is full after one put."""
+
+
+def tell(what, answer):
+    kind = f"{type(answer).__name__}: " if isinstance(answer, KVError) else ""
+    sys.stdout.write(f"{what}: {kind}{answer}\n")
+
+
+async def attempt(what, work, show):
+    try:
+        tell(what, show(await work))
+    except KVError as error:
+        tell(what, error)
+
+
+def show_range(found):
+    return ", ".join(f"{kv.key.decode()}={kv.value.decode()} at {kv.mod_revision}" for kv in found.kvs)
+
+
+async def main(directory):
+    directory = Path(directory) / "data"
+    directory.mkdir(mode=0o500)
+    await attempt("open", DurableStore.open(directory, clock=RealClock()), str)
+    directory.chmod(0o700)
+    store = await DurableStore.open(directory, clock=RealClock(), segment_bytes=SMALL)
+    await store.put(Put(key=b"a", value=b"1"))
+    directory.chmod(0o500)
+    await attempt("put", store.put(Put(key=b"a", value=b"2")), lambda result: result.revision)
+    await attempt("range", store.range(Range(key=b"a")), show_range)
+    directory.chmod(0o700)
+    await attempt("put again", store.put(Put(key=b"a", value=b"2")), lambda result: result.revision)
+    await store.close()
+    (directory / "00000001.log").chmod(0)
+    await attempt("open again", DurableStore.open(directory, clock=RealClock()), str)
+
+
+if __name__ == "__main__":
+    if os.getuid() == 0:
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+    asyncio.run(main(*sys.argv[1:]))

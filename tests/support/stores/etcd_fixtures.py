@@ -1,0 +1,42 @@
+"""Fixtures with real etcd servers, for `tests/conftest.py` to import.
+
+* `etcd_url`: a fresh server for this test alone, empty and at revision 1. It costs little, for the next one is
+  started while a test runs.
+* `shared_etcd_url`: one server for the whole session, for tests that can live with what others wrote.
+* `fresh_etcd`: the server behind `etcd_url`, to kill, pause or start again.
+* `etcd_pool`: where they come from, to take several.
+
+They notify watches of progress every 100 ms, and their shortest lease is of one second. Use them from tests marked
+`etcd`; where there is no etcd they fail.
+"""
+
+import pytest
+
+from tests.support.stores.etcd_server import QUICK, EtcdPool, EtcdServer
+
+OPTIONS = (*QUICK, "--experimental-watch-progress-notify-interval=100ms")
+
+
+@pytest.fixture(scope="session")
+def etcd_pool():
+    pool = EtcdPool(options=OPTIONS)
+    yield pool
+    pool.close()
+
+
+@pytest.fixture
+def fresh_etcd(etcd_pool):
+    server = etcd_pool.take()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def etcd_url(fresh_etcd):
+    return fresh_etcd.url
+
+
+@pytest.fixture(scope="session")
+def shared_etcd_url():
+    with EtcdServer(options=OPTIONS) as server:
+        yield server.url

@@ -1,0 +1,59 @@
+"""What was known, written and forgotten by each moment of a history."""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
+
+from mockube.etcd.kv import Revision
+from tests.support.stores.history import Call, Compact, History
+from tests.support.stores.replay import Replay
+
+
+class Peaks:
+    """The highest number reached before a moment."""
+
+    def __init__(self, points: Iterable[tuple[float, int]]) -> None:
+        """`points` are moments and the numbers reached at them."""
+        ordered = sorted(points)
+        self.moments = [moment for moment, _ in ordered]
+        self.highest = list(accumulate((number for _, number in ordered), max))
+
+    def before(self, moment: float) -> int:
+        passed = bisect_left(self.moments, moment)
+        return self.highest[passed - 1] if passed else 0
+
+
+class Moments:
+    def __init__(self, history: History, replayed: Replay) -> None:
+        took_effect = list(compactions(history))
+        self.called = replayed.called
+        self.known = Peaks(revealed(history))
+        """The newest revision that some client had been shown."""
+        self.written = Peaks((called, revision) for revision, called in replayed.called.items())
+        """The newest revision whose write had been called."""
+        self.compacting = Peaks((call.called, call.request.revision) for call in took_effect)
+        """How far compaction may have gone."""
+        self.compacted = Peaks(
+            (call.returned, call.request.revision) for call in took_effect if not call.error
+        )
+        """How far compaction had gone for certain."""
+
+    def is_unwritten(self, revision: Revision, moment: float) -> bool:
+        """Whether the write of a revision was called only later."""
+        return self.called.get(revision, 0) > moment
+
+
+def revealed(history: History) -> Iterator[tuple[float, Revision]]:
+    for call in history.calls:
+        if call.answer is not None:
+            yield call.returned, call.answer.revision
+    for stream in history.streams:
+        for tick, batch in stream.batches:
+            yield tick, batch.revision
+
+
+def compactions(history: History) -> Iterator[Call]:
+    """Those which took effect, or may have."""
+    for call in history.calls:
+        if isinstance(call.request, Compact) and (call.error is None or call.is_unknown):
+            yield call

@@ -1,0 +1,120 @@
+"""Judge one watch stream against the replay: filtered, ordered, unique, atomic, gap-free, and honest in its progress.
+
+A stream that resumes is one more stream, with a start revision: that it is whole from there proves that nothing was
+lost in between.
+"""
+
+from collections.abc import Iterator
+
+from mockube.etcd.errors import Compacted
+from mockube.etcd.kv import HEAD, Event, Revision, WatchBatch
+from tests.support.stores.history import Stream
+from tests.support.stores.model import within
+from tests.support.stores.moments import Moments
+from tests.support.stores.replay import Replay, same
+from tests.support.stores.words import words
+
+Place = tuple[Revision, bytes]
+"""A key changes at most once in a revision, so this names an event."""
+
+
+class StreamCheck:
+    """One reading of a stream from its beginning to its end."""
+
+    def __init__(self, stream: Stream, replayed: Replay, moments: Moments) -> None:
+        self.stream = stream
+        self.request = stream.request
+        self.model = replayed.model
+        self.moments = moments
+        self.promised: Revision = HEAD
+        """The highest revision of a batch: everything up to it must have been delivered."""
+        self.delivered: dict[Place, Event] = {}
+        self.newest: Revision = HEAD
+        """The revision of the event delivered last."""
+
+    def faults(self) -> Iterator[str]:
+        for tick, batch in self.stream.batches:
+            yield from self._batch(tick, batch)
+        yield from self._whole()
+        yield from self._end()
+
+    def _batch(self, tick: float, batch: WatchBatch) -> Iterator[str]:
+        newest_before = self.newest
+        for event in batch.events:
+            kind = self._misplaced(event, batch, newest_before)
+            if kind:
+                yield f"{kind}: {self._name()} delivered {words(event)} after revision {self.promised}"
+            yield from self._content(event, tick)
+            self.delivered[place_of(event)] = event
+            self.newest = max(self.newest, event.kv.mod_revision)
+        if batch.revision < self.promised:
+            yield f"progress backwards: {self._name()} was at {self.promised}, then at {batch.revision}"
+        if batch.revision > self.model.revision or self.moments.is_unwritten(batch.revision, tick):
+            yield f"progress ahead: {self._name()} was at {batch.revision}, which was not yet written"
+        self.promised = max(self.promised, batch.revision)
+
+    def _misplaced(self, event: Event, batch: WatchBatch, newest_before: Revision) -> str | None:
+        """What is wrong with an event's place in its stream, if anything is."""
+        revision = event.kv.mod_revision
+        checks = (
+            ("foreign event", not within(self.request.key, self.request.range_end, event.kv.key)),
+            ("event before the start", revision < self.request.start_revision),
+            ("repeated event", place_of(event) in self.delivered),
+            ("old event", revision < self.newest),
+            ("split revision", revision == newest_before),
+            ("progress ahead", revision <= self.promised),
+            ("batch behind its events", revision > batch.revision),
+        )
+        return next((kind for kind, is_so in checks if is_so), None)
+
+    def _content(self, event: Event, tick: float) -> Iterator[str]:
+        """The event is the replay's; `previous` may be missing only where compaction has passed it."""
+        revision, key = place_of(event)
+        truth = next((each for each in self.model.events.get(revision, ()) if each.kv.key == key), None)
+        if truth is None or self.moments.is_unwritten(revision, tick):
+            yield f"event from nowhere: {self._name()} delivered {words(event)}"
+            return
+        if event.kind is not truth.kind or event.kv != truth.kv:
+            yield f"wrong event: {self._name()} delivered {words(event)}; replayed it is {words(truth)}"
+        previous = truth.previous if self.request.previous else None
+        forgotten = event.previous is None and revision <= self.moments.compacting.before(tick)
+        if not forgotten and not same(event.previous, previous):
+            yield f"wrong previous value: {self._name()} delivered {words(event)}; replayed it is {words(truth)}"
+
+    def _whole(self) -> Iterator[str]:
+        """Everything from the start to the last promise was delivered, in the replay's order."""
+        if not self.stream.batches:
+            return
+        wanted = self.model.watched(
+            self.request.key, self.request.range_end, self._start() - 1, self.promised
+        )
+        places = [place_of(event) for event in wanted]
+        missing = [place for place in places if place not in self.delivered]
+        for revision, key in missing:
+            yield f"missing event: {self._name()} promised all up to {self.promised} without {key!r} at {revision}"
+        delivered = list(self.delivered)
+        in_time = [revision for revision, _ in delivered] == [revision for revision, _ in places]
+        if in_time and not missing and delivered != places:
+            yield f"shuffled revision: {self._name()} delivered the changes of a revision in another order"
+
+    def _start(self) -> Revision:
+        """The first revision that the stream owes. A start at the head was fixed at some moment of opening it."""
+        if self.request.start_revision != HEAD:
+            return self.request.start_revision
+        earliest = self.moments.known.before(self.stream.called) + 1
+        latest = self.moments.written.before(self.stream.opened) + 1
+        first = next((revision for revision, _ in self.delivered), latest)
+        return max(earliest, min(first, latest))
+
+    def _end(self) -> Iterator[str]:
+        """A stream is cut off for compaction only if what it had to deliver next was forgotten."""
+        error, following = self.stream.error, max(self.promised + 1, self.request.start_revision)
+        if isinstance(error, Compacted) and self.moments.compacting.before(self.stream.ended) <= following:
+            yield f"unjustified cancellation: {self._name()} was to go on at {following}: {error}"
+
+    def _name(self) -> str:
+        return f"{self.stream.client}'s {words(self.request)}"
+
+
+def place_of(event: Event) -> Place:
+    return event.kv.mod_revision, event.kv.key
