@@ -115,9 +115,15 @@ def _new(wanted: DesiredRevision, newest: int, collision_count: int) -> dict[str
         "kind": kinds.CONTROLLER_REVISIONS.kind,
         "apiVersion": kinds.CONTROLLER_REVISIONS.api_version,
         "metadata": {field: value for field, value in metadata.items() if value},
-        "data": wanted.data,
+        "data": with_sorted_fields(wanted.data),
         "revision": newest,
     }
+
+
+def with_sorted_fields(data: ReadOnlyTree) -> ReadOnlyTree:
+    """The data as Go encodes a map: upstream compares their text, and so do its tests."""
+    decoded: ReadOnlyTree = orjson.loads(orjson.dumps(data, option=orjson.OPT_SORT_KEYS))
+    return decoded
 
 
 def hash_of(data: ReadOnlyTree, collision_count: int) -> str:

@@ -19,7 +19,7 @@ from mockube.controller_manager.control.actions import (
     SlowStart,
     Update,
 )
-from mockube.controller_manager.workloads.revisions import in_order, number
+from mockube.controller_manager.workloads.revisions import in_order, number, with_sorted_fields
 from mockube.controller_manager.workloads.template_hash import template_hash
 
 
@@ -103,7 +103,7 @@ def _created(
         "kind": CONTROLLER_REVISIONS.kind,
         "apiVersion": CONTROLLER_REVISIONS.api_version,
         "metadata": {field: value for field, value in metadata.items() if value},
-        "data": data,
+        "data": with_sorted_fields(data),
         "revision": newest,
     }
     create = Create(resource=CONTROLLER_REVISIONS, bodies=(revision,))

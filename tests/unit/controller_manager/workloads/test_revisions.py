@@ -1,5 +1,6 @@
 """The history that ControllerRevisions keep."""
 
+import orjson
 import pytest
 
 from mockube.apimachinery import meta
@@ -52,6 +53,13 @@ def test_the_hash_is_upstreams(collisions, expected):
     metadata = {"labels": {"app": "foo"}, "annotations": {"test": "value"}}
     template = {"metadata": metadata, "spec": spec, "$patch": "replace"}
     assert revisions.hash_of({"spec": {"template": template}}, collisions) == expected
+
+
+def test_data_are_recorded_as_go_encodes_a_map():
+    (create,) = settle({"spec": {"template": {"spec": {"b": 1, "a": 2}, "$patch": "replace"}}}).actions
+    (made,) = create.bodies
+    text = b'{"spec":{"template":{"$patch":"replace","spec":{"a":2,"b":1}}}}'
+    assert orjson.dumps(made["data"]) == text
 
 
 def test_the_hash_is_taken_over_what_go_would_write():

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import orjson
 import pytest
 
 from mockube.apimachinery import meta
@@ -202,6 +203,14 @@ def test_a_name_that_is_taken_is_counted_as_a_collision():
     assert other.status["collisionCount"] == 1
     other.sync()
     assert len(other.all(CONTROLLER_REVISIONS)) == 2
+
+
+def test_a_revision_is_recorded_as_go_encodes_a_map():
+    daemons = Daemons(nodes=1)
+    daemons.sync()
+    (revision,) = daemons.all(CONTROLLER_REVISIONS)
+    data = revision["data"]
+    assert orjson.dumps(data) == orjson.dumps(data, option=orjson.OPT_SORT_KEYS)
 
 
 def test_two_revisions_of_one_template_become_one():
