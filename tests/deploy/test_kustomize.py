@@ -13,12 +13,6 @@ from tests.support.processes.process import ROOT, ApiServerProcess, ManagerProce
 
 VARIANTS = ("base", "etcd")
 SECRET = ("ca.crt", "ca.key", "sa.key", "admin.crt", "admin.key")
-STORAGE_CLASS = """
-apiVersion: storage.k8s.io/v1
-kind: StorageClass
-metadata: {name: standard, annotations: {storageclass.kubernetes.io/is-default-class: "true"}}
-provisioner: rancher.io/local-path
-"""
 
 
 @pytest.fixture
@@ -93,7 +87,6 @@ def test_it_comes_up_in_a_cluster(binary, tmp_path, variant):
         ManagerProcess(process.kubeconfig, "--simulate-nodes=2"),
     ):
         kubectl = Kubectl(binary, process.kubeconfig, tmp_path)
-        kubectl("apply", "-f", "-", stdin=STORAGE_CLASS)
         kubectl("apply", "-k", folder(variant))
         files = [f"--from-file={tmp_path / 'pki' / name}" for name in SECRET]
         kubectl("create", "secret", "generic", "pki", "--namespace=mockube", *files)

@@ -37,10 +37,10 @@ async def test_a_service_that_is_not_there_is_named(client):
     assert found["message"] == 'service/metrics in "default" is not present'
 
 
-async def test_what_would_have_to_be_proxied_is_said_to_be_out_of_reach(client):
+async def test_a_service_that_leads_nowhere_is_named(client):
     spec = {"ports": [{"port": 443}]}
     await client.post("/api/v1/namespaces/default/services", {"metadata": {"name": "metrics"}, "spec": spec})
     service = {"name": "metrics", "namespace": "default"}
     found = await judged(client, "example.com", service=service, insecureSkipTLSVerify=True)
-    assert found["reason"] == "FailedDiscoveryCheck"
-    assert found["message"] == "this server does not proxy requests to other API servers"
+    assert (found["status"], found["reason"]) == ("False", "EndpointsNotFound")
+    assert found["message"] == 'cannot find endpointslices for service/metrics in "default"'

@@ -22,7 +22,7 @@ from tests.support.stores.durable import ALL, outcome, put, state
 from tests.support.stores.durable_writer import SEGMENT_BYTES
 
 ROOT = Path(__file__).parents[2]
-SUPPORT = ROOT / "tests" / "support"
+SUPPORT = ROOT / "tests" / "support" / "stores"
 ROUNDS = 12
 
 
