@@ -196,12 +196,13 @@ def test_history_is_as_long_as_it_is_to_be_and_versions_come_back(kind):
 
 
 def numbers(foo):
-    return {
-        next(iter(it["data"]["spec"]["template"].values()))["spec"]["template"]["spec"]["containers"][0][
-            "image"
-        ]: it["revision"]
-        for it in foo.revisions
-    }
+    return {image(it["data"]["spec"]["template"]): it["revision"] for it in foo.revisions}
+
+
+def image(recorded):
+    """The image of the one workload template that a revision records beside its `$patch`."""
+    workload = next(value for field, value in recorded.items() if field != "$patch")
+    return workload["spec"]["template"]["spec"]["containers"][0]["image"]
 
 
 def test_what_is_lived_by_is_not_forgotten():
