@@ -6,6 +6,8 @@ from typing import Final
 from mockube.controller_manager.control.controller import Controller
 from mockube.controller_manager.control.runnable import Runnable
 from mockube.controller_manager.controllers.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
+from mockube.controller_manager.controllers.certificates.approving import CSR_APPROVING, CSR_CLEANER
+from mockube.controller_manager.controllers.certificates.signing import CSR_SIGNING
 from mockube.controller_manager.controllers.cloneset.controller import CLONE_SET
 from mockube.controller_manager.controllers.clusterroleaggregation.controller import CLUSTER_ROLE_AGGREGATION
 from mockube.controller_manager.controllers.cronjob.controller import CRON_JOB
@@ -85,6 +87,9 @@ CONTROLLERS: Final[tuple[Controller, ...]] = (
 )
 
 RUNNABLES: Final[tuple[Runnable, ...]] = (
+    CSR_APPROVING,
+    CSR_CLEANER,
+    CSR_SIGNING,
     GARBAGE_COLLECTOR,
     HORIZONTAL_POD_AUTOSCALER,
     NAMESPACE,

@@ -13,6 +13,7 @@ from mockube.controller_manager.config.settings import (
     Config,
     Simulation,
 )
+from mockube.controller_manager.config.signing import signer_files
 from mockube.controller_manager.config.upstream import IGNORED
 from mockube.controller_manager.kubelet.addresses import MOST_NODES
 from mockube.controller_manager.kubelet.stages.files import load_stages
@@ -50,7 +51,7 @@ def _problem(config: Config, known: Collection[str]) -> str:
     strangers = unknown(config.controllers.controllers, known)
     if strangers:
         return f"--controllers: there is no {', '.join(strangers)}"
-    if problem := _simulation_problem(config.simulation) or _network_problem(config):
+    if problem := _simulation_problem(config.simulation) or _joint_problem(config):
         return problem
     if config.server.kubeconfig is None and not config.server.master:
         return "where is the API server? Give --kubeconfig or --master"
@@ -75,10 +76,11 @@ def _simulation_problem(simulation: Simulation) -> str:
     return ""
 
 
-def _network_problem(config: Config) -> str:
+def _joint_problem(config: Config) -> str:
     try:
         if allocates(config):
             node_ranges(config)
+        signer_files(config.signing)
     except ValueError as error:
         return str(error)
     return ""

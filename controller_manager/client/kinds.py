@@ -74,6 +74,12 @@ VALIDATING_ADMISSION_POLICIES: Final = _row(
     "ValidatingAdmissionPolicy",
     namespaced=False,
 )
+CERTIFICATE_SIGNING_REQUESTS: Final = _row(
+    "certificates.k8s.io/v1", "certificatesigningrequests", "CertificateSigningRequest", namespaced=False
+)
+SUBJECT_ACCESS_REVIEWS: Final = _row(
+    "authorization.k8s.io/v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False
+)
 UNITED_DEPLOYMENTS: Final = _row("apps.kruise.io/v1alpha1", "uniteddeployments", "UnitedDeployment")
 CLONE_SETS: Final = _row("apps.kruise.io/v1alpha1", "clonesets", "CloneSet")
 ADVANCED_STATEFUL_SETS: Final = _row("apps.kruise.io/v1beta1", "statefulsets", "StatefulSet")

@@ -21,6 +21,7 @@ from mockube.apimachinery.flags import (
     words,
 )
 from mockube.apimachinery.klog import Logging
+from mockube.controller_manager.config.signing import Signing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,6 +280,7 @@ SECTIONS: Final[Mapping[str, type[Any]]] = {
     "server": Server,
     "controllers": Controllers,
     "networks": Networks,
+    "signing": Signing,
     "leading": Leading,
     "serving": Serving,
     "simulation": Simulation,
@@ -292,6 +294,7 @@ class Config:
     server: Server = field(default_factory=Server)
     controllers: Controllers = field(default_factory=Controllers)
     networks: Networks = field(default_factory=Networks)
+    signing: Signing = field(default_factory=Signing)
     leading: Leading = field(default_factory=Leading)
     serving: Serving = field(default_factory=Serving)
     simulation: Simulation = field(default_factory=Simulation)

@@ -6,12 +6,7 @@ _NAMES = """
     authentication-token-webhook-cache-ttl authentication-tolerate-lookup-failure
     authorization-always-allow-paths authorization-kubeconfig authorization-webhook-cache-authorized-ttl
     authorization-webhook-cache-unauthorized-ttl cert-dir cidr-allocator-type cloud-config
-    cloud-provider cloud-provider-gce-lb-src-cidrs cluster-name cluster-signing-cert-file
-    cluster-signing-duration cluster-signing-key-file cluster-signing-kube-apiserver-client-cert-file
-    cluster-signing-kube-apiserver-client-key-file cluster-signing-kubelet-client-cert-file
-    cluster-signing-kubelet-client-key-file cluster-signing-kubelet-serving-cert-file
-    cluster-signing-kubelet-serving-key-file cluster-signing-legacy-unknown-cert-file
-    cluster-signing-legacy-unknown-key-file
+    cloud-provider cloud-provider-gce-lb-src-cidrs cluster-name
     concurrent-device-taint-eviction-syncs concurrent-ephemeralvolume-syncs
     concurrent-resource-claim-syncs
     concurrent-service-syncs concurrent-serviceaccount-token-syncs

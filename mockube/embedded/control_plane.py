@@ -17,13 +17,14 @@ from mockube.controller_manager.client.connect import Connection, connect
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.command_line import parse
 from mockube.controller_manager.config.settings import Config
+from mockube.controller_manager.config.signing import signer_files
 from mockube.embedded.faults import Faults
 from mockube.embedded.log_capture import CapturedLog, capture_log
 from mockube.embedded.recorder import Recorder
 from mockube.embedded.serving import KUBECONFIG, Site, parse_flags, server_config, serving
 from mockube.embedded.virtual_clock import TravelClock, advance_clock
 from mockube.processes.defaults import KRUISE, NODES
-from mockube.processes.launch import ACCOUNTS_KEY
+from mockube.processes.launch import ACCOUNTS_KEY, AUTHORITY
 
 START_SECONDS: Final = 30.0
 PATIENCE_SECONDS: Final = 0.5
@@ -73,7 +74,9 @@ async def control_plane(wanted: ClusterOptions) -> AsyncIterator[Plane]:
             serving(config, folder, clock=clock, chance=chance, middleware=recorder.record)
         )
         manager = Manager(
-            _with_signing_key(manager_config, folder),
+            _with_signing_keys(
+                manager_config, folder, is_client_ca=config.authentication.client_ca_file is None
+            ),
             clock=clock,
             chance=chance,
             access=site.controllers,
@@ -104,13 +107,17 @@ def _manager_config(wanted: ClusterOptions, kubeconfig: Path) -> Config:
     )
 
 
-def _with_signing_key(config: Config, folder: Path) -> Config:
-    """The server's, unless the manager was given one, or the server another one."""
+def _with_signing_keys(config: Config, folder: Path, *, is_client_ca: bool) -> Config:
+    """The server's, unless the manager was given others, or the server: for tokens, and for certificates."""
     generated = folder / "pki" / ACCOUNTS_KEY
-    if config.controllers.service_account_private_key_file or not generated.exists():
+    if not config.controllers.service_account_private_key_file and generated.exists():
+        controllers = replace(config.controllers, service_account_private_key_file=generated)
+        config = replace(config, controllers=controllers)
+    certificate, key = (folder / "pki" / name for name in AUTHORITY)
+    if not is_client_ca or any(signer_files(config.signing)):
         return config
-    controllers = replace(config.controllers, service_account_private_key_file=generated)
-    return replace(config, controllers=controllers)
+    signing = replace(config.signing, cluster_signing_cert_file=certificate, cluster_signing_key_file=key)
+    return replace(config, signing=signing)
 
 
 @asynccontextmanager

@@ -23,6 +23,9 @@ MANAGER: Final = "controller-manager"
 NODE_RESTRICTION: Final = "NodeRestriction"
 
 ACCOUNTS_KEY: Final = "sa.key"
+AUTHORITY: Final = ("ca.crt", "ca.key")
+"""Who signs certificates of clients, unless the server is given another: certificate and key."""
+CLUSTER_SIGNING: Final = "--cluster-signing-"
 """In the server's folder of certificates."""
 PYTHON: Final = (sys.executable, "-P")
 """What lies in the folder where somebody types a command is none of ours to import."""
@@ -63,7 +66,7 @@ def control_plane(launch: Launch, *, clock: Clock, tell: Tell) -> ControlPlane:
         *("--kubeconfig", kubeconfig, "--simulate-nodes", str(launch.nodes)),
         *("--use-service-account-credentials", "true"),
         *("--secure-port", "0", "--metrics-port", "0"),
-        *(*_signing_flags(launch.flags), *launch.manager_flags),
+        *(*_signing_flags(launch.flags, launch.manager_flags), *launch.manager_flags),
     ]
     return ControlPlane(
         server=Program(name=SERVER, command=server, log=launch.log(SERVER)),
@@ -86,14 +89,19 @@ def plugin_flags(flags: Sequence[str]) -> Sequence[str]:
     )
 
 
-def _signing_flags(server: Sequence[str]) -> Sequence[str]:
-    """The manager signs tokens with the key that the server has in its folder, unless it is given others."""
+def _signing_flags(server: Sequence[str], manager: Sequence[str]) -> Sequence[str]:
+    """The manager signs with the keys that the server has in its folder, tokens and certificates, unless it has others."""
     words = [word for flag in server for word in flag.split("=", 1)]
-    folders = [value for flag, value in pairwise(words) if flag == "--cert-dir"]
-    has_others = {"--service-account-key-file", "--service-account-signing-key-file"} & {*words}
-    if has_others or not folders:
+    folders = [Path(value) for flag, value in pairwise(words) if flag == "--cert-dir"]
+    if not folders:
         return ()
-    return ("--service-account-private-key-file", str(Path(folders[-1]) / ACCOUNTS_KEY))
+    flags: list[str] = []
+    if not {"--service-account-key-file", "--service-account-signing-key-file"} & {*words}:
+        flags += ("--service-account-private-key-file", str(folders[-1] / ACCOUNTS_KEY))
+    if "--client-ca-file" not in words and not any(flag.startswith(CLUSTER_SIGNING) for flag in manager):
+        certificate, key = (str(folders[-1] / name) for name in AUTHORITY)
+        flags += ("--cluster-signing-cert-file", certificate, "--cluster-signing-key-file", key)
+    return flags
 
 
 def throwaway(folder: Path, *, nodes: int, packs: str) -> Launch:

@@ -1,0 +1,166 @@
+"""Sign approved CertificateSigningRequests, for each signer of Kubernetes with the authority that flags name for it."""
+
+import base64
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, Final
+
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.chance import Chance
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches, Change
+from mockube.controller_manager.client.kinds import CERTIFICATE_SIGNING_REQUESTS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.config.signing import SignerFiles, signer_files
+from mockube.controller_manager.control.actions import NOTHING, Plan, Update
+from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.control.runnable import Context, Idle, Runnable, Running
+from mockube.controller_manager.control.runner import ControllerRunner
+from mockube.controller_manager.control.worker import TryAgain
+from mockube.controller_manager.controllers.certificates.authority import (
+    Authority,
+    CannotSign,
+    Files,
+    Terms,
+    issue,
+)
+from mockube.controller_manager.controllers.certificates.requests import (
+    API_SERVER_CLIENT,
+    KUBELET_CLIENT,
+    KUBELET_SERVING,
+    LEGACY_UNKNOWN,
+    BadRequest,
+    Requested,
+    client_usages_problem,
+    is_issued,
+    kubelet_client_problem,
+    kubelet_serving_problem,
+    no_problem,
+    parse,
+    types_of_conditions,
+)
+from mockube.controller_manager.queue.rate_limiting import Retries
+
+LOG = logging.getLogger(__name__)
+
+NAME: Final = "certificatesigningrequest-signing-controller"
+ACCOUNT: Final = "certificate-controller"
+QUEUE: Final = "certificate"
+RETRIES: Final = Retries(base=0.2, longest=1000.0)
+SHORTEST: Final = timedelta(minutes=10)
+"""A request for less is given so much."""
+PROBLEMS: Final[Mapping[str, Callable[[Requested, Collection[str]], str]]] = {
+    KUBELET_SERVING: kubelet_serving_problem,
+    KUBELET_CLIENT: kubelet_client_problem,
+    API_SERVER_CLIENT: client_usages_problem,
+    LEGACY_UNKNOWN: no_problem,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signing:
+    """What requests are signed with."""
+
+    authorities: Mapping[str, Callable[[], Authority]]
+    """By the name of the signer."""
+    longest: timedelta
+    chance: Chance
+
+
+def reconcile(signing: Signing, caches: Caches, key: Key, now: datetime) -> Plan:
+    csr = caches.of(CERTIFICATE_SIGNING_REQUESTS).get(*key)
+    if csr is None or not _is_to_be_signed(csr) or csr["spec"]["signerName"] not in signing.authorities:
+        return NOTHING
+    spec = csr["spec"]
+    try:
+        request = parse(spec["request"])
+    except BadRequest as error:
+        raise TryAgain(f'unable to parse csr "{key.name}": {error}') from error
+    usages = spec.get("usages") or ()
+    if problem := PROBLEMS[spec["signerName"]](request, usages):
+        return _failure(csr, problem, now)
+    lifetime = lifetime_of(spec.get("expirationSeconds"), signing.longest)
+    try:
+        terms = Terms(usages=usages, lifetime=lifetime, now=now)
+        made = issue(signing.authorities[spec["signerName"]](), request.parsed, terms, signing.chance)
+    except CannotSign as error:
+        raise TryAgain(f"error auto signing csr: {error}") from error
+    return _status(csr, certificate=base64.b64encode(made).decode())
+
+
+def _is_to_be_signed(csr: ReadOnlyTree) -> bool:
+    types = types_of_conditions(csr)
+    has_failed = any(
+        condition["type"] == "Failed" and condition.get("status", "") in ("", "True")
+        for condition in conditions.of(csr)
+    )
+    return not is_issued(csr) and "Approved" in types and "Denied" not in types and not has_failed
+
+
+def lifetime_of(seconds: int | None, longest: timedelta) -> timedelta:
+    if seconds is None or timedelta(seconds=seconds) > longest:
+        return longest
+    return max(timedelta(seconds=seconds), SHORTEST)
+
+
+def _failure(csr: ReadOnlyTree, problem: str, now: datetime) -> Plan:
+    failed = {
+        "type": "Failed",
+        "status": "True",
+        "reason": "SignerValidationFailure",
+        "message": problem,
+        "lastUpdateTime": format_time(now),
+    }
+    return _status(csr, conditions=[*conditions.of(csr), failed])
+
+
+def _status(csr: ReadOnlyTree, **changes: Any) -> Plan:
+    body = {**csr, "status": {**(csr.get("status") or {}), **changes}}
+    return Plan(actions=(Update(resource=CERTIFICATE_SIGNING_REQUESTS, body=body, subresource="status"),))
+
+
+def _of_request(_: Caches, change: Change) -> Iterable[Key]:
+    return () if change.new is None or is_issued(change.new) else (Key("", meta.name(change.new)),)
+
+
+def signing_controller(signing: Signing) -> Controller:
+    return Controller(
+        name=NAME,
+        queue=QUEUE,
+        service_account=ACCOUNT,
+        watches=(Watch(resource=CERTIFICATE_SIGNING_REQUESTS, keys=_of_request),),
+        reconcile=partial(reconcile, signing),
+        retries=RETRIES,
+        workers=5,
+    )
+
+
+def _build(context: Context) -> Running:
+    flags = context.options.signing
+    signers = {
+        name: Files(pair.certificate, pair.key).current
+        for name, pair in _pairs(signer_files(flags)).items()
+        if pair is not None
+    }
+    if not signers:
+        LOG.info("%s is disabled: there is no --cluster-signing-cert-file", NAME)
+        return Idle(context.clock)
+    longest = timedelta(seconds=flags.cluster_signing_duration)
+    signing = Signing(authorities=signers, longest=longest, chance=context.chance)
+    return ControllerRunner(signing_controller(signing), context)
+
+
+def _pairs(files: SignerFiles) -> Mapping[str, Any]:
+    return {
+        KUBELET_SERVING: files.kubelet_serving,
+        KUBELET_CLIENT: files.kubelet_client,
+        API_SERVER_CLIENT: files.kube_apiserver_client,
+        LEGACY_UNKNOWN: files.legacy_unknown,
+    }
+
+
+CSR_SIGNING: Final = Runnable(name=NAME, service_account=ACCOUNT, build=_build)

@@ -1,0 +1,201 @@
+"""Requests are signed, or fail, as kube-controller-manager signed them: `signed.jsonl` has what it wrote."""
+
+import base64
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import orjson
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+
+from mockube.apimachinery.chance import SeededChance
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apiserver.pki.issue import make_authority
+from mockube.controller_manager.client.kinds import CERTIFICATE_SIGNING_REQUESTS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.worker import TryAgain
+from mockube.controller_manager.controllers.certificates.authority import (
+    CannotSign,
+    Files,
+    Terms,
+    issue,
+    load_authority,
+)
+from mockube.controller_manager.controllers.certificates.requests import parse
+from mockube.controller_manager.controllers.certificates.signing import Signing, signing_controller
+from tests.support.controllers.planned import World
+
+KEY = Key("", "c")
+RECORDED = [orjson.loads(line) for line in Path(__file__).with_name("signed.jsonl").read_text().splitlines()]
+KEY_ID = "2.5.29.35"
+"""Of the authority, which is another one here."""
+APPROVED = {"type": "Approved", "status": "True"}
+
+
+def authority(**lifetime):
+    clock = SteppedClock()
+    pair = make_authority("kubernetes", now=clock.now() - timedelta(**lifetime), chance=SeededChance())
+    return load_authority(pair.certificate, pair.key)
+
+
+OWN = authority()
+
+
+def world(spec, *conditions, own=OWN, **status):
+    signers = dict.fromkeys(
+        ("kube-apiserver-client", "kube-apiserver-client-kubelet", "kubelet-serving"), own
+    )
+    signing = Signing(
+        authorities={f"kubernetes.io/{name}": lambda found=found: found for name, found in signers.items()},
+        longest=timedelta(days=365),
+        chance=SeededChance(),
+    )
+    found = World(signing_controller(signing), SteppedClock())
+    status |= {"conditions": list(conditions)} if conditions else {}
+    found.add(CERTIFICATE_SIGNING_REQUESTS, {"metadata": {"name": "c"}, "spec": spec, "status": status})
+    return found
+
+
+def status_of(requests):
+    return requests.get(CERTIFICATE_SIGNING_REQUESTS, "c", "")["status"]
+
+
+def certificate(status):
+    return x509.load_pem_x509_certificate(base64.b64decode(status["certificate"]))
+
+
+@pytest.mark.parametrize("case", RECORDED, ids=lambda case: case["name"])
+def test_a_request_becomes_what_upstream_makes_of_it(case):
+    requests = world(case["spec"], APPROVED)
+    requests.reconcile(KEY)
+    status = status_of(requests)
+    if "failed" in case:
+        assert "certificate" not in status
+        assert status["conditions"][-1].items() >= {"type": "Failed", **case["failed"]}.items()
+        assert requests.reconcile(KEY) == ([], None)
+        return
+    found = certificate(status)
+    assert found.subject.public_bytes().hex() == case["subject"]
+    assert (found.not_valid_after_utc - found.not_valid_before_utc).total_seconds() == case["lifetime"]
+    shown = [
+        [one.oid.dotted_string, one.critical, one.value.public_bytes().hex()] for one in found.extensions
+    ]
+    assert [one if one[0] != KEY_ID else [*one[:2], ""] for one in shown] == case["extensions"]
+    found.verify_directly_issued_by(OWN.certificate)
+    assert len(requests.done) == 1
+    assert requests.reconcile(KEY) == ([], None)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "signer"),
+    [
+        ([], "kubernetes.io/kube-apiserver-client"),
+        ([APPROVED, {"type": "Denied", "status": "True"}], "kubernetes.io/kube-apiserver-client"),
+        ([APPROVED, {"type": "Failed"}], "kubernetes.io/kube-apiserver-client"),
+        ([APPROVED], "example.com/own"),
+    ],
+    ids=["not approved", "denied as well", "failed", "of another signer"],
+)
+def test_others_are_left_alone(conditions, signer):
+    requests = world({**RECORDED[0]["spec"], "signerName": signer}, *conditions)
+    assert requests.reconcile(KEY) == ([], None)
+
+
+def test_a_certificate_ends_with_its_authority_at_the_latest():
+    old = authority(days=3650 - 1)
+    requests = world(RECORDED[0]["spec"], APPROVED, own=old)
+    requests.reconcile(KEY)
+    assert certificate(status_of(requests)).not_valid_after_utc == old.certificate.not_valid_after_utc
+
+
+def test_an_authority_that_has_ended_signs_nothing():
+    requests = world(RECORDED[0]["spec"], APPROVED, own=authority(days=3650, minutes=10))
+    with pytest.raises(TryAgain, match="the signer has expired"):
+        requests.reconcile(KEY)
+
+
+@pytest.mark.parametrize(
+    ("request_", "problem"),
+    [
+        ("bm8=", "PEM block type must be CERTIFICATE REQUEST"),
+        ("LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K", ""),
+        ("%", ""),
+    ],
+    ids=["no PEM", "an end is missing", "no base64"],
+)
+def test_what_is_no_request_comes_again_later(request_, problem):
+    requests = world({**RECORDED[0]["spec"], "request": request_}, APPROVED)
+    with pytest.raises(TryAgain, match=f'unable to parse csr "c": {problem}'):
+        requests.reconcile(KEY)
+
+
+def test_a_request_that_was_changed_after_it_was_signed_gets_none():
+    pem = base64.b64decode(RECORDED[0]["spec"]["request"])
+    der = bytearray(x509.load_pem_x509_csr(pem).public_bytes(serialization.Encoding.DER))
+    der[der.index(b"jane")] ^= 1
+    changed = x509.load_der_x509_csr(bytes(der))
+    terms = Terms(usages=["client auth"], lifetime=timedelta(hours=1), now=SteppedClock().now())
+    with pytest.raises(CannotSign, match="signature"):
+        issue(OWN, changed, terms, SeededChance())
+
+
+@pytest.mark.parametrize(
+    ("usages", "bits"),
+    [
+        (["digital signature"], "03020780"),
+        (["signing", "cert sign"], "03020284"),
+        (["decipher only"], "0303070080"),
+    ],
+    ids=["one", "two", "of the second byte"],
+)
+def test_usages_are_bits(usages, bits):
+    terms = Terms(usages=usages, lifetime=timedelta(hours=1), now=SteppedClock().now())
+    made = x509.load_pem_x509_certificate(
+        issue(OWN, parse(RECORDED[0]["spec"]["request"]).parsed, terms, SeededChance())
+    )
+    der = made.public_bytes(serialization.Encoding.DER)
+    assert bytes.fromhex("0603551d0f0101ff04" + f"{len(bits) // 2:02x}" + bits) in der
+
+
+def test_files_are_read_again_once_they_have_changed(tmp_path):
+    paths = tmp_path / "ca.crt", tmp_path / "ca.key"
+    made = [
+        make_authority(name, now=SteppedClock().now(), chance=SeededChance()) for name in ("one", "other")
+    ]
+    for path, data in zip(paths, (made[0].certificate, made[0].key), strict=True):
+        path.write_bytes(data)
+    files = Files(*paths)
+    assert files.current() is files.current()
+    paths[0].write_bytes(b"half a certificate")
+    assert files.current().certificate.subject.rfc4514_string() == "CN=one"
+    for path, data in zip(paths, (made[1].certificate, made[1].key), strict=True):
+        path.write_bytes(data)
+    assert files.current().certificate.subject.rfc4514_string() == "CN=other"
+
+
+def test_two_certificates_are_no_authority():
+    pair = make_authority("one", now=SteppedClock().now(), chance=SeededChance())
+    with pytest.raises(CannotSign, match="expected 1 certificate, found 2"):
+        load_authority(pair.certificate * 2, pair.key)
+
+
+def test_a_request_that_another_has_changed_comes_again():
+    requests = world(RECORDED[0]["spec"], APPROVED)
+    plan = requests.plan(KEY)
+    requests.change(CERTIFICATE_SIGNING_REQUESTS, "c", ("status", "conditions"), [APPROVED], "")
+    requests.carry_out_one(plan)
+    assert "certificate" not in status_of(requests)
+    requests.reconcile(KEY)
+    assert "certificate" in status_of(requests)
+
+
+def test_serial_numbers_are_by_chance():
+    requests = [world(RECORDED[0]["spec"], APPROVED) for _ in range(2)]
+    signing = requests[1].controller.reconcile.args[0]
+    requests[1].controller = signing_controller(replace(signing, chance=SeededChance(7)))
+    for one in requests:
+        one.reconcile(KEY)
+    first, second = (certificate(status_of(one)).serial_number for one in requests)
+    assert first != second
