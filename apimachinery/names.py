@@ -40,6 +40,7 @@ _LABEL_WITH_UNDERSCORE = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _LABEL_KEY_NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL_KEY_RULE = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
 
+_HTTP_PATH = _format("Invalid path", r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 _DNS1123_LABEL = _format(
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
     "and must start and end with an alphanumeric character",
@@ -223,6 +224,11 @@ def check_relaxed_env_var_name(value: str) -> list[str]:
 def check_config_map_key(value: str) -> list[str]:
     problems = _check_length(value, SUBDOMAIN_MAX_LENGTH) + _check_format(value, _CONFIG_MAP_KEY)
     return problems + _check_parent_directory(value)
+
+
+def check_http_path(value: str) -> list[str]:
+    """What follows the domain in a domain-prefixed path."""
+    return _check_format(value, _HTTP_PATH)
 
 
 def check_http_header_name(value: str) -> list[str]:

@@ -1,6 +1,6 @@
 """The one place that wires the API server together."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from types import TracebackType
@@ -12,14 +12,12 @@ from mockube.apimachinery.chance import Chance, SystemChance
 from mockube.apimachinery.clock import Clock, RealClock
 from mockube.apimachinery.groups import GroupKind, GroupResource, GroupVersion
 from mockube.apimachinery.schema import builtin
-from mockube.apimachinery.schema.model import Schemas
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.usage.expressions import Expressions
-from mockube.apiserver.admission.chain import Admission, Metrics, plugins
-from mockube.apiserver.admission.role_escalation import RoleEscalation
+from mockube.apiserver.admission.chain import Metrics
 from mockube.apiserver.admission.webhooks.dispatch import Environment
 from mockube.apiserver.aggregation.registration import Registration
-from mockube.apiserver.allocation.services import SERVICES, ServiceAllocator
+from mockube.apiserver.assembly import documented, make_admission, make_backend, make_catalog
 from mockube.apiserver.audit.audit import open_log
 from mockube.apiserver.authn.chain import Trust, authenticators
 from mockube.apiserver.authz.rights import Rights
@@ -30,28 +28,23 @@ from mockube.apiserver.bootstrap.flow_schemas import FlowSchemaStatus
 from mockube.apiserver.bootstrap.flowcontrol import FLOW_SCHEMAS, PRIORITY_LEVELS
 from mockube.apiserver.bootstrap.rbac import rules_of_nodes
 from mockube.apiserver.bootstrap.rbac_hook import BootstrapRoles
-from mockube.apiserver.customresources.catalog import Catalog, Name, equivalent_resources
+from mockube.apiserver.customresources.catalog import Name, equivalent_resources
 from mockube.apiserver.customresources.conversion_webhook import Reviews
 from mockube.apiserver.customresources.establishing import DEFINITIONS, Establishing
-from mockube.apiserver.customresources.registries import AllDecoder, AllRules, AllSchemas
 from mockube.apiserver.http.aggregator import Aggregator, ConversionCaller
 from mockube.apiserver.http.probe import probe
 from mockube.apiserver.http.proxy import ReverseProxy
+from mockube.apiserver.http.remote_services import RemoteServices
 from mockube.apiserver.http.server import Server
 from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.http.webhook_client import WebhookClient
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.defaulter import Defaulter
-from mockube.apiserver.kinds.kind_rules import KindRules, UnprivilegedRules
-from mockube.apiserver.kinds.metrics import resource_metrics
-from mockube.apiserver.kinds.registry import CONVERSIONS, GROUPS, STRATEGIES, printer_of_kind
+from mockube.apiserver.kinds.registry import GROUPS, STRATEGIES, printer_of_kind
 from mockube.apiserver.long_work import Worker
 from mockube.apiserver.metrics.conversions import ConversionMetrics
 from mockube.apiserver.metrics.requests import RequestMetrics
 from mockube.apiserver.metrics.storage import ConsistencyMetrics, DecodeMetrics, ObjectMetrics
 from mockube.apiserver.openapi.documents import Documents
-from mockube.apiserver.packs.registry import pack_kinds, pack_webhooks
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.component_statuses import ComponentStatuses
 from mockube.apiserver.registry.custom_metrics import CustomMetrics
 from mockube.apiserver.registry.patch import merge_into
@@ -69,83 +62,18 @@ from mockube.apiserver.request.metrics_pages import MetricsPages
 from mockube.apiserver.request.openapi import openapi_pages, openid_pages
 from mockube.apiserver.request.pages import Renewed, api_pages, metrics_page, with_index
 from mockube.apiserver.request.rendering import Renderer
-from mockube.apiserver.storage.compaction import Expiry
 from mockube.apiserver.storage.consistency import SelfCheck
 from mockube.apiserver.storage.keys import Layout
 from mockube.apiserver.storage.resource_cache import ResourceCache
-from mockube.apiserver.storage.shapes import Shapes
-from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.apiserver.supervision import TASKS, Supervisor, check_name
 from mockube.apiserver.wire.table import Printer
 from mockube.etcd.embedded.store import EmbeddedStore
 from mockube.etcd.kv import KV
 
-EVENTS = (GroupResource("", "events"), GroupResource("events.k8s.io", "events"))
-"""One resource under two names."""
-
 
 def catalog() -> Mapping[Name, Resource]:
     """Every resource by group, version and name."""
     return {(row.group, row.version, row.name): row for group in GROUPS for row in group.resources}
-
-
-def _catalog(settings: Settings, schemas: Schemas, reviews: Reviews) -> Catalog:
-    groups = (*GROUPS, *resource_metrics.GROUPS) if settings.simulate_metrics else GROUPS
-    made = Catalog(groups, strategies=STRATEGIES, conversions=CONVERSIONS, reviews=reviews)
-    for customs in pack_kinds(settings.packs, schemas):
-        made.add(customs)
-    return made
-
-
-def _admission(
-    settings: Settings, catalog: Catalog, webhooks: Environment, rights: Rights, metrics: Metrics
-) -> Admission:
-    made = plugins(webhooks, rights.authorization, metrics, settings.plugins)
-    escalation = RoleEscalation(rights.authorization, rights.rbac.policy)
-    return Admission([*made, *pack_webhooks(settings.packs, catalog), escalation], metrics.admission)
-
-
-def _documented(catalog: Catalog) -> Sequence[Resource]:
-    """Those that OpenAPI describes: there are no schemas of metrics."""
-    return [row for row in catalog.rows.values() if row.custom or row.group != resource_metrics.GROUP_NAME]
-
-
-def _backend(  # noqa: PLR0913 - what the rest is made of
-    kv: KV,
-    catalog: Catalog,
-    settings: Settings,
-    rights: Rights,
-    admission: Admission,
-    *,
-    clock: Clock,
-    chance: Chance,
-) -> Backend:
-    schemas = builtin.load()
-    layout = Layout(settings.prefix)
-    rules = KindRules if settings.allow_privileged else UnprivilegedRules
-    watch_cache = WatchCache(kv, layout.root, clock=clock, read=Shapes(schemas).read)
-    services = ServiceAllocator(
-        networks=settings.service_cluster_ip_ranges, node_ports=settings.service_node_ports
-    )
-    return Backend(
-        kv=kv,
-        layout=layout,
-        watch_cache=watch_cache,
-        schemas=AllSchemas(schemas, catalog),
-        decoder=AllDecoder(schemas, catalog),
-        clock=clock,
-        chance=chance,
-        admission=admission,
-        permits=rights.permits,
-        rules=AllRules(rules(Defaulter(schemas, clock=clock)), catalog),
-        prepare=catalog.prepare,
-        rows=catalog.stored_rows,
-        strategies=catalog.strategies,
-        conversions=catalog.conversions,
-        claimants={SERVICES: services},
-        watch_list=settings.watch_list,
-        expiry=dict.fromkeys(EVENTS, Expiry(kv, clock=clock, seconds=settings.event_ttl)),
-    )
 
 
 class ApiServer:
@@ -166,7 +94,7 @@ class ApiServer:
         self._webhook_client = WebhookClient()
         caller = ConversionCaller(self._webhook_client, settings.webhook_services, lambda: self.backend)
         reviews = Reviews(post=caller.post, clock=clock, chance=chance, metrics=self._conversions)
-        self.catalog = _catalog(settings, schemas, reviews)
+        self.catalog = make_catalog(settings, schemas, reviews)
         self.resources: Mapping[Name, Resource] = self.catalog.rows
         self.rights = rights = Rights(settings.authorization_modes, rules_of_nodes())
         self._webhooks = Environment(
@@ -176,8 +104,8 @@ class ApiServer:
             services=settings.webhook_services,
         )
         self._admission_metrics = Metrics()
-        admission = _admission(settings, self.catalog, self._webhooks, rights, self._admission_metrics)
-        self.backend = _backend(kv, self.catalog, settings, rights, admission, clock=clock, chance=chance)
+        admission = make_admission(settings, self.catalog, self._webhooks, rights, self._admission_metrics)
+        self.backend = make_backend(kv, self.catalog, settings, rights, admission, clock=clock, chance=chance)
         registered, services = self.resources[API_SERVICES], settings.webhook_services
         self.aggregator = Aggregator(self.backend, registered, services, settings.proxy_certificate)
         self.bootstrap_roles = BootstrapRoles(self.backend, self.resources.__getitem__)
@@ -211,6 +139,7 @@ class ApiServer:
     def _handler(self, trust: Trust, settings: Settings) -> Handler:
         backend, requests = self.backend, RequestMetrics()
         authorization = self.rights.authorization
+        self._remote = RemoteServices(settings.identity, backend.clock)
         known = authenticators(
             trust,
             self._find_core,
@@ -218,7 +147,9 @@ class ApiServer:
             chance=backend.chance,
             label=partial(merge_into, backend, self.resources["", "v1", "secrets"]),
             is_anonymous_limited="AlwaysAllow" in settings.authorization_modes,
+            remote=self._remote.authentication,
         )
+        self.issuers = known.issuers
         others = {
             **openid_pages(known.accounts, address=settings.address),
             "/metrics": metrics_page(self._metrics(requests)),
@@ -270,7 +201,7 @@ class ApiServer:
         """What tells of all that is served."""
         catalog = self.catalog
         documents = Documents(
-            _documented(catalog), catalog.customs, STRATEGIES, [*self.aggregator.foreign_documents()]
+            documented(catalog), catalog.customs, STRATEGIES, [*self.aggregator.foreign_documents()]
         )
         return {
             **api_pages(
@@ -307,6 +238,7 @@ class ApiServer:
             self._webhooks.metrics,
             *self._admission_metrics.collectors,
             self._conversions,
+            self._remote,
         ):
             registry.register(collector)
         ProcessCollector(registry=registry)
@@ -367,6 +299,7 @@ class ApiServer:
             if self.audit is not None:
                 stack.callback(self.audit.close)
             stack.push_async_callback(self._webhook_client.close)
+            stack.push_async_callback(self._remote.close)
             stack.push_async_callback(self.aggregator.proxy.close)
             await stack.enter_async_context(self.supervisor.running())
             await self._start()
@@ -387,6 +320,8 @@ class ApiServer:
         start("api-service-availability", self.aggregator.follow(aggregated, others).run)
         schemas, levels = self.resources[FLOW_SCHEMAS], self.resources[PRIORITY_LEVELS]
         start("flow-schema-status", FlowSchemaStatus(backend, schemas, levels).run)
+        if self.issuers is not None:
+            start("authentication-config", self.issuers.run)
         definitions = backend.rows[DEFINITIONS]
         start("api-service-registration", Registration(backend, definitions, aggregated, USER_AGENT).run)
         establishing = Establishing(backend, self.catalog)

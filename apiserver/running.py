@@ -130,6 +130,7 @@ def _settings(config: Config, surroundings: Surroundings) -> Settings:
     return Settings(
         prefix=config.store.etcd_prefix,
         address=f"{surroundings.address or serving.bind_address}:{surroundings.port}",
+        identity=server_name(socket.gethostname(), surroundings.port),
         hosts=Hosts((*surroundings.credentials.names, *serving.allowed_hosts)),
         service_cluster_ip_ranges=(ip_network(services.service_cluster_ip_range),),
         service_node_ports=services.service_node_port_range,

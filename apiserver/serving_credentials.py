@@ -14,8 +14,9 @@ from mockube.apiserver import kubeconfig
 from mockube.apiserver.authn import token_file as tokens
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.authn.serviceaccount import keys
+from mockube.apiserver.config.authentication_configuration import jwt_settings
 from mockube.apiserver.config.command_line import Config
-from mockube.apiserver.config.settings import Authentication, Kubelets, Serving
+from mockube.apiserver.config.settings import Kubelets, Serving
 from mockube.apiserver.http.backend_connection import KubeletClient
 from mockube.apiserver.pki import folder
 from mockube.apiserver.pki.issue import Pair, names_of
@@ -76,7 +77,7 @@ def gather(config: Config, address: str, *, now: datetime, chance: Chance) -> Cr
             server_ca=certificate if serving.tls_cert_file else authority.read_bytes(),
             client_ca=client_ca.read_bytes(),
             names=(*server.hosts, *names_of(certificate)),
-            trust=_trust(authentication, token, made.key(folder.ACCOUNTS)),
+            trust=_trust(config, token, made.key(folder.ACCOUNTS)),
             admin=made.pair(folder.CLIENT),
             admin_token=token,
             manager=made.pair(folder.CONTROLLERS),
@@ -94,7 +95,8 @@ def _proxy(serving: Serving, made: folder.Folder) -> dict[str, Any]:
     return {"proxy": made.pair(folder.PROXY_CLIENT), "proxy_ca": authority}
 
 
-def _trust(settings: Authentication, admin_token: str, generated: Path) -> Trust:
+def _trust(config: Config, admin_token: str, generated: Path) -> Trust:
+    settings = config.authentication
     admin = User(name=folder.ADMIN.name, groups=(*folder.ADMIN.groups, tokens.AUTHENTICATED))
     given, said = settings.token_auth_file, settings.authentication_config
     signing = settings.service_account_signing_key_file or generated
@@ -104,8 +106,9 @@ def _trust(settings: Authentication, admin_token: str, generated: Path) -> Trust
         keys=keys.load(signing.read_bytes(), [path.read_bytes() for path in others]),
         issuers=settings.service_account_issuer,
         audiences=settings.api_audiences,
-        anonymous=settings.anonymous_auth if said.enabled is None else said.enabled,
-        anonymous_paths=said.paths,
+        anonymous=settings.anonymous_auth if said.anonymous is None else said.anonymous,
+        anonymous_paths=said.anonymous_paths,
+        jwt=jwt_settings(said, config.openid, settings.service_account_issuer),
         bootstrap_tokens=settings.enable_bootstrap_token_auth,
     )
 

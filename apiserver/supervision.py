@@ -44,6 +44,7 @@ TASKS: Final[Mapping[str, OnFailure]] = {
     "flow-schema-status": OnFailure.RESTART,
     "system-objects": OnFailure.RESTART,
     "crd-establishing": OnFailure.RESTART,
+    "authentication-config": OnFailure.RESTART,
     "compaction": OnFailure.RESTART,
     "identity-lease": OnFailure.RESTART,
     "watch-cache-check": OnFailure.RESTART,

@@ -5,14 +5,17 @@ nothing of tokens that would have been right.
 """
 
 import hashlib
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from mockube.apimachinery import status
+from mockube.apimachinery import gotext, status
 from mockube.apimachinery.clock import Clock
 from mockube.apiserver.authn.credentials import PresentedCredentials
 from mockube.apiserver.user import User
+
+LOG = logging.getLogger(__name__)
 
 KNOWN_SECONDS = 10.0
 """How long a token that was found good goes unquestioned, as upstream has it."""
@@ -67,6 +70,7 @@ class BearerTokens:
         try:
             return (await self.review(token)).user
         except BadToken as error:
+            LOG.error('"Unable to authenticate the request" err=%s', gotext.quote(str(error)))  # noqa: TRY400 - upstream's
             raise status.Unauthorized("Unauthorized") from error
 
     async def review(self, token: str, audiences: Sequence[str] = ()) -> KnownToken:

@@ -1,9 +1,9 @@
 """The chain of authenticators, and how it is made of credentials: certificates, token files, service accounts."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from mockube.apimachinery import status
 from mockube.apimachinery.chance import Chance
@@ -15,8 +15,12 @@ from mockube.apiserver.authn.credentials import PresentedCredentials
 from mockube.apiserver.authn.serviceaccount.accounts import Find, ServiceAccounts
 from mockube.apiserver.authn.serviceaccount.keys import Keys, load
 from mockube.apiserver.authn.serviceaccount.legacy import LabelSecret, LegacyTokens
+from mockube.apiserver.outgoing import Send
 from mockube.apiserver.pki.issue import make_key
 from mockube.apiserver.user import User
+
+if TYPE_CHECKING:
+    from mockube.apiserver.authn.oidc.authenticators import JWTAuthenticators, JWTSettings, Observer
 
 ANONYMOUS = User(name="system:anonymous", groups=("system:unauthenticated",))
 OPEN_TO_ALL = frozenset({"/healthz", "/livez", "/readyz", "/version", "/version/"})
@@ -92,8 +96,18 @@ class Trust:
     """Whether requests may have no credentials."""
     anonymous_paths: Collection[str] = ()
     """For which paths alone; none: any."""
+    jwt: "JWTSettings | None" = None
+    """Whose tokens are taken besides; None: nobody's."""
     bootstrap_tokens: bool = False
     """Whether Secrets of kube-system may hold tokens by which nodes join the cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """How others are asked about tokens, and what counts that; it is made when it is needed."""
+
+    send: Send
+    observer: Callable[[], "Observer"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,9 +115,11 @@ class Authenticators:
     chain: Authentication
     bearer: BearerTokens
     accounts: ServiceAccounts
+    issuers: "JWTAuthenticators | None" = None
+    """Of tokens that others sign; its `run` is a task of the server."""
 
 
-def authenticators(
+def authenticators(  # noqa: PLR0913 - what the chain is made of
     trust: Trust,
     find: Find,
     *,
@@ -111,7 +127,9 @@ def authenticators(
     chance: Chance,
     label: LabelSecret | None = None,
     is_anonymous_limited: bool = False,
+    remote: Remote | None = None,
 ) -> Authenticators:
+    """Return the chain; `remote` is needed where others are asked."""
     audiences = trust.audiences or trust.issuers
     accounts = ServiceAccounts(
         trust.keys, issuers=trust.issuers, audiences=audiences, find=find, clock=clock, chance=chance
@@ -122,13 +140,26 @@ def authenticators(
     readers.append(accounts)
     if trust.bootstrap_tokens:
         readers.append(BootstrapTokens(find, audiences=audiences, clock=clock))
+    issuers = None
+    if trust.jwt is not None and remote is not None:
+        issuers = _issuers(trust.jwt, audiences, clock, remote)
+        readers.append(issuers)
     bearer = BearerTokens(readers, audiences=audiences, clock=clock)
     chain = Authentication(
         (ClientCertificates(clock), bearer),
         anonymous=_anonymous(trust, is_anonymous_limited),
         anonymous_paths=trust.anonymous_paths,
     )
-    return Authenticators(chain=chain, bearer=bearer, accounts=accounts)
+    return Authenticators(chain=chain, bearer=bearer, accounts=accounts, issuers=issuers)
+
+
+def _issuers(
+    settings: "JWTSettings", audiences: Sequence[str], clock: Clock, remote: Remote
+) -> "JWTAuthenticators":
+    from mockube.apiserver.authn.oidc.authenticators import JWTAuthenticators  # noqa: PLC0415 - few need it
+
+    observer = remote.observer()
+    return JWTAuthenticators(settings, audiences=audiences, send=remote.send, clock=clock, observer=observer)
 
 
 def _anonymous(trust: Trust, is_limited: bool) -> Anonymous:  # noqa: FBT001 - its caller names it

@@ -1,57 +1,195 @@
-"""`--authentication-config`: an AuthenticationConfiguration, of which what it says of anonymous requests is built."""
+"""`--authentication-config`, an AuthenticationConfiguration, and the `--oidc-*` flags, which say a part of the same.
 
-from collections.abc import Collection
-from dataclasses import dataclass
+What knows tokens of other issuers is imported when there are some.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from mockube.apiserver.config.files import FileProblem, Tree, check_fields, from_flag, list_of, read_tree
+from mockube.apimachinery import errors
+from mockube.apimachinery.flags import Flag, words
+from mockube.apimachinery.paths import Path as FieldPath
+from mockube.apiserver.config.files import FileProblem, from_flag
 
-_FILES: Final = frozenset(
-    (f"apiserver.config.k8s.io/{version}", "AuthenticationConfiguration")
-    for version in ("v1", "v1beta1", "v1alpha1")
-)
+if TYPE_CHECKING:
+    from mockube.apiserver.authn.oidc.authenticators import JWTSettings
+    from mockube.apiserver.authn.oidc.configuration import AuthenticationConfiguration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnonymousRequests:
-    """None: the file says nothing. `paths` are the only ones; none: any."""
+class AuthenticationFile:
+    """A file that was read; None: no flag names one."""
 
-    enabled: bool | None = None
-    paths: Collection[str] = ()
+    path: Path | None = None
+    data: bytes = b""
+    configuration: "AuthenticationConfiguration | None" = None
+
+    @property
+    def anonymous(self) -> bool | None:
+        """Return whether requests may have no credentials; None if the file does not say."""
+        found = self.configuration.anonymous if self.configuration is not None else None
+        return None if found is None else found.enabled
+
+    @property
+    def anonymous_paths(self) -> Collection[str]:
+        """Return the only paths for that; none: any."""
+        found = self.configuration.anonymous if self.configuration is not None else None
+        return frozenset(condition.path for condition in found.conditions) if found is not None else ()
 
 
-UNSAID: Final = AnonymousRequests()
+NO_FILE: Final = AuthenticationFile()
 
 
-def authentication_configuration(text: str) -> AnonymousRequests:
+def authentication_configuration(text: str) -> AuthenticationFile:
     """Read the file that a flag names."""
     return from_flag(read, text)
 
 
-def read(path: Path) -> AnonymousRequests:
-    tree = read_tree(path)
-    if (tree.get("apiVersion"), tree.get("kind")) not in _FILES:
-        given = f"{tree.get('apiVersion')}, Kind={tree.get('kind')}"
-        raise FileProblem(f"it is no AuthenticationConfiguration of apiserver.config.k8s.io/v1, but {given}")
-    check_fields(tree, {"apiVersion", "kind", "jwt", "anonymous"}, "the file")
-    if tree.get("jwt"):
-        raise FileProblem("jwt: authenticators of tokens of other issuers are not built")
-    anonymous = tree.get("anonymous")
-    return UNSAID if anonymous is None else _anonymous(anonymous)
+def read(path: Path) -> AuthenticationFile:
+    from mockube.apiserver.authn.oidc.authenticators import read_configuration  # noqa: PLC0415 - see above
+    from mockube.apiserver.authn.oidc.configuration import ConfigurationError  # noqa: PLC0415 - see above
+
+    data = path.read_bytes()
+    try:
+        return AuthenticationFile(path=path, data=data, configuration=read_configuration(data))
+    except ConfigurationError as error:
+        raise FileProblem(str(error)) from error
 
 
-def _anonymous(tree: Tree) -> AnonymousRequests:
-    if not isinstance(tree, dict):
-        raise FileProblem("anonymous is no object")
-    check_fields(tree, {"enabled", "conditions"}, "anonymous")
-    enabled, conditions = tree.get("enabled", False), list_of(tree, "conditions")
-    if not isinstance(enabled, bool):
-        raise FileProblem("anonymous.enabled is neither true nor false")
-    if conditions and not enabled:
-        raise FileProblem("anonymous.conditions: enabled should be set to true when conditions are defined")
-    for condition in conditions:
-        check_fields(condition, {"path"}, "a condition of anonymous")
-    if not all(isinstance(one.get("path"), str) and one["path"] for one in conditions):
-        raise FileProblem("anonymous.conditions: each has a path")
-    return AnonymousRequests(enabled=enabled, paths=frozenset(one["path"] for one in conditions))
+def pair(text: str) -> tuple[tuple[str, str], ...]:
+    """Read KEY=VALUE."""
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise FileProblem(f"malformed pair, expect string=string: {text}")
+    return ((key.strip(), value.strip()),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenIDConnect:
+    """OpenID Connect"""
+
+    oidc_issuer_url: Annotated[str, Flag("the issuer whose tokens are taken (none)", metavar="URL")] = ""
+    oidc_client_id: Annotated[str, Flag("whom these tokens are for", metavar="ID")] = ""
+    oidc_ca_file: Annotated[
+        Path | None, Flag("who must have signed the issuer's certificate (as the machine has it)", Path)
+    ] = None
+    oidc_username_claim: Annotated[str, Flag("the claim that is the user's name (sub)")] = "sub"
+    oidc_username_prefix: Annotated[
+        str, Flag("what names of users begin with; -: nothing (the issuer and #, but for email)")
+    ] = ""
+    oidc_groups_claim: Annotated[str, Flag("the claim that is the user's groups (none)")] = ""
+    oidc_groups_prefix: Annotated[str, Flag("what names of groups begin with (nothing)")] = ""
+    oidc_signing_algs: Annotated[
+        tuple[str, ...], Flag("the algorithms of signatures that are taken (RS256)", words, repeats=True)
+    ] = ("RS256",)
+    oidc_required_claim: Annotated[
+        tuple[tuple[str, str], ...],
+        Flag("claims that tokens must have, as KEY=VALUE", pair, repeats=True, metavar="CLAIM"),
+    ] = ()
+    oidc_jwks_file: Annotated[
+        tuple[tuple[str, str], ...],
+        Flag(
+            "the keys of an issuer as ISSUER=FILE, a JSON Web Key Set: nobody is asked for them then",
+            pair,
+            repeats=True,
+            metavar="FILE",
+        ),
+    ] = ()
+
+    @property
+    def is_given(self) -> bool:
+        """Return whether a flag of upstream's is set."""
+        default = OpenIDConnect()
+        names = [one.name for one in fields(self) if one.name != "oidc_jwks_file"]
+        return any(getattr(self, name) != getattr(default, name) for name in names)
+
+
+def problem(file: AuthenticationFile, flags: OpenIDConnect, disallowed: Sequence[str]) -> str:
+    """Return what is wrong with a file and flags together; "" if nothing is."""
+    if file.path is not None and flags.is_given:
+        return "authentication-config file and oidc-* flags are mutually exclusive"
+    if flags.is_given and not (flags.oidc_issuer_url and flags.oidc_client_id):
+        return "oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set"
+    if file.path is None and not flags.is_given:
+        return ""
+    from mockube.apiserver.authn.oidc.validation import validate  # noqa: PLC0415 - see above
+
+    try:
+        settings = jwt_settings(file, flags, disallowed)
+    except OSError as error:
+        return str(error)
+    assert settings is not None
+    _, problems = validate(settings.configuration, ())
+    if problems:
+        return f"invalid authentication configuration: {errors.aggregate(problems)}"
+    return _issuer_problem(settings, disallowed) or _algorithm_problem(flags.oidc_signing_algs)
+
+
+def _issuer_problem(settings: "JWTSettings", disallowed: Sequence[str]) -> str:
+    """Return what is wrong with an issuer that is the server itself; upstream finds it later than all else."""
+    from mockube.apiserver.authn.oidc.validation import validate_authenticator  # noqa: PLC0415 - see above
+
+    for authenticator in settings.configuration.jwt:
+        _, problems = validate_authenticator(authenticator, FieldPath(), disallowed)
+        if problems:
+            return errors.aggregate(problems)
+    return ""
+
+
+def _algorithm_problem(algorithms: Sequence[str]) -> str:
+    from mockube.apiserver.authn.oidc.id_token import ALGORITHMS  # noqa: PLC0415 - see above
+
+    wrong = [one for one in algorithms if one not in ALGORITHMS]
+    return f'oidc: unsupported signing alg: "{wrong[0]}"' if wrong else ""
+
+
+def jwt_settings(
+    file: AuthenticationFile, flags: OpenIDConnect, disallowed: Sequence[str]
+) -> "JWTSettings | None":
+    """Return what says whose tokens are taken; None if only the server's own are."""
+    if file.configuration is None and not flags.is_given:
+        return None
+    from mockube.apiserver.authn.oidc.authenticators import JWTSettings  # noqa: PLC0415 - see above
+    from mockube.apiserver.authn.oidc.configuration import AuthenticationConfiguration, decode  # noqa: PLC0415
+
+    files = {issuer: Path(path) for issuer, path in flags.oidc_jwks_file}
+    if file.configuration is not None:
+        return JWTSettings(
+            configuration=file.configuration,
+            data=file.data,
+            path=file.path,
+            key_files=files,
+            disallowed=disallowed,
+        )
+    return JWTSettings(
+        configuration=decode({"jwt": [_authenticator(flags)]}, AuthenticationConfiguration),
+        algorithms=flags.oidc_signing_algs,
+        key_files=files,
+        disallowed=disallowed,
+    )
+
+
+def _authenticator(flags: OpenIDConnect) -> Mapping[str, Any]:
+    prefix = flags.oidc_username_prefix
+    if not prefix and flags.oidc_username_claim != "email":
+        prefix = f"{flags.oidc_issuer_url}#"
+    mappings: dict[str, Any] = {
+        "username": {"claim": flags.oidc_username_claim, "prefix": "" if prefix == "-" else prefix}
+    }
+    if flags.oidc_groups_claim:
+        mappings["groups"] = {"claim": flags.oidc_groups_claim, "prefix": flags.oidc_groups_prefix}
+    authority = "" if flags.oidc_ca_file is None else flags.oidc_ca_file.read_text()
+    return {
+        "issuer": {
+            "url": flags.oidc_issuer_url,
+            "audiences": [flags.oidc_client_id],
+            "certificateAuthority": authority,
+        },
+        "claimMappings": mappings,
+        "claimValidationRules": [
+            {"claim": claim, "requiredValue": value}
+            for claim, value in dict(flags.oidc_required_claim).items()
+        ],
+    }

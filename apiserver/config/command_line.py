@@ -7,7 +7,8 @@ from ipaddress import ip_address
 from mockube.apimachinery.flags import Sections
 from mockube.apimachinery.klog import Logging
 from mockube.apimachinery.packs.definitions import PACKS
-from mockube.apiserver.config import admission_plugins
+from mockube.apiserver.config import admission_plugins, authentication_configuration
+from mockube.apiserver.config.authentication_configuration import OpenIDConnect
 from mockube.apiserver.config.feature_gates import ignored_settings
 from mockube.apiserver.config.settings import (
     SECTIONS,
@@ -32,6 +33,7 @@ class Config:
     serving: Serving = field(default_factory=Serving)
     store: Store = field(default_factory=Store)
     authentication: Authentication = field(default_factory=Authentication)
+    openid: OpenIDConnect = field(default_factory=OpenIDConnect)
     authorization: Authorization = field(default_factory=Authorization)
     kubelets: Kubelets = field(default_factory=Kubelets)
     admission: Admission = field(default_factory=Admission)
@@ -89,9 +91,8 @@ def _problem(config: Config) -> str:
         and not config.authentication.service_account_signing_key_file
     ):
         return "--service-account-key-file needs --service-account-signing-key-file, to sign tokens with"
-    said = config.authentication.authentication_config.enabled
-    if said is not None and not config.authentication.anonymous_auth:
-        return "--anonymous-auth flag cannot be set when anonymous field is configured in authentication configuration file"
+    if found := _authentication_problem(config):
+        return found
     unknown = [pack for pack in config.features.packs if pack not in PACKS]
     if unknown:
         return f'--packs: "{unknown[0]}" is no pack: there is {", ".join(PACKS)}'
@@ -101,6 +102,14 @@ def _problem(config: Config) -> str:
         or _mode_problem(config.authorization.authorization_mode, serving.bind_address)
         or admission_plugins.problem(admission.enable_admission_plugins, admission.disable_admission_plugins)
     )
+
+
+def _authentication_problem(config: Config) -> str:
+    settings = config.authentication
+    file = settings.authentication_config
+    if file.anonymous is not None and not settings.anonymous_auth:
+        return "--anonymous-auth flag cannot be set when anonymous field is configured in authentication configuration file"
+    return authentication_configuration.problem(file, config.openid, settings.service_account_issuer)
 
 
 def store_problem(store: Store) -> str:

@@ -24,8 +24,9 @@ from mockube.apiserver.authz import modes
 from mockube.apiserver.config.admission_configuration import admission_configuration
 from mockube.apiserver.config.admission_plugins import service_addresses
 from mockube.apiserver.config.authentication_configuration import (
-    UNSAID,
-    AnonymousRequests,
+    NO_FILE,
+    AuthenticationFile,
+    OpenIDConnect,
     authentication_configuration,
 )
 from mockube.apiserver.config.feature_gates import read_gates
@@ -165,13 +166,14 @@ class Authentication:
         bool, Flag("let everybody ask for health and version without credentials (true)", boolean)
     ] = True
     authentication_config: Annotated[
-        AnonymousRequests,
+        AuthenticationFile,
         Flag(
-            "an AuthenticationConfiguration, which says who needs no credentials, and for which paths (none)",
+            "an AuthenticationConfiguration: who needs no credentials, for which paths, and whose tokens are taken as"
+            " whose (none)",
             authentication_configuration,
             metavar="FILE",
         ),
-    ] = UNSAID
+    ] = NO_FILE
     enable_bootstrap_token_auth: Annotated[
         bool, Flag("let Secrets in kube-system hold tokens by which nodes join the cluster (false)", boolean)
     ] = False
@@ -323,6 +325,7 @@ SECTIONS: Final[Mapping[str, type[Any]]] = {
     "serving": Serving,
     "store": Store,
     "authentication": Authentication,
+    "openid": OpenIDConnect,
     "authorization": Authorization,
     "kubelets": Kubelets,
     "admission": Admission,

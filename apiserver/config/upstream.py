@@ -28,8 +28,7 @@ _NAMES = """
     kubernetes-service-node-port lease-reuse-duration-seconds
     livez-grace-period log-flush-frequency log-json-info-buffer-size log-json-split-stream
     log-text-info-buffer-size log-text-split-stream max-connection-bytes-per-sec min-compatibility-version
-    min-request-timeout oidc-ca-file oidc-client-id oidc-groups-claim oidc-groups-prefix oidc-issuer-url
-    oidc-required-claim oidc-signing-algs oidc-username-claim oidc-username-prefix peer-advertise-ip
+    min-request-timeout peer-advertise-ip
     peer-advertise-port peer-ca-file permit-address-sharing permit-port-sharing profiling requestheader-allowed-names requestheader-client-ca-file
     requestheader-extra-headers-prefix requestheader-group-headers requestheader-uid-headers
     requestheader-username-headers runtime-config runtime-config-emulation-forward-compatible

@@ -18,7 +18,6 @@ from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, D
 from multidict import CIMultiDict
 from yarl import URL
 
-from mockube.apiserver.admission.webhooks.services import Endpoint
 from mockube.apiserver.aggregation.availability import Unreachable
 from mockube.apiserver.aggregation.remotes import Documents, Remote, index_of, resources_of
 from mockube.apiserver.http.webhook_client import CheckedResolver, check_address, failure_reason
@@ -87,7 +86,7 @@ class ServiceProxy:
                 server_hostname=remote.host,
             )  # fmt: skip
         except (ClientError, OSError, TimeoutError, ValueError) as error:
-            reason = failure_reason(error, Endpoint(url=f"https://{remote.host}"))
+            reason = failure_reason(error, f"https://{remote.host}")
             return text_response(f"error trying to reach service: {reason}\n", HTTPStatus.SERVICE_UNAVAILABLE)
         return await self._returned(request, response)
 
@@ -140,7 +139,7 @@ class ServiceProxy:
             check_address(host)
             status, data = await self._get(remote, url)
         except (ClientError, OSError, TimeoutError, ValueError) as error:
-            reason = failure_reason(error, Endpoint(url=f"https://{remote.host}"))
+            reason = failure_reason(error, f"https://{remote.host}")
             if isinstance(error, TimeoutError):
                 reason = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
             problem = f'failing or missing response from {url}: Get "{url}": {reason}'

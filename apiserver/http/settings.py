@@ -23,6 +23,8 @@ class Settings:
     """What all keys begin with."""
     address: str = "127.0.0.1:6443"
     """Where clients find the server."""
+    identity: str = ""
+    """Of this server among those of one cluster."""
     hosts: Hosts = field(default_factory=Hosts)
     """The names that it answers to."""
     service_cluster_ip_ranges: Sequence[Network] = (IPv4Network("10.0.0.0/16"),)

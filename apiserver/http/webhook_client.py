@@ -58,7 +58,7 @@ class WebhookClient:
         except TimeoutError as error:
             raise _failed(shown, "context deadline exceeded") from error
         except (ClientError, OSError, ValueError) as error:
-            raise _failed(shown, failure_reason(error, endpoint)) from error
+            raise _failed(shown, failure_reason(error, endpoint.url)) from error
 
     async def _post(self, endpoint: Endpoint, shown: str, body: bytes, limit: ClientTimeout) -> bytes:
         url, server_name = URL(shown, encoded=True), None
@@ -161,10 +161,10 @@ def _failed(shown: str, reason: str) -> CallFailed:
     return CallFailed(f'failed to call webhook: Post "{shown}": {reason}')
 
 
-def failure_reason(error: Exception, endpoint: Endpoint) -> str:
+def failure_reason(error: Exception, url: str) -> str:
     """Why a connection failed, as Go says it."""
     if isinstance(error, ClientConnectorCertificateError):
-        return f"tls: failed to verify certificate: {_x509(error, endpoint)}"
+        return f"tls: failed to verify certificate: {_x509(error, url)}"
     if isinstance(error, ClientConnectorSSLError):
         if "WRONG_VERSION_NUMBER" in str(error):
             return "http: server gave HTTP response to HTTPS client"
@@ -178,13 +178,13 @@ def failure_reason(error: Exception, endpoint: Endpoint) -> str:
     return "EOF" if isinstance(error, ServerDisconnectedError) else str(error)
 
 
-def _x509(error: ClientConnectorCertificateError, endpoint: Endpoint) -> str:
+def _x509(error: ClientConnectorCertificateError, url: str) -> str:
     cause = error.certificate_error
     problem = getattr(cause, "verify_message", "") or str(cause)
     if "expired" in problem or "not yet valid" in problem:
         return "x509: certificate has expired or is not yet valid"
     if "ostname mismatch" in problem or "IP address mismatch" in problem:
-        wanted = URL(endpoint.url).host
+        wanted = URL(url).host
         return f"x509: certificate is not valid for any names, but wanted to match {wanted}"
     if (
         "signature failure" in problem

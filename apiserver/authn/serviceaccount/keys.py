@@ -4,36 +4,20 @@ import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
-from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509 import load_pem_x509_certificate
 
-Private: TypeAlias = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
-Public: TypeAlias = ec.EllipticCurvePublicKey | rsa.RSAPublicKey
+from mockube.apiserver.authn.signatures import CURVES, Private, Public, is_signed, sign, to_jwk
 
 _WRONG_KIND = (
     "tokens of service accounts are signed with RSA keys or ECDSA keys of P-256, P-384 and P-521 only"
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Curve:
-    name: str
-    algorithm: str
-    hash: hashes.HashAlgorithm
-    width: int
-    """Bytes of each half of a signature, and of each coordinate of a point."""
-
-
-_CURVES: Final[Mapping[str, _Curve]] = {
-    "secp256r1": _Curve("P-256", "ES256", hashes.SHA256(), 32),
-    "secp384r1": _Curve("P-384", "ES384", hashes.SHA384(), 48),
-    "secp521r1": _Curve("P-521", "ES512", hashes.SHA512(), 66),
-}
+_ORDER = ("use", "kty", "kid", "crv", "alg", "n", "e", "x", "y")
 
 
 class BadKey(ValueError):
@@ -52,28 +36,13 @@ class PublicKey:
     key: Public
 
     def verify(self, signature: bytes, text: bytes) -> None:
-        try:
-            if isinstance(self.key, rsa.RSAPublicKey):
-                self.key.verify(signature, text, padding.PKCS1v15(), hashes.SHA256())
-            else:
-                curve = _CURVES[self.key.curve.name]
-                self.key.verify(_as_der(signature, curve.width), text, ec.ECDSA(curve.hash))
-        except InvalidSignature as error:
-            raise BadSignature from error
+        if not is_signed(self.algorithm, self.key, text, signature):
+            raise BadSignature
 
     def jwk(self) -> Mapping[str, str]:
         """The key as OpenID Connect publishes it."""
-        head = {
-            "use": "sig",
-            "kty": "RSA" if isinstance(self.key, rsa.RSAPublicKey) else "EC",
-            "kid": self.id,
-        }
-        if isinstance(self.key, rsa.RSAPublicKey):
-            numbers = self.key.public_numbers()
-            return head | {"alg": self.algorithm, "n": _number(numbers.n), "e": _number(numbers.e)}
-        point, curve = self.key.public_numbers(), _CURVES[self.key.curve.name]
-        where = {"x": _number(point.x, curve.width), "y": _number(point.y, curve.width)}
-        return head | {"crv": curve.name, "alg": self.algorithm, **where}
+        found = {**to_jwk(self.algorithm, self.key), "use": "sig", "kid": self.id, "alg": self.algorithm}
+        return {name: found[name] for name in _ORDER if name in found}
 
 
 class Keys:
@@ -86,10 +55,7 @@ class Keys:
         self.by_id: Mapping[str, PublicKey] = {key.id: key for key in public}
 
     def sign(self, text: bytes) -> bytes:
-        if isinstance(self._signing, rsa.RSAPrivateKey):
-            return self._signing.sign(text, padding.PKCS1v15(), hashes.SHA256())
-        curve = _CURVES[self._signing.curve.name]
-        return _as_raw(self._signing.sign(text, ec.ECDSA(curve.hash)), curve.width)
+        return sign(self.signer.algorithm, self._signing, text)
 
     def algorithms(self) -> Sequence[str]:
         return sorted({key.algorithm for key in self.by_id.values()})
@@ -115,7 +81,7 @@ def _private(pem: bytes) -> Private:
         raise BadKey(f"not a private key in PEM: {error}") from error
     if isinstance(key, rsa.RSAPrivateKey):
         return key
-    if isinstance(key, ec.EllipticCurvePrivateKey) and key.curve.name in _CURVES:
+    if isinstance(key, ec.EllipticCurvePrivateKey) and key.curve.name in CURVES:
         return key
     raise BadKey(_WRONG_KIND)
 
@@ -133,7 +99,7 @@ def _public_of(pem: bytes) -> Public:
         raise BadKey(f"not a key in PEM: {error}") from error
     if isinstance(key, rsa.RSAPublicKey):
         return key
-    if isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name in _CURVES:
+    if isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name in CURVES:
         return key
     raise BadKey(_WRONG_KIND)
 
@@ -141,20 +107,5 @@ def _public_of(pem: bytes) -> Public:
 def _public(key: Public) -> PublicKey:
     form = serialization.PublicFormat.SubjectPublicKeyInfo
     der = key.public_bytes(serialization.Encoding.DER, form)
-    algorithm = "RS256" if isinstance(key, rsa.RSAPublicKey) else _CURVES[key.curve.name].algorithm
+    algorithm = "RS256" if isinstance(key, rsa.RSAPublicKey) else CURVES[key.curve.name]
     return PublicKey(encode(hashlib.sha256(der).digest()), algorithm, key)
-
-
-def _number(number: int, width: int = 0) -> str:
-    return encode(number.to_bytes(width or (number.bit_length() + 7) // 8))
-
-
-def _as_raw(der: bytes, width: int) -> bytes:
-    r, s = decode_dss_signature(der)
-    return r.to_bytes(width) + s.to_bytes(width)
-
-
-def _as_der(raw: bytes, width: int) -> bytes:
-    if len(raw) != 2 * width:
-        raise BadSignature
-    return encode_dss_signature(int.from_bytes(raw[:width]), int.from_bytes(raw[width:]))

@@ -2,7 +2,7 @@ from argparse import ArgumentTypeError
 
 import pytest
 
-from mockube.apiserver.config.authentication_configuration import UNSAID, authentication_configuration
+from mockube.apiserver.config.authentication_configuration import NO_FILE, authentication_configuration
 
 HEAD = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n"
 
@@ -15,21 +15,16 @@ def read(folder, text):
 
 def test_the_paths_of_anonymous_requests_are_read(tmp_path):
     found = read(tmp_path, f"{HEAD}anonymous: {{enabled: true, conditions: [{{path: /livez}}]}}")
-    assert (found.enabled, found.paths) == (True, {"/livez"})
-    assert read(tmp_path, f"{HEAD}anonymous: {{enabled: false}}").enabled is False
-    assert read(tmp_path, HEAD) == UNSAID
+    assert (found.anonymous, found.anonymous_paths) == (True, {"/livez"})
+    assert read(tmp_path, f"{HEAD}anonymous: {{enabled: false}}").anonymous is False
+    assert read(tmp_path, HEAD).anonymous is NO_FILE.anonymous is None
 
 
 WRONG = {
-    "another kind": ("kind: Pod\napiVersion: v1", "it is no AuthenticationConfiguration"),
-    "tokens": (f"{HEAD}jwt: [{{}}]", "jwt: authenticators of tokens of other issuers are not built"),
-    "a field": (f"{HEAD}x: 1", 'unknown field "x" in the file'),
-    "no object": (f"{HEAD}anonymous: 1", "anonymous is no object"),
-    "no condition": (f"{HEAD}anonymous: {{enabled: true, conditions: [{{}}]}}", "each has a path"),
-    "conditions of nothing": (
-        f"{HEAD}anonymous: {{conditions: [{{path: /}}]}}",
-        "enabled should be set to true when conditions are defined",
-    ),
+    "another kind": ("kind: Pod\napiVersion: v1", "expected AuthenticationConfiguration"),
+    "a field": (f"{HEAD}x: 1", 'strict decoding error: unknown field "x"'),
+    "no object": (f"{HEAD}anonymous: 1", "json: cannot unmarshal number into Go struct field"),
+    "no YAML": (f"{HEAD}x: [", "yaml"),
 }
 
 

@@ -1,0 +1,92 @@
+"""The parts of a server that are made before it: its catalog, its admission, and its backend over a store."""
+
+from collections.abc import Sequence
+
+from mockube.apimachinery.chance import Chance
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.schema import builtin
+from mockube.apimachinery.schema.model import Schemas
+from mockube.apiserver.admission.chain import Admission, Metrics, plugins
+from mockube.apiserver.admission.role_escalation import RoleEscalation
+from mockube.apiserver.admission.webhooks.dispatch import Environment
+from mockube.apiserver.allocation.services import SERVICES, ServiceAllocator
+from mockube.apiserver.authz.rights import Rights
+from mockube.apiserver.customresources.catalog import Catalog
+from mockube.apiserver.customresources.conversion_webhook import Reviews
+from mockube.apiserver.customresources.registries import AllDecoder, AllRules, AllSchemas
+from mockube.apiserver.http.settings import Settings
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.defaulter import Defaulter
+from mockube.apiserver.kinds.kind_rules import KindRules, UnprivilegedRules
+from mockube.apiserver.kinds.metrics import resource_metrics
+from mockube.apiserver.kinds.registry import CONVERSIONS, GROUPS, STRATEGIES
+from mockube.apiserver.packs.registry import pack_kinds, pack_webhooks
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.storage.compaction import Expiry
+from mockube.apiserver.storage.keys import Layout
+from mockube.apiserver.storage.shapes import Shapes
+from mockube.apiserver.storage.watch_cache import WatchCache
+from mockube.etcd.kv import KV
+
+EVENTS = (GroupResource("", "events"), GroupResource("events.k8s.io", "events"))
+"""One resource under two names."""
+
+
+def make_catalog(settings: Settings, schemas: Schemas, reviews: Reviews) -> Catalog:
+    groups = (*GROUPS, *resource_metrics.GROUPS) if settings.simulate_metrics else GROUPS
+    made = Catalog(groups, strategies=STRATEGIES, conversions=CONVERSIONS, reviews=reviews)
+    for customs in pack_kinds(settings.packs, schemas):
+        made.add(customs)
+    return made
+
+
+def make_admission(
+    settings: Settings, catalog: Catalog, webhooks: Environment, rights: Rights, metrics: Metrics
+) -> Admission:
+    made = plugins(webhooks, rights.authorization, metrics, settings.plugins)
+    escalation = RoleEscalation(rights.authorization, rights.rbac.policy)
+    return Admission([*made, *pack_webhooks(settings.packs, catalog), escalation], metrics.admission)
+
+
+def documented(catalog: Catalog) -> Sequence[Resource]:
+    """Those that OpenAPI describes: there are no schemas of metrics."""
+    return [row for row in catalog.rows.values() if row.custom or row.group != resource_metrics.GROUP_NAME]
+
+
+def make_backend(  # noqa: PLR0913 - what the rest is made of
+    kv: KV,
+    catalog: Catalog,
+    settings: Settings,
+    rights: Rights,
+    admission: Admission,
+    *,
+    clock: Clock,
+    chance: Chance,
+) -> Backend:
+    schemas = builtin.load()
+    layout = Layout(settings.prefix)
+    rules = KindRules if settings.allow_privileged else UnprivilegedRules
+    watch_cache = WatchCache(kv, layout.root, clock=clock, read=Shapes(schemas).read)
+    services = ServiceAllocator(
+        networks=settings.service_cluster_ip_ranges, node_ports=settings.service_node_ports
+    )
+    return Backend(
+        kv=kv,
+        layout=layout,
+        watch_cache=watch_cache,
+        schemas=AllSchemas(schemas, catalog),
+        decoder=AllDecoder(schemas, catalog),
+        clock=clock,
+        chance=chance,
+        admission=admission,
+        permits=rights.permits,
+        rules=AllRules(rules(Defaulter(schemas, clock=clock)), catalog),
+        prepare=catalog.prepare,
+        rows=catalog.stored_rows,
+        strategies=catalog.strategies,
+        conversions=catalog.conversions,
+        claimants={SERVICES: services},
+        watch_list=settings.watch_list,
+        expiry=dict.fromkeys(EVENTS, Expiry(kv, clock=clock, seconds=settings.event_ttl)),
+    )

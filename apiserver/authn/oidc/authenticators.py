@@ -1,0 +1,284 @@
+"""The authenticators of an AuthenticationConfiguration: each issuer is reached when it can be, the file is read anew."""
+
+import asyncio
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Protocol
+
+from mockube.apimachinery import errors, gotext
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.paths import Path as FieldPath
+from mockube.apimachinery.yaml_decode import YamlError, load
+from mockube.apiserver.authn.bearer import BadToken, KnownToken
+from mockube.apiserver.authn.oidc import claims
+from mockube.apiserver.authn.oidc.configuration import (
+    AuthenticationConfiguration,
+    ConfigurationError,
+    JWTAuthenticator,
+    decode,
+)
+from mockube.apiserver.authn.oidc.expressions import Mapper
+from mockube.apiserver.authn.oidc.id_token import ALGORITHMS, Undecodable, Verifier, untrusted_issuer
+from mockube.apiserver.authn.oidc.key_set import FileKeySet
+from mockube.apiserver.authn.oidc.provider import RETRY_SECONDS, ClaimResolver, NotInitialized, Provider
+from mockube.apiserver.authn.oidc.validation import validate
+from mockube.apiserver.authn.token_file import AUTHENTICATED
+from mockube.apiserver.outgoing import Send, Tls
+from mockube.apiserver.user import User
+
+LOG: Final = logging.getLogger(__name__)
+POLL_SECONDS: Final = 1.0
+"""How often the file is compared with what was read."""
+UPDATE_SECONDS: Final = 60.0
+"""How long the issuers of a changed file may take until they can be reached."""
+_FILES: Final = frozenset(
+    (f"apiserver.config.k8s.io/{version}", "AuthenticationConfiguration")
+    for version in ("v1", "v1beta1", "v1alpha1")
+)
+
+
+class Observer(Protocol):
+    """Counts, under upstream's names."""
+
+    def authenticated(self, issuer: str, seconds: float, *, success: bool) -> None: ...
+
+    def fetched(self, issuer: str, body: bytes | None) -> None: ...
+
+    def applied(self, data: bytes) -> None: ...
+
+    def reloaded(self, *, success: bool) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JWTSettings:
+    """`path` is the file that is followed, if there is one; `key_files` hold the keys of some issuers."""
+
+    configuration: AuthenticationConfiguration
+    data: bytes = b""
+    path: Path | None = None
+    algorithms: Sequence[str] = ALGORITHMS
+    key_files: Mapping[str, Path] = field(default_factory=dict)
+    disallowed: Collection[str] = ()
+
+
+def read_configuration(data: bytes) -> AuthenticationConfiguration:
+    """Return what a file says, or raise ConfigurationError for what is wrong with its form."""
+    if not data:
+        raise ConfigurationError("empty config data")
+    try:
+        tree = load(data).tree
+    except YamlError as error:
+        raise ConfigurationError(str(error)) from error
+    head = tree if isinstance(tree, dict) else {}
+    if (head.get("apiVersion"), head.get("kind")) not in _FILES:
+        given = f"{head.get('apiVersion')}, Kind={head.get('kind')}"
+        raise ConfigurationError(
+            f"expected AuthenticationConfiguration of apiserver.config.k8s.io/v1, got {given}"
+        )
+    found: AuthenticationConfiguration = decode(tree, AuthenticationConfiguration)
+    return found
+
+
+class IssuerAuthenticator:
+    """One issuer's tokens. Until its keys are known, they are refused."""
+
+    def __init__(
+        self,
+        settings: JWTSettings,
+        authenticator: JWTAuthenticator,
+        mapper: Mapper,
+        *,
+        send: Send,
+        clock: Clock,
+        observer: Observer,
+    ) -> None:
+        self._authenticator = authenticator
+        self._mapper = mapper
+        self._algorithms = settings.algorithms
+        self._clock = clock
+        self._observer = observer
+        issuer = authenticator.issuer
+        self.issuer = issuer.url
+        self._provider = Provider(
+            issuer=issuer.url,
+            discovery_url=issuer.discovery_url,
+            send=send,
+            tls=Tls(authority=issuer.certificate_authority.encode()),
+            clock=clock,
+        )
+        groups = authenticator.claim_mappings.groups.claim
+        self._resolver = (
+            ClaimResolver(groups, self._provider, audiences=issuer.audiences, algorithms=settings.algorithms)
+            if groups
+            else None
+        )
+        self._verifier: Verifier | None = None
+        self.problem = f"oidc: authenticator for issuer {gotext.quote(issuer.url)} is not initialized"
+        if issuer.url in settings.key_files:
+            self._use(FileKeySet(settings.key_files[issuer.url]))
+
+    @property
+    def is_initialized(self) -> bool:
+        return self._verifier is not None
+
+    def _use(self, keys: object) -> None:
+        self._verifier = Verifier(
+            issuer=self.issuer,
+            audiences=self._authenticator.issuer.audiences,
+            algorithms=self._algorithms,
+            keys=keys,  # type: ignore[arg-type]  # of either kind
+            clock=self._clock,
+        )
+        self.problem = ""
+
+    async def initialize(self) -> None:
+        try:
+            self._use(await self._provider.keys(lambda body: self._observer.fetched(self.issuer, body)))
+        except NotInitialized as error:
+            LOG.error("oidc authenticator: initializing plugin: %s", error)  # noqa: TRY400 - there is no fault of ours
+            self.problem = (
+                f"oidc: authenticator for issuer {gotext.quote(self.issuer)} is not healthy: {error}"
+            )
+
+    async def authenticate(self, token: str) -> User:
+        began = self._clock.monotonic()
+        try:
+            user = await self._authenticate(token)
+        except BadToken:
+            self._observer.authenticated(self.issuer, self._clock.monotonic() - began, success=False)
+            raise
+        self._observer.authenticated(self.issuer, self._clock.monotonic() - began, success=True)
+        return user
+
+    async def _authenticate(self, token: str) -> User:
+        if self._verifier is None:
+            raise BadToken("oidc: authenticator not initialized")
+        try:
+            found = await self._verifier.verify(token)
+        except BadToken as error:
+            raise BadToken(f"oidc: verify token: {error}") from error
+        if self._resolver is not None:
+            await self._resolver.expand(found)
+        return claims.user_of(found, self._authenticator, self._mapper)
+
+
+class JWTAuthenticators:
+    """A `TokenReader` over all issuers; `audiences` are the server's own, which tokens of issuers are for."""
+
+    def __init__(
+        self, settings: JWTSettings, *, audiences: Sequence[str], send: Send, clock: Clock, observer: Observer
+    ) -> None:
+        self._settings = settings
+        self._audiences = audiences
+        self._send = send
+        self._clock = clock
+        self._observer = observer
+        self._data = settings.data
+        mappers, problems = validate(settings.configuration, settings.disallowed)
+        if problems:
+            raise ConfigurationError(errors.aggregate(problems))
+        self._authenticators = self._build(settings.configuration, mappers)
+        observer.applied(settings.data)
+
+    def _build(
+        self, configuration: AuthenticationConfiguration, mappers: Sequence[Mapper]
+    ) -> Mapping[str, IssuerAuthenticator]:
+        made = [
+            IssuerAuthenticator(
+                self._settings, one, mapper, send=self._send, clock=self._clock, observer=self._observer
+            )
+            for one, mapper in zip(configuration.jwt, mappers, strict=True)
+        ]
+        return {one.issuer: one for one in made}
+
+    async def read(self, token: str, audiences: Sequence[str]) -> KnownToken | None:
+        shared = [audience for audience in audiences if audience in self._audiences]
+        if not shared:
+            return None
+        try:
+            authenticator = self._authenticators.get(untrusted_issuer(token))
+        except Undecodable:
+            return None
+        if authenticator is None:
+            return None
+        user = await authenticator.authenticate(token)
+        return KnownToken(with_authenticated(user), shared)
+
+    async def initialize(self) -> None:
+        """Reach the issuers that were not reached yet."""
+        await _initialize(self._authenticators.values())
+
+    async def run(self) -> None:
+        """Reach the issuers again and again until all are, and follow the file."""
+        due = 0.0
+        while True:
+            if self._clock.monotonic() >= due:
+                await self.initialize()
+                due = self._clock.monotonic() + RETRY_SECONDS
+            await self.reload()
+            await self._clock.sleep(POLL_SECONDS)
+
+    async def reload(self) -> None:
+        """Take what the file says now, if it says something else that is right."""
+        path = self._settings.path
+        if path is None:
+            return
+        try:
+            data = await asyncio.to_thread(path.read_bytes)
+        except OSError as error:
+            self._fail("failed to read authentication config file", error)
+            await self._clock.sleep(UPDATE_SECONDS)
+            return
+        if data == self._data:
+            return
+        try:
+            configuration = read_configuration(data)
+        except ConfigurationError as error:
+            self._fail("failed to load authentication config", error)
+            self._data = data  # it will not become right by itself
+            return
+        mappers, found = validate(configuration, self._settings.disallowed)
+        problems = [*found]
+        if configuration.anonymous != self._settings.configuration.anonymous:
+            at = FieldPath().child("anonymous")
+            problems.append(errors.forbidden(at, "changed from initial configuration file"))
+        if problems:
+            self._fail("failed to validate authentication config", errors.aggregate(problems))
+            self._data = data
+            return
+        await self._update(configuration, mappers, data)
+
+    async def _update(
+        self, configuration: AuthenticationConfiguration, mappers: Sequence[Mapper], data: bytes
+    ) -> None:
+        """Take other authenticators once all of them can be used."""
+        made, end = self._build(configuration, mappers), self._clock.monotonic() + UPDATE_SECONDS
+        await _initialize(made.values())
+        while not all(one.is_initialized for one in made.values()):
+            if self._clock.monotonic() >= end:
+                problems = [one.problem for one in made.values() if one.problem]
+                self._fail("failed to update authentication config", errors.aggregate(problems))
+                return
+            await self._clock.sleep(RETRY_SECONDS)
+            await _initialize(made.values())
+        self._authenticators, self._data = made, data
+        LOG.info("reloaded authentication config")
+        self._observer.reloaded(success=True)
+        self._observer.applied(data)
+
+    def _fail(self, what: str, problem: object) -> None:
+        LOG.error('"%s" err=%s', what, gotext.quote(str(problem)))
+        self._observer.reloaded(success=False)
+
+
+async def _initialize(authenticators: Collection[IssuerAuthenticator]) -> None:
+    await asyncio.gather(*(one.initialize() for one in authenticators if not one.is_initialized))
+
+
+def with_authenticated(user: User) -> User:
+    """Return the user as a member of those who are authenticated, unless it is said that nobody is."""
+    if user.name == "system:anonymous" or {AUTHENTICATED, "system:unauthenticated"} & set(user.groups):
+        return user
+    return User(name=user.name, uid=user.uid, groups=(*user.groups, AUTHENTICATED), extra=user.extra)

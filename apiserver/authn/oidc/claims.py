@@ -1,0 +1,141 @@
+"""From verified claims to a user, by mappings and rules, with upstream's messages."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from mockube.apiserver.authn.bearer import BadToken
+from mockube.apiserver.authn.certificates import CREDENTIAL_ID
+from mockube.apiserver.authn.oidc import expressions
+from mockube.apiserver.authn.oidc.configuration import (
+    JWTAuthenticator,
+    PrefixedClaimOrExpression,
+    required_claims,
+)
+from mockube.apiserver.authn.oidc.expressions import CLAIMS, USER, Mapper, text_list
+from mockube.apiserver.authn.oidc.id_token import Undecodable, mistyped, text_of
+from mockube.apiserver.user import User
+
+Claims = Mapping[str, Any]
+_RULE: Final = "oidc: error evaluating claim validation expression"
+_USER_RULE: Final = "oidc: error evaluating user info validation rule"
+
+
+def user_of(claims: Claims, authenticator: JWTAuthenticator, mapper: Mapper) -> User:
+    """Return the user that claims stand for, or raise BadToken."""
+    mappings = authenticator.claim_mappings
+    has_expressions = mapper.username or mapper.groups or mapper.uid or mapper.extra or mapper.claim_rules
+    values = expressions.values_of(claims) if has_expressions else {}
+    user = User(
+        name=_username(claims, values, mappings.username, mapper),
+        groups=_groups(claims, values, mappings.groups, mapper),
+        uid=_uid(claims, values, mappings.uid.claim, mapper),
+        extra=_extra(claims, values, mapper),
+    )
+    _check_required(claims, required_claims(authenticator.claim_validation_rules))
+    _check(mapper.claim_rules, CLAIMS, values, _RULE)
+    if mapper.user_rules:
+        _check(mapper.user_rules, USER, expressions.user_values(user), _USER_RULE)
+    return user
+
+
+def _claim(claims: Claims, name: str, what: str) -> str:
+    if name not in claims:
+        raise BadToken(f"oidc: parse {what}: claim not present")
+    try:
+        return text_of(claims[name])
+    except Undecodable as error:
+        raise BadToken(f"oidc: parse {what}: {error}") from error
+
+
+def _username(claims: Claims, values: Any, mapping: PrefixedClaimOrExpression, mapper: Mapper) -> str:
+    if mapper.username is not None:
+        found = _evaluate(mapper.username, values, "username claim")
+        if not isinstance(found, str):
+            problem = "username claim expression must return a string"
+            raise BadToken(f"oidc: error evaluating username claim expression: {problem}")
+        if not found:
+            raise BadToken("oidc: empty username via CEL expression is not allowed")
+        return found
+    name = _claim(claims, mapping.claim, f'username claims "{mapping.claim}"')
+    if mapping.claim == "email" and "email_verified" in claims:
+        verified = claims["email_verified"]
+        if verified is not None and not isinstance(verified, bool):
+            raise BadToken(f"oidc: parse 'email_verified' claim: {mistyped(verified, 'bool')}")
+        if not verified:
+            raise BadToken("oidc: email not verified")
+    return f"{mapping.prefix or ''}{name}"
+
+
+def _groups(claims: Claims, values: Any, mapping: PrefixedClaimOrExpression, mapper: Mapper) -> Sequence[str]:
+    if mapping.claim and mapping.claim in claims:
+        found = claims[mapping.claim]
+        try:
+            return tuple(f"{mapping.prefix or ''}{group}" for group in _text_or_list(found))
+        except Undecodable as error:
+            raise BadToken(f'oidc: parse groups claim "{mapping.claim}": {error}') from error
+    if mapper.groups is None:
+        return ()
+    value = _evaluate(mapper.groups, values, "group claim")
+    try:
+        return text_list(value)
+    except BadToken as error:
+        raise BadToken(f"oidc: error evaluating group claim expression: {error}") from error
+
+
+def _text_or_list(value: Any) -> Sequence[str]:
+    if value is None:
+        return ()
+    if isinstance(value, list) and all(one is None or isinstance(one, str) for one in value):
+        return [one or "" for one in value]
+    return (text_of(value),)
+
+
+def _uid(claims: Claims, values: Any, claim: str, mapper: Mapper) -> str:
+    if claim:
+        return _claim(claims, claim, f'uid claim "{claim}"')
+    if mapper.uid is None:
+        return ""
+    found = _evaluate(mapper.uid, values, "uid claim")
+    if not isinstance(found, str):
+        problem = "uid claim expression must return a string"
+        raise BadToken(f"oidc: error evaluating uid claim expression: {problem}")
+    return found
+
+
+def _extra(claims: Claims, values: Any, mapper: Mapper) -> Mapping[str, Sequence[str]]:
+    token_id, extra = claims.get("jti"), dict[str, Sequence[str]]()
+    if isinstance(token_id, str) and token_id:
+        extra[CREDENTIAL_ID] = (f"JTI={token_id}",)
+    results = [(rule, expressions.evaluate(rule, CLAIMS, values)) for rule in mapper.extra]
+    for rule, value in results:
+        try:
+            found = text_list(value)
+        except BadToken as error:
+            raise BadToken(f"oidc: error evaluating extra claim expression: {rule.text}: {error}") from error
+        if found:
+            extra[rule.name] = found
+    return extra
+
+
+def _check_required(claims: Claims, required: Mapping[str, str]) -> None:
+    for name, wanted in required.items():
+        if name not in claims:
+            raise BadToken(f"oidc: required claim {name} not present in ID token")
+        found = _claim(claims, name, f"claim {name}")
+        if found != wanted:
+            detail = f"Got = {found}, want = {wanted}"
+            raise BadToken(f"oidc: required claim {name} value does not match. {detail}")
+
+
+def _check(rules: Sequence[expressions.Rule], variable: str, values: Any, what: str) -> None:
+    try:
+        expressions.check(rules, variable, values)
+    except BadToken as error:
+        raise BadToken(f"{what}: {error}") from error
+
+
+def _evaluate(rule: expressions.Rule, values: Any, what: str) -> Any:
+    try:
+        return expressions.evaluate(rule, CLAIMS, values)
+    except BadToken as error:
+        raise BadToken(f"oidc: error evaluating {what} expression: {error}") from error

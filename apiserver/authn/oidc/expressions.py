@@ -1,0 +1,133 @@
+"""The expressions of an AuthenticationConfiguration: `claims` are mapped and checked by them, and so is the `user`."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from mockube.apimachinery.admission_expressions import STRUCTS, BadExpression
+from mockube.apimachinery.cel import types
+from mockube.apimachinery.cel.ast import Call, Expr, Ident, Literal, Select
+from mockube.apimachinery.cel.environment import Compiled, Environment
+from mockube.apimachinery.cel.program import ProgramError
+from mockube.apimachinery.cel.schema_types import DeclaredStructs, unescape
+from mockube.apimachinery.cel.source import Issues
+from mockube.apimachinery.cel.validators import children
+from mockube.apimachinery.cel.values import CelError, CostExceeded
+from mockube.apiserver.authn.bearer import BadToken
+from mockube.apiserver.user import User
+
+CLAIMS, USER = "claims", "user"
+_USER: Final = "kubernetes.UserInfo"
+
+
+@cache
+def _environment(variable: str) -> Environment:
+    if variable == USER:
+        return Environment({USER: types.struct(_USER)}, DeclaredStructs({_USER: STRUCTS[_USER]}))
+    return Environment({CLAIMS: types.map_of(types.STRING, types.ANY)})
+
+
+class Rule(NamedTuple):
+    """An expression: a mapping's, whose `name` may be the key of an extra, or a rule's, with its message."""
+
+    text: str
+    compiled: Compiled
+    name: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mapper:
+    """The expressions of one authenticator."""
+
+    username: Rule | None = None
+    groups: Rule | None = None
+    uid: Rule | None = None
+    extra: Sequence[Rule] = ()
+    claim_rules: Sequence[Rule] = ()
+    user_rules: Sequence[Rule] = ()
+
+
+def compile_expression(text: str, variable: str, *, is_condition: bool) -> Compiled:
+    """Return an expression over `claims` or `user`, or raise BadExpression."""
+    try:
+        compiled = _environment(variable).compile(text)
+    except Issues as issues:
+        raise BadExpression(f"compilation failed: {issues}") from issues
+    except ProgramError as error:
+        raise BadExpression(f"program instantiation failed: {error}", internal=True) from error
+    if is_condition and compiled.type != types.BOOL:
+        raise BadExpression("must evaluate to bool")
+    return compiled
+
+
+def selects(rules: Iterable[Rule], field: str) -> bool:
+    """Return whether an expression selects a claim."""
+    return any(_is_selected(rule.compiled.expr, field) for rule in rules)
+
+
+def _is_selected(expr: Expr, field: str) -> bool:
+    stack, seen = [expr], set[int]()
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        match node:
+            case Select(operand=Ident(name="claims")) if node.field == field:
+                return True
+            case Call(function="_?._", args=[Ident(name="claims"), Literal(value=value)]) if value == field:
+                return True
+        stack += children(node)
+    return False
+
+
+class _Escaped(dict[str, Any]):
+    """A map whose keys may be selected by their names in expressions: `a__dot__b` is a.b."""
+
+    def __contains__(self, key: object) -> bool:
+        return super().__contains__(unescape(key) if isinstance(key, str) else key)
+
+    def __getitem__(self, key: str) -> Any:
+        return super().__getitem__(unescape(key))
+
+
+def values_of(claims: Any) -> Any:
+    """Return decoded JSON as expressions see it: each number is a double, as Go decodes it."""
+    if isinstance(claims, dict):
+        return _Escaped((name, values_of(value)) for name, value in claims.items())
+    if isinstance(claims, list):
+        return [values_of(value) for value in claims]
+    return float(claims) if isinstance(claims, int) and not isinstance(claims, bool) else claims
+
+
+def user_values(user: User) -> Mapping[str, Any]:
+    extra = _Escaped((name, list(values)) for name, values in user.extra.items())
+    return {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": extra}
+
+
+def evaluate(rule: Rule, variable: str, value: Any) -> Any:
+    try:
+        return rule.compiled.program.evaluate({variable: value})[0]
+    except (CelError, CostExceeded) as error:
+        raise BadToken(f"expression '{rule.text}' resulted in error: {error}") from error
+
+
+def check(rules: Sequence[Rule], variable: str, value: Any) -> None:
+    """Raise BadToken if a rule is not fulfilled; as upstream, all are evaluated first."""
+    for rule, result in [(rule, evaluate(rule, variable, value)) for rule in rules]:
+        if not isinstance(result, bool):
+            raise BadToken("validation expression must return a boolean")
+        if not result:
+            raise BadToken(f"validation expression '{rule.text}' failed: {rule.message}")
+
+
+def text_list(value: Any) -> Sequence[str]:
+    """Return what an expression for groups or an extra stands for: empty texts count for nothing."""
+    if value is None:
+        return ()
+    found = [value] if isinstance(value, str) else value
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise BadToken("expression must return a string or a list of strings")
+    return tuple(filter(None, found))

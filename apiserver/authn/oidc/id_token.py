@@ -1,0 +1,201 @@
+"""The parts of an ID token, and the checks that upstream's library makes of them, with its messages."""
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import orjson
+
+from mockube.apimachinery import gotext
+from mockube.apimachinery.clock import Clock
+from mockube.apiserver.authn.bearer import BadToken
+from mockube.apiserver.authn.oidc.key_set import UNVERIFIED, KeySet, Signed
+from mockube.apiserver.wire.go_json import syntax_error, type_name
+
+ALGORITHMS: Final = tuple(sorted(f"{kind}{bits}" for kind in ("RS", "PS", "ES") for bits in (256, 384, 512)))
+_GOOGLE: Final = "accounts.google.com"
+_BASE64: Final = re.compile(r"[A-Za-z0-9_-]*")
+_NOT_BEFORE_LEEWAY: Final = 60.0
+_NEVER: Final = datetime(1, 1, 1, tzinfo=UTC)
+
+
+class Undecodable(ValueError):
+    """A part of a token, or a claim, is not what it must be; the text is Go's."""
+
+
+def decode_part(part: str) -> bytes:
+    """Decode base 64 as tokens have it, or raise Undecodable with the place where it ends to be that."""
+    found = _BASE64.match(part)
+    end = found.end() if found else 0
+    if end < len(part) or len(part) % 4 == 1:
+        raise Undecodable(f"illegal base64 data at input byte {end if end < len(part) else len(part) - 1}")
+    try:
+        return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
+    except (binascii.Error, ValueError) as error:
+        raise Undecodable(str(error)) from error
+
+
+def object_of(data: bytes) -> dict[str, Any]:
+    try:
+        tree = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise Undecodable(syntax_error(data) or str(error)) from error
+    if not isinstance(tree, dict):
+        raise mistyped(tree, "oidc.idToken")
+    return tree
+
+
+def untrusted_issuer(token: str) -> str:
+    """Return the issuer that a token names, or raise Undecodable: nobody has checked it."""
+    if token.strip().startswith("{"):
+        raise Undecodable("token is not compact JWT")
+    parts = token.split(".")
+    if len(parts) != 3:
+        raise Undecodable("malformed token")
+    issuer = text_of(object_of(decode_part(parts[1])).get("iss"))
+    return f"https://{_GOOGLE}" if issuer == _GOOGLE else issuer
+
+
+def text_of(value: Any, place: str = "value") -> str:
+    """Return a claim as Go decodes it into a string: null is empty."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    raise mistyped(value, "string", place)
+
+
+def mistyped(value: Any, wanted: str, place: str = "value") -> Undecodable:
+    return Undecodable(f"json: cannot unmarshal {type_name(value)} into Go {place} of type {wanted}")
+
+
+def _at(claim: str) -> str:
+    return f"struct field idToken.{claim}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verifier:
+    """Verifies the tokens of one issuer."""
+
+    issuer: str
+    audiences: Sequence[str]
+    algorithms: Sequence[str]
+    keys: KeySet
+    clock: Clock
+
+    async def verify(self, token: str) -> dict[str, Any]:
+        """Return the claims of a token, or raise BadToken."""
+        signed, payload = _parse(token)
+        if signed.algorithm not in self.algorithms:
+            detail = f"expected {_list(self.algorithms)} got {gotext.quote(signed.algorithm)}"
+            raise BadToken(f"oidc: id token signed with unsupported algorithm, {detail}")
+        try:
+            await self.keys.verify(signed)
+        except BadToken as error:
+            raise BadToken(f"failed to verify signature: {error}") from error
+        try:
+            claims = object_of(payload)
+            self._check(claims)
+        except Undecodable as error:
+            raise BadToken(f"oidc: failed to unmarshal claims: {error}") from error
+        return claims
+
+    def _check(self, claims: Mapping[str, Any]) -> None:
+        issuer, audience = text_of(claims.get("iss"), _at("iss")), _audience(claims.get("aud"))
+        text_of(claims.get("sub"), _at("sub"))
+        expiry, _, not_before = (_time(claims, name) for name in ("exp", "iat", "nbf"))
+        _check_sources(claims)
+        if issuer != self.issuer and not (self.issuer == f"https://{_GOOGLE}" and issuer == _GOOGLE):
+            detail = f"expected {gotext.quote(self.issuer)} got {gotext.quote(issuer)}"
+            raise BadToken(f"oidc: id token issued by a different provider, {detail}")
+        if not set(audience) & set(self.audiences):
+            raise BadToken(self._audience_problem(audience))
+        now = self.clock.now()
+        if (expiry or _NEVER) < now:
+            raise BadToken(f"oidc: token is expired (Token Expiry: {_shown(expiry or _NEVER)})")
+        if not_before is not None and now.timestamp() + _NOT_BEFORE_LEEWAY < not_before.timestamp():
+            times = f"current time {_shown(now)} before the nbf (not before) time: {_shown(not_before)}"
+            raise BadToken(f"oidc: {times}")
+
+    def _audience_problem(self, audience: Sequence[str]) -> str:
+        if len(self.audiences) == 1:
+            return f"oidc: expected audience {gotext.quote(self.audiences[0])} got {_list(audience)}"
+        return f"oidc: expected audience in {_list(sorted(self.audiences))} got {_list(audience)}"
+
+
+def _parse(token: str) -> tuple[Signed, bytes]:
+    """Return what is signed, and the payload."""
+    if token.count(".") > 2:
+        raise BadToken("oidc: malformed jwt")
+    parts = token.split(".")
+    if len(parts) != 3:
+        raise BadToken("oidc: malformed jwt: go-jose/go-jose: compact JWS format must have three parts")
+    try:
+        head, payload, signature = map(decode_part, parts)
+        header = object_of(head)
+        key_id, algorithm = _header(header, "kid", "key ID"), _header(header, "alg", "algorithm")
+    except Undecodable as error:
+        raise BadToken(f"oidc: malformed jwt: {error}") from error
+    if "crit" in header or header.get("b64") is False:  # extensions that must be understood, and none is
+        raise BadToken(f"failed to verify signature: {UNVERIFIED}")
+    return Signed(key_id, algorithm, f"{parts[0]}.{parts[1]}".encode(), signature), payload
+
+
+def _header(header: Mapping[str, Any], name: str, shown: str) -> str:
+    try:
+        return text_of(header.get(name))
+    except Undecodable as error:
+        found = gotext.quote(gotext.marshal(header[name]))
+        raise Undecodable(f"failed to unmarshal {shown}: {error}: {found}") from error
+
+
+def _check_sources(claims: Mapping[str, Any]) -> None:
+    """Each distributed claim must have a source."""
+    names, sources = claims.get("_claim_names") or {}, claims.get("_claim_sources") or {}
+    if not isinstance(names, dict):
+        raise mistyped(names, "map[string]string", _at("_claim_names"))
+    if not isinstance(sources, dict):
+        raise mistyped(sources, "map[string]oidc.claimSource", _at("_claim_sources"))
+    for source in map(text_of, names.values()):
+        if not source:
+            raise BadToken("oidc: failed to obtain source from claim name")
+        if source not in sources:
+            raise BadToken("oidc: source does not exist")
+
+
+def _audience(value: Any) -> Sequence[str]:
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, list):
+        raise mistyped(value, "[]string", _at("aud"))
+    return tuple(text_of(one, _at("aud")) for one in value)
+
+
+def _time(claims: Mapping[str, Any], claim: str) -> datetime | None:
+    """Return a moment that a number, or a text that is one, stands for."""
+    value = claims.get(claim)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise mistyped(value, "json.Number", _at(claim))
+    try:
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=int(float(value)))
+    except (OverflowError, ValueError) as error:
+        shown = gotext.quote(gotext.marshal(value))
+        raise Undecodable(f"json: invalid number literal, trying to unmarshal {shown} into Number") from error
+
+
+def _shown(moment: datetime) -> str:
+    return (
+        f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} +0000 UTC"
+        if moment.year > 1
+        else "0001-01-01 00:00:00 +0000 UTC"
+    )
+
+
+def _list(texts: Sequence[str]) -> str:
+    return f"[{' '.join(map(gotext.quote, texts))}]"

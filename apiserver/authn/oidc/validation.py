@@ -1,0 +1,302 @@
+"""What is wrong with an AuthenticationConfiguration, in upstream's words, and its compiled expressions."""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
+from urllib.parse import urlsplit
+
+from cryptography.x509 import load_pem_x509_certificates
+
+from mockube.apimachinery import errors, names
+from mockube.apimachinery.admission_expressions import BadExpression
+from mockube.apimachinery.cel.libraries.urls import request_uri_problem
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import Path
+from mockube.apiserver.authn.oidc.configuration import (
+    AuthenticationConfiguration,
+    ClaimMappings,
+    ClaimOrExpression,
+    ClaimValidationRule,
+    ExtraMapping,
+    Issuer,
+    JWTAuthenticator,
+    PrefixedClaimOrExpression,
+    UserValidationRule,
+)
+from mockube.apiserver.authn.oidc.expressions import (
+    CLAIMS,
+    USER,
+    Mapper,
+    Rule,
+    compile_expression,
+    selects,
+)
+
+MAX_AUTHENTICATORS: Final = 64
+_BOTH: Final = "claim and expression can't both be set"
+_NEITHER: Final = "claim or expression is required"
+_PREFIX: Final = "prefix is required when claim is set. It can be set to an empty string to disable prefixing"
+_EMAIL: Final = (
+    "claims.email_verified must be used in claimMappings.username.expression or claimMappings.extra[*].valueExpression"
+    " or claimValidationRules[*].expression when claims.email is used in claimMappings.username.expression"
+)
+_RESERVED: Final = "k8s.io, kubernetes.io and their subdomains are reserved for Kubernetes use"
+_NO_REQUEST: Final = "invalid URI for request"
+_ROOT: Final = Path().child("jwt")
+_ANONYMOUS: Final = Path().child("anonymous")
+
+
+def validate(
+    configuration: AuthenticationConfiguration, disallowed: Collection[str]
+) -> tuple[Sequence[Mapper], Sequence[FieldError]]:
+    """Return the expressions of each authenticator, and all problems. `disallowed` are the server's own issuers."""
+    if len(configuration.jwt) > MAX_AUTHENTICATORS:
+        return (), [errors.too_many(_ROOT, len(configuration.jwt), MAX_AUTHENTICATORS)]
+    mappers, problems = list[Mapper](), list[FieldError]()
+    urls, discovery_urls = set[str](), set[str]()
+    for index, authenticator in enumerate(configuration.jwt):
+        path, issuer = _ROOT.index(index), authenticator.issuer
+        mapper, found = validate_authenticator(authenticator, path, disallowed)
+        mappers.append(mapper)
+        problems += found
+        if issuer.url in urls:
+            problems.append(errors.duplicate(path.child("issuer", "url"), issuer.url))
+        urls.add(issuer.url)
+        if issuer.discovery_url and issuer.discovery_url in discovery_urls:
+            problems.append(errors.duplicate(path.child("issuer", "discoveryURL"), issuer.discovery_url))
+        discovery_urls.add(issuer.discovery_url)
+    anonymous = configuration.anonymous
+    if anonymous is not None and anonymous.conditions and not anonymous.enabled:
+        shown = [{"Path": condition.path} for condition in anonymous.conditions]
+        detail = "enabled should be set to true when conditions are defined"
+        problems.append(errors.invalid(_ANONYMOUS.child("conditions"), shown, detail))
+    return mappers, problems
+
+
+def validate_authenticator(
+    authenticator: JWTAuthenticator, path: Path, disallowed: Collection[str]
+) -> tuple[Mapper, list[FieldError]]:
+    problems = [*_issuer(authenticator.issuer, path.child("issuer"), disallowed)]
+    rules = _claim_rules(authenticator.claim_validation_rules, path.child("claimValidationRules"), problems)
+    mapper = _mappings(authenticator.claim_mappings, path.child("claimMappings"), rules, problems)
+    user_rules = _user_rules(authenticator.user_validation_rules, path.child("userValidationRules"), problems)
+    whole = Mapper(
+        username=mapper.username,
+        groups=mapper.groups,
+        uid=mapper.uid,
+        extra=mapper.extra,
+        claim_rules=rules,
+        user_rules=user_rules,
+    )
+    return whole, problems
+
+
+def _issuer(issuer: Issuer, path: Path, disallowed: Collection[str]) -> Iterator[FieldError]:
+    if issuer.url:
+        yield from _url(issuer.url, path.child("url"), disallowed)
+    else:
+        yield errors.required(path.child("url"))
+    if issuer.discovery_url:
+        at = path.child("discoveryURL")
+        if issuer.url and issuer.url.rstrip("/") == issuer.discovery_url.rstrip("/"):
+            yield errors.invalid(at, issuer.discovery_url, "discoveryURL must be different from URL")
+        yield from _url(issuer.discovery_url, at, ())
+    yield from _audiences(issuer, path)
+    if issuer.certificate_authority and (problem := _authority_problem(issuer.certificate_authority)):
+        yield errors.invalid(path.child("certificateAuthority"), "<omitted>", problem)
+    if issuer.egress_selector_type:
+        at = path.child("egressSelectorType")
+        if issuer.egress_selector_type not in ("controlplane", "cluster"):
+            detail = "egress selector must be either controlplane or cluster"
+            yield errors.invalid(at, issuer.egress_selector_type, detail)
+        else:
+            yield errors.invalid(at, issuer.egress_selector_type, "egress selectors are not built")
+
+
+def _url(url: str, path: Path, disallowed: Collection[str]) -> Iterator[FieldError]:
+    if url in disallowed:
+        shown = f"[{' '.join(sorted(disallowed))}]"
+        yield errors.invalid(path, url, f"URL must not overlap with disallowed issuers: {shown}")
+    if (problem := request_uri_problem(url.partition("#")[0])) and not problem.endswith(_NO_REQUEST):
+        yield errors.invalid(path, url, problem)
+        return
+    parts = urlsplit(url)
+    if parts.scheme != "https":
+        yield errors.invalid(path, url, "URL scheme must be https")
+    if "@" in parts.netloc:
+        yield errors.invalid(path, url, "URL must not contain a username or password")
+    if parts.query:
+        yield errors.invalid(path, url, "URL must not contain a query")
+    if parts.fragment:
+        yield errors.invalid(path, url, "URL must not contain a fragment")
+
+
+def _audiences(issuer: Issuer, path: Path) -> Iterator[FieldError]:
+    at, policy = path.child("audiences"), issuer.audience_match_policy
+    if not issuer.audiences:
+        yield errors.required(at, f"at least one {at} is required")
+        return
+    for index, audience in enumerate(issuer.audiences):
+        if not audience:
+            yield errors.required(at.index(index))
+        if audience in issuer.audiences[:index]:
+            yield errors.duplicate(at.index(index), audience)
+    at = path.child("audienceMatchPolicy")
+    if len(issuer.audiences) > 1 and policy != "MatchAny":
+        yield errors.invalid(at, policy, "audienceMatchPolicy must be MatchAny for multiple audiences")
+    if len(issuer.audiences) == 1 and policy not in ("", "MatchAny"):
+        detail = "audienceMatchPolicy must be empty or MatchAny for single audience"
+        yield errors.invalid(at, policy, detail)
+
+
+def _authority_problem(text: str) -> str:
+    if "-----BEGIN CERTIFICATE-----" not in text:
+        return "data does not contain any valid RSA or ECDSA certificates"
+    try:
+        load_pem_x509_certificates(text.encode())
+    except ValueError:
+        return "data does not contain any valid RSA or ECDSA certificates"
+    return ""
+
+
+def _claim_rules(
+    rules: Sequence[ClaimValidationRule], path: Path, problems: list[FieldError]
+) -> Sequence[Rule]:
+    found, claims, expressions = list[Rule](), set[str](), set[str]()
+    for index, rule in enumerate(rules):
+        at = path.index(index)
+        if rule.claim and rule.expression:
+            problems.append(errors.invalid(at, rule.claim, _BOTH))
+        elif not rule.claim and not rule.expression:
+            problems.append(errors.required(at, _NEITHER))
+        elif rule.claim:
+            if rule.message:
+                detail = "may not be specified when claim is set"
+                problems.append(errors.invalid(at.child("message"), rule.message, detail))
+            if rule.claim in claims:
+                problems.append(errors.duplicate(at.child("claim"), rule.claim))
+            claims.add(rule.claim)
+        else:
+            if rule.required_value:
+                detail = "may not be specified when expression is set"
+                problems.append(errors.invalid(at.child("requiredValue"), rule.required_value, detail))
+            if rule.expression in expressions:
+                problems.append(errors.duplicate(at.child("expression"), rule.expression))
+                continue
+            expressions.add(rule.expression)
+            made = _rule(rule.expression, CLAIMS, at.child("expression"), problems, message=rule.message)
+            found += made
+    return found
+
+
+def _rule(
+    text: str,
+    variable: str,
+    path: Path,
+    problems: list[FieldError],
+    *,
+    message: str | None = None,
+    name: str = "",
+) -> Sequence[Rule]:
+    """Return the compiled expression, or nothing; one with a message is a condition."""
+    try:
+        compiled = compile_expression(text, variable, is_condition=message is not None)
+    except BadExpression as error:
+        problems.append(
+            errors.internal(path, str(error)) if error.internal else errors.invalid(path, text, str(error))
+        )
+        return ()
+    return (Rule(text, compiled, name=name, message=message or ""),)
+
+
+def _mappings(
+    mappings: ClaimMappings, path: Path, rules: Sequence[Rule], problems: list[FieldError]
+) -> Mapper:
+    username = _prefixed(mappings.username, path.child("username"), problems, is_required=True)
+    groups = _prefixed(mappings.groups, path.child("groups"), problems, is_required=False)
+    uid = _uid(mappings.uid, path.child("uid"), problems)
+    extra = _extra(mappings.extra, path.child("extra"), problems)
+    if selects(username, "email") and not selects((*username, *extra, *rules), "email_verified"):
+        at = path.child("username", "expression")
+        problems.append(errors.invalid(at, mappings.username.expression, _EMAIL))
+    return Mapper(
+        username=next(iter(username), None),
+        groups=next(iter(groups), None),
+        uid=next(iter(uid), None),
+        extra=extra,
+    )
+
+
+def _prefixed(
+    mapping: PrefixedClaimOrExpression, path: Path, problems: list[FieldError], *, is_required: bool
+) -> Sequence[Rule]:
+    if mapping.expression and mapping.claim:
+        problems.append(errors.invalid(path, "", _BOTH))
+    elif mapping.expression:
+        if mapping.prefix is not None:
+            detail = "may not be specified when expression is set"
+            problems.append(errors.invalid(path.child("prefix"), mapping.prefix, detail))
+        rule = _rule(mapping.expression, CLAIMS, path.child("expression"), problems)
+        return rule if mapping.prefix is None else ()
+    elif mapping.claim:
+        if mapping.prefix is None:
+            problems.append(errors.required(path.child("prefix"), _PREFIX))
+    elif is_required:
+        problems.append(errors.required(path, _NEITHER))
+    return ()
+
+
+def _uid(mapping: ClaimOrExpression, path: Path, problems: list[FieldError]) -> Sequence[Rule]:
+    if mapping.claim and mapping.expression:
+        problems.append(errors.invalid(path, "", _BOTH))
+    elif mapping.expression:
+        return _rule(mapping.expression, CLAIMS, path.child("expression"), problems)
+    return ()
+
+
+def _extra(mappings: Sequence[ExtraMapping], path: Path, problems: list[FieldError]) -> Sequence[Rule]:
+    found, keys = list[Rule](), set[str]()
+    for index, mapping in enumerate(mappings):
+        at, key = path.index(index), mapping.key
+        problems += _key_problems(key, at.child("key"))
+        if key in keys:
+            problems.append(errors.duplicate(at.child("key"), key))
+            continue
+        keys.add(key)
+        if not mapping.value_expression:
+            problems.append(errors.required(at.child("valueExpression")))
+            continue
+        found += _rule(mapping.value_expression, CLAIMS, at.child("valueExpression"), problems, name=key)
+    return found
+
+
+def _key_problems(key: str, path: Path) -> Iterator[FieldError]:
+    domain, slash, rest = key.partition("/")
+    if not key:
+        yield errors.required(path)
+    elif not (domain and rest):
+        yield errors.invalid(path, key, 'must be a domain-prefixed path (such as "acme.io/foo")')
+    else:
+        for problem in names.check_dns1123_subdomain(domain):
+            yield errors.invalid(path, domain, problem)
+        for problem in names.check_http_path(rest):
+            yield errors.invalid(path, rest, problem)
+    if key != key.lower():
+        yield errors.invalid(path, key, "must be lowercase")
+    if slash and f".{domain}".endswith((".kubernetes.io", ".k8s.io")):
+        yield errors.invalid(path, key, _RESERVED)
+
+
+def _user_rules(
+    rules: Sequence[UserValidationRule], path: Path, problems: list[FieldError]
+) -> Sequence[Rule]:
+    found, expressions = list[Rule](), set[str]()
+    for index, rule in enumerate(rules):
+        at = path.index(index).child("expression")
+        if not rule.expression:
+            problems.append(errors.required(at))
+        elif rule.expression in expressions:
+            problems.append(errors.duplicate(at, rule.expression))
+        else:
+            expressions.add(rule.expression)
+            found += _rule(rule.expression, USER, at, problems, message=rule.message)
+    return found

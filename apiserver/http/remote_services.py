@@ -1,0 +1,34 @@
+"""Others that the server asks about tokens and rights: one client for all, and metrics that are made when they are needed."""
+
+from collections.abc import Iterable
+
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
+
+from mockube.apimachinery.clock import Clock
+from mockube.apiserver.authn.chain import Remote
+from mockube.apiserver.http.outgoing_client import OutgoingClient
+from mockube.apiserver.metrics.authentication import AuthenticationMetrics
+
+
+class RemoteServices(Collector):
+    """`server` is the identity of this server."""
+
+    def __init__(self, server: str, clock: Clock) -> None:
+        self._server = server
+        self._clock = clock
+        self._client = OutgoingClient()
+        self._metrics: list[Collector] = []
+        self.authentication = Remote(self._client.send, self._observe_authentication)
+
+    def _observe_authentication(self) -> AuthenticationMetrics:
+        made = AuthenticationMetrics(self._server, self._clock)
+        self._metrics.append(made)
+        return made
+
+    def collect(self) -> Iterable[Metric]:
+        for metrics in self._metrics:
+            yield from metrics.collect()
+
+    async def close(self) -> None:
+        await self._client.close()

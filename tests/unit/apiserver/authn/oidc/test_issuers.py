@@ -1,0 +1,251 @@
+"""Issuers that are reached late, keys that change, files that change, claims that are elsewhere."""
+
+import asyncio
+
+import orjson
+import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apiserver.authn.bearer import BadToken
+from mockube.apiserver.authn.oidc.authenticators import JWTAuthenticators, JWTSettings, read_configuration
+from mockube.apiserver.authn.oidc.key_set import EXPIRY_DELTA, expiry
+from mockube.apiserver.outgoing import Answer, CallFailed
+from mockube.apiserver.user import User
+from tests.support.server.openid import key_set, sign
+from tests.support.turns import turns
+
+API, ISSUER = ["api"], "https://issuer.example"
+HEAD = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n"
+ONE = f"""{HEAD}
+jwt:
+- issuer: {{url: "{ISSUER}", audiences: [mine]}}
+  claimMappings: {{username: {{claim: sub, prefix: ""}}, groups: {{claim: groups, prefix: ""}}}}
+"""
+PREFIXED = ONE.replace('prefix: ""}, groups', 'prefix: "new:"}, groups')
+LATER = 4102444800
+
+
+@pytest.fixture(scope="module")
+def key():
+    return rsa.generate_private_key(65537, 2048)
+
+
+@pytest.fixture(scope="module")
+def other():
+    return rsa.generate_private_key(65537, 2048)
+
+
+def token(key, kid="k", **claims):
+    return sign(key, {"iss": ISSUER, "aud": "mine", "sub": "ann", "exp": LATER, **claims}, kid)
+
+
+class Web:
+    """Pages by URL; what is a text fails with it."""
+
+    def __init__(self, **pages):
+        self.asked, self.headers = [], {}
+        self.pages = {f"{ISSUER}/{name}": page for name, page in pages.items()}
+        self.pages[f"{ISSUER}/.well-known/openid-configuration"] = {
+            "issuer": ISSUER,
+            "jwks_uri": f"{ISSUER}/keys",
+        }
+
+    async def send(self, request):
+        self.asked.append(request)
+        await turns(1)
+        page = self.pages.get(request.url)
+        if isinstance(page, str):
+            raise CallFailed(page)
+        body = page if isinstance(page, bytes) else orjson.dumps(page)
+        code, reason = (404, "Not Found") if page is None else (200, "OK")
+        headers = {"content-type": "application/json", **self.headers}
+        return Answer(code=code, reason=reason, headers=headers, body=body)
+
+    def count(self, name):
+        return sum(request.url.endswith(name) for request in self.asked)
+
+
+class Observer:
+    def __init__(self):
+        self.seen = []
+
+    def authenticated(self, issuer, _seconds, *, success):
+        self.seen.append(("authenticated", issuer, success))
+
+    def fetched(self, issuer, body):
+        self.seen.append(("fetched", issuer, body is not None))
+
+    def applied(self, data):
+        self.seen.append(("applied", data))
+
+    def reloaded(self, *, success):
+        self.seen.append(("reloaded", success))
+
+
+def make(web, text=ONE, path=None, **settings):
+    configuration = read_configuration(text.encode())
+    settings = JWTSettings(configuration=configuration, data=text.encode(), path=path, **settings)
+    clock, observer = SteppedClock(), Observer()
+    made = JWTAuthenticators(settings, audiences=API, send=web.send, clock=clock, observer=observer)
+    made.clock, made.seen = clock, observer.seen
+    return made
+
+
+async def refusal(authenticators, text):
+    with pytest.raises(BadToken) as raised:
+        await authenticators.read(text, API)
+    return str(raised.value)
+
+
+async def test_an_issuer_that_cannot_be_reached_is_tried_again(key, caplog):
+    web = Web(keys=key_set(k=key))
+    wanted = web.pages.pop(f"{ISSUER}/.well-known/openid-configuration")
+    found = make(web)
+    await found.initialize()
+    assert await refusal(found, token(key)) == "oidc: authenticator not initialized"
+    assert "oidc authenticator: initializing plugin: 404 Not Found: null" in caplog.text
+    web.pages[f"{ISSUER}/.well-known/openid-configuration"] = wanted
+    await found.initialize()
+    known = await found.read(token(key), API)
+    assert known.user == User(name="ann", groups=("system:authenticated",))
+    assert known.audiences == API
+
+
+async def test_tokens_for_other_audiences_are_none_of_these(key):
+    found = make(Web(keys=key_set(k=key)))
+    await found.initialize()
+    assert await found.read(token(key), ["elsewhere"]) is None
+
+
+WRONG = {
+    "other issuer": ({"issuer": "https://x"}, "issuer did not match the issuer returned by provider"),
+    "no keys": ({"issuer": ISSUER}, "provider did not return JWKS URL"),
+    "no JSON": (b"<html>", "failed to decode provider discovery object: got Content-Type"),
+    "no answer": ("dial tcp: refused", "dial tcp: refused"),
+}
+
+
+@pytest.mark.parametrize(("page", "problem"), WRONG.values(), ids=WRONG)
+async def test_a_wrong_description_of_an_issuer_is_told_in_the_log(page, problem, caplog):
+    web = Web()
+    web.pages[f"{ISSUER}/.well-known/openid-configuration"] = page
+    await make(web).initialize()
+    assert problem in caplog.text
+
+
+async def test_new_keys_are_fetched_once_for_all_who_wait(key, other):
+    web = Web(keys=key_set(k=key))
+    found = make(web)
+    await found.initialize()
+    await found.read(token(key), API)
+    web.pages[f"{ISSUER}/keys"] = key_set(new=other)
+    texts = [token(other, "new", jti=str(number)) for number in range(5)]
+    await asyncio.gather(*(found.read(text, API) for text in texts))
+    assert web.count("/keys") == 2
+    assert ("fetched", ISSUER, True) in found.seen
+
+
+async def test_keys_are_kept_as_long_as_the_issuer_allows(key, other):
+    web = Web(keys=key_set(k=key))
+    web.headers = {"cache-control": "public, max-age=100"}
+    found = make(web)
+    await found.initialize()
+    await found.read(token(key), API)
+    strange = "oidc: verify token: failed to verify signature: failed to verify id token signature"
+    assert await refusal(found, token(other, "new")) == strange
+    assert web.count("/keys") == 1
+    found.clock.advance(100 - EXPIRY_DELTA + 1)
+    assert await refusal(found, token(other, "new")) == strange
+    assert web.count("/keys") == 2
+
+
+async def test_keys_that_cannot_be_fetched_are_told(key):
+    web = Web(keys="dial tcp: refused")
+    found = make(web)
+    await found.initialize()
+    problem = "failed to verify signature: fetching keys oidc: get keys failed dial tcp: refused"
+    assert await refusal(found, token(key)) == f"oidc: verify token: {problem}"
+    assert found.seen[-2:] == [("fetched", ISSUER, False), ("authenticated", ISSUER, False)]
+
+
+def test_what_may_be_kept_follows_the_headers():
+    now = SteppedClock().now()
+    moment = now.timestamp()
+    assert expiry({}, now) == moment
+    assert expiry({"cache-control": "max-age=60, s-maxage=10"}, now) == moment + 10
+    assert expiry({"cache-control": "no-store, max-age=60"}, now) == moment
+    assert expiry({"expires": "Tue, 01 Jan 2030 00:01:00 GMT"}, now) == moment + 60
+    assert expiry({"expires": "0"}, now) == moment
+
+
+async def test_keys_in_a_file_need_no_issuer(key, other, tmp_path):
+    file = tmp_path / "keys.json"
+    file.write_bytes(orjson.dumps(key_set(k=key)))
+    web = Web()
+    found = make(web, key_files={ISSUER: file})
+    assert (await found.read(token(key), API)).user.name == "ann"
+    file.write_bytes(orjson.dumps(key_set(k=other)))
+    assert (await found.read(token(other), API)).user.name == "ann"
+    assert "failed to verify id token signature" in await refusal(found, token(key))
+    assert web.asked == []
+
+
+async def test_a_changed_file_counts_once_its_issuers_are_reached(key, tmp_path):
+    file = tmp_path / "authentication.yaml"
+    file.write_text(ONE)
+    found = make(Web(keys=key_set(k=key)), path=file)
+    await found.initialize()
+    file.write_text(PREFIXED)
+    await found.reload()
+    assert (await found.read(token(key), API)).user.name == "new:ann"
+    assert ("reloaded", True) in found.seen
+    assert ("applied", PREFIXED.encode()) in found.seen
+
+
+BROKEN = {
+    "form": ("jwt: 1", "failed to load authentication config"),
+    "values": (ONE.replace("https", "http"), "failed to validate authentication config"),
+    "anonymous": (f"{ONE}anonymous: {{enabled: true}}", "anonymous: Forbidden: changed from initial"),
+}
+
+
+@pytest.mark.parametrize(("text", "problem"), BROKEN.values(), ids=BROKEN)
+async def test_a_file_that_became_wrong_changes_nothing(key, tmp_path, caplog, text, problem):
+    file = tmp_path / "authentication.yaml"
+    file.write_text(text)
+    found = make(Web(keys=key_set(k=key)), path=file)
+    await found.initialize()
+    await found.reload()
+    await found.reload()
+    assert caplog.text.count(problem) == 1
+    assert found.seen.count(("reloaded", False)) == 1
+    assert (await found.read(token(key), API)).user.name == "ann"
+
+
+def elsewhere(**source):
+    return {"_claim_names": {"groups": "s"}, "_claim_sources": {"s": source}}
+
+
+async def test_groups_may_be_elsewhere(key):
+    web = Web(keys=key_set(k=key), groups=token(key, groups=["g"]).encode())
+    found = make(web)
+    await found.initialize()
+    text = token(key, **elsewhere(endpoint=f"{ISSUER}/groups", access_token="secret"))
+    assert (await found.read(text, API)).user.groups == ("g", "system:authenticated")
+    asked = next(request for request in web.asked if request.url.endswith("/groups"))
+    assert asked.headers == {"Authorization": "Bearer secret"}
+
+
+async def test_groups_that_are_not_where_they_should_be_are_told(key, other):
+    web = Web(keys=key_set(k=key), mute=token(key).encode(), forged=token(other).encode())
+    found = make(web)
+    await found.initialize()
+    problems = {
+        "none": 'while getting distributed claim "groups": error while getting distributed claim JWT: 404 Not Found',
+        "mute": f'jwt returned by distributed claim endpoint "{ISSUER}/mute" did not contain claim: groups',
+        "forged": "verify distributed claim token: failed to verify signature",
+    }
+    for name, problem in problems.items():
+        said = await refusal(found, token(key, **elsewhere(endpoint=f"{ISSUER}/{name}")))
+        assert said.startswith(f"oidc: could not expand distributed claims: {problem}")
