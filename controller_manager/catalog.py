@@ -32,6 +32,7 @@ from mockube.controller_manager.controllers.nodettl.controller import NODE_TTL
 from mockube.controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
 from mockube.controller_manager.controllers.podgc.controller import POD_GARBAGE_COLLECTOR
 from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET, REPLICATION_CONTROLLER
+from mockube.controller_manager.controllers.resourceclaim.controller import RESOURCE_CLAIM
 from mockube.controller_manager.controllers.resourcequota.controller import RESOURCE_QUOTA
 from mockube.controller_manager.controllers.rootca.controller import ROOT_CA
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
@@ -98,6 +99,7 @@ RUNNABLES: Final[tuple[Runnable, ...]] = (
     POD_GARBAGE_COLLECTOR,
     ROOT_CA,
     SERVICE_ACCOUNT_TOKENS,
+    RESOURCE_CLAIM,
     RESOURCE_QUOTA,
     KUBE_SCHEDULER,
     SIMULATED_NODES,

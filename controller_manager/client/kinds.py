@@ -61,6 +61,10 @@ ENDPOINT_SLICES: Final = _row("discovery.k8s.io/v1", "endpointslices", "Endpoint
 POD_DISRUPTION_BUDGETS: Final = _row("policy/v1", "poddisruptionbudgets", "PodDisruptionBudget")
 PRIORITY_CLASSES: Final = _row("scheduling.k8s.io/v1", "priorityclasses", "PriorityClass", namespaced=False)
 RESOURCE_CLAIMS: Final = _row("resource.k8s.io/v1", "resourceclaims", "ResourceClaim")
+RESOURCE_CLAIM_TEMPLATES: Final = _row(
+    "resource.k8s.io/v1", "resourceclaimtemplates", "ResourceClaimTemplate"
+)
+RESOURCE_SLICES: Final = _row("resource.k8s.io/v1", "resourceslices", "ResourceSlice", namespaced=False)
 DEVICE_CLASSES: Final = _row("resource.k8s.io/v1", "deviceclasses", "DeviceClass", namespaced=False)
 STORAGE_CLASSES: Final = _row("storage.k8s.io/v1", "storageclasses", "StorageClass", namespaced=False)
 VOLUME_ATTRIBUTES_CLASSES: Final = _row(

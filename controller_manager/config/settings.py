@@ -100,6 +100,9 @@ class Controllers:
     horizontal_pod_autoscaler_initial_readiness_delay: Annotated[
         float, Flag("how long after a pod's start it counts as never having been ready (30s)", seconds)
     ] = 30.0
+    concurrent_resourceclaim_syncs: Annotated[
+        int, Flag("claims of devices for pods at a time (50)", number_of)
+    ] = 50
     concurrent_endpoint_syncs: Annotated[int, Flag("services' endpoints at a time (5)", number_of)] = 5
     concurrent_service_endpoint_syncs: Annotated[int, Flag("services' slices at a time (5)", number_of)] = 5
     min_resync_period: Annotated[

@@ -215,7 +215,13 @@ class Executor:
         if action.kind == "apply":
             manager = action.field_manager
             return self._client.patch(
-                resource, key, action.body, kind="apply", field_manager=manager, force=True
+                resource,
+                key,
+                action.body,
+                kind="apply",
+                subresource=subresource,
+                field_manager=manager,
+                force=True,
             )
         return self._client.patch(resource, key, action.body, kind=action.kind, subresource=subresource)
 

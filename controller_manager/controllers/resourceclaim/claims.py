@@ -1,0 +1,116 @@
+"""What becomes of a claim: reservations of pods that are gone end, and with the last of them the allocation. Pure."""
+
+from collections.abc import Collection, Sequence
+from functools import partial
+from typing import Any
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches
+from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIMS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import (
+    NOTHING,
+    Action,
+    Confirm,
+    Delete,
+    ObjectRef,
+    Outcome,
+    Plan,
+    Update,
+)
+from mockube.controller_manager.controllers.resourceclaim.references import (
+    FINALIZER,
+    allocation,
+    is_done,
+    owning_pod,
+    reserved_for,
+)
+
+
+def reconcile_claim(gone: Collection[str], caches: Caches, key: Key) -> Plan:
+    """`gone` are uids of pods that were seen to be deleted."""
+    claim = caches.of(RESOURCE_CLAIMS).get(*key)
+    if claim is None:
+        return NOTHING
+    reserved = reserved_for(claim)
+    unknown = [one for one in reserved if _is_unknown(gone, caches, key.namespace, one)]
+    remaining = [one for one in reserved if _is_kept(gone, caches, key.namespace, one)]
+    deletion = () if remaining else _deletion(caches, claim)
+    if len(remaining) < len(reserved):
+        confirmations = [_confirmation(key.namespace, one) for one in unknown]
+        changed = _with_consumers(claim, remaining)
+        return Plan(actions=(*confirmations, _status(changed)), then=partial(_without_finalizer, deletion))
+    if FINALIZER in meta.finalizers(claim) and meta.is_deleting(claim) and not remaining:
+        if allocation(claim) is not None:
+            return Plan(
+                actions=(_status(_with_consumers(claim, ())),), then=partial(_without_finalizer, deletion)
+            )
+        return Plan(actions=(_unfinalized(claim), *deletion))
+    return Plan(actions=deletion)
+
+
+def _is_pod(consumer: ReadOnlyTree) -> bool:
+    return not consumer.get("apiGroup") and consumer.get("resource") == "pods"
+
+
+def _is_kept(gone: Collection[str], caches: Caches, namespace: str, consumer: ReadOnlyTree) -> bool:
+    """Consumers of other kinds are nobody's to judge."""
+    if not _is_pod(consumer):
+        return True
+    pod = caches.of(PODS).get(namespace, consumer["name"])
+    if consumer["uid"] in gone or pod is None:
+        return False
+    return pod.uid == consumer["uid"] and not is_done(pod)
+
+
+def _is_unknown(gone: Collection[str], caches: Caches, namespace: str, consumer: ReadOnlyTree) -> bool:
+    """Perhaps the cache does not show the pod yet."""
+    absent = _is_pod(consumer) and caches.of(PODS).get(namespace, consumer["name"]) is None
+    return absent and consumer["uid"] not in gone
+
+
+def _confirmation(namespace: str, consumer: ReadOnlyTree) -> Confirm:
+    def holds(found: Sequence[PodView]) -> bool:
+        return all(pod.uid != consumer["uid"] for pod in found)
+
+    return Confirm(resource=PODS, namespace=namespace, name=consumer["name"], holds=holds)
+
+
+def _with_consumers(claim: ReadOnlyTree, remaining: Sequence[ReadOnlyTree]) -> dict[str, Any]:
+    """Nobody keeps the devices of a claim that nobody uses."""
+    status = {**(claim.get("status") or {})}
+    status.pop("reservedFor", None)
+    if remaining:
+        status["reservedFor"] = [*remaining]
+    elif FINALIZER in meta.finalizers(claim):
+        status.pop("allocation", None)
+    return {**claim, "status": status}
+
+
+def _status(claim: ReadOnlyTree) -> Update:
+    return Update(resource=RESOURCE_CLAIMS, body=claim, subresource="status")
+
+
+def _unfinalized(claim: ReadOnlyTree) -> Update:
+    return Update(resource=RESOURCE_CLAIMS, body=meta.without_finalizer(claim, FINALIZER))
+
+
+def _without_finalizer(deletion: tuple[Action, ...], outcome: Outcome) -> Plan | None:
+    """What follows the write of the status."""
+    answers = [write.answer for write in outcome.of(Update) if write.answer is not None]
+    if outcome.error is not None or not answers:
+        return None
+    claim = answers[-1]
+    is_free = FINALIZER in meta.finalizers(claim) and allocation(claim) is None
+    return Plan(actions=((_unfinalized(claim),) if is_free else ()) + deletion)
+
+
+def _deletion(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
+    """A claim goes with the end of the pod that it was made for; once the pod is gone, the garbage collector sees to it."""
+    owner = owning_pod(claim)
+    pod = None if owner is None else caches.of(PODS).get(meta.namespace(claim), owner["name"])
+    if owner is None or pod is None or (pod.uid == owner["uid"] and not is_done(pod)):
+        return ()
+    return (Delete(resource=RESOURCE_CLAIMS, victims=(ObjectRef.of(claim),)),)

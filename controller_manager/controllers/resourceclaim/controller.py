@@ -1,0 +1,195 @@
+"""ResourceClaims for pods: two sorts of keys in one queue, as upstream has them."""
+
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from functools import partial
+from typing import Any, Final
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches, Change
+from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import Create, Outcome, Patch, Plan, Update
+from mockube.controller_manager.control.controller import Controller, Observer, Watch
+from mockube.controller_manager.control.runnable import Context, Runnable, Running
+from mockube.controller_manager.control.runner import ControllerRunner
+from mockube.controller_manager.control.wait_for_kinds import WaitForKinds
+from mockube.controller_manager.controllers.resourceclaim.claims import reconcile_claim
+from mockube.controller_manager.controllers.resourceclaim.pods import BY_OWNER, needs_work, reconcile_pod
+from mockube.controller_manager.controllers.resourceclaim.references import (
+    OF_POD_CLAIM,
+    allocation,
+    claim_names,
+    has_admin_access,
+    is_done,
+    owning_pod,
+    pod_claims,
+)
+
+NAME: Final = "resourceclaim-controller"
+ACCOUNT: Final = "resource-claim-controller"
+_POD, _CLAIM = "pod:", "claim:"
+_BY_CLAIM, _BY_TEMPLATE = "podResourceClaim", "podResourceClaimTemplate"
+_MOST_GONE: Final = 500
+
+
+def pod_key(pod: Key) -> Key:
+    return Key(pod.namespace, _POD + pod.name)
+
+
+def claim_key(namespace: str, name: str) -> Key:
+    return Key(namespace, _CLAIM + name)
+
+
+class Gone:
+    """The uids of pods that were deleted last."""
+
+    def __init__(self) -> None:
+        self.uids: OrderedDict[str, None] = OrderedDict()
+
+    def add(self, uid: str) -> None:
+        self.uids[uid] = None
+        if len(self.uids) > _MOST_GONE:
+            self.uids.popitem(last=False)
+
+
+def reconcile(gone: Gone, caches: Caches, key: Key, _: datetime) -> Plan:
+    if key.name.startswith(_POD):
+        return reconcile_pod(caches, Key(key.namespace, key.name.removeprefix(_POD)))
+    return reconcile_claim(gone.uids, caches, Key(key.namespace, key.name.removeprefix(_CLAIM)))
+
+
+# --- whose key a change concerns
+
+
+def _of_pod(gone: Gone, caches: Caches, change: Change) -> Iterable[Key]:
+    pod: PodView = change.latest
+    extended = (pod.object.get("status") or {}).get("extendedResourceClaimStatus")
+    if not pod_claims(pod) and not extended:
+        return
+    if change.new is None:
+        gone.add(pod.uid)
+    if change.new is None or is_done(pod):
+        names = [*claim_names(pod), *([extended["resourceClaimName"]] if extended else [])]
+        yield from (claim_key(pod.key.namespace, name) for name in names)
+    if change.new is not None and not pod.deleting and needs_work(caches, pod):
+        yield pod_key(pod.key)
+
+
+def _of_claim(caches: Caches, change: Change) -> Iterable[Key]:
+    claim = change.latest
+    if change.new is not None:
+        yield claim_key(*Key.of(claim))
+    yield from _waiting(caches, _BY_CLAIM, claim)
+
+
+def _of_template(caches: Caches, change: Change) -> Iterable[Key]:
+    return () if change.new is None else _waiting(caches, _BY_TEMPLATE, change.new)
+
+
+def _waiting(caches: Caches, index: str, of: ReadOnlyTree) -> Iterator[Key]:
+    for pod in caches.of(PODS).by_index(index, str(Key.of(of))):
+        if not pod.deleting and needs_work(caches, pod):
+            yield pod_key(pod.key)
+
+
+def _claims_of(pod: PodView) -> Iterator[str]:
+    return (f"{pod.key.namespace}/{name}" for name in dict.fromkeys(claim_names(pod)))
+
+
+def _templates_of(pod: PodView) -> Iterator[str]:
+    names = [one.get("resourceClaimTemplateName") for one in pod_claims(pod)]
+    return (f"{pod.key.namespace}/{name}" for name in dict.fromkeys(names) if name)
+
+
+def _owners_of(claim: ReadOnlyTree) -> Iterator[str]:
+    owner = owning_pod(claim)
+    if owner is not None:
+        yield owner["uid"]
+
+
+# --- what is counted
+
+
+class Claims(Observer):
+    def __init__(self, list_: Callable[[], Iterable[ReadOnlyTree]]) -> None:
+        self._list = list_
+        self._creates: Counter[tuple[str, str]] = Counter()
+
+    def observe(self, primary: Any, outcome: Outcome, seconds: float, now: datetime) -> None:  # noqa: ARG002
+        created = outcome.of(Create)
+        for write in created:
+            self._creates["success", _admin(write.answer or {})] += 1
+        if outcome.error is not None and not outcome.of(Patch) and not outcome.of(Update):
+            self._creates["failure", "false"] += 1
+
+    def collect(self) -> Iterable[Metric]:
+        text = "Number of ResourceClaims creation requests, categorized by creation status and admin access"
+        creates = CounterMetricFamily(
+            "resourceclaim_controller_creates", text, labels=("status", "admin_access")
+        )
+        for labels, count in self._creates.items():
+            creates.add_metric(labels, count)
+        yield creates
+        text = "Number of ResourceClaims, categorized by allocation status, admin access, and source."
+        present = GaugeMetricFamily(
+            "resourceclaim_controller_resource_claims", text, labels=("allocated", "admin_access", "source")
+        )
+        counts = Counter((_allocated(claim), _admin(claim), _source(claim)) for claim in self._list())
+        for values, number in counts.items():
+            present.add_metric(values, number)
+        yield present
+
+
+def _allocated(claim: ReadOnlyTree) -> str:
+    return str(allocation(claim) is not None).lower()
+
+
+def _admin(claim: ReadOnlyTree) -> str:
+    return str(has_admin_access(claim)).lower()
+
+
+def _source(claim: ReadOnlyTree) -> str:
+    annotations = meta.annotations(claim)
+    if annotations.get("resource.kubernetes.io/extended-resource-claim") == "true":
+        return "extended_resource"
+    return "resource_claim_template" if annotations.get(OF_POD_CLAIM) else ""
+
+
+def resource_claims(list_: Callable[[], Iterable[ReadOnlyTree]] = tuple, workers: int = 50) -> Controller:
+    gone = Gone()
+    return Controller(
+        name=NAME,
+        queue="resource_claim",
+        service_account=ACCOUNT,
+        speaks_as="resource_claim",
+        watches=(
+            Watch(resource=PODS, keys=partial(_of_pod, gone)),
+            Watch(resource=RESOURCE_CLAIMS, keys=_of_claim),
+            Watch(resource=RESOURCE_CLAIM_TEMPLATES, keys=_of_template),
+        ),
+        indexes={
+            PODS: {_BY_CLAIM: _claims_of, _BY_TEMPLATE: _templates_of},
+            RESOURCE_CLAIMS: {BY_OWNER: _owners_of},
+        },
+        reconcile=partial(reconcile, gone),
+        observer=partial(Claims, list_),
+        workers=workers,
+    )
+
+
+def _build(context: Context) -> Running:
+    def build() -> Running:
+        lister = context.informers.of(RESOURCE_CLAIMS).lister
+        workers = context.options.controllers.concurrent_resourceclaim_syncs
+        return ControllerRunner(resource_claims(lister.all, workers), context)
+
+    return WaitForKinds((RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES), build, context)
+
+
+RESOURCE_CLAIM: Final = Runnable(name=NAME, service_account=ACCOUNT, build=_build)

@@ -1,0 +1,208 @@
+"""What a pod needs: claims made of its templates, their names in its status, and reservations once it is bound. Pure."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches
+from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import (
+    NOTHING,
+    Action,
+    Create,
+    EventTemplate,
+    Outcome,
+    Patch,
+    Plan,
+    RecordEvent,
+    Update,
+)
+from mockube.controller_manager.control.worker import TryAgain
+from mockube.controller_manager.controllers.resourceclaim.references import (
+    OF_POD_CLAIM,
+    NotCreated,
+    allocation,
+    claim_name,
+    is_for_pod,
+    is_reserved_for,
+    pod_claims,
+    with_consumer,
+)
+
+BY_OWNER: Final = "claimPodOwner"
+FIELD_MANAGER: Final = "ResourceClaimController"
+_FAILED: Final = "FailedResourceClaimCreation"
+_LONGEST_BASE: Final = 57
+"""Room for a hyphen and five characters is left in a name of 63."""
+
+Names = Mapping[str, str]
+"""The names of ResourceClaims, by those of the pod's claims."""
+
+
+def reconcile_pod(caches: Caches, key: Key) -> Plan:
+    pod = caches.of(PODS).get(*key)
+    if pod is None or pod.deleting or not needs_work(caches, pod):
+        return NOTHING
+    actions: list[Action] = []
+    found: dict[str, str] = {}
+    for pod_claim in pod_claims(pod):
+        if not _is_to_be_made(caches, pod, pod_claim):
+            continue
+        present = _present(caches, pod, pod_claim)
+        template_name = pod_claim["resourceClaimTemplateName"]
+        if present is not None:
+            found[pod_claim["name"]] = meta.name(present)
+        elif (template := caches.of(RESOURCE_CLAIM_TEMPLATES).get(key.namespace, template_name)) is None:
+            problem = _missing_template(template_name)
+            actions.append(_failure(pod, pod_claim, problem))
+            return Plan(actions=tuple(actions), then=_raising(problem))
+        else:
+            actions.append(_creation(pod, pod_claim, template))
+    if not actions and not found:
+        return _reservations(caches, pod)
+    return Plan(actions=tuple(actions), then=partial(_naming, pod, found))
+
+
+def needs_work(caches: Caches, pod: PodView) -> bool:
+    for pod_claim in pod_claims(pod):
+        try:
+            name = claim_name(pod, pod_claim)
+        except NotCreated:
+            return True
+        if name is None:
+            continue
+        claim = caches.of(RESOURCE_CLAIMS).get(pod.key.namespace, name)
+        has_template = bool(pod_claim.get("resourceClaimTemplateName"))
+        if claim is None:
+            if has_template:
+                return True
+        elif (not has_template or is_for_pod(pod, claim)) and pod.node and _is_to_be_reserved(pod, claim):
+            return True
+    return False
+
+
+def _is_to_be_reserved(pod: PodView, claim: ReadOnlyTree) -> bool:
+    return allocation(claim) is not None and not is_reserved_for(pod, claim)
+
+
+def _is_to_be_made(caches: Caches, pod: PodView, pod_claim: ReadOnlyTree) -> bool:
+    if not pod_claim.get("resourceClaimTemplateName"):
+        return False
+    try:
+        name = claim_name(pod, pod_claim)
+    except NotCreated:
+        return True
+    claim = None if name is None else caches.of(RESOURCE_CLAIMS).get(pod.key.namespace, name)
+    return name is not None and (claim is None or not is_for_pod(pod, claim))
+
+
+def _present(caches: Caches, pod: PodView, pod_claim: ReadOnlyTree) -> ReadOnlyTree | None:
+    """The claim that was made before the pod's status was written."""
+    owned = caches.of(RESOURCE_CLAIMS).by_index(BY_OWNER, pod.uid)
+    mine = (claim for claim in owned if meta.annotations(claim).get(OF_POD_CLAIM) == pod_claim["name"])
+    return next(mine, None)
+
+
+def _creation(pod: PodView, pod_claim: ReadOnlyTree, template: ReadOnlyTree) -> Create:
+    failed = f"PodResourceClaim {pod_claim['name']}: create ResourceClaim : {{error}}"
+    return Create(
+        resource=RESOURCE_CLAIMS,
+        bodies=(_claim(pod, pod_claim, template),),
+        saying=EventTemplate(about=pod.object, failed=(_FAILED, failed)),
+    )
+
+
+def _claim(pod: PodView, pod_claim: ReadOnlyTree, template: ReadOnlyTree) -> dict[str, Any]:
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": pod.key.name, "uid": pod.uid, "controller": True}
+    spec = template["spec"]
+    metadata = {
+        "generateName": generate_name(pod.key.name, pod_claim["name"]),
+        "namespace": pod.key.namespace,
+        "labels": meta.labels(spec),
+        "annotations": {**meta.annotations(spec), OF_POD_CLAIM: pod_claim["name"]},
+        "ownerReferences": [owner],
+    }
+    return {
+        "kind": RESOURCE_CLAIMS.kind,
+        "apiVersion": RESOURCE_CLAIMS.api_version,
+        "metadata": {field: value for field, value in metadata.items() if value},
+        "spec": spec.get("spec") or {},
+    }
+
+
+def generate_name(pod: str, claim: str) -> str:
+    """Where it is too long, both names lose as large a share."""
+    whole = f"{pod}-{claim}-"
+    if len(whole) <= _LONGEST_BASE:
+        return whole
+    parts = [name[: len(name) * _LONGEST_BASE // len(whole)] for name in (pod, claim)]
+    return "-".join(parts)
+
+
+def _missing_template(name: str) -> str:
+    return f'resource claim template "{name}": resourceclaimtemplate.{RESOURCE_CLAIM_TEMPLATES.group} "{name}" not found'
+
+
+def _failure(pod: PodView, pod_claim: ReadOnlyTree, problem: str) -> RecordEvent:
+    message = f"PodResourceClaim {pod_claim['name']}: {problem}"
+    return RecordEvent(about=pod.object, type="Warning", reason=_FAILED, message=message)
+
+
+def _raising(problem: str) -> Callable[[Outcome], None]:
+    """It comes again later, whatever came of the actions."""
+
+    def raise_(_: Outcome) -> None:
+        raise TryAgain(problem)
+
+    return raise_
+
+
+def _naming(pod: PodView, found: Names, outcome: Outcome) -> Plan | None:
+    """Write the names of what is there now into the pod's status, unless something could not be made."""
+    if outcome.error is not None:
+        return None
+    made = {
+        meta.annotations(write.answer)[OF_POD_CLAIM]: write.key.name
+        for write in outcome.of(Create)
+        if write.answer is not None
+    }
+    names = {**found, **made}
+    if not names:
+        return None
+    statuses = [{"name": name, "resourceClaimName": claim} for name, claim in names.items()]
+    body = {
+        "apiVersion": PODS.api_version,
+        "kind": PODS.kind,
+        "metadata": {"name": pod.key.name, "namespace": pod.key.namespace},
+        "status": {"resourceClaimStatuses": statuses},
+    }
+    patch = Patch(
+        resource=PODS,
+        key=pod.key,
+        body=body,
+        kind="apply",
+        subresource="status",
+        field_manager=FIELD_MANAGER,
+    )
+    return Plan(actions=(patch,))
+
+
+def _reservations(caches: Caches, pod: PodView) -> Plan:
+    """Of a pod that was bound by somebody who did not reserve its claims."""
+    return Plan(actions=tuple(_updates(caches, pod))) if pod.node else NOTHING
+
+
+def _updates(caches: Caches, pod: PodView) -> Iterator[Update]:
+    for pod_claim in pod_claims(pod):
+        name = claim_name(pod, pod_claim)
+        if name is None:
+            continue
+        claim = caches.of(RESOURCE_CLAIMS).get(pod.key.namespace, name)
+        if claim is None:
+            return
+        if _is_to_be_reserved(pod, claim):
+            yield Update(resource=RESOURCE_CLAIMS, body=with_consumer(pod, claim), subresource="status")

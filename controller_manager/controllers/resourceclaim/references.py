@@ -1,0 +1,89 @@
+"""Which ResourceClaims a pod uses, and which pods a claim is for. Pure."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.podview import PodView
+
+FINALIZER: Final = "resource.kubernetes.io/delete-protection"
+OF_POD_CLAIM: Final = "resource.kubernetes.io/pod-claim-name"
+"""The annotation of a claim that was made of a template: which of the pod's claims it is."""
+
+
+class NotCreated(LookupError):
+    """A pod's claim of a template whose ResourceClaim the pod's status does not name."""
+
+
+def pod_claims(pod: PodView) -> Sequence[ReadOnlyTree]:
+    return (pod.object.get("spec") or {}).get("resourceClaims") or ()
+
+
+def claim_name(pod: PodView, pod_claim: ReadOnlyTree) -> str | None:
+    """The name of the ResourceClaim; None where none is needed. `NotCreated` before it is there."""
+    if pod_claim.get("resourceClaimName"):
+        return str(pod_claim["resourceClaimName"])
+    for status in (pod.object.get("status") or {}).get("resourceClaimStatuses") or ():
+        if status["name"] == pod_claim["name"]:
+            name: str | None = status.get("resourceClaimName")
+            return name
+    raise NotCreated(f'pod "{pod.key}": ResourceClaim not created yet')
+
+
+def claim_names(pod: PodView) -> Iterator[str]:
+    """Those of all that are there and needed."""
+    for pod_claim in pod_claims(pod):
+        try:
+            name = claim_name(pod, pod_claim)
+        except NotCreated:
+            continue
+        if name is not None:
+            yield name
+
+
+def is_for_pod(pod: PodView, claim: ReadOnlyTree) -> bool:
+    """Whether a claim that was made of a template is the pod's."""
+    return meta.is_controlled_by(claim, pod.object)
+
+
+def is_reserved_for(pod: PodView, claim: ReadOnlyTree) -> bool:
+    return any(one["uid"] == pod.uid for one in reserved_for(claim))
+
+
+def reserved_for(claim: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
+    return (claim.get("status") or {}).get("reservedFor") or ()
+
+
+def allocation(claim: ReadOnlyTree) -> ReadOnlyTree | None:
+    found: ReadOnlyTree | None = (claim.get("status") or {}).get("allocation")
+    return found
+
+
+def with_consumer(pod: PodView, claim: ReadOnlyTree) -> dict[str, Any]:
+    """The claim, reserved for the pod as well."""
+    consumer = {"resource": "pods", "name": pod.key.name, "uid": pod.uid}
+    return meta.with_value(claim, ("status", "reservedFor"), [*reserved_for(claim), consumer])
+
+
+def is_done(pod: PodView) -> bool:
+    """Nothing of it runs or will run."""
+    return pod.is_terminal or (pod.deleting and not pod.node)
+
+
+def owning_pod(claim: ReadOnlyTree) -> ReadOnlyTree | None:
+    """The reference to the pod that a claim was made for."""
+    owners = meta.owner_references(claim)
+    return next(
+        (
+            one
+            for one in owners
+            if one.get("controller") and (one.get("apiVersion"), one.get("kind")) == ("v1", "Pod")
+        ),
+        None,
+    )
+
+
+def has_admin_access(claim: ReadOnlyTree) -> bool:
+    requests = ((claim.get("spec") or {}).get("devices") or {}).get("requests") or ()
+    return any((one.get("exactly") or {}).get("adminAccess") for one in requests)

@@ -1,0 +1,326 @@
+"""Claims that pods get of templates, who reserves them, and when they are given back."""
+
+import pytest
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.status import Forbidden
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import Create, Outcome, Patch, Update, Write
+from mockube.controller_manager.control.worker import TryAgain
+from mockube.controller_manager.controllers.resourceclaim.controller import (
+    Claims,
+    claim_key,
+    pod_key,
+    resource_claims,
+)
+from mockube.controller_manager.controllers.resourceclaim.pods import generate_name
+from mockube.controller_manager.controllers.resourceclaim.references import FINALIZER, OF_POD_CLAIM
+from tests.support.controllers.planned import World
+
+APP = pod_key(Key("default", "app"))
+SPEC = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}}
+OF_TEMPLATE = {"name": "gpu", "resourceClaimTemplateName": "t"}
+BY_NAME = {"name": "shared", "resourceClaimName": "s"}
+
+
+def world(*claims, template=True, node="", **metadata):
+    found = World(resource_claims(), SteppedClock())
+    spec = {"resourceClaims": list(claims), **({"nodeName": node} if node else {})}
+    found.add(
+        PODS,
+        {
+            "metadata": {"name": "app", "namespace": "default", "uid": "u", **metadata},
+            "spec": spec,
+            "status": {},
+        },
+    )
+    if template:
+        inner = {"metadata": {"labels": {"a": "b"}, "annotations": {"c": "d"}}, "spec": SPEC}
+        found.add(
+            RESOURCE_CLAIM_TEMPLATES, {"metadata": {"name": "t", "namespace": "default"}, "spec": inner}
+        )
+    return found
+
+
+def claim(name, *consumers, allocated=True, owner=None, finalizers=(FINALIZER,), **metadata):
+    status = {"allocation": {"devices": {}}} if allocated else {}
+    if consumers:
+        status["reservedFor"] = [{"resource": "pods", "name": n, "uid": u} for n, u in consumers]
+    if owner is not None:
+        reference = {"apiVersion": "v1", "kind": "Pod", "name": "app", "uid": owner, "controller": True}
+        metadata["ownerReferences"] = [reference]
+    tree = {"name": name, "namespace": "default", "finalizers": list(finalizers), **metadata}
+    return {"metadata": tree, "spec": SPEC, "status": status}
+
+
+def statuses(pods):
+    return {
+        one["name"]: one.get("resourceClaimName")
+        for one in pods.get(PODS, "app")["status"].get("resourceClaimStatuses", ())
+    }
+
+
+def test_a_claim_is_made_of_a_template_and_named_in_the_pods_status():
+    pods = world(OF_TEMPLATE, BY_NAME)
+    pods.reconcile(APP)
+    (made,) = pods.all(RESOURCE_CLAIMS)
+    assert made["metadata"]["generateName"] == "app-gpu-"
+    assert meta.labels(made) == {"a": "b"}
+    assert meta.annotations(made) == {"c": "d", OF_POD_CLAIM: "gpu"}
+    assert meta.owner_references(made) == [
+        {"apiVersion": "v1", "kind": "Pod", "name": "app", "uid": "u", "controller": True}
+    ]
+    assert made["spec"] == SPEC
+    assert statuses(pods) == {"gpu": meta.name(made)}
+    assert [(verb, resource) for verb, resource, _ in pods.done] == [
+        ("create", RESOURCE_CLAIMS),
+        ("patch", PODS),
+    ]
+    assert pods.reconcile(APP) == ([], None)
+
+
+def test_a_claim_that_was_made_before_the_manager_died_is_found_again():
+    pods = world(OF_TEMPLATE)
+    pods.begin(APP, 1)
+    assert statuses(pods) == {}
+    pods.reconcile(APP)
+    (made,) = pods.all(RESOURCE_CLAIMS)
+    assert statuses(pods) == {"gpu": meta.name(made)}
+
+
+def test_a_claim_that_somebody_deleted_is_made_again():
+    pods = world(OF_TEMPLATE)
+    pods.reconcile(APP)
+    pods.remove(RESOURCE_CLAIMS, statuses(pods)["gpu"])
+    pods.reconcile(APP)
+    assert statuses(pods)["gpu"] == pods.names(RESOURCE_CLAIMS)[0]
+
+
+def test_a_template_that_is_missing_is_an_event_and_comes_again():
+    pods = world(OF_TEMPLATE, template=False)
+    problem = 'resource claim template "t": resourceclaimtemplate.resource.k8s.io "t" not found'
+    with pytest.raises(TryAgain, match=problem):
+        pods.reconcile(APP)
+    assert pods.events == [("Warning", "FailedResourceClaimCreation", f"PodResourceClaim gpu: {problem}")]
+
+
+def test_a_refused_claim_is_an_event():
+    pods = world(OF_TEMPLATE)
+
+    def refuse(*_):
+        raise Forbidden("no")
+
+    pods.add = refuse
+    _, error = pods.reconcile(APP)
+    assert error.message == "no"
+    (event,) = pods.events
+    assert event[2] == "PodResourceClaim gpu: create ResourceClaim : no"
+    assert statuses(pods) == {}
+
+
+@pytest.mark.parametrize("deleting", [True, False])
+def test_pods_that_need_nothing_are_left_alone(deleting):
+    ending = {"deletionTimestamp": "2030-01-01T00:00:00Z"} if deleting else {}
+    pods = world(*([OF_TEMPLATE] if deleting else [BY_NAME]), **ending)
+    assert pods.reconcile(APP) == ([], None)
+
+
+def test_a_claim_that_is_not_needed_is_not_made():
+    pods = world(OF_TEMPLATE)
+    pods.change(PODS, "app", ("status", "resourceClaimStatuses"), [{"name": "gpu"}])
+    assert pods.reconcile(APP) == ([], None)
+
+
+def test_a_bound_pod_reserves_what_is_allocated():
+    pods = world(BY_NAME, node="n1")
+    pods.add(RESOURCE_CLAIMS, claim("s", ("other", "o")))
+    pods.reconcile(APP)
+    found = pods.get(RESOURCE_CLAIMS, "s")["status"]["reservedFor"]
+    assert [one["uid"] for one in found] == ["o", "u"]
+    assert pods.reconcile(APP) == ([], None)
+
+
+@pytest.mark.parametrize(("node", "allocated"), [("", True), ("n1", False)])
+def test_the_scheduler_reserves_for_pods_that_it_binds(node, allocated):
+    pods = world(BY_NAME, node=node)
+    pods.add(RESOURCE_CLAIMS, claim("s", allocated=allocated))
+    assert pods.reconcile(APP) == ([], None)
+
+
+def test_long_names_are_shortened_alike():
+    assert generate_name("pod", "claim") == "pod-claim-"
+    assert generate_name("p" * 60, "c" * 40) == "p" * 33 + "-" + "c" * 22
+
+
+# --- claims
+
+
+def freed(pods, name="s"):
+    pods.reconcile(claim_key("default", name))
+    return pods.get(RESOURCE_CLAIMS, name)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda pods: pods.change(PODS, "app", ("status", "phase"), "Succeeded"),
+        lambda pods: pods.remove(PODS, "app"),
+        lambda pods: pods.change(PODS, "app", ("metadata", "uid"), "another"),
+        lambda pods: pods.change(PODS, "app", ("metadata", "deletionTimestamp"), "2030-01-01T00:00:00Z"),
+    ],
+    ids=["ended", "gone", "replaced", "deleted before it was bound"],
+)
+def test_the_last_consumer_frees_the_devices(change):
+    pods = world(BY_NAME)
+    pods.add(RESOURCE_CLAIMS, claim("s", ("app", "u")))
+    assert freed(pods)["status"] == claim("s", ("app", "u"))["status"]
+    change(pods)
+    found = freed(pods)
+    assert found["status"] == {}
+    assert not meta.finalizers(found)
+    assert len(pods.done) == 2
+
+
+def test_other_consumers_keep_the_devices():
+    pods = world(BY_NAME)
+    listed = claim("s", ("app", "u"), ("gone", "g"))
+    group = {"apiGroup": "example.com", "resource": "things", "name": "t", "uid": "t"}
+    listed["status"]["reservedFor"].append(group)
+    pods.add(RESOURCE_CLAIMS, listed)
+    found = freed(pods)
+    assert [one["uid"] for one in found["status"]["reservedFor"]] == ["u", "t"]
+    assert "allocation" in found["status"]
+
+
+def test_what_somebody_else_allocated_stays_allocated():
+    pods = world(BY_NAME)
+    pods.add(RESOURCE_CLAIMS, claim("s", ("gone", "g"), finalizers=()))
+    assert freed(pods)["status"] == {"allocation": {"devices": {}}}
+
+
+def test_a_pod_that_the_cache_does_not_show_yet_keeps_its_reservation():
+    pods = world(BY_NAME)
+    pods.add(RESOURCE_CLAIMS, claim("s", ("new", "n")))
+    late = {"metadata": {"name": "new", "namespace": "default", "uid": "n"}}
+    pods.unseen[PODS] = {("default", "new"): late}
+    assert "reservedFor" in freed(pods)["status"]
+    pods.unseen.clear()
+    assert "reservedFor" not in freed(pods)["status"]
+
+
+def test_a_deleted_claim_goes_once_nobody_uses_it():
+    pods = world(BY_NAME)
+    pods.add(RESOURCE_CLAIMS, claim("s", deletionTimestamp="2030-01-01T00:00:00Z"))
+    assert freed(pods) is None
+
+
+def test_a_claim_that_is_merely_unused_stays_allocated():
+    pods = world(BY_NAME)
+    pods.add(RESOURCE_CLAIMS, claim("s"))
+    assert "allocation" in freed(pods)["status"]
+
+
+@pytest.mark.parametrize(
+    ("owner", "phase", "goes"),
+    [("u", "Running", False), ("u", "Failed", True), ("before", "Running", True)],
+    ids=["its pod runs", "its pod has ended", "its pod was replaced"],
+)
+def test_a_generated_claim_goes_with_the_end_of_its_pod(owner, phase, goes):
+    pods = world(OF_TEMPLATE)
+    pods.change(PODS, "app", ("status", "phase"), phase)
+    pods.add(RESOURCE_CLAIMS, claim("s", owner=owner, finalizers=()))
+    assert (freed(pods) is None) is goes
+
+
+def test_a_generated_claim_without_a_pod_is_the_garbage_collectors():
+    pods = world(OF_TEMPLATE)
+    pods.remove(PODS, "app")
+    pods.add(RESOURCE_CLAIMS, claim("s", owner="u", finalizers=()))
+    assert freed(pods) is not None
+
+
+@pytest.mark.parametrize("writes", [0, 1, 2])
+def test_a_death_after_each_write_leads_to_the_same_end(writes):
+    pods = world(OF_TEMPLATE)
+    pods.change(PODS, "app", ("status", "phase"), "Succeeded")
+    pods.add(RESOURCE_CLAIMS, claim("s", ("app", "u"), owner="u"))
+    plan, done = pods.plan(claim_key("default", "s")), 0
+    while plan is not None and done < writes:
+        plan, done = pods.carry_out_one(plan), done + 1
+    for _ in range(3):
+        pods.reconcile(claim_key("default", "s"))
+    assert pods.get(RESOURCE_CLAIMS, "s") is None
+
+
+# --- which keys
+
+
+def keys(pods, number, change):
+    return {*pods.controller.watches[number].keys(pods.caches(), change)}
+
+
+def test_which_keys_a_change_concerns():
+    pods = world(OF_TEMPLATE, BY_NAME)
+    pod = PodView.of(pods.get(PODS, "app"))
+    template = pods.get(RESOURCE_CLAIM_TEMPLATES, "t")
+    assert keys(pods, 0, Change(None, pod)) == {APP}
+    assert keys(pods, 0, Change(pod, None)) == {claim_key("default", "s")}
+    assert keys(pods, 2, Change(None, template)) == {APP}
+    assert keys(pods, 2, Change(template, None)) == set()
+    other = {"metadata": {"name": "x", "namespace": "default"}}
+    assert keys(pods, 1, Change(None, other)) == {claim_key("default", "x")}
+    shared = {"metadata": {"name": "s", "namespace": "default"}}
+    assert keys(pods, 1, Change(shared, None)) == {APP}
+
+
+def test_pods_without_claims_concern_nobody():
+    pods = world()
+    assert keys(pods, 0, Change(None, PodView.of(pods.get(PODS, "app")))) == set()
+
+
+def test_an_extended_resources_claim_is_freed_as_well():
+    pods = world()
+    extended = {"resourceClaimName": "e", "requestMappings": []}
+    pods.change(PODS, "app", ("status", "extendedResourceClaimStatus"), extended)
+    pod = PodView.of(pods.get(PODS, "app"))
+    assert keys(pods, 0, Change(pod, None)) == {claim_key("default", "e")}
+
+
+def test_a_pod_that_was_seen_to_go_is_not_asked_for():
+    pods = world(BY_NAME)
+    pods.add(RESOURCE_CLAIMS, claim("s", ("app", "u")))
+    pod = PodView.of(pods.get(PODS, "app"))
+    pods.remove(PODS, "app")
+    keys(pods, 0, Change(pod, None))
+    (action,) = pods.plan(claim_key("default", "s")).actions
+    assert isinstance(action, Update)
+
+
+# --- metrics
+
+
+def samples(metrics):
+    return {(one.name, *one.labels.values()): one.value for family in metrics for one in family.samples}
+
+
+def test_claims_are_counted():
+    listed = [claim("a"), claim("b", allocated=False, annotations={OF_POD_CLAIM: "gpu"})]
+    claims = Claims(lambda: listed)
+    made = Write(Create(resource=RESOURCE_CLAIMS, bodies=()), Key("default", "a"), claim("a"))
+    named = Write(Patch(resource=PODS, key=Key("default", "a"), body={}), Key("default", "a"), {})
+    for outcome in (
+        Outcome(error=None, writes=(made, named)),
+        Outcome(error=Forbidden("no"), writes=()),
+        Outcome(error=Forbidden("no"), writes=(named,)),
+    ):
+        claims.observe(None, outcome, 0.0, SteppedClock().now())
+    assert samples(claims.collect()) == {
+        ("resourceclaim_controller_creates_total", "success", "false"): 1,
+        ("resourceclaim_controller_creates_total", "failure", "false"): 1,
+        ("resourceclaim_controller_resource_claims", "true", "false", ""): 1,
+        ("resourceclaim_controller_resource_claims", "false", "false", "resource_claim_template"): 1,
+    }
