@@ -50,22 +50,24 @@ from mockube.apiserver.registry.custom_metrics import CustomMetrics
 from mockube.apiserver.registry.patch import merge_into
 from mockube.apiserver.registry.resource_metrics import ResourceMetrics
 from mockube.apiserver.registry.reviews.lookup import with_reviews
-from mockube.apiserver.request import health, snapshots
+from mockube.apiserver.request import snapshots
 from mockube.apiserver.request.audit import AuditIds, Observer
 from mockube.apiserver.request.endpoints import Routes
 from mockube.apiserver.request.filter import Config
 from mockube.apiserver.request.flow_schemas import Flows
 from mockube.apiserver.request.handler import Handler
-from mockube.apiserver.request.health import HOOKS, ROLES_HOOK, Check, Pages, ping
+from mockube.apiserver.request.health import Health, Pages, server_checks
 from mockube.apiserver.request.limits import Deadlines, InFlight
+from mockube.apiserver.request.metrics_endpoint import metrics_page
 from mockube.apiserver.request.metrics_pages import MetricsPages
 from mockube.apiserver.request.openapi import openapi_pages, openid_pages
-from mockube.apiserver.request.pages import Renewed, api_pages, metrics_page, with_index
+from mockube.apiserver.request.pages import Renewed, api_pages, with_index
 from mockube.apiserver.request.rendering import Renderer
+from mockube.apiserver.request.zpages import zpages
 from mockube.apiserver.storage.consistency import SelfCheck
 from mockube.apiserver.storage.keys import Layout
 from mockube.apiserver.storage.resource_cache import ResourceCache
-from mockube.apiserver.supervision import TASKS, Supervisor, check_name
+from mockube.apiserver.supervision import Supervisor
 from mockube.apiserver.wire.table import Printer
 from mockube.etcd.embedded.store import EmbeddedStore
 from mockube.etcd.kv import KV
@@ -150,9 +152,12 @@ class ApiServer:
             remote=self._remote.authentication,
         )
         self.issuers = known.issuers
+        self._health = self._checked()
         others = {
             **openid_pages(known.accounts, address=settings.address),
-            "/metrics": metrics_page(self._metrics(requests)),
+            "/metrics": metrics_page(self._metrics(requests).collect, backend.clock),
+            "/metrics/slis": metrics_page(self._health.collect, backend.clock),
+            **zpages(backend.clock, settings.flags, lambda: self.handler.pages),
             snapshots.PATH: snapshots.page(backend, self.on_restored),
         }
         verbs = ComponentStatuses(probe).among(with_reviews(known.bearer, authorization, known.accounts))
@@ -186,6 +191,16 @@ class ApiServer:
         )
         return Handler(backend, routes, self._renderer(), config)
 
+    def _checked(self) -> Health:
+        checks = server_checks(
+            self.backend,
+            is_started=lambda: self._is_started,
+            is_stopping=lambda: self.stopping,
+            roles_problem=self.bootstrap_roles.problem,
+            task_problem=self.supervisor.problem,
+        )
+        return Health(checks)
+
     def _renderer(self) -> Renderer:
         backend = self.backend
         report = backend.watch_cache.report_malformed
@@ -204,10 +219,9 @@ class ApiServer:
             documented(catalog), catalog.customs, STRATEGIES, [*self.aggregator.foreign_documents()]
         )
         return {
-            **api_pages(
-                catalog.groups, self._checks(), address=address, others=self.aggregator.other_groups()
-            ),
-            **openapi_pages(documents, self._document_worker),
+            **api_pages(catalog.groups, address=address, others=self.aggregator.other_groups()),
+            **self._health.pages,
+            **openapi_pages(documents, self._document_worker, self.backend.clock),
             **self.aggregator.pages(),
         }
 
@@ -266,33 +280,6 @@ class ApiServer:
     async def _find_core(self, resource: str, namespace: str, name: str) -> Tree | None:
         found = await self.backend.find(self.resources["", "v1", resource], namespace, name)
         return None if found is None else found.tree()
-
-    def _checks(self) -> Mapping[str, Check]:
-        def task(name: str) -> Check:
-            async def check() -> str:
-                return self.supervisor.problem(name)
-
-            return check
-
-        async def shutdown() -> str:
-            return "process is shutting down" if self.stopping else ""
-
-        async def started() -> str:
-            return "" if self._is_started else "not finished"
-
-        return {
-            "ping": ping,
-            "log": ping,
-            "etcd": health.store_check(self.backend),
-            "etcd-readiness": health.store_check(self.backend),
-            "informer-sync": health.watch_cache_check(self.backend),
-            **{f"poststarthook/{name}": started for name in HOOKS},
-            f"poststarthook/{ROLES_HOOK}": self.bootstrap_roles.problem,
-            "autoregister-completion": started,
-            "loopback-serving-certificate": started,
-            "shutdown": shutdown,
-            **{check_name(name): task(name) for name in TASKS},
-        }
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:

@@ -156,6 +156,7 @@ def _settings(config: Config, surroundings: Surroundings) -> Settings:
         watch_list=is_on("WatchList", config.features.feature_gates),
         audit_log=config.auditing.audit_log_path,
         audit_policy=config.auditing.audit_policy_file,
+        flags=config.flags,
         middleware=surroundings.middleware,
     )
 

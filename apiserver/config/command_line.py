@@ -1,10 +1,12 @@
 """A command line becomes a `Config`, or the process ends with 2 and says which flag is wrong."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
+from pathlib import Path
 
-from mockube.apimachinery.flags import Sections
+from mockube.apimachinery.durations import format_duration
+from mockube.apimachinery.flags import Sections, flags_of, seconds
 from mockube.apimachinery.klog import Logging
 from mockube.apimachinery.packs.definitions import PACKS
 from mockube.apiserver.config import admission_plugins, authentication_configuration
@@ -53,6 +55,27 @@ class Config:
             *(() if store.default_watch_cache_size else ("--default-watch-cache-size=0",)),
             *(f"--watch-cache-sizes={name}#0" for name, size in store.watch_cache_sizes if not size),
         )
+
+    def flags(self) -> Mapping[str, str]:
+        """Return the text of each flag's value, by its name."""
+        return {
+            name.replace("_", "-"): _text(getattr(getattr(self, section), name), flag.read)
+            for section, record in SECTIONS.items()
+            for name, flag in flags_of(record).items()
+        }
+
+
+def _text(value: object, read: Callable[[str], object]) -> str:
+    """Return a value of a flag as Go's library of flags shows it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return f"[{','.join(item for item in value if isinstance(item, str))}]"
+    if isinstance(value, range):
+        return f"{value.start}-{value.stop - 1}"
+    if read is seconds and isinstance(value, float):
+        return format_duration(round(value * 10**9))
+    return str(value) if isinstance(value, (str, int, float, Path)) else ""
 
 
 def parse(arguments: Sequence[str], environment: Mapping[str, str]) -> Config:

@@ -8,8 +8,6 @@ from mockube.apiserver.kinds.kind import Group
 
 Document: TypeAlias = dict[str, Any]
 
-VERSIONS = ("v2",)
-
 
 def discovery_items(groups: Iterable[Group]) -> Sequence[Document]:
     return [_group(group) for group in groups]
@@ -40,7 +38,7 @@ def version_document(group: Group, version: str) -> Document:
 def _resource(row: Resource) -> Document:
     entry: Document = {
         "resource": row.name,
-        "responseKind": _kind(("", ""), row.kind),
+        "responseKind": _kind(_own_version(row), row.kind),
         "scope": "Namespaced" if row.namespaced else "Cluster",
         "singularResource": row.singular_name,
         "verbs": list(row.shown_verbs),
@@ -53,11 +51,15 @@ def _resource(row: Resource) -> Document:
 
 
 def _subresource(row: Resource, subresource: Subresource) -> Document:
-    kind = _kind(subresource.group_version or ("", ""), subresource.kind or row.kind)
+    kind = _kind(subresource.group_version or _own_version(row), subresource.kind or row.kind)
     return {"subresource": subresource.name, "responseKind": kind, "verbs": list(subresource.verbs)}
 
 
+def _own_version(row: Resource) -> GroupVersion:
+    """Upstream leaves group and version empty where they are those of the resource, unless that is a custom one."""
+    return (row.group, row.version) if row.custom else ("", "")
+
+
 def _kind(group_version: GroupVersion, kind: str) -> Document:
-    """Upstream leaves group and version empty where they are those of the resource."""
     group, version = group_version
     return {"group": group, "version": version, "kind": kind}

@@ -84,7 +84,7 @@ def _head(response: Response, version: HttpVersion, framing: bytes, added: str, 
 
 def _lines(code: int, content_type: str, headers: Mapping[str, str]) -> bytes:
     """Return the status line and the headers; a redirect, or what was not modified, has no type."""
-    has_type = not HTTPStatus.MULTIPLE_CHOICES <= code < HTTPStatus.BAD_REQUEST
+    has_type = bool(content_type) and not HTTPStatus.MULTIPLE_CHOICES <= code < HTTPStatus.BAD_REQUEST
     status = f"HTTP/1.1 {code} {responses.get(code, '')}"
     typed = [f"{hdrs.CONTENT_TYPE}: {content_type}"] if has_type else []
     return "\r\n".join(

@@ -1,6 +1,6 @@
 """What the wiring of a server is told, besides its store and whom it trusts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -55,5 +55,7 @@ class Settings:
     audit_policy: Path | None = None
     connection_clock: Clock = field(default_factory=RealClock)
     """What clients are timed by who do not send, or do not read: the time that passes for them, whatever the server's is."""
+    flags: Callable[[], Mapping[str, str]] = dict
+    """By name, what the process was started with."""
     middleware: Middleware | None = None
     """Called around every authenticated request; it costs nothing where there is none."""

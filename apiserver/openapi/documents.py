@@ -152,9 +152,12 @@ class Documents:
     def _make_v3(self, folder: str) -> Text:
         paths = self._paths(folder)
         custom = folder in self._rows and self._rows[folder][0].custom
-        components: Tree = {} if custom else {"securitySchemes": {"BearerToken": _SECURITY}}
-        if names := self._definitions.needed(references(paths)):
-            components["schemas"] = {name: self._schema_of(name, folder) for name in names}
+        names = self._definitions.needed(references(paths))
+        components: Tree = (
+            {"schemas": {name: self._schema_of(name, folder) for name in names}} if names else {}
+        )
+        if not custom:
+            components["securitySchemes"] = {"BearerToken": _SECURITY}
         info = _CUSTOM_INFO if custom else _INFO
         document = {"openapi": "3.0.0", "info": info, "paths": paths, "components": components}
         return _text(orjson.dumps(document))

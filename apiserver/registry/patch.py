@@ -84,6 +84,9 @@ CUSTOM_LANGUAGES = ("application/json-patch+json", "application/merge-patch+json
 """Of custom resources nobody knows how their lists would merge strategically."""
 
 
+PATCH_TYPES: Final = frozenset({*LANGUAGES, *APPLY_TYPES})
+
+
 async def patch(backend: Backend, call: Call, face: SubresourceView = ITSELF) -> ObjectAnswer:
     media_type = sent(call.body.media_type)[0]
     if media_type in APPLY_TYPES:

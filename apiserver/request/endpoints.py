@@ -5,11 +5,19 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mockube.apimachinery import gotext, status
-from mockube.apimachinery.status import ApiError, Details, MethodNotSupported, NotAcceptable, NotFound
-from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apimachinery.status import (
+    ApiError,
+    Details,
+    MethodNotSupported,
+    NotAcceptable,
+    NotFound,
+    UnsupportedMediaType,
+)
+from mockube.apiserver.kinds.api_resource import Resource, Subresource
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import NO_BODY, Body, Call, ListAnswer
 from mockube.apiserver.registry.convert import to_client_version
+from mockube.apiserver.registry.patch import PATCH_TYPES
 from mockube.apiserver.registry.subresources.locations import PREFERRED_ADDRESSES
 from mockube.apiserver.registry.verbs import Verbs
 from mockube.apiserver.request.compression import MIN_SIZE, takes_gzip
@@ -17,14 +25,13 @@ from mockube.apiserver.request.connect import CONNECT_METHODS, Connecting, Proxy
 from mockube.apiserver.request.filter import Config
 from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.request.limits import LONG_SUBRESOURCES, is_long_running
-from mockube.apiserver.request.pages import NOT_ALLOWED
 from mockube.apiserver.request.rendering import Renderer, is_encoded
 from mockube.apiserver.request.request import ACCEPT, CONTENT_TYPE, Request
 from mockube.apiserver.request.response import Response, error_response, json_body, text_response
+from mockube.apiserver.request.routes import NOT_ACCEPTABLE, NOT_ALLOWED, STREAMED, check_accept
 from mockube.apiserver.request.watch import Watching
 from mockube.apiserver.request_info import RequestInfo
-from mockube.apiserver.wire import negotiation as negotiate
-from mockube.apiserver.wire.negotiation import FORMATS, Format, OutputFormat
+from mockube.apiserver.wire.negotiation import FORMATS, Endpoint, Format, OutputFormat, negotiate, sent
 
 MAX_BODY: Final = 3 * 1024 * 1024
 
@@ -73,18 +80,16 @@ class Endpoints:
             return await (self._page(request) if page is None else page(request))
         try:
             _check_is_served(resource, request)
+            _check_route(resource, request)
         except ApiError as error:
             return error_response(error, request, [resource.deprecated] if resource.deprecated else ())
         if request.info.subresource in LONG_SUBRESOURCES:
             return await self._connecting.serve(request, _call(request, resource, NO_BODY))
         body = await self._body(request) if request.client.has_body else NO_BODY
         call = _call(request, resource, body)
-        # A Scale is no custom object, whatever it is the Scale of.
-        custom = resource.custom and not (call.subresource and call.subresource.kind)
-        tables = (call.subresource or resource).has_table
-        wanted = negotiate.negotiate(request.header(ACCEPT), custom=custom, tables=tables)
+        wanted = negotiate(request.header(ACCEPT), _endpoint(resource, call.subresource))
         if wanted is None:
-            raise _not_acceptable(request, resource)
+            raise NotAcceptable(NOT_ACCEPTABLE)
         if call.verb == "watch":
             return await self._watching.serve(request, call, wanted)
         try:
@@ -139,11 +144,17 @@ def _is_folder(path: str) -> bool:
     return path.endswith("/") and path.startswith(("/healthz", "/livez", "/readyz", "/openapi"))
 
 
+def _endpoint(resource: Resource, subresource: Subresource | None) -> Endpoint:
+    if resource.custom:
+        return Endpoint.CUSTOM
+    return Endpoint.BUILT_IN if (subresource or resource).has_table else Endpoint.WITHOUT_TABLE
+
+
 def _response(
     request: Request, code: int, parts: Sequence[bytes | memoryview], wanted: OutputFormat, call: Call
 ) -> Response:
     if wanted.format is Format.JSON:
-        parts = json_body(parts, pretty=request.wants_pretty)
+        parts = json_body(parts, pretty=wanted.pretty or request.wants_pretty)
     response = Response(code, parts, wanted.format.value, warnings=call.warnings)
     response.compressed = response.size > MIN_SIZE and takes_gzip(request)
     return response
@@ -197,6 +208,16 @@ def _check_is_served(resource: Resource, request: Request) -> None:
     raise _method_not_supported(resource, info)
 
 
+def _check_route(resource: Resource, request: Request) -> None:
+    """Raise what upstream's router refuses; requests of custom resources do not pass it."""
+    info = request.info
+    if resource.custom or (info.subresource in CONNECT_METHODS and info.subresource != "log"):
+        return
+    if info.verb == "patch" and sent(request.header(CONTENT_TYPE))[0] not in PATCH_TYPES:
+        raise UnsupportedMediaType("415: Unsupported Media Type", Details())
+    check_accept(request, _PRODUCED_LOG if info.subresource == "log" else _PRODUCED.get(info.verb, FORMATS))
+
+
 def _method_not_supported(resource: Resource, info: RequestInfo) -> MethodNotSupported:
     """Upstream serves subresources of custom objects by other code, which names the verb."""
     if not (resource.custom and info.subresource):
@@ -218,23 +239,12 @@ def _check_is_connected(resource: Resource, request: Request) -> None:
         raise MethodNotSupported(NOT_ALLOWED, Details())
 
 
+_PRODUCED_LOG: Final = ("text/plain", *FORMATS)
+_PRODUCED: Final = {"list": (*FORMATS, *STREAMED), "watch": (*FORMATS, *STREAMED)}
 _OF_ONE = frozenset({"get", "update", "patch", "delete", "watch"})
 """Verbs that need a name. A path is there if the resource has any of those that belong to it."""
 _OF_ALL = frozenset({"create", "list", "watch", "deletecollection"})
 _OF_ALL_NAMESPACES = frozenset({"list", "watch"})
-_FORMATS = ", ".join(_format.value for _format in FORMATS)
-_NOT_ACCEPTABLE = f"406: Not Acceptable\n\nAvailable representations: {_FORMATS}"
-_NOT_ACCEPTABLE_OF_LISTS = (
-    f"{_NOT_ACCEPTABLE}, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
-)
-
-
-def _not_acceptable(request: Request, resource: Resource) -> NotAcceptable:
-    """Return the error of upstream's routes, which custom resources do not have, or that of its handlers."""
-    if resource.custom or negotiate.names_known_type(request.header(ACCEPT)):
-        return NotAcceptable(f"only the following media types are accepted: {_FORMATS}")
-    of_lists = request.info.verb in _OF_ALL_NAMESPACES
-    return NotAcceptable(_NOT_ACCEPTABLE_OF_LISTS if of_lists else _NOT_ACCEPTABLE, Details())
 
 
 def _no_such_resource() -> NotFound:

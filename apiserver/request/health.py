@@ -1,8 +1,12 @@
 """Is the server alive, and is it ready: /healthz, /livez and /readyz, each check by name."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from prometheus_client.metrics_core import Metric
+
+from mockube.apimachinery import gotext
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response, text_response
@@ -28,39 +32,40 @@ ONLY_FOR_READINESS = frozenset(
 )
 """A server of which one of these fails may mend itself: nobody should kill it for that."""
 NOT_FOR_READINESS = frozenset({"loopback-serving-certificate"})
-ROLES_HOOK: Final = "rbac/bootstrap-roles"
+ROLES_HOOK: Final = "poststarthook/rbac/bootstrap-roles"
 HOOKS: Final = (
-    "start-apiserver-admission-initializer",
-    "generic-apiserver-start-informers",
-    "priority-and-fairness-config-consumer",
-    "priority-and-fairness-filter",
-    "storage-object-count-tracker-hook",
-    "start-apiextensions-informers",
-    "start-apiextensions-controllers",
-    "crd-informer-synced",
-    "start-system-namespaces-controller",
-    "peer-endpoint-reconciler-controller",
-    "start-cluster-authentication-info-controller",
-    "start-kube-apiserver-identity-lease-controller",
-    "start-kube-apiserver-identity-lease-garbage-collector",
-    "storage-readiness",
-    "start-legacy-token-tracking-controller",
-    "start-service-ip-repair-controllers",
+    "poststarthook/start-apiserver-admission-initializer",
+    "poststarthook/generic-apiserver-start-informers",
+    "poststarthook/priority-and-fairness-config-consumer",
+    "poststarthook/priority-and-fairness-filter",
+    "poststarthook/storage-object-count-tracker-hook",
+    "poststarthook/start-apiextensions-informers",
+    "poststarthook/start-apiextensions-controllers",
+    "poststarthook/crd-informer-synced",
+    "poststarthook/start-system-namespaces-controller",
+    "poststarthook/peer-endpoint-reconciler-controller",
+    "poststarthook/start-cluster-authentication-info-controller",
+    "poststarthook/start-kube-apiserver-identity-lease-controller",
+    "poststarthook/start-kube-apiserver-identity-lease-garbage-collector",
+    "poststarthook/storage-readiness",
+    "poststarthook/start-legacy-token-tracking-controller",
+    "poststarthook/start-service-ip-repair-controllers",
     ROLES_HOOK,
-    "scheduling/bootstrap-system-priority-classes",
-    "priority-and-fairness-config-producer",
-    "bootstrap-controller",
-    "start-kubernetes-service-cidr-controller",
-    "start-kube-aggregator-informers",
-    "apiservice-status-local-available-controller",
-    "apiservice-status-remote-available-controller",
-    "apiservice-registration-controller",
-    "apiservice-discovery-controller",
-    "kube-apiserver-autoregistration",
-    "apiservice-openapi-controller",
+    "poststarthook/scheduling/bootstrap-system-priority-classes",
+    "poststarthook/priority-and-fairness-config-producer",
+    "poststarthook/bootstrap-controller",
+    "poststarthook/start-kubernetes-service-cidr-controller",
+    "poststarthook/start-kube-aggregator-informers",
+    "poststarthook/apiservice-status-local-available-controller",
+    "poststarthook/apiservice-status-remote-available-controller",
+    "poststarthook/apiservice-registration-controller",
+    "poststarthook/apiservice-discovery-controller",
+    "poststarthook/kube-apiserver-autoregistration",
+    "autoregister-completion",
+    "poststarthook/apiservice-openapi-controller",
     "apiservice-openapiv3-controller",
 )
-"""What kube-apiserver does after its start, by the names under which its pages tell that it is done."""
+"""The checks by which kube-apiserver tells that what it does after its start is done, in its order."""
 
 
 async def ping() -> str:
@@ -68,7 +73,92 @@ async def ping() -> str:
     return ""
 
 
-def health_pages(checks: Mapping[str, Check]) -> Pages:
+@dataclass(slots=True)
+class _Result:
+    """What came of the runs of one check."""
+
+    healthy: bool = False
+    successes: int = 0
+    errors: int = 0
+
+
+class HealthResults:
+    """What came of each check, of each endpoint that ran it."""
+
+    def __init__(self) -> None:
+        self._results: dict[tuple[str, str], _Result] = {}
+
+    def add(self, name: str, endpoint: str, *, healthy: bool) -> None:
+        result = self._results.setdefault((name, endpoint), _Result())
+        result.healthy = healthy
+        result.successes += healthy
+        result.errors += not healthy
+
+    def collect(self) -> Iterable[Metric]:
+        """Return them as metrics, as upstream's /metrics/slis has them."""
+        last = Metric("kubernetes_healthcheck", _LAST, "gauge")
+        total = Metric("kubernetes_healthchecks_total", _TOTAL, "counter")
+        for (name, endpoint), result in sorted(self._results.items()):
+            of = {"name": name, "type": endpoint}
+            last.add_sample(last.name, of, result.healthy)
+            for status, count in (("error", result.errors), ("success", result.successes)):
+                if count:
+                    labels = {"name": name, "status": status, "type": endpoint}
+                    total.add_sample("kubernetes_healthchecks_total", labels, count)
+        return (last, total)
+
+
+_LAST: Final = "[STABLE] This metric records the result of a single healthcheck."
+_TOTAL: Final = "[STABLE] This metric records the results of all healthcheck."
+
+
+class Health:
+    """The checks of a server: a page for each, and what came of them."""
+
+    def __init__(self, checks: Mapping[str, Check]) -> None:
+        results = HealthResults()
+        self.pages = health_pages(checks, results)
+        self.collect = results.collect
+
+
+def server_checks(
+    backend: Backend,
+    *,
+    is_started: Callable[[], bool],
+    is_stopping: Callable[[], bool],
+    roles_problem: Check,
+    task_problem: Callable[[str], str],
+) -> Mapping[str, Check]:
+    """Return every check of a server, in upstream's order."""
+
+    def task(name: str) -> Check:
+        async def check() -> str:
+            return task_problem(name)
+
+        return check
+
+    async def shutdown() -> str:
+        return "process is shutting down" if is_stopping() else ""
+
+    async def started() -> str:
+        return "" if is_started() else "not finished"
+
+    return {
+        "ping": ping,
+        "log": ping,
+        "loopback-serving-certificate": started,
+        "etcd": store_check(backend),
+        "etcd-readiness": store_check(backend),
+        "informer-sync": watch_cache_check(backend),
+        **dict.fromkeys(HOOKS, started),
+        ROLES_HOOK: roles_problem,
+        "shutdown": shutdown,
+        **{check_name(name): task(name) for name in TASKS},
+    }
+
+
+def health_pages(checks: Mapping[str, Check], results: HealthResults | None = None) -> Pages:
+    results = results or HealthResults()
     pages: dict[str, Page] = {}
     for endpoint in ENDPOINTS:
         chosen = {
@@ -76,13 +166,13 @@ def health_pages(checks: Mapping[str, Check]) -> Pages:
             for name, check in checks.items()
             if name not in (NOT_FOR_READINESS if endpoint == "readyz" else ONLY_FOR_READINESS)
         }
-        pages[f"/{endpoint}"] = _all_of(endpoint, chosen)
+        pages[f"/{endpoint}"] = _all_of(endpoint, chosen, results)
         for name, check in chosen.items():
-            pages[f"/{endpoint}/{name}"] = _one(name, check)
+            pages[f"/{endpoint}/{name}"] = _one(check)
     return pages
 
 
-def _all_of(endpoint: str, checks: Mapping[str, Check]) -> Page:
+def _all_of(endpoint: str, checks: Mapping[str, Check], results: HealthResults) -> Page:
     async def page(request: Request) -> Response:
         query = request.query
         excluded = set(query.get("exclude", ()))
@@ -92,12 +182,12 @@ def _all_of(endpoint: str, checks: Mapping[str, Check]) -> Page:
                 lines.append(f"[+]{name} excluded: ok")
                 continue
             problem = await check()
+            results.add(name, endpoint, healthy=not problem)
             failed = failed or bool(problem)
             lines.append(f"[-]{name} failed: reason withheld" if problem else f"[+]{name} ok")
-        lines += [
-            f'warn: some health checks cannot be excluded: no matches for "{name}"'
-            for name in sorted(excluded - set(checks))
-        ]
+        if unknown := sorted(excluded - set(checks)):
+            names = ",".join(map(gotext.quote, unknown))
+            lines.append(f"warn: some health checks cannot be excluded: no matches for {names}")
         if not failed and "verbose" not in query:
             return text_response("ok")
         lines.append(f"{endpoint} check {'failed' if failed else 'passed'}")
@@ -106,14 +196,12 @@ def _all_of(endpoint: str, checks: Mapping[str, Check]) -> Page:
     return page
 
 
-def _one(name: str, check: Check) -> Page:
+def _one(check: Check) -> Page:
     async def page(_request: Request) -> Response:
         problem = await check()
-        return (
-            text_response(f"internal server error: {name}: {problem}\n", 500)
-            if problem
-            else text_response("ok")
-        )
+        if problem:
+            return text_response(f"internal server error: {problem}\n", 500)
+        return Response(200, [b"ok"], "text/plain; charset=utf-8")
 
     return page
 

@@ -8,9 +8,9 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.metrics.resource_metrics import CUSTOM, EXTERNAL
 from mockube.apiserver.registry.custom_metrics import CustomMetrics, resource_list
 from mockube.apiserver.request.health import Page, Pages
-from mockube.apiserver.request.pages import NOT_ALLOWED
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response, json_body
+from mockube.apiserver.request.routes import NOT_ALLOWED
 from mockube.apiserver.wire.negotiation import Format
 
 

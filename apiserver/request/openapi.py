@@ -1,73 +1,112 @@
 """OpenAPI documents over HTTP, and OpenID Connect discovery of service account tokens: cached by hash."""
 
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from functools import partial
+from http import HTTPStatus
+from typing import Final
 
 import orjson
 
+from mockube.apimachinery.clock import Clock
 from mockube.apiserver.authn.serviceaccount.accounts import ServiceAccounts
 from mockube.apiserver.long_work import LARGE, Worker
 from mockube.apiserver.openapi import gnostic
 from mockube.apiserver.openapi.documents import Documents
-from mockube.apiserver.request.compression import MIN_SIZE, takes_gzip
+from mockube.apiserver.request.compression import takes_gzip
+from mockube.apiserver.request.content import Content, serve_content
 from mockube.apiserver.request.health import Page, Pages
-from mockube.apiserver.request.pages import get_only
 from mockube.apiserver.request.request import ACCEPT, Request
-from mockube.apiserver.request.response import JSON, Response
+from mockube.apiserver.request.response import JSON, NOT_CACHED, Response
+from mockube.apiserver.request.routes import routed
+from mockube.apiserver.wire.negotiation import parse_accept
 
-PROTOBUF = "application/com.github.proto-openapi"
-FOR_EVER = "public, max-age=31536000, immutable"
+PROTOBUF_2: Final = ("application/com.github.proto-openapi.spec.v2@v1.0+protobuf", gnostic.MEDIA_TYPE)
+FOR_EVER: Final = "public, immutable"
+YEAR: Final = timedelta(days=365)
 
 
-def openapi_pages(documents: Documents, worker: Worker) -> Pages:
+def openapi_pages(documents: Documents, worker: Worker, clock: Clock) -> Pages:
     """Documents are made in the thread of the worker alone: many definitions make them large, and their properties
     have locks that an event loop must not wait for.
     """
-    pages = {"/openapi/v2": _v2(documents, worker), "/openapi/v3": _v3_index(documents, worker)}
+    made = clock.now()
+    pages = {
+        "/openapi/v2": _v2(documents, worker, made),
+        "/openapi/v3": _v3_index(documents, worker, clock),
+    }
     for folder in documents.folders:
-        pages[f"/openapi/v3/{folder}"] = _hashed(documents, folder, worker)
+        pages[f"/openapi/v3/{folder}"] = _hashed(documents, folder, worker, clock)
     return pages
 
 
-def _v2(documents: Documents, worker: Worker) -> Page:
+def wanted_type(accept: str, available: Sequence[str]) -> str | None:
+    """Return the first media type that a clause covers, whatever its parameters; None if there is none."""
+    for clause in parse_accept(accept or "*/*"):
+        for media_type in available:
+            kind, _, subtype = media_type.partition("/")
+            if clause.type in ("*", kind) and clause.subtype in ("*", subtype):
+                return media_type
+    return None
+
+
+def _not_acceptable(vary: str) -> Response:
+    return Response(406, (), "", headers={**NOT_CACHED, "Vary": vary})
+
+
+def _v2(documents: Documents, worker: Worker, made: datetime) -> Page:
+    available, both = (JSON, *PROTOBUF_2), "Accept-Encoding, Accept"
+
     async def page(request: Request) -> Response:
-        protobuf = PROTOBUF in request.header(ACCEPT)
+        wanted = wanted_type(request.header(ACCEPT), available)
+        if wanted is None:
+            return _not_acceptable(both)
+        protobuf = wanted != JSON
         body, digest = await worker.run(LARGE, partial(documents.v2, protobuf=protobuf))
         content_type = gnostic.MEDIA_TYPE if protobuf else JSON
-        return _answer(request, body, digest, "no-cache, private", content_type)
+        content = Content(body=body, content_type=content_type, modified=made, etag=f'"{digest}"')
+        compressed = takes_gzip(request) and not request.header("Range")
+        headers = {**NOT_CACHED, "Vary": "Accept" if compressed else both}
+        response = serve_content(request, content, headers)
+        response.compressed = compressed and response.status == HTTPStatus.OK
+        return response
 
     return page
 
 
-def _v3_index(documents: Documents, worker: Worker) -> Page:
+def _v3_index(documents: Documents, worker: Worker, clock: Clock) -> Page:
     async def page(request: Request) -> Response:
-        body, digest = await worker.run(LARGE, documents.index)
-        # As upstream: its index is JSON that is said to be text.
-        return _answer(request, body, digest, "no-cache, private", "text/plain; charset=utf-8")
+        body, _ = await worker.run(LARGE, documents.index)
+        # As upstream: its index is JSON that is said to be text, and is new at each moment.
+        content = Content(body=body, content_type="text/plain; charset=utf-8", modified=clock.now())
+        return serve_content(request, content)
 
     return page
 
 
-def _hashed(documents: Documents, folder: str, worker: Worker) -> Page:
+def _hashed(documents: Documents, folder: str, worker: Worker, clock: Clock) -> Page:
     """A document that may be asked for by its hash, and then never changes."""
+    made = clock.now()
 
     async def page(request: Request) -> Response:
+        if not parse_accept(request.header(ACCEPT) or "*/*"):
+            return Response(200, (), "", headers={**NOT_CACHED, "Vary": "Accept"})
+        if wanted_type(request.header(ACCEPT), (JSON,)) is None:
+            return _not_acceptable("Accept")
         asked = request.query.get("hash", ("",))[0]
         body, digest = await worker.run(LARGE, documents.v3, folder)
+        headers = {**NOT_CACHED, "Vary": "Accept"}
         if asked and asked != digest:
-            return Response(301, headers={"Location": f"/openapi/v3/{folder}?hash={digest}"})
-        return _answer(request, body, digest, FOR_EVER if asked else "no-cache, private")
+            there = f"/openapi/v3/{folder}?hash={digest}"
+            headers |= {"Location": there, "Content-Type": JSON, "Etag": f'"{digest}"'}
+            return Response(301, headers=headers)
+        if asked:
+            expires = (clock.now() + YEAR).strftime("%a, %d %b %Y %H:%M:%S UTC")
+            headers |= {"Cache-Control": FOR_EVER, "Expires": expires}
+        content = Content(body=body, content_type=JSON, modified=made, etag=f'"{digest}"')
+        return serve_content(request, content, headers)
 
     return page
-
-
-def _answer(request: Request, body: bytes, digest: str, keep: str, content_type: str = JSON) -> Response:
-    etag = f'"{digest}"'
-    headers = {"ETag": etag, "Cache-Control": keep, "Vary": "Accept"}
-    if request.header("If-None-Match") == etag:
-        return Response(304, headers=headers)
-    response = Response(200, [body], content_type, headers=headers)
-    response.compressed = response.size > MIN_SIZE and takes_gzip(request)
-    return response
 
 
 CONFIGURATION, JWKS = "/.well-known/openid-configuration", "/openid/v1/jwks"
@@ -92,4 +131,4 @@ def _page(body: bytes, content_type: str) -> Page:
     async def page(_request: Request) -> Response:
         return Response(200, [body], content_type, headers=_HEADERS)
 
-    return get_only(page)
+    return routed(page, (content_type,))

@@ -1,31 +1,25 @@
-"""What is served besides objects: discovery, version, health, and an index of it all."""
+"""Discovery, the version, and an index of what is served besides objects."""
 
-import asyncio
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import orjson
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-from prometheus_client.metrics_core import Metric
 
-from mockube.apimachinery.status import Details, MethodNotSupported, NotAcceptable
+from mockube.apimachinery.status import NotAcceptable
 from mockube.apiserver.aggregation.merging import NO_OTHERS, OtherGroups
 from mockube.apiserver.discovery import aggregated, legacy
 from mockube.apiserver.discovery import legacy as version
 from mockube.apiserver.kinds.kind import Group
-from mockube.apiserver.request.health import Check, Page, Pages, health_pages
+from mockube.apiserver.request.compression import MIN_SIZE, takes_gzip
+from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.request.request import ACCEPT, Request
 from mockube.apiserver.request.response import Response, json_body
-from mockube.apiserver.wire.negotiation import Format
+from mockube.apiserver.request.routes import NOT_ACCEPTABLE, routed
+from mockube.apiserver.wire.frames import write
+from mockube.apiserver.wire.negotiation import FORMATS, Endpoint, Format, OutputFormat, negotiate
 
-NOT_ALLOWED = "the server does not allow this method on the requested resource"
-_PLAIN = frozenset(
-    {"application/json", "application/*", "*/*", "application/yaml", *(one.value for one in Format)}
-)
-_NOT_ACCEPTABLE = "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf"
-_DOCUMENTS = "/openapi/v3/"
-_AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
+_DOCUMENTS: Final = "/openapi/v3/"
 
 
 class Renewed(Mapping[str, Page]):
@@ -53,32 +47,40 @@ class Renewed(Mapping[str, Page]):
         return self._made
 
 
-def api_pages(
-    groups: Iterable[Group], checks: Mapping[str, Check], *, address: str, others: OtherGroups = NO_OTHERS
-) -> Pages:
+def api_pages(groups: Iterable[Group], *, address: str, others: OtherGroups = NO_OTHERS) -> Pages:
     """`address` is where clients find the server, `others` the groups that other servers have a part in."""
     groups = list(groups)
     core = [group for group in groups if not group.name]
     named = others.merged([group for group in groups if group.name])
     items = [group.whole(others.documents) for group in named]
+    versions = _either(document(legacy.core_versions(address)), aggregated.discovery_items(core))
     pages: dict[str, Page] = {
-        "/api": get_only(_either(legacy.core_versions(address), aggregated.discovery_items(core))),
-        "/apis": _either(legacy.group_list(group.plain() for group in named), items),
-        "/version": get_only(document(version.DOCUMENT, pretty=True)),
-        **health_pages(checks),
+        "/api": routed(versions, consumed=FORMATS),
+        "/apis": _either(document(legacy.group_list(group.plain() for group in named)), items),
+        "/version": routed(raw_document(version.DOCUMENT), (Format.JSON,), (Format.JSON,)),
     }
     for merged in named:
-        pages[f"/apis/{merged.name}"] = document(legacy.group(merged.plain()))
+        page = document(legacy.group(merged.plain()))
+        is_routed = merged.name == _OF_THE_AGGREGATOR
+        pages[f"/apis/{merged.name}"] = routed(page, consumed=FORMATS) if is_routed else page
     for group in groups:
         folder = f"/apis/{group.name}" if group.name else "/api"
+        is_custom = any(row.custom for row in group.resources)
         for name in group.versions:
-            pages[f"{folder}/{name}"] = get_only(document(legacy.resource_list(group, name)))
+            page = document(legacy.resource_list(group, name))
+            pages[f"{folder}/{name}"] = page if is_custom else routed(page, consumed=FORMATS)
     return pages
+
+
+_OF_THE_AGGREGATOR: Final = "apiregistration.k8s.io"
+"""The group that upstream's aggregator serves itself."""
 
 
 def with_index(pages: Pages) -> Pages:
     """The same, and one that names them."""
-    return {**pages, "/": document({"paths": sorted({_listed(path) for path in pages})}, pretty=True)}
+    listed = {_listed(path) for path in pages} | {"/apis/"}
+    index = raw_document({"paths": sorted(listed)})
+    return {**pages, "/": index, "/index.html": index}
 
 
 def _listed(path: str) -> str:
@@ -86,77 +88,63 @@ def _listed(path: str) -> str:
     return _DOCUMENTS if path.startswith(_DOCUMENTS) else path
 
 
-def metrics_page(registry: CollectorRegistry) -> Page:
-    """What Prometheus reads. Samples are collected in one go, and become text in a thread."""
+def raw_document(tree: Any) -> Page:
+    """A page that always says the same, in indented JSON, whatever the client takes."""
+    body = json_body([orjson.dumps(tree)], pretty=True)
 
     async def page(_request: Request) -> Response:
-        text = await asyncio.to_thread(generate_latest, _Collected(registry))
-        return Response(200, [text], CONTENT_TYPE_LATEST, headers={})
+        return Response(200, body)
 
     return page
 
 
-class _Collected(CollectorRegistry):
-    """All metrics of a registry at one moment."""
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        super().__init__()
-        self._metrics = list(registry.collect())
-
-    def collect(self) -> Iterator[Metric]:
-        return iter(self._metrics)
-
-
-def get_only(page: Page) -> Page:
-    """The page for GET, and 405 for every other method; pages without this take any, as upstream's do."""
-
-    async def served(request: Request) -> Response:
-        if request.method != "GET":
-            raise MethodNotSupported(NOT_ALLOWED, Details())
-        return await page(request)
-
-    return served
-
-
-def document(tree: Any, *, pretty: bool = False) -> Page:
-    """A page that always says the same, indented if it is always so or for a client that wants it so."""
-    text = orjson.dumps(tree)
-    plain, indented = (json_body([text], pretty=each) for each in (False, True))
+def document(tree: Any) -> Page:
+    """A page that always says the same, in the format that the client takes."""
+    bodies = _Bodies(tree)
 
     async def page(request: Request) -> Response:
-        return Response(200, indented if pretty or request.wants_pretty else plain)
+        wanted = negotiate(request.header(ACCEPT), Endpoint.PLAIN)
+        if wanted is None:
+            raise NotAcceptable(NOT_ACCEPTABLE)
+        return Response(200, bodies.of(request, wanted), wanted.format.value)
 
     return page
 
 
-def _either(plain: Any, items: Sequence[Any]) -> Page:
+class _Bodies:
+    """One tree in each format that somebody has asked for."""
+
+    def __init__(self, tree: Any) -> None:
+        self._tree = tree
+        self._made: dict[tuple[Format, bool], Sequence[bytes | memoryview]] = {}
+
+    def of(self, request: Request, wanted: OutputFormat) -> Sequence[bytes | memoryview]:
+        is_json = wanted.format is Format.JSON
+        pretty = is_json and (wanted.pretty or request.wants_pretty)
+        made = self._made.get((wanted.format, pretty))
+        if made is None:
+            text = write(self._tree, wanted.format)
+            made = json_body([text], pretty=pretty) if is_json else [text]
+            self._made[wanted.format, pretty] = made
+        return made
+
+
+def _either(alone: Page, items: Sequence[Any]) -> Page:
     """Discovery as the client asks for it: of this level alone, or of everything below at once."""
-    alone = document(plain)
-    whole = {name: orjson.dumps(aggregated.discovery(items, name)) + b"\n" for name in aggregated.VERSIONS}
+    tree = aggregated.discovery(items, "v2")
+    bodies = _Bodies(tree)
+    etag = f'"{hashlib.sha512(orjson.dumps(tree)).hexdigest().upper()}"'
+    headers = {"ETag": etag, "Vary": "Accept", "Cache-Control": "public"}
 
     async def page(request: Request) -> Response:
-        name = _aggregated_version(request.header(ACCEPT))
-        if not name:
+        wanted = negotiate(request.header(ACCEPT), Endpoint.DISCOVERY) if request.header(ACCEPT) else None
+        if wanted is None:
             return await alone(request)
-        body = whole[name]
-        etag = f'"{hashlib.sha256(body).hexdigest().upper()}"'
-        headers = {"ETag": etag, "Vary": "Accept", "Cache-Control": "public"}
         if request.header("If-None-Match") == etag:
             return Response(304, headers=headers)
-        return Response(200, [body], _AGGREGATED.format(version=name), headers=headers)
+        kind = f"{wanted.format};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+        response = Response(200, bodies.of(request, wanted), kind, headers=headers)
+        response.compressed = response.size > MIN_SIZE and takes_gzip(request)
+        return response
 
     return page
-
-
-def _aggregated_version(accept: str) -> str:
-    """The first version of aggregated discovery that the client takes; "" if it takes the plain document before."""
-    for clause in accept.split(","):
-        media_type, *pairs = (part.strip() for part in clause.split(";"))
-        parameters = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
-        if parameters.get("as") == "APIGroupDiscoveryList" and parameters.get("v") in aggregated.VERSIONS:
-            return parameters["v"]
-        if media_type in _PLAIN and "as" not in parameters:
-            return ""
-    if "as=" in accept:
-        raise NotAcceptable(_NOT_ACCEPTABLE, Details())
-    return ""

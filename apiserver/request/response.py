@@ -8,9 +8,8 @@ import orjson
 
 from mockube.apimachinery import status
 from mockube.apimachinery.status import ApiError
-from mockube.apiserver.wire import negotiation
 from mockube.apiserver.wire.frames import write
-from mockube.apiserver.wire.negotiation import Format, View
+from mockube.apiserver.wire.negotiation import Endpoint, Format, OutputFormat, negotiate
 from mockube.etcd.errors import KVError, TooLarge
 
 if TYPE_CHECKING:
@@ -83,12 +82,11 @@ def error_response(error: Exception, request: "Request", warnings: Sequence[str]
     seconds = known.details.retry_after_seconds if known.details else 0
     tree = known.status()
     text = orjson.dumps(tree)
-    custom = request.resource is not None and request.resource.custom
-    wanted = negotiation.negotiate(request.header("Accept"), custom=custom) or negotiation.JSON
-    format_ = wanted.format if wanted.view is View.OBJECT else Format.JSON
-    is_json = format_ is Format.JSON
-    body = json_body([text], pretty=request.wants_pretty) if is_json else [write(tree, format_)]
-    response = Response(known.code, body, format_.value, warnings=warnings, retry_after=seconds)
+    wanted = negotiate(request.header("Accept"), Endpoint.PLAIN) or _UNKNOWN
+    is_json = wanted.format is Format.JSON
+    pretty = wanted.pretty or request.wants_pretty
+    body = json_body([text], pretty=pretty) if is_json else [write(tree, wanted.format)]
+    response = Response(known.code, body, wanted.format.value, warnings=warnings, retry_after=seconds)
     response.refusal = text
     return response
 
@@ -123,5 +121,7 @@ def text_response(text: str, code: int = 200, *, retry_after: int = 0) -> Respon
     return Response(code, [text.encode()], _TEXT, headers=_NOT_SNIFFED, retry_after=retry_after)
 
 
+_UNKNOWN: Final = OutputFormat(format=Format.JSON, pretty=True)
+"""Of an error, for a client that takes no format that there is."""
 _TEXT: Final = "text/plain; charset=utf-8"
 _NOT_SNIFFED: Final = {**NOT_CACHED, "X-Content-Type-Options": "nosniff"}

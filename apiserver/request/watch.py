@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from mockube.apimachinery import chance as chances
-from mockube.apimachinery.status import BadRequest, Expired
+from mockube.apimachinery.status import BadRequest, Expired, NotAcceptable
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.credentials import token_of_subprotocols
 from mockube.apiserver.kinds.api_resource import Resource
@@ -18,10 +18,11 @@ from mockube.apiserver.registry.watch_stream import Event, Stream, watch
 from mockube.apiserver.request.rendering import Renderer
 from mockube.apiserver.request.request import Request, Sink
 from mockube.apiserver.request.response import PIECE, Response
+from mockube.apiserver.request.routes import NOT_STREAMED
 from mockube.apiserver.storage.resource_cache import Encode
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.wire.frames import FRAMES, json_text
-from mockube.apiserver.wire.negotiation import Format, OutputFormat, View
+from mockube.apiserver.wire.negotiation import STREAMED_FORMATS, Format, OutputFormat, View
 
 LOG = logging.getLogger(__name__)
 
@@ -58,6 +59,8 @@ class Watching:
 
     async def serve(self, request: Request, call: Call, wanted: OutputFormat) -> Response:
         client = request.client
+        if wanted.format not in STREAMED_FORMATS:
+            raise NotAcceptable(NOT_STREAMED)
         stream, options = await watch(self._backend, call)
         self._streams.add(stream)
         seconds = self._seconds(options)
@@ -66,7 +69,7 @@ class Watching:
         client.on_lost(lambda: stream.end(None))
         response, sink = Response(200), None
         try:
-            response, sink = _open(request, wanted, lambda: stream.end(None))
+            response, sink = _open(request, wanted, call.warnings, lambda: stream.end(None))
             await sink.begin()
             await self._send(sink, call, wanted, stream)
             await sink.end()
@@ -164,12 +167,15 @@ class Watching:
         return LEAST_SECONDS * (1 + chances.fraction(self._backend.chance))
 
 
-def _open(request: Request, wanted: OutputFormat, on_closed: Callable[[], None]) -> tuple[Response, Sink]:
+def _open(
+    request: Request, wanted: OutputFormat, warnings: Sequence[str], on_closed: Callable[[], None]
+) -> tuple[Response, Sink]:
     """Return what the client is answered, and where its events are written: in a long body, or as messages."""
     if request.is_websocket:
         return Response(101), request.client.messages(_subprotocols(request), wanted.format, on_closed)
     is_json = wanted.format is Format.JSON
-    response = Response(200, (), wanted.format.value if is_json else f"{wanted.format.value};stream=watch")
+    content_type = wanted.format.value if is_json else f"{wanted.format.value};stream=watch"
+    response = Response(200, (), content_type, warnings=warnings)
     return response, request.client.stream(response)
 
 

@@ -1,6 +1,8 @@
-"""What a client wants to be answered in, and what it says it sent."""
+"""What a client wants to be answered in, and what it says it sent: Accept and Content-Type, read as upstream reads them."""
 
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from functools import lru_cache
 from typing import Final
@@ -18,6 +20,7 @@ class View(Enum):
     OBJECT = ""
     TABLE = "Table"
     PARTIAL = "PartialObjectMetadata"
+    DISCOVERY = "APIGroupDiscoveryList"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,19 +32,45 @@ class OutputFormat:
     version: str = "v1"
     listed: bool = False
     """The view is that of a list, where there are two."""
+    pretty: bool = False
+    """JSON is indented."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clause:
+    """One of the alternatives of an Accept header."""
+
+    type: str
+    subtype: str
+    quality: float = 1.0
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+    def covers(self, media_type: str) -> bool:
+        kind, _, subtype = media_type.partition("/")
+        return (self.type == kind and self.subtype in ("*", subtype)) or self.type == self.subtype == "*"
+
+    @property
+    def target(self) -> tuple[str, str, str] | None:
+        """Group, version and kind that the object is to be shown as."""
+        found = [self.parameters.get(name) for name in ("g", "v", "as")]
+        return None if found == [None, None, None] else (found[0] or "", found[1] or "", found[2] or "")
+
+
+class Endpoint(Enum):
+    """What upstream's handlers differ in when they negotiate."""
+
+    BUILT_IN = "objects of built-in kinds"
+    WITHOUT_TABLE = "objects that are not shown as a Table"
+    CUSTOM = "custom objects, which have no messages in protobuf"
+    DISCOVERY = "all groups, versions and resources at once"
+    PLAIN = "errors, and pages that are shown as they are"
 
 
 JSON = OutputFormat(format=Format.JSON)
 FORMATS = tuple(Format)
-WATCH_FORMATS = (Format.JSON, Format.YAML, Format.PROTOBUF)
-
-_RANGES = {
-    "*/*": Format.JSON,
-    "application/*": Format.JSON,
-    "application/json": Format.JSON,
-    "application/yaml": Format.YAML,
-    "application/vnd.kubernetes.protobuf": Format.PROTOBUF,
-}
+STREAMED_FORMATS: Final = frozenset({Format.JSON, Format.PROTOBUF})
+_WITHOUT_VERSIONS: Final = frozenset({Endpoint.DISCOVERY, Endpoint.PLAIN})
+DISCOVERY_TARGET: Final = ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList")
 _VIEWS = {
     "Table": View.TABLE,
     "PartialObjectMetadata": View.PARTIAL,
@@ -50,64 +79,111 @@ _VIEWS = {
 _VIEW_VERSIONS = frozenset({"v1", "v1beta1"})
 
 
-def negotiate(accept: str, *, custom: bool = False, tables: bool = True) -> OutputFormat | None:
-    """The first form of an Accept header that this server can give; None if it can give none of them.
-
-    There are no messages in protobuf for what users define, and not everything is shown as a Table.
-    """
-    return (_wanted_usual if len(accept) <= _USUAL_LENGTH else _wanted)(accept, custom, tables)
+def negotiate(accept: str, endpoint: Endpoint = Endpoint.BUILT_IN) -> OutputFormat | None:
+    """Return the first form of an Accept header that an endpoint can give; None if it can give none of them."""
+    return (_wanted_usual if len(accept) <= _USUAL_LENGTH else _wanted)(accept, endpoint)
 
 
-def names_known_type(accept: str) -> bool:
-    """Whether an Accept header has a media type that this server writes, whatever its parameters ask for."""
-    return any(_parse(clause)[0] in _RANGES for clause in accept.split(","))
+def matches_route(accept: str, produced: tuple[str, ...] = FORMATS) -> bool:
+    """Return whether a route that produces these media types is found: upstream's router knows no ranges but `*/*`."""
+    return (_matches_usual if len(accept) <= _USUAL_LENGTH else _matches)(accept, produced)
 
 
-def _wanted(accept: str, custom: bool, tables: bool) -> OutputFormat | None:  # noqa: FBT001 - cached by position
+def _matches(accept: str, produced: tuple[str, ...]) -> bool:
+    if not accept:
+        return True
+    names = (clause.partition(";")[0].strip(" ") for clause in accept.split(","))
+    return any(name == "*/*" or name in produced for name in names)
+
+
+def _wanted(accept: str, endpoint: Endpoint) -> OutputFormat | None:
     if not accept:
         return JSON
-    for clause in _by_quality(accept):
-        media_type, parameters = _parse(clause)
-        found = _RANGES.get(media_type)
-        choice = None if found is None else _choose(found, parameters)
-        if choice is None or (custom and _is_message(choice)):
-            continue
-        if tables or choice.view is not View.TABLE:
-            return choice
+    for clause in parse_accept(accept):
+        for format_ in FORMATS:
+            if clause.covers(format_) and (found := _choose(format_, clause, endpoint)) is not None:
+                return found
     return None
 
 
-def _is_message(choice: OutputFormat) -> bool:
-    return choice.format is Format.PROTOBUF and choice.view is View.OBJECT
+def _choose(format_: Format, clause: Clause, endpoint: Endpoint) -> OutputFormat | None:
+    parameters = clause.parameters
+    stream, server_version = parameters.get("stream"), parameters.get("sv")
+    if stream and (stream != "watch" or format_ not in STREAMED_FORMATS):
+        return None
+    if server_version and (endpoint in _WITHOUT_VERSIONS or server_version != "v1"):
+        return None
+    pretty, target = parameters.get("pretty") == "1", clause.target
+    if endpoint is Endpoint.DISCOVERY:
+        is_it = target == DISCOVERY_TARGET
+        return (
+            OutputFormat(format=format_, view=View.DISCOVERY, version="v2", pretty=pretty) if is_it else None
+        )
+    if target is None:
+        if endpoint is Endpoint.CUSTOM and format_ is Format.PROTOBUF:
+            return None
+        return OutputFormat(format=format_, pretty=pretty)
+    group, version, kind = target
+    view = _VIEWS.get(kind)
+    if endpoint is Endpoint.PLAIN or view is None or group != "meta.k8s.io" or version not in _VIEW_VERSIONS:
+        return None
+    if view is View.TABLE and (format_ is Format.PROTOBUF or endpoint is Endpoint.WITHOUT_TABLE):
+        return None
+    listed = kind.endswith("List")
+    return OutputFormat(format=format_, view=view, version=version, listed=listed, pretty=pretty)
 
 
-def _choose(found: Format, parameters: dict[str, str]) -> OutputFormat | None:
-    shown_as = parameters.get("as", "")
-    if not shown_as:
-        return OutputFormat(format=found)
-    view, version = _VIEWS.get(shown_as), parameters.get("v", "")
-    if view is None or parameters.get("g") != "meta.k8s.io" or version not in _VIEW_VERSIONS:
+def parse_accept(header: str) -> list[Clause]:
+    """Return the clauses in the order in which they are tried; what is no clause is passed over."""
+    found = [clause for part in header.split(",") if (clause := _clause(part)) is not None]
+    if len(found) > _SORTED_BY_INSERTION:
+        return sorted(found, key=_by_preference)
+    # Upstream's order is not transitive: what comes of it depends on how it sorts.
+    for end in range(1, len(found)):
+        at = end
+        while at and _precedes(found[at], found[at - 1]):
+            found[at], found[at - 1] = found[at - 1], found[at]
+            at -= 1
+    return found
+
+
+def _precedes(one: Clause, other: Clause) -> bool:
+    return (
+        one.quality > other.quality
+        or (one.type != "*" and other.type == "*")
+        or (one.subtype != "*" and other.subtype == "*")
+    )
+
+
+def _by_preference(clause: Clause) -> tuple[float, bool, bool]:
+    return (-clause.quality, clause.type == "*", clause.subtype == "*")
+
+
+def _clause(part: str) -> Clause | None:
+    name, _, rest = part.strip(" ").partition(";")
+    kind, _, subtype = name.partition("/")
+    kind = kind.strip(" ")
+    if not subtype and kind == "*":
+        subtype = "*"
+    before, _, after = subtype.partition("/")
+    if not subtype or after:
         return None
-    if view is View.TABLE and found is Format.PROTOBUF:  # tables have no such form
-        return None
-    return OutputFormat(format=found, view=view, version=version, listed=shown_as.endswith("List"))
+    quality, parameters = 1.0, {}
+    for parameter in rest.split(";") if rest else ():
+        key, _, value = parameter.partition("=")
+        if not value or value.partition("=")[2]:
+            continue
+        value, key = value.removesuffix("="), key.strip(" ")
+        if key == "q":
+            quality = float(value) if _NUMBER.fullmatch(value) else 0.0
+        else:
+            parameters[key] = value.strip(" ")
+    return Clause(type=kind, subtype=before.strip(" "), quality=quality, parameters=parameters)
 
 
 def sent(content_type: str) -> tuple[str, dict[str, str]]:
     """The media type of a Content-Type header, in lower case, and its parameters."""
     return (_parse_usual if len(content_type) <= _USUAL_LENGTH else _parse)(content_type)
-
-
-def _by_quality(accept: str) -> list[str]:
-    clauses = [clause.strip() for clause in accept.split(",") if clause.strip()]
-    return sorted(clauses, key=_quality, reverse=True)  # stable: equals stay in the client's order
-
-
-def _quality(clause: str) -> float:
-    try:
-        return float(_parse(clause)[1].get("q", "1"))
-    except ValueError:
-        return 0.0
 
 
 def _parse(clause: str) -> tuple[str, dict[str, str]]:
@@ -116,7 +192,11 @@ def _parse(clause: str) -> tuple[str, dict[str, str]]:
     return media_type.strip().lower(), {name.strip(): value.strip().strip('"') for name, _, value in pairs}
 
 
+_NUMBER: Final = re.compile(r"[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,3})?")
+_SORTED_BY_INSERTION: Final = 12
+"""As many as Go sorts by insertion."""
 # Clients send the same few headers again and again; a long one is a rarity that shall not fill the memory.
 _USUAL_LENGTH: Final = 400
 _wanted_usual = lru_cache(maxsize=512)(_wanted)
+_matches_usual = lru_cache(maxsize=512)(_matches)
 _parse_usual = lru_cache(maxsize=512)(_parse)

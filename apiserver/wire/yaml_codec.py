@@ -26,7 +26,7 @@ from yaml.events import (
 from mockube.apimachinery import gotext
 from mockube.apimachinery.yaml_decode import is_text
 
-_WIDTH: Final = 2**31 - 1
+_WIDTH: Final = 80
 _QUOTED: Final = re.compile(
     r"\d{4}-\d{1,2}-\d{1,2}(?:[Tt ].*)?"  # a date, to other readers
     r"|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?"  # a number to the base of 60, to some

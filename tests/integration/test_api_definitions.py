@@ -351,7 +351,7 @@ async def test_each_item_of_a_list_says_what_it_is(widgets):
 @pytest.mark.parametrize(
     ("accept", "status", "form"),
     [
-        pytest.param(PROTOBUF, 406, "application/json", id="no message"),
+        pytest.param(PROTOBUF, 406, PROTOBUF, id="no message, but the error is one"),
         pytest.param(f"{PROTOBUF}, application/json", 200, "application/json", id="JSON instead"),
         pytest.param(
             f"{PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v=v1", 200, PROTOBUF, id="metadata alone"

@@ -42,7 +42,6 @@ async def test_what_a_list_can_be_answered_in(client, path):
     [
         TABLE.replace("Table", "Chart"),
         TABLE.replace("v=v1", "v=v2"),
-        TABLE.replace("json;as=Table", "*;as=Chart"),
     ],
 )
 @pytest.mark.parametrize("path", [MAPS, f"{MAPS}/x", f"{MAPS}?watch=1"])

@@ -134,3 +134,9 @@ async def test_an_error_ends_a_websocket_in_words(client):
         async with socket(client, f"{MAPS}?watch=1&resourceVersion={int(made['resourceVersion'])}x"):
             pytest.fail("a version that is no number was taken")
     assert refused.value.status == 400
+
+
+async def test_a_watch_has_no_documents_of_yaml(client):
+    refused = await client.get("/api/v1/configmaps?watch=1", Accept="application/yaml, application/json")
+    assert (refused.status, refused.headers["Content-Type"]) == (406, "application/yaml")
+    assert b"application/json;stream=watch" in refused.data

@@ -70,7 +70,8 @@ def encode_list(head: dict[str, Json], items: Iterable[bytes]) -> bytes:
 
 def _message(tree: dict[str, Json]) -> bytes:
     with _named_errors():
-        return encoder(message_of(tree.get("apiVersion", ""), tree.get("kind", "")))(tree, MAX_DEPTH)
+        # Lists of versions and the like may leave their own version out, as they did before there was more than one.
+        return encoder(message_of(tree.get("apiVersion", "v1"), tree.get("kind", "")))(tree, MAX_DEPTH)
 
 
 def _enveloped(tree: dict[str, Json], message: bytes) -> bytes:

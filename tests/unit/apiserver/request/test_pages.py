@@ -1,8 +1,13 @@
-"""The index of pages."""
+"""The index of pages, and discovery in every format."""
 
 import orjson
+import pytest
 
-from mockube.apiserver.request.pages import document, with_index
+from mockube.apiserver.kinds.registry import GROUPS
+from mockube.apiserver.request.handler import with_panic_recovery
+from mockube.apiserver.request.pages import api_pages, document, with_index
+from mockube.apiserver.request.routes import NOT_ACCEPTABLE
+from mockube.apiserver.wire.negotiation import FORMATS
 from tests.support.server.handler_requests import request_of
 
 
@@ -11,6 +16,47 @@ async def test_the_index_names_every_page_but_itself_and_of_openapi_the_folder()
     pages = with_index({path: document({}) for path in paths})
     answer = await pages["/"](request_of("GET", "/"))
     assert orjson.loads(answer.body) == {
-        "paths": ["/api", "/metrics", "/openapi/v3", "/openapi/v3/", "/version"]
+        "paths": ["/api", "/apis/", "/metrics", "/openapi/v3", "/openapi/v3/", "/version"]
     }
-    assert pages.keys() == {*paths, "/"}
+    assert pages.keys() == {*paths, "/", "/index.html"}
+
+
+NOT_FOUND_BY_THE_ROUTER = f"406: Not Acceptable\n\nAvailable representations: {', '.join(FORMATS)}"
+DISCOVERY = "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status", "expected"),
+    [
+        ("/api", {}, 200, "application/json"),
+        ("/api/v1", {"Accept": "application/yaml"}, 200, "application/yaml"),
+        (
+            "/apis",
+            {"Accept": "application/vnd.kubernetes.protobuf"},
+            200,
+            "application/vnd.kubernetes.protobuf",
+        ),
+        ("/apis", {"Accept": f"application/yaml;{DISCOVERY}"}, 200, f"application/yaml;{DISCOVERY}"),
+        ("/apis", {"Accept": "text/html"}, 406, NOT_ACCEPTABLE),
+        ("/apis/apps", {"Accept": "application/*"}, 200, "application/json"),
+        ("/apis/apps/v1", {"Accept": "application/*"}, 406, NOT_FOUND_BY_THE_ROUTER),
+        ("/apis/apps/v1", {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}, 406, NOT_ACCEPTABLE),
+        (
+            "/apis/apps/v1",
+            {"Content-Type": "text/plain", "Accept": "x/y"},
+            415,
+            "415: Unsupported Media Type",
+        ),
+        ("/apis/apiregistration.k8s.io", {"Accept": "x/y"}, 406, NOT_FOUND_BY_THE_ROUTER),
+        ("/version", {"Accept": "application/yaml, */*"}, 200, "application/json"),
+        ("/version", {"Accept": "application/*"}, 406, NOT_FOUND_BY_THE_ROUTER.partition(",")[0]),
+    ],
+)
+async def test_discovery_is_given_in_the_format_that_is_asked_for(path, headers, status, expected):
+    page = api_pages(GROUPS, address="10.0.0.1:6443")[path]
+    request = request_of("GET", path, **{name.replace("-", "_"): value for name, value in headers.items()})
+    answer = await with_panic_recovery(page)(request)
+    if status == 200:
+        assert (answer.status, answer.content_type) == (status, expected)
+    else:
+        assert (answer.status, orjson.loads(answer.refusal)["message"]) == (status, expected)

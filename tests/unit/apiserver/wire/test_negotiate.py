@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apiserver.wire.negotiation import Format, OutputFormat, View, negotiate
+from mockube.apiserver.wire.negotiation import Endpoint, Format, OutputFormat, View, matches_route, negotiate
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
@@ -16,7 +16,26 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
         pytest.param(
             "image/png, application/yaml", OutputFormat(format=Format.YAML), id="the first that can be given"
         ),
-        pytest.param("APPLICATION/JSON", OutputFormat(format=Format.JSON), id="capitals"),
+        pytest.param("APPLICATION/JSON", None, id="capitals"),
+        pytest.param("garbage", None, id="no media type"),
+        pytest.param("*", OutputFormat(format=Format.JSON), id="a star"),
+        pytest.param(
+            "application/json/x,application/yaml", OutputFormat(format=Format.YAML), id="two slashes"
+        ),
+        pytest.param("application/json;stream=watch", OutputFormat(format=Format.JSON), id="a stream"),
+        pytest.param("application/yaml;stream=watch", None, id="a stream of what is not streamed"),
+        pytest.param("application/json;stream=x", None, id="an unknown stream"),
+        pytest.param("application/json;sv=v1", OutputFormat(format=Format.JSON), id="a version of the group"),
+        pytest.param("application/json;sv=v2", None, id="an unknown version of the group"),
+        pytest.param("application/json;v=v1", None, id="a version of nothing"),
+        pytest.param("application/json;as=", OutputFormat(format=Format.JSON), id="as nothing"),
+        pytest.param("application/json;pretty=1", OutputFormat(format=Format.JSON, pretty=True), id="pretty"),
+        pytest.param(
+            "application/json;q=0.1,*/*", OutputFormat(format=Format.JSON), id="anything rather than JSON"
+        ),
+        pytest.param(
+            "*/*;q=0.9,application/yaml;q=0.1", OutputFormat(format=Format.YAML), id="a name before a range"
+        ),
         pytest.param(
             "application/vnd.kubernetes.protobuf,application/json",
             OutputFormat(format=Format.PROTOBUF),
@@ -52,3 +71,52 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 )
 def test_wanted(accept, expected):
     assert negotiate(accept) == expected
+
+
+@pytest.mark.parametrize(
+    ("accept", "endpoint", "expected"),
+    [
+        ("application/vnd.kubernetes.protobuf", Endpoint.CUSTOM, None),
+        ("application/vnd.kubernetes.protobuf", Endpoint.PLAIN, Format.PROTOBUF),
+        (TABLE, Endpoint.CUSTOM, Format.JSON),
+        (TABLE, Endpoint.WITHOUT_TABLE, None),
+        (TABLE, Endpoint.PLAIN, None),
+        (f"{TABLE},application/yaml", Endpoint.PLAIN, Format.YAML),
+        ("application/json;sv=v1", Endpoint.PLAIN, None),
+        ("application/json", Endpoint.DISCOVERY, None),
+        (
+            "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+            Endpoint.DISCOVERY,
+            Format.YAML,
+        ),
+        (
+            "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList",
+            Endpoint.DISCOVERY,
+            None,
+        ),
+    ],
+)
+def test_an_endpoint_gives_what_it_has(accept, endpoint, expected):
+    found = negotiate(accept, endpoint)
+    assert (found and found.format) == expected
+
+
+def test_among_many_clauses_the_first_are_those_of_the_best_quality():
+    many = [f"text/x{number};q=0.1" for number in range(20)]
+    assert negotiate(",".join([*many, "*/*;q=0.2", "application/yaml;q=0.3"])).format is Format.YAML
+
+
+@pytest.mark.parametrize(
+    ("accept", "expected"),
+    [
+        ("", True),
+        ("*/*", True),
+        ("text/html, application/yaml;as=Chart", True),
+        ("application/*", False),
+        ("application/*, application/json", True),
+        ("*", False),
+        ("text/html", False),
+    ],
+)
+def test_a_router_knows_no_ranges(accept, expected):
+    assert matches_route(accept) is expected

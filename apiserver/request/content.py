@@ -1,0 +1,130 @@
+"""A document as Go's file server writes it: whether it changed since the client had it, and parts of it."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import format_datetime, parsedate_to_datetime
+from http import HTTPStatus
+from typing import Final
+
+from mockube.apiserver.request.request import Request
+from mockube.apiserver.request.response import NOT_CACHED, Response
+
+_RANGE: Final = re.compile(r"\s*(\d{0,18})\s*-\s*(\d{0,18})\s*")
+_READS: Final = frozenset({"GET", "HEAD"})
+_NO_PART: Final = "invalid range: failed to overlap"
+MAX_RANGES: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    body: bytes
+    content_type: str
+    modified: datetime
+    etag: str = ""
+    """Within its quotation marks."""
+
+
+def serve_content(request: Request, content: Content, headers: Mapping[str, str] = NOT_CACHED) -> Response:
+    """Return the whole document, one part of it, or that it has not changed."""
+    headers = {**headers, "Last-Modified": _text(content.modified)}
+    if content.etag:
+        headers["Etag"] = content.etag
+    condition = _condition(request, content)
+    if condition == HTTPStatus.PRECONDITION_FAILED:
+        return Response(condition, (), content.content_type, headers=headers)
+    if condition == HTTPStatus.NOT_MODIFIED:
+        if content.etag:
+            del headers["Last-Modified"]
+        return Response(condition, headers=headers)
+    headers["Accept-Ranges"] = "bytes"
+    size, asked = len(content.body), request.header("Range")
+    found = _ranges(asked, size) if asked and _takes_range(request, content) else ()
+    if isinstance(found, str):
+        refused = {"Accept-Ranges": "bytes", "X-Content-Type-Options": "nosniff"}
+        if found == _NO_PART:
+            refused["Content-Range"] = f"bytes */{size}"
+        return Response(416, [f"{found}\n".encode()], "text/plain; charset=utf-8", headers=refused)
+    if len(found) != 1:  # several parts are owed to nobody: the whole is an answer as well
+        return Response(200, [content.body], content.content_type, headers=headers)
+    start, end = found[0]
+    headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
+    return Response(206, [content.body[start:end]], content.content_type, headers=headers)
+
+
+def _text(moment: datetime) -> str:
+    return format_datetime(moment.astimezone(UTC).replace(microsecond=0), usegmt=True)
+
+
+def _condition(request: Request, content: Content) -> int:
+    """Return the status by which a condition of the client is not met; 0 if there is none."""
+    if_match, unmodified = request.header("If-Match"), request.header("If-Unmodified-Since")
+    if if_match:
+        if not any(tag == "*" or (tag == content.etag and tag) for tag in _tags(if_match)):
+            return HTTPStatus.PRECONDITION_FAILED
+    elif unmodified and _is_unmodified(unmodified, content) is False:
+        return HTTPStatus.PRECONDITION_FAILED
+    none_match, modified = request.header("If-None-Match"), request.header("If-Modified-Since")
+    if none_match:
+        weak = content.etag.removeprefix("W/")
+        if any(tag == "*" or (weak and tag.removeprefix("W/") == weak) for tag in _tags(none_match)):
+            read = request.method in _READS
+            return HTTPStatus.NOT_MODIFIED if read else HTTPStatus.PRECONDITION_FAILED
+        return 0
+    is_asked = bool(modified) and request.method in _READS
+    return HTTPStatus.NOT_MODIFIED if is_asked and _is_unmodified(modified, content) else 0
+
+
+def _tags(header: str) -> Sequence[str]:
+    return [tag.strip() for tag in header.split(",") if tag.strip()]
+
+
+def _is_unmodified(since: str, content: Content) -> bool | None:
+    """None: a time that cannot be read is no condition."""
+    try:
+        moment = parsedate_to_datetime(since)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return content.modified.replace(microsecond=0) <= moment
+
+
+def _takes_range(request: Request, content: Content) -> bool:
+    condition = request.header("If-Range")
+    if request.method not in _READS or not condition:
+        return request.method in _READS
+    if condition.startswith(('"', "W/")):
+        return bool(content.etag) and condition == content.etag and not condition.startswith("W/")
+    return condition == _text(content.modified)
+
+
+def _ranges(header: str, size: int) -> Sequence[tuple[int, int]] | str:
+    """Return where each part begins and ends, or what is wrong."""
+    unit, _, rest = header.partition("=")
+    parts = [part for part in rest.split(",") if part.strip()]
+    if unit != "bytes" or len(parts) > MAX_RANGES:
+        return "invalid range"
+    found = []
+    for part in parts:
+        one = _range(part, size)
+        if one is None:
+            return "invalid range"
+        if one[0] < size:
+            found.append(one)
+    return found if found or not parts else _NO_PART
+
+
+def _range(text: str, size: int) -> tuple[int, int] | None:
+    matched = _RANGE.fullmatch(text)
+    if matched is None:
+        return None
+    first, last = matched.groups()
+    if not first:
+        return (max(0, size - int(last)), size) if last else None
+    start = int(first)
+    end = size if not last else min(int(last) + 1, size)
+    if last and int(last) < start:
+        return None
+    return (start, max(end, start))

@@ -1,0 +1,122 @@
+"""/metrics and /metrics/slis: samples as Prometheus reads them, in text or in Protocol Buffers."""
+
+import asyncio
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.samples import Sample
+
+from mockube.apimachinery.clock import Clock
+from mockube.apiserver.request.compression import takes_gzip
+from mockube.apiserver.request.health import Page
+from mockube.apiserver.request.request import ACCEPT, Request
+from mockube.apiserver.request.response import NOT_CACHED, Response
+from mockube.apiserver.wire.negotiation import parse_accept
+from mockube.apiserver.wire.protobuf.varint import LENGTH, sized, tag_of, varint
+
+_TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
+_FAMILY: Final = "io.prometheus.client.MetricFamily"
+_MESSAGES: Final = f"application/vnd.google.protobuf; proto={_FAMILY}; encoding=delimited"
+_ESCAPINGS: Final = ("allow-utf-8", "underscores", "dots", "values")
+_DOUBLE, _VARINT = 1, 0
+_TYPES: Final = {"counter": 0, "gauge": 1, "summary": 2, "unknown": 3, "untyped": 3, "histogram": 4}
+_VALUES: Final = {"gauge": 2, "counter": 3}
+"""The field of a metric that holds the value, by type; 5 for the others."""
+
+
+def metrics_page(collect: Callable[[], Iterable[Metric]], clock: Clock) -> Page:
+    """Samples are collected in one go, and become text in a thread."""
+    started = {"Process-Start-Time-Unix": str(int(clock.now().timestamp()))}
+
+    async def page(request: Request) -> Response:
+        content_type = negotiated(request.header(ACCEPT))
+        write = _text if content_type.startswith("text/") else _messages
+        body = await asyncio.to_thread(write, [*collect()])
+        response = Response(200, [body], content_type, headers={**NOT_CACHED, **started})
+        response.compressed = takes_gzip(request)
+        return response
+
+    return page
+
+
+def negotiated(accept: str) -> str:
+    """Return the Content-Type of what is written."""
+    escaping = "underscores"
+    for clause in parse_accept(accept):
+        parameters = clause.parameters
+        if parameters.get("escaping") in _ESCAPINGS:
+            escaping = parameters["escaping"]
+        kind = f"{clause.type}/{clause.subtype}"
+        if kind == "application/vnd.google.protobuf" and parameters.get("proto") == _FAMILY:
+            if parameters.get("encoding") == "delimited":
+                return f"{_MESSAGES}; escaping={escaping}"
+        elif kind == "text/plain" and parameters.get("version", "") in ("", "0.0.4"):
+            break
+    return f"{_TEXT}; escaping={escaping}"
+
+
+class _Collected(CollectorRegistry):
+    """All metrics of a registry at one moment."""
+
+    def __init__(self, metrics: Sequence[Metric]) -> None:
+        super().__init__()
+        self._metrics = metrics
+
+    def collect(self) -> Iterator[Metric]:
+        return iter(self._metrics)
+
+
+def _text(metrics: Sequence[Metric]) -> bytes:
+    return generate_latest(_Collected(metrics))
+
+
+def _messages(metrics: Sequence[Metric]) -> bytes:
+    """Return messages of the type MetricFamily, each after its length."""
+    return b"".join(sized(_family(metric)) for metric in metrics if metric.samples)
+
+
+def _family(metric: Metric) -> bytes:
+    grouped: dict[tuple[tuple[str, str], ...], list[Sample]] = {}
+    for sample in metric.samples:
+        if not sample.name.endswith("_created"):
+            labels = {name: text for name, text in sample.labels.items() if name not in ("le", "quantile")}
+            grouped.setdefault(tuple(sorted(labels.items())), []).append(sample)
+    is_total = metric.type == "counter" and not metric.name.endswith("_total")
+    name = f"{metric.name}_total" if is_total else metric.name
+    parts = [_string(1, name), _string(2, metric.documentation), _number(3, _TYPES.get(metric.type, 3))]
+    for pairs_of, samples in grouped.items():
+        pairs = [_part(1, _string(1, key) + _string(2, text)) for key, text in pairs_of]
+        parts.append(_part(4, b"".join([*pairs, _value(metric.type, samples)])))
+    return b"".join(parts)
+
+
+def _value(kind: str, samples: Sequence[Sample]) -> bytes:
+    if kind == "histogram":
+        found = {sample.name.rpartition("_")[2]: sample.value for sample in samples}
+        buckets = [
+            _part(3, _number(1, int(sample.value)) + _double(2, float(sample.labels["le"])))
+            for sample in samples
+            if "le" in sample.labels
+        ]
+        totals = _number(1, int(found.get("count", 0))) + _double(2, found.get("sum", 0.0))
+        return _part(7, totals + b"".join(buckets))
+    return _part(_VALUES.get(kind, 5), _double(1, samples[0].value))
+
+
+def _part(number: int, payload: bytes) -> bytes:
+    return varint(tag_of(number, LENGTH)) + sized(payload)
+
+
+def _string(number: int, text: str) -> bytes:
+    return _part(number, text.encode())
+
+
+def _number(number: int, value: int) -> bytes:
+    return varint(tag_of(number, _VARINT)) + varint(value)
+
+
+def _double(number: int, value: float) -> bytes:
+    return varint(tag_of(number, _DOUBLE)) + struct.pack("<d", value)

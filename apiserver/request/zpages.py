@@ -1,0 +1,109 @@
+"""/statusz and /flagz: since when the server runs, and with which flags, for people and, where they ask so, programs."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.status import NotAcceptable
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.discovery.legacy import DOCUMENT, MAJOR, MINOR, PATCH
+from mockube.apiserver.request.health import Page, Pages
+from mockube.apiserver.request.request import ACCEPT, Request
+from mockube.apiserver.request.response import NOT_CACHED, Response, json_body
+from mockube.apiserver.wire.frames import write
+from mockube.apiserver.wire.negotiation import Clause, Format, parse_accept
+
+COMPONENT: Final = "apiserver"
+_TEXT: Final = "text/plain"
+_MEDIA_TYPES: Final = (Format.JSON.value, Format.YAML.value, _TEXT)
+_NOT_ACCEPTABLE: Final = f"only the following media types are accepted: {', '.join(_MEDIA_TYPES)}"
+_GROUP: Final = "config.k8s.io"
+_VERSIONS: Final = ("v1beta1", "v1alpha1")
+_DEPRECATED: Final = "v1alpha1"
+_HEAD: Final = """
+{component} {name}
+Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.
+"""
+_NOT_LISTED: Final = frozenset({"index.html", "apis", "api", "openid", "openapi", ".well-known"})
+_UNIX_DATE: Final = "%a %b %e %H:%M:%S UTC %Y"
+
+
+def zpages(
+    clock: Clock, flags: Callable[[], Mapping[str, str]], paths: Callable[[], Collection[str]]
+) -> Pages:
+    """`paths` are those of all pages; what lies in a folder of theirs is not told."""
+    started = clock.now()
+    return {
+        "/flagz": _page("Flagz", lambda: {"flags": dict(sorted(flags().items()))}, _flags_text),
+        "/statusz": _page("Statusz", lambda: _status(started, clock.now(), paths()), _status_text),
+    }
+
+
+def _page(kind: str, fields: Callable[[], Tree], text: Callable[[Tree], str]) -> Page:
+    async def page(request: Request) -> Response:
+        accept = request.header(ACCEPT)
+        media_type, version, pretty = _wanted(accept, kind) if accept.strip() else (_TEXT, "", False)
+        tree = fields()
+        if media_type == _TEXT:
+            head = _HEAD.format(component=COMPONENT, name=kind.lower())
+            return Response(200, [(head + text(tree)).encode()], "text/plain; charset=utf-8")
+        shown = {"kind": kind, "apiVersion": f"{_GROUP}/{version}", "metadata": {"name": COMPONENT}} | tree
+        body: Sequence[bytes | memoryview] = [write(shown, Format(media_type))]
+        if media_type == Format.JSON:
+            body = json_body(body, pretty=pretty or request.wants_pretty)
+        deprecated = f"This version of the {kind.lower()} endpoint is deprecated. Please use a newer version."
+        headers = {**NOT_CACHED, "Warning": f'299 - "{deprecated}"'} if version == _DEPRECATED else NOT_CACHED
+        return Response(200, body, f"{media_type};g={_GROUP};v={version};as={kind}", headers=headers)
+
+    return page
+
+
+def _wanted(accept: str, kind: str) -> tuple[str, str, bool]:
+    """Return a media type, the version of the kind, and whether JSON is to be indented."""
+    for clause in parse_accept(accept):
+        for media_type in _MEDIA_TYPES:
+            if clause.covers(media_type) and (version := _version(clause, media_type, kind)) is not None:
+                return media_type, version, clause.parameters.get("pretty") == "1"
+    raise NotAcceptable(_NOT_ACCEPTABLE)
+
+
+def _version(clause: Clause, media_type: str, kind: str) -> str | None:
+    """Return the version that is asked for, "" for text, or None if there is none like it."""
+    if clause.parameters.get("stream") or clause.parameters.get("sv"):
+        return None
+    if media_type == _TEXT:
+        return "" if clause.target is None else None
+    group, version, wanted = clause.target or ("", "", "")
+    return version if (group, wanted) == (_GROUP, kind) and version in _VERSIONS else None
+
+
+def _status(started: datetime, now: datetime, paths: Collection[str]) -> Tree:
+    folders = {path.split("/")[1] for path in paths} - _NOT_LISTED - {""}
+    return {
+        "startTime": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "uptimeSeconds": max(0, int((now - started).total_seconds())),
+        "goVersion": DOCUMENT["goVersion"],
+        "binaryVersion": f"{MAJOR}.{MINOR}.{PATCH}",
+        "emulationVersion": f"{MAJOR}.{MINOR}",
+        "paths": [f"/{folder}" for folder in sorted(folders)],
+    }
+
+
+def _status_text(tree: Tree) -> str:
+    seconds = tree["uptimeSeconds"]
+    up = f"{seconds // 3600} hr {seconds // 60 % 60:02} min {seconds % 60:02} sec"
+    started = datetime.strptime(tree["startTime"], "%Y-%m-%dT%H:%M:%S%z").strftime(_UNIX_DATE)
+    rows = {
+        "Started": started,
+        "Up": up,
+        "Go version": tree["goVersion"],
+        "Binary version": tree["binaryVersion"],
+        "Emulation version": tree["emulationVersion"],
+        "Paths": " ".join(tree["paths"]),
+    }
+    return "\n" + "".join(f"{name}:  {value}\n" for name, value in rows.items())
+
+
+def _flags_text(tree: Tree) -> str:
+    return "".join(f"{name}={value}\n" for name, value in tree["flags"].items())

@@ -1,0 +1,56 @@
+"""/metrics in the format that a scraper takes, and what came of health checks."""
+
+import pytest
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apiserver.request.health import Health, ping
+from mockube.apiserver.request.metrics_endpoint import metrics_page, negotiated
+from tests.support.server.handler_requests import request_of
+
+MESSAGES = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
+TEXT = "text/plain; version=0.0.4; charset=utf-8; escaping="
+
+
+@pytest.mark.parametrize(
+    ("accept", "expected"),
+    [
+        ("", f"{TEXT}underscores"),
+        ("application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.3", f"{TEXT}underscores"),
+        ("text/plain;version=1.0.0;escaping=allow-utf-8", f"{TEXT}allow-utf-8"),
+        ("text/plain;escaping=x", f"{TEXT}underscores"),
+        (MESSAGES, f"{MESSAGES.replace(';', '; ')}; escaping=underscores"),
+        (f"text/plain,{MESSAGES}", f"{TEXT}underscores"),
+        (MESSAGES.replace("delimited", "text"), f"{TEXT}underscores"),
+    ],
+)
+def test_a_format_is_chosen(accept, expected):
+    assert negotiated(accept) == expected
+
+
+async def test_samples_are_messages_after_their_lengths():
+    registry = CollectorRegistry()
+    Counter("asked_total", "How often.", ["code"], registry=registry).labels("200").inc(2)
+    Histogram("seconds", "How long.", buckets=[1.0], registry=registry).observe(0.5)
+    page = metrics_page(registry.collect, SteppedClock())
+    answer = await page(request_of("GET", "/metrics", Accept=MESSAGES))
+    counter = (
+        b"\x0a\x0basked_total\x12\x0aHow often.\x18\x00"
+        b"\x22\x18\x0a\x0b\x0a\x04code\x12\x03200\x1a\x09\x09\x00\x00\x00\x00\x00\x00\x00\x40"
+    )
+    assert answer.body.startswith(bytes([len(counter)]) + counter)
+    assert b"seconds" in answer.body
+    assert answer.headers["Process-Start-Time-Unix"].isdigit()
+
+
+async def test_results_of_checks_are_counted():
+    async def fails():
+        return "broken"
+
+    health = Health({"ping": ping, "etcd": fails})
+    await health.pages["/livez"](request_of("GET", "/livez"))
+    await health.pages["/livez"](request_of("GET", "/livez"))
+    page = metrics_page(health.collect, SteppedClock())
+    lines = (await page(request_of("GET", "/metrics/slis"))).body.decode().splitlines()
+    assert 'kubernetes_healthcheck{name="ping",type="livez"} 1.0' in lines
+    assert 'kubernetes_healthchecks_total{name="etcd",status="error",type="livez"} 2.0' in lines

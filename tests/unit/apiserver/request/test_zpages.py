@@ -1,0 +1,60 @@
+"""/statusz and /flagz."""
+
+from datetime import UTC, datetime, timedelta
+
+import orjson
+import pytest
+import yaml
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.status import NotAcceptable
+from mockube.apiserver.config.command_line import parse
+from mockube.apiserver.request.zpages import zpages
+from tests.support.server.handler_requests import request_of
+
+STATUS = "g=config.k8s.io;v={};as=Statusz"
+PATHS = ["/", "/apis/apps", "/api", "/livez/ping", "/livez", "/statusz", "/version", "/index.html"]
+
+
+async def ask(accept, path="/statusz"):
+    clock = SteppedClock(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+    pages = zpages(clock, parse(["--secure-port=7000"], {}).flags, lambda: PATHS)
+    clock.advance(timedelta(hours=1, seconds=62).total_seconds())
+    return await pages[path](request_of("GET", path, Accept=accept))
+
+
+@pytest.mark.parametrize("accept", ["", " ", "text/plain", "*/*", "text/*", "application/json, text/plain"])
+async def test_people_read_text(accept):
+    answer = await ask(accept)
+    assert answer.content_type == "text/plain; charset=utf-8"
+    assert answer.body.startswith(b"\napiserver statusz\nWarning: This endpoint is not meant to be machine")
+    assert b"Started:  Fri Jan  2 03:04:05 UTC 2026\nUp:  1 hr 01 min 02 sec\n" in answer.body
+    assert answer.body.endswith(b"Paths:  /livez /statusz /version\n")
+
+
+async def test_programs_read_the_version_that_they_ask_for():
+    answer = await ask(f"application/json;{STATUS.format('v1beta1')}")
+    assert answer.content_type == f"application/json;{STATUS.format('v1beta1')}"
+    shown = orjson.loads(answer.body)
+    assert (shown["kind"], shown["apiVersion"], shown["metadata"]) == (
+        *("Statusz", "config.k8s.io/v1beta1"),
+        {"name": "apiserver"},
+    )
+    assert (shown["startTime"], shown["uptimeSeconds"]) == ("2026-01-02T03:04:05Z", 3662)
+    old = await ask(f"application/yaml;{STATUS.format('v1alpha1')}")
+    assert yaml.safe_load(old.body)["apiVersion"] == "config.k8s.io/v1alpha1"
+    assert "This version of the statusz endpoint is deprecated." in old.headers["Warning"]
+
+
+@pytest.mark.parametrize(
+    "accept", ["application/json", "text/html", f"application/json;{STATUS.format('v1')}", "text/plain;v=v1"]
+)
+async def test_nothing_else_is_given(accept):
+    with pytest.raises(NotAcceptable, match="application/json, application/yaml, text/plain"):
+        await ask(accept)
+
+
+async def test_flags_are_shown_with_their_values():
+    lines = (await ask("", "/flagz")).body.decode().splitlines()
+    assert {"secure-port=7000", "request-timeout=1m0s", "tls-san=[]", "data-dir="} <= {*lines}
+    assert "service-node-port-range=30000-32767" in lines
