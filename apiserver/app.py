@@ -81,6 +81,9 @@ def catalog() -> Mapping[Name, Resource]:
 class ApiServer:
     """A server over a store: `handler` takes requests, and `http` takes sockets."""
 
+    stopping = False
+    """Requests are still answered, but no new client should come."""
+
     def __init__(
         self,
         kv: KV,
@@ -113,8 +116,6 @@ class ApiServer:
         self.bootstrap_roles = BootstrapRoles(self.backend, self.resources.__getitem__)
         self.on_restored: list[Callable[[], Awaitable[None]]] = []
         """Awaited when a snapshot has taken the place of all that was stored."""
-        self.stopping = False
-        """Requests are still answered, but no new client should come."""
         self._document_worker = Worker()
         """Makes documents of all that is served, which no request for an object waits for."""
         self.audit = open_log(settings.audit_log, settings.audit_policy, clock)
@@ -127,7 +128,9 @@ class ApiServer:
         self.self_check = SelfCheck(kv, watch_cache, clock=clock, count=self._consistency.count)
         self.proxy = ReverseProxy(settings.kubelets, settings.connection_clock)
         self.handler = self._handler(trust, settings)
-        self.http = Server(self.handler.handle, clock=settings.connection_clock)
+        self.http = Server(
+            self.handler.handle, clock=settings.connection_clock, authorities=settings.authorities
+        )
         watch_cache.on_reset.append(self.handler.watching.expire_all)
         self._running = AsyncExitStack()
         self._is_started = False
@@ -188,6 +191,7 @@ class ApiServer:
             deadlines=Deadlines(backend.clock),
             seconds=settings.budget.seconds,
             middleware=settings.middleware,
+            request_headers=trust.request_headers,
         )
         return Handler(backend, routes, self._renderer(), config)
 

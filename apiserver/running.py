@@ -24,6 +24,7 @@ from mockube.apiserver.bootstrap.manager_roles import roles_of_manager, roles_of
 from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.config.feature_gates import is_on
+from mockube.apiserver.http.authorities import Authorities
 from mockube.apiserver.http.listen import Door, listening
 from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.request.filter import Middleware
@@ -144,6 +145,7 @@ def _settings(config: Config, surroundings: Surroundings) -> Settings:
         kubelet_addresses=config.kubelets.kubelet_preferred_address_types,
         webhook_services=dict(config.admission.webhook_service),
         proxy_certificate=surroundings.credentials.proxy,
+        authorities=_authorities(surroundings.credentials),
         plugins=Switches(
             enabled=config.admission.enable_admission_plugins,
             disabled=config.admission.disable_admission_plugins,
@@ -161,6 +163,12 @@ def _settings(config: Config, surroundings: Surroundings) -> Settings:
     )
 
 
+def _authorities(credentials: Credentials) -> Authorities | None:
+    if not credentials.request_headers_ca:
+        return None
+    return Authorities(credentials.client_ca, credentials.request_headers_ca)
+
+
 def _facts(config: Config, surroundings: Surroundings) -> Facts:
     return Facts(
         address=surroundings.address,
@@ -168,5 +176,7 @@ def _facts(config: Config, surroundings: Surroundings) -> Facts:
         service_range=config.services.service_cluster_ip_range,
         client_ca=surroundings.credentials.client_ca,
         proxy_ca=surroundings.credentials.proxy_ca,
+        request_headers=surroundings.credentials.trust.request_headers,
+        request_headers_ca=surroundings.credentials.request_headers_ca,
         now=format_time(surroundings.clock.now()),
     )

@@ -16,6 +16,7 @@ from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.authn.serviceaccount import keys
 from mockube.apiserver.config.authentication_configuration import jwt_settings
 from mockube.apiserver.config.command_line import Config
+from mockube.apiserver.config.request_headers import request_headers
 from mockube.apiserver.config.settings import Kubelets, Serving
 from mockube.apiserver.http.backend_connection import KubeletClient
 from mockube.apiserver.pki import folder
@@ -46,7 +47,9 @@ class Credentials:
     proxy: Pair
     """By which other API servers know this one when it passes requests on."""
     proxy_ca: bytes
-    """Who signs the certificates of front proxies; b"" if that is not known."""
+    """Who signs the certificate by which other API servers know this one; b"" if that is not known."""
+    request_headers_ca: bytes = b""
+    """Who signs the certificates of front proxies; b"" if there are none."""
 
     def write_kubeconfig(self, path: Path, url: str) -> None:
         """For the administrator of the server that is reached there."""
@@ -73,7 +76,7 @@ def gather(config: Config, address: str, *, now: datetime, chance: Chance) -> Cr
         token = chance.bytes(TOKEN_BYTES).hex()
         certificate = shown.read_bytes()
         return Credentials(
-            tls=_tls(shown, key, client_ca),
+            tls=_tls(shown, key, client_ca, authentication.requestheader_client_ca_file),
             server_ca=certificate if serving.tls_cert_file else authority.read_bytes(),
             client_ca=client_ca.read_bytes(),
             names=(*server.hosts, *names_of(certificate)),
@@ -82,8 +85,13 @@ def gather(config: Config, address: str, *, now: datetime, chance: Chance) -> Cr
             admin_token=token,
             manager=made.pair(folder.CONTROLLERS),
             kubelets=_kubelet_client(config.kubelets, made.pair(folder.KUBELET_CLIENT)),
+            request_headers_ca=_read(authentication.requestheader_client_ca_file),
             **_proxy(serving, made),
         )
+
+
+def _read(path: Path | None) -> bytes:
+    return b"" if path is None else path.read_bytes()
 
 
 def _proxy(serving: Serving, made: folder.Folder) -> dict[str, Any]:
@@ -108,6 +116,7 @@ def _trust(config: Config, admin_token: str, generated: Path) -> Trust:
         audiences=settings.api_audiences,
         anonymous=settings.anonymous_auth if said.anonymous is None else said.anonymous,
         anonymous_paths=said.anonymous_paths,
+        request_headers=request_headers(settings),
         jwt=jwt_settings(said, config.openid, settings.service_account_issuer),
         bootstrap_tokens=settings.enable_bootstrap_token_auth,
     )
@@ -136,12 +145,13 @@ def _folder(config: Config) -> Iterator[Path]:
             yield Path(path)
 
 
-def _tls(certificate: Path, key: Path, client_ca: Path) -> ssl.SSLContext:
+def _tls(certificate: Path, key: Path, *authorities: Path | None) -> ssl.SSLContext:
     """A client may show a certificate; one that is not signed as it should be is turned away at the door."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
     context.load_cert_chain(certificate, key)
-    context.load_verify_locations(client_ca)
+    for authority in filter(None, authorities):
+        context.load_verify_locations(authority)
     context.verify_mode = ssl.CERT_OPTIONAL
     return context

@@ -12,7 +12,7 @@ CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 
 
 class ClientCertificates:
-    """Certificates that do not come from the clients' authority never get this far.
+    """Certificates of no authority never get this far, those of front proxies do.
 
     A connection may stay open for longer than its certificate is valid, so its end is compared at each request.
     """
@@ -23,7 +23,7 @@ class ClientCertificates:
     async def authenticate(self, presented: PresentedCredentials) -> User | None:
         if not presented.certificate:
             return None
-        if self._clock.now().timestamp() > presented.certificate_end:
+        if not presented.is_client or self._clock.now().timestamp() > presented.certificate_end:
             raise status.Unauthorized("Unauthorized")
         return user_of(presented.certificate, presented.certificate_id)
 

@@ -12,6 +12,7 @@ from mockube.apiserver.authn.bearer import BearerTokens, StaticTokens, TokenRead
 from mockube.apiserver.authn.bootstrap_tokens import BootstrapTokens
 from mockube.apiserver.authn.certificates import ClientCertificates
 from mockube.apiserver.authn.credentials import PresentedCredentials
+from mockube.apiserver.authn.request_headers import FrontProxy, RequestHeaders
 from mockube.apiserver.authn.serviceaccount.accounts import Find, ServiceAccounts
 from mockube.apiserver.authn.serviceaccount.keys import Keys, load
 from mockube.apiserver.authn.serviceaccount.legacy import LabelSecret, LegacyTokens
@@ -98,6 +99,8 @@ class Trust:
     """For which paths alone; none: any."""
     jwt: "JWTSettings | None" = None
     """Whose tokens are taken besides; None: nobody's."""
+    request_headers: RequestHeaders | None = None
+    """By which front proxies name users; None: there are no front proxies."""
     bootstrap_tokens: bool = False
     """Whether Secrets of kube-system may hold tokens by which nodes join the cluster."""
 
@@ -145,8 +148,9 @@ def authenticators(  # noqa: PLR0913 - what the chain is made of
         issuers = _issuers(trust.jwt, audiences, clock, remote)
         readers.append(issuers)
     bearer = BearerTokens(readers, audiences=audiences, clock=clock)
+    proxies = [FrontProxy(trust.request_headers, clock)] if trust.request_headers is not None else []
     chain = Authentication(
-        (ClientCertificates(clock), bearer),
+        (*proxies, ClientCertificates(clock), bearer),
         anonymous=_anonymous(trust, is_anonymous_limited),
         anonymous_paths=trust.anonymous_paths,
     )

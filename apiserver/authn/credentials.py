@@ -4,17 +4,35 @@ import base64
 import math
 import re
 from collections.abc import Sequence
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
 from mockube.apimachinery import status
+from mockube.apiserver.user import User
 
 SUBPROTOCOL_PREFIX: Final = "base64url.bearer.authorization.k8s.io."
 _BASE64URL: Final = re.compile(r"[A-Za-z0-9_-]*")
 
 DistinguishedName: TypeAlias = tuple[tuple[tuple[str, str], ...], ...]
 """The subject of a certificate, as `ssl` tells it: attributes and their values, in their order."""
+
+
+class ClientCertificate(NamedTuple):
+    """A certificate that was verified when the connection was made; without a subject there is none."""
+
+    subject: DistinguishedName = ()
+    end: float = math.inf
+    """When it expires, in seconds since 1970."""
+    digest: str = ""
+    """SHA-256, in hexadecimal digits."""
+    is_client: bool = True
+    """Whether the clients' authority has signed it."""
+    is_proxy: bool = False
+    """Whether the front proxies' authority has."""
+
+
+NO_CERTIFICATE: Final = ClientCertificate()
 
 
 class PresentedCredentials(Struct, frozen=True):
@@ -28,6 +46,12 @@ class PresentedCredentials(Struct, frozen=True):
     """The SHA-256 digest of the certificate, in hexadecimal digits."""
     socket_token: str = ""
     """The bearer token among the subprotocols of a WebSocket."""
+    is_client: bool = True
+    """Whether the certificate is of the clients' authority."""
+    is_proxy: bool = False
+    """Whether the certificate is of the front proxies' authority."""
+    proxied: User | None = None
+    """Whom a front proxy's headers name, for whom it has a certificate."""
 
     @property
     def bearer(self) -> str:

@@ -11,6 +11,13 @@ LOG = logging.getLogger(__name__)
 AUTHENTICATED = "system:authenticated"
 
 
+def with_authenticated(user: User) -> User:
+    """Return the user as one of those who are authenticated, unless it is said that nobody is."""
+    if user.name == "system:anonymous" or {AUTHENTICATED, "system:unauthenticated"} & set(user.groups):
+        return user
+    return User(name=user.name, uid=user.uid, groups=(*user.groups, AUTHENTICATED), extra=user.extra)
+
+
 class BadTokenFile(ValueError):
     """A line of the file is not token,user,uid and perhaps groups."""
 

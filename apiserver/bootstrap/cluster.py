@@ -1,11 +1,20 @@
 """The namespaces of the system, its priority classes, and the service by which pods find the server."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from ipaddress import ip_address, ip_network
 
 from mockube.apimachinery import wellknown
+from mockube.apimachinery.timestamps import parse_time
+from mockube.apiserver.authn.request_headers import RequestHeaders
 from mockube.apiserver.bootstrap.apiservices import api_services
+from mockube.apiserver.bootstrap.authentication_trust import (
+    OWN_HEADERS,
+    Trusted,
+    authentication_data,
+    combine,
+)
 from mockube.apiserver.bootstrap.flowcontrol import flow_control
 from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.kinds.kind import Group
@@ -39,6 +48,9 @@ class Facts:
     client_ca: bytes
     proxy_ca: bytes = b""
     """Who signs the certificates by which the server passes requests on to others."""
+    request_headers: RequestHeaders | None = None
+    request_headers_ca: bytes = b""
+    """Who signs the certificates of front proxies."""
     now: str
 
 
@@ -53,7 +65,8 @@ def cluster(facts: Facts, groups: Sequence[Group]) -> Sequence[RequiredObject]:
             resource=CONFIG_MAPS,
             name="extension-apiserver-authentication",
             namespace=wellknown.NAMESPACE_SYSTEM,
-            content={"data": _authentication(facts)},
+            content={"data": authentication_data(_trusted(facts))},
+            combine=partial(combine, now=parse_time(facts.now)),
             follows=True,
         ),
         RequiredObject(
@@ -67,19 +80,17 @@ def cluster(facts: Facts, groups: Sequence[Group]) -> Sequence[RequiredObject]:
     )
 
 
-def _authentication(facts: Facts) -> Mapping[str, str]:
-    """What other API servers need to know to trust the users that this one names in headers."""
-    data = {"client-ca-file": facts.client_ca.decode()}
+def _trusted(facts: Facts) -> Trusted:
+    """Return what others need to know to trust the users that proxies, this server among them, name in headers."""
+    headers = facts.request_headers
+    if headers is None:
+        authorities, names = facts.proxy_ca, [PROXY_CLIENT]
+        return Trusted(facts.client_ca, authorities, replace(OWN_HEADERS, allowed_names=names))
     if not facts.proxy_ca:
-        return data
-    return data | {
-        "requestheader-allowed-names": f'["{PROXY_CLIENT}"]',
-        "requestheader-client-ca-file": facts.proxy_ca.decode(),
-        "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
-        "requestheader-group-headers": '["X-Remote-Group"]',
-        "requestheader-uid-headers": '["X-Remote-Uid"]',
-        "requestheader-username-headers": '["X-Remote-User"]',
-    }
+        return Trusted(facts.client_ca, facts.request_headers_ca, headers)
+    names = [*headers.allowed_names, PROXY_CLIENT] if headers.allowed_names else []
+    authorities = facts.request_headers_ca + facts.proxy_ca
+    return Trusted(facts.client_ca, authorities, replace(headers, allowed_names=names))
 
 
 def _priority_classes() -> Sequence[RequiredObject]:

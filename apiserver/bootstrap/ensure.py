@@ -120,6 +120,8 @@ async def _renew(backend: Backend, resource: Resource, wanted: RequiredObject) -
     while True:
         present = await backend.get(resource, wanted.namespace, wanted.name)
         tree = wanted.tree()
+        if wanted.combine is not None:
+            tree |= wanted.combine(present.tree(), tree)
         tree["metadata"]["resourceVersion"] = str(present.revision)
         try:
             await update(backend, call_of(resource, wanted, "update", tree))

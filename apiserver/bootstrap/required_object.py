@@ -1,5 +1,6 @@
 """An object that must be there, as a row."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -25,6 +26,8 @@ class RequiredObject:
     """It is right, claims nothing, and no admission plugin changes it: it can be stored as it is."""
     kept: bool = False
     """It is made again when somebody has deleted it."""
+    combine: Callable[[Tree, Tree], Tree] | None = None
+    """Makes one content of what is there and of what is wanted; None: only the latter counts."""
     follows: bool = False
     """It tells of the server: at each start its content is made true again."""
 

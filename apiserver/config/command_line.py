@@ -9,7 +9,7 @@ from mockube.apimachinery.durations import format_duration
 from mockube.apimachinery.flags import Sections, flags_of, seconds
 from mockube.apimachinery.klog import Logging
 from mockube.apimachinery.packs.definitions import PACKS
-from mockube.apiserver.config import admission_plugins, authentication_configuration
+from mockube.apiserver.config import admission_plugins, authentication_configuration, request_headers
 from mockube.apiserver.config.authentication_configuration import OpenIDConnect
 from mockube.apiserver.config.feature_gates import ignored_settings
 from mockube.apiserver.config.settings import (
@@ -132,7 +132,9 @@ def _authentication_problem(config: Config) -> str:
     file = settings.authentication_config
     if file.anonymous is not None and not settings.anonymous_auth:
         return "--anonymous-auth flag cannot be set when anonymous field is configured in authentication configuration file"
-    return authentication_configuration.problem(file, config.openid, settings.service_account_issuer)
+    return authentication_configuration.problem(
+        file, config.openid, settings.service_account_issuer
+    ) or request_headers.problem(settings)
 
 
 def store_problem(store: Store) -> str:

@@ -181,6 +181,32 @@ class Authentication:
         Path | None,
         Flag("who signs certificates of clients: CN is the user, O the groups (the generated CA)", Path),
     ] = None
+    requestheader_client_ca_file: Annotated[
+        Path | None,
+        Flag("who signs certificates of front proxies, whose headers name users (nobody)", Path),
+    ] = None
+    requestheader_allowed_names: Annotated[
+        tuple[str, ...],
+        Flag(
+            "the front proxies that are believed, by the CN of their certificates (all)", words, repeats=True
+        ),
+    ] = ()
+    requestheader_username_headers: Annotated[
+        tuple[str, ...], Flag("headers that name a user, such as X-Remote-User", words, repeats=True)
+    ] = ()
+    requestheader_uid_headers: Annotated[
+        tuple[str, ...], Flag("headers that tell a user's uid, such as X-Remote-Uid", words, repeats=True)
+    ] = ()
+    requestheader_group_headers: Annotated[
+        tuple[str, ...],
+        Flag("headers that name a user's groups, such as X-Remote-Group", words, repeats=True),
+    ] = ()
+    requestheader_extra_headers_prefix: Annotated[
+        tuple[str, ...],
+        Flag(
+            "what headers begin with that tell more of a user, such as X-Remote-Extra-", words, repeats=True
+        ),
+    ] = ()
     token_auth_file: Annotated[
         Path | None, Flag('users by token: lines of token,user,uid,"group,group"', Path)
     ] = None

@@ -29,9 +29,7 @@ _NAMES = """
     livez-grace-period log-flush-frequency log-json-info-buffer-size log-json-split-stream
     log-text-info-buffer-size log-text-split-stream max-connection-bytes-per-sec min-compatibility-version
     min-request-timeout peer-advertise-ip
-    peer-advertise-port peer-ca-file permit-address-sharing permit-port-sharing profiling requestheader-allowed-names requestheader-client-ca-file
-    requestheader-extra-headers-prefix requestheader-group-headers requestheader-uid-headers
-    requestheader-username-headers runtime-config runtime-config-emulation-forward-compatible
+    peer-advertise-port peer-ca-file permit-address-sharing permit-port-sharing profiling runtime-config runtime-config-emulation-forward-compatible
     service-account-extend-token-expiration service-account-jwks-uri service-account-lookup
     service-account-max-token-expiration service-account-signing-endpoint
     show-hidden-metrics-for-version shutdown-send-retry-after shutdown-watch-termination-grace-period

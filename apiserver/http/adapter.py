@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from aiohttp import hdrs, web
 from aiohttp.http import HttpVersion11, RawRequestMessage, StreamWriter
 
-from mockube.apiserver.authn.credentials import DistinguishedName
+from mockube.apiserver.authn.credentials import ClientCertificate
 from mockube.apiserver.http.body import CONTINUE, read, waits_for_continue
 from mockube.apiserver.http.response import Refusal, render, write_pieces
 from mockube.apiserver.http.streams import Chunks, Messages
@@ -70,7 +70,7 @@ class SocketClient:
         return self._connection.address
 
     @property
-    def certificate(self) -> tuple[DistinguishedName, float, str]:
+    def certificate(self) -> ClientCertificate:
         return self._connection.certificate
 
     @property

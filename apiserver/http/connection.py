@@ -10,7 +10,6 @@ does this. The parser stays aiohttp's: bytes are only counted, and given to it i
 
 import asyncio
 import hashlib
-import math
 import ssl
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
@@ -19,7 +18,7 @@ from aiohttp import web
 from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import ERROR, PayloadAccessError, _ErrInfo
 
-from mockube.apiserver.authn.credentials import DistinguishedName
+from mockube.apiserver.authn.credentials import NO_CERTIFICATE, ClientCertificate
 from mockube.apiserver.http import refusals
 from mockube.apiserver.http.adapter import SocketClient
 from mockube.apiserver.http.response import Refusal
@@ -46,7 +45,6 @@ UNWANTED_BODY_SECONDS: Final = 2.0
 LINGER_SECONDS: Final = 0.5
 """How long a refused client may go on to send, so that it reads the refusal and not a reset connection."""
 
-_NO_CERTIFICATE: Final[tuple[DistinguishedName, float, str]] = ((), math.inf, "")
 _parse: Final = web.RequestHandler.data_received
 _NOT_READ: Final = PayloadAccessError()
 _END: Final = b"\r\n\r\n"
@@ -80,8 +78,8 @@ class Connection(web.RequestHandler):
         self.server = server
         self.address = ""
         """Of the client's machine."""
-        self.certificate = _NO_CERTIFICATE
-        """The subject of the client's certificate, when that expires, and its digest."""
+        self.certificate = NO_CERTIFICATE
+        """The client's."""
         self.is_authenticated = False
         """Whether a request of it has been authenticated as a user."""
         self.head_since: float | None = None
@@ -112,9 +110,14 @@ class Connection(web.RequestHandler):
         super().connection_made(transport)
         shown = transport.get_extra_info("peercert")
         if shown:
-            der = transport.get_extra_info("ssl_object").getpeercert(binary_form=True)
+            tls = transport.get_extra_info("ssl_object")
+            der = tls.getpeercert(binary_form=True)
             end = ssl.cert_time_to_seconds(shown["notAfter"])
-            self.certificate = shown["subject"], end, hashlib.sha256(der).hexdigest()
+            authorities = self.server.authorities
+            signed_by = authorities.of(tls) if authorities is not None else (True, False)
+            self.certificate = ClientCertificate(
+                shown["subject"], end, hashlib.sha256(der).hexdigest(), *signed_by
+            )
 
     def resume_writing(self) -> None:
         self.drains += 1

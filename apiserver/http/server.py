@@ -16,6 +16,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from mockube.apimachinery.clock import Clock, RealClock, Timer
 from mockube.apiserver.http import refusals
 from mockube.apiserver.http.adapter import SocketClient
+from mockube.apiserver.http.authorities import Authorities
 from mockube.apiserver.http.body import expectation_failed, is_continue
 from mockube.apiserver.http.connection import HEAD_BYTES, HEADERS, Connection
 from mockube.apiserver.http.unauthenticated import UnauthenticatedConnections
@@ -72,7 +73,9 @@ async def _never_called(_request: web.BaseRequest) -> web.StreamResponse:
 class Server(web.Server):
     """`clock` is that of sockets and clients, which nobody but a test steps."""
 
-    def __init__(self, handle: Handle, *, clock: Clock | None = None) -> None:
+    def __init__(
+        self, handle: Handle, *, clock: Clock | None = None, authorities: Authorities | None = None
+    ) -> None:
         super().__init__(
             _never_called,
             logger=LOG,
@@ -85,6 +88,8 @@ class Server(web.Server):
             auto_decompress=False,  # as upstream: a body that was compressed is not read, so that none can be a bomb
         )
         self.clock = clock or RealClock()
+        self.authorities = authorities
+        """Of certificates, where there is more than that of clients."""
         self.head_bytes = 0
         """That long heads take which have no end yet."""
         self.unauthenticated = UnauthenticatedConnections()

@@ -8,6 +8,7 @@ from pathlib import Path
 from mockube.apimachinery.clock import Clock, RealClock
 from mockube.apiserver.admission.chain import NO_SWITCHES, Switches
 from mockube.apiserver.authz import modes
+from mockube.apiserver.http.authorities import Authorities
 from mockube.apiserver.http.backend_connection import KubeletClient
 from mockube.apiserver.kinds.common.addresses import Network
 from mockube.apiserver.pki.issue import Pair
@@ -37,6 +38,8 @@ class Settings:
     authorization_modes: Sequence[str] = modes.DEFAULT
     webhook_services: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     """Where the Services of webhooks are, by NAMESPACE/NAME, that lead to no process of this machine."""
+    authorities: Authorities | None = None
+    """Of clients and of front proxies, where there are the latter."""
     proxy_certificate: Pair | None = None
     """By which API servers that this one passes requests to know it."""
     allow_privileged: bool = True

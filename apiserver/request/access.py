@@ -3,9 +3,12 @@
 from collections.abc import Awaitable
 from typing import Final
 
+from multidict import CIMultiDict, MultiMapping
+
 from mockube.apimachinery.status import Unauthorized
 from mockube.apiserver.authn.chain import ANONYMOUS
 from mockube.apiserver.authn.credentials import PresentedCredentials, token_of_subprotocols
+from mockube.apiserver.authn.request_headers import RequestHeaders
 from mockube.apiserver.authz.chain import Decision, forbidden
 from mockube.apiserver.request import impersonation
 from mockube.apiserver.request.filter import Config, Handle
@@ -18,17 +21,19 @@ _INITIALS: Final = "Ii"
 
 def with_authentication(handle: Handle, config: Config) -> Handle:
     """Find the user, or refuse with Unauthorized."""
-    authentication, observer = config.authentication, config.observer
+    authentication, observer, proxy = config.authentication, config.observer, config.request_headers
 
     async def filter_(request: Request) -> Response:
         try:
             info = request.info
-            user = await authentication.authenticate(_presented(request), info.verb, info.path)
+            user = await authentication.authenticate(_presented(request, proxy), info.verb, info.path)
         except Unauthorized as error:
             response = error_response(error, request)
             observer.reject(request, response)
             return response
         request.user = request.authenticated = user
+        if proxy is not None:
+            request.headers = _without_users(request.headers, proxy)
         if user is not ANONYMOUS:
             request.client.set_authenticated()
         return await handle(request)
@@ -36,12 +41,25 @@ def with_authentication(handle: Handle, config: Config) -> Handle:
     return filter_
 
 
-def _presented(request: Request) -> PresentedCredentials:
-    subject, end, digest = request.client.certificate
+def _presented(request: Request, proxy: RequestHeaders | None) -> PresentedCredentials:
+    subject, end, digest, is_client, is_proxy = request.client.certificate
+    proxied = None
+    if is_proxy and proxy is not None:
+        proxied = proxy.user_of((name, request.text(value)) for name, value in request.headers.items())
     token = ""
     if SUBPROTOCOL in request.headers and request.is_websocket:
         token, _ = token_of_subprotocols(request.subprotocols)
-    return PresentedCredentials(request.header(AUTHORIZATION), subject, end, digest, token)
+    authorization = request.header(AUTHORIZATION)
+    return PresentedCredentials(
+        authorization, subject, end, digest, token, is_client=is_client, is_proxy=is_proxy, proxied=proxied
+    )
+
+
+def _without_users(headers: MultiMapping[str], proxy: RequestHeaders) -> MultiMapping[str]:
+    """Return headers without those that tell of users: they count for the server alone."""
+    if not any(proxy.is_own(name) for name in headers):
+        return headers
+    return CIMultiDict((name, value) for name, value in headers.items() if not proxy.is_own(name))
 
 
 def with_impersonation(handle: Handle, config: Config) -> Handle:

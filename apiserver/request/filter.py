@@ -11,6 +11,7 @@ from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response
 
 if TYPE_CHECKING:
+    from mockube.apiserver.authn.request_headers import RequestHeaders
     from mockube.apiserver.request.audit import AuditIds, Observer
     from mockube.apiserver.request.flow_schemas import Flows
     from mockube.apiserver.request.hosts import Hosts
@@ -40,6 +41,8 @@ class Config:
     seconds: float
     """How long a request may take."""
     middleware: Middleware | None = None
+    request_headers: "RequestHeaders | None" = None
+    """By which front proxies name users."""
 
 
 Filter: TypeAlias = Callable[[Handle, Config], Handle]

@@ -12,7 +12,7 @@ from multidict import MultiMapping
 from mockube.apimachinery.fields import FieldSelectorError
 from mockube.apimachinery.fields import parse as parse_field_selector
 from mockube.apimachinery.names import check_path_segment_name
-from mockube.apiserver.authn.credentials import DistinguishedName
+from mockube.apiserver.authn.credentials import ClientCertificate
 from mockube.apiserver.authz.chain import Attributes, Verdict
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.request.response import Response
@@ -60,8 +60,7 @@ class Client(Protocol):
         """Of its machine; "" if there is none."""
 
     @property
-    def certificate(self) -> tuple[DistinguishedName, float, str]:
-        """The subject of its certificate, when that expires in seconds since 1970, and its SHA-256 digest."""
+    def certificate(self) -> ClientCertificate: ...
 
     @property
     def has_body(self) -> bool: ...

@@ -5,7 +5,6 @@ user, limits, faults.
 """
 
 import asyncio
-import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from urllib.parse import unquote
@@ -14,7 +13,7 @@ from multidict import CIMultiDict
 
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import request_entity_too_large
-from mockube.apiserver.authn.credentials import DistinguishedName
+from mockube.apiserver.authn.credentials import NO_CERTIFICATE, ClientCertificate
 from mockube.apiserver.request.filter import Handle
 from mockube.apiserver.request.request import Request as HandlerRequest
 from mockube.apiserver.request.response import Response
@@ -95,7 +94,7 @@ class DirectClient:
     """The client of a request that is made in the server's event loop. Its body is streamed into a pipe."""
 
     address = ""
-    certificate: tuple[DistinguishedName, float, str] = ((), math.inf, "")
+    certificate: ClientCertificate = NO_CERTIFICATE
     is_cut = False
 
     def __init__(self, request: Request) -> None:

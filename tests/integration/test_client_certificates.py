@@ -90,3 +90,40 @@ async def test_certificates_that_an_attacker_makes_are_not(server, tmp_path):
         "a server's": server.pki.pair(SERVER),
     }
     assert {name: await user_of(server, pair, tmp_path) for name, pair in made.items()} == dict.fromkeys(made)
+
+
+@pytest.fixture(scope="module")
+def proxied(tmp_path_factory):
+    """A server that believes a front proxy, whose authority is another one than that of clients."""
+    folder = tmp_path_factory.mktemp("proxied")
+    proxies = other_authority("proxies")
+    (folder / "proxies.pem").write_bytes(proxies.certificate)
+    flags = (
+        f"--requestheader-client-ca-file={folder / 'proxies.pem'}",
+        "--requestheader-allowed-names=proxy",
+        "--requestheader-username-headers=X-Remote-User",
+        "--requestheader-group-headers=X-Remote-Group",
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+    )
+    with ApiServerProcess(folder, f"--cert-dir={folder / 'pki'}", *flags) as server:
+        server.pki, server.proxies = Folder(path=folder / "pki"), proxies
+        yield server
+
+
+async def test_a_front_proxy_names_users_and_nobody_else_does(proxied, tmp_path):
+    proxy = issued(proxied.proxies, Subject(name="proxy"))
+    bob = issued(proxied.pki.pair(AUTHORITY), Subject(name="bob"))
+    eve = {"X-Remote-User": "eve", "X-Remote-Group": "dev", "X-Remote-Extra-A": "b"}
+    assert await user_of(proxied, proxy, tmp_path, **eve) == {
+        "username": "eve",
+        "groups": ["dev", "system:authenticated"],
+        "extra": {"a": ["b"]},
+    }
+    assert (await user_of(proxied, bob, tmp_path, **eve))["username"] == "bob"
+    assert await user_of(proxied, proxy, tmp_path) is None
+    assert await user_of(proxied, issued(proxied.proxies), tmp_path, **eve) is None
+    assert await user_of(proxied, None, tmp_path, **eve) is None
+    assert (
+        await user_of(proxied, issued(other_authority("proxies"), Subject(name="proxy")), tmp_path, **eve)
+        is None
+    )

@@ -24,7 +24,7 @@ from mockube.apiserver.authn.oidc.id_token import ALGORITHMS, Undecodable, Verif
 from mockube.apiserver.authn.oidc.key_set import FileKeySet
 from mockube.apiserver.authn.oidc.provider import RETRY_SECONDS, ClaimResolver, NotInitialized, Provider
 from mockube.apiserver.authn.oidc.validation import validate
-from mockube.apiserver.authn.token_file import AUTHENTICATED
+from mockube.apiserver.authn.token_file import with_authenticated
 from mockube.apiserver.outgoing import Send, Tls
 from mockube.apiserver.user import User
 
@@ -275,10 +275,3 @@ class JWTAuthenticators:
 
 async def _initialize(authenticators: Collection[IssuerAuthenticator]) -> None:
     await asyncio.gather(*(one.initialize() for one in authenticators if not one.is_initialized))
-
-
-def with_authenticated(user: User) -> User:
-    """Return the user as a member of those who are authenticated, unless it is said that nobody is."""
-    if user.name == "system:anonymous" or {AUTHENTICATED, "system:unauthenticated"} & set(user.groups):
-        return user
-    return User(name=user.name, uid=user.uid, groups=(*user.groups, AUTHENTICATED), extra=user.extra)

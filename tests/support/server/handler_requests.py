@@ -1,10 +1,9 @@
 """Requests as the handler takes them, of a client that is no transport's."""
 
-import math
-
 from multidict import CIMultiDict
 
 from mockube.apimachinery.status import request_entity_too_large
+from mockube.apiserver.authn.credentials import NO_CERTIFICATE
 from mockube.apiserver.request.request import Request
 
 
@@ -12,7 +11,7 @@ class FakeClient:
     """Notes what a handler does with it. `slow` is awaited before anything is written."""
 
     address = "192.0.2.7"
-    certificate = ((), math.inf, "")
+    certificate = NO_CERTIFICATE
 
     def __init__(self, uri="/", body=b"", *, slow=None):
         self.uri = uri

@@ -1,10 +1,9 @@
 """What a handler is given of a request over a socket, and what its client reads of a response."""
 
-import math
-
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
+from mockube.apiserver.authn.credentials import NO_CERTIFICATE
 from mockube.apiserver.http.server import Server
 from mockube.apiserver.request.response import Response
 from tests.support.server.wires import Wire
@@ -35,7 +34,7 @@ async def test_a_request_is_what_was_sent():
     (request,) = requests
     assert (request.method, request.path, request.query_string) == ("POST", "/a b", "c=d")
     assert (request.uri, request.source, request.user_agent) == ("/a%20b?c=d", "192.0.2.7", "\ufffd")
-    assert (request.version, request.client.certificate) == ((1, 1), ((), math.inf, ""))
+    assert (request.version, request.client.certificate) == ((1, 1), NO_CERTIFICATE)
     assert wire.sent.endswith(b"\r\n\r\n{}")
 
 

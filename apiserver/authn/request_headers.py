@@ -1,0 +1,75 @@
+"""Users that a front proxy names in headers: they count only with a certificate of the proxies' authority."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote
+
+from mockube.apimachinery import status
+from mockube.apimachinery.clock import Clock
+from mockube.apiserver.authn.credentials import PresentedCredentials
+from mockube.apiserver.authn.token_file import with_authenticated
+from mockube.apiserver.user import User
+
+Headers = Iterable[tuple[str, str]]
+STANDARD: Final = ("x-remote-user", "x-remote-uid", "x-remote-group")
+STANDARD_PREFIX: Final = "x-remote-extra-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestHeaders:
+    """Names of headers, and of the proxies whose word counts; none: every one that has a certificate."""
+
+    username: Sequence[str] = ()
+    uid: Sequence[str] = ()
+    groups: Sequence[str] = ()
+    extra_prefixes: Sequence[str] = ()
+    allowed_names: Collection[str] = ()
+
+    def user_of(self, headers: Headers) -> User | None:
+        """Return the user whom headers name; None if they name nobody."""
+        found: dict[str, list[str]] = {}
+        for name, value in headers:
+            found.setdefault(name.lower(), []).append(value)
+        name = _first(found, self.username)
+        if not name:
+            return None
+        groups = [value for header in self.groups for value in found.get(header.lower(), ()) if value]
+        extra: dict[str, list[str]] = {}
+        for prefix in map(str.lower, self.extra_prefixes):
+            for header, values in found.items():
+                if header.startswith(prefix):
+                    extra.setdefault(unquote(header.removeprefix(prefix)), []).extend(values)
+        return User(name=name, uid=_first(found, self.uid), groups=tuple(groups), extra=extra)
+
+    def is_own(self, header: str) -> bool:
+        """Return whether a header tells of a user, so that it is passed on to nobody."""
+        name = header.lower()
+        names = {one.lower() for one in (*self.username, *self.uid, *self.groups)}
+        prefixes = tuple(one.lower() for one in self.extra_prefixes)
+        return name in names or name.startswith(prefixes or ("\0",))
+
+
+def _first(found: dict[str, list[str]], names: Sequence[str]) -> str:
+    return next((found[name.lower()][0] for name in names if found.get(name.lower(), [""])[0]), "")
+
+
+class FrontProxy:
+    """Believes the headers of a request whose certificate a front proxy has shown."""
+
+    def __init__(self, headers: RequestHeaders, clock: Clock) -> None:
+        self._allowed = frozenset(headers.allowed_names)
+        self._clock = clock
+
+    async def authenticate(self, presented: PresentedCredentials) -> User | None:
+        if not presented.certificate:
+            return None
+        is_current = self._clock.now().timestamp() <= presented.certificate_end
+        if not (presented.is_proxy and is_current and self._is_allowed(presented)):
+            raise status.Unauthorized("Unauthorized")
+        return None if presented.proxied is None else with_authenticated(presented.proxied)
+
+    def _is_allowed(self, presented: PresentedCredentials) -> bool:
+        attributes = [attribute for group in presented.certificate for attribute in group]
+        names = [value for name, value in attributes if name == "commonName"]
+        return not self._allowed or (names[-1] if names else "") in self._allowed

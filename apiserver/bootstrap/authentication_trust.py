@@ -1,0 +1,104 @@
+"""The ConfigMap extension-apiserver-authentication: by what other API servers know clients, and proxies that name users.
+
+Several servers of one cluster write what each of them trusts, so what is there is combined with what is written.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+import orjson
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.authn.request_headers import RequestHeaders
+
+OWN_HEADERS: Final = RequestHeaders(
+    username=("X-Remote-User",),
+    uid=("X-Remote-Uid",),
+    groups=("X-Remote-Group",),
+    extra_prefixes=("X-Remote-Extra-",),
+)
+"""Of the requests that this server passes on."""
+_CLIENTS: Final = "client-ca-file"
+_PROXIES: Final = "requestheader-client-ca-file"
+_LISTS: Final = (
+    "requestheader-allowed-names",
+    "requestheader-extra-headers-prefix",
+    "requestheader-group-headers",
+    "requestheader-uid-headers",
+    "requestheader-username-headers",
+)
+_GRACE: Final = timedelta(minutes=5)
+"""How long after its end an authority is still named."""
+
+
+class Trusted(NamedTuple):
+    """Authorities in PEM, and the headers of proxies."""
+
+    clients: bytes
+    proxies: bytes
+    headers: RequestHeaders
+
+
+def authentication_data(trusted: Trusted) -> Mapping[str, str]:
+    data = {_CLIENTS: trusted.clients.decode()}
+    if not trusted.proxies:
+        return data
+    headers = trusted.headers
+    lists: Sequence[Sequence[str]] = (
+        tuple(headers.allowed_names),
+        headers.extra_prefixes,
+        headers.groups,
+        headers.uid,
+        headers.username,
+    )
+    shown = {name: _encoded(values) for name, values in zip(_LISTS, lists, strict=True)}
+    if not headers.uid:
+        del shown["requestheader-uid-headers"]
+    return data | shown | {_PROXIES: trusted.proxies.decode()}
+
+
+def combine(present: Tree, wanted: Tree, *, now: datetime) -> dict[str, Any]:
+    """Return the data of both: each certificate that has not expired and each name once, what is there first."""
+    old, new = present.get("data") or {}, wanted["data"]
+    data = dict(new)
+    for name in (_CLIENTS, _PROXIES):
+        if combined := _certificates(old.get(name, ""), new.get(name, ""), now):
+            data[name] = combined
+    if _PROXIES in data:
+        for name in _LISTS:
+            values = dict.fromkeys([*_decoded(old.get(name, "")), *_decoded(new.get(name, ""))])
+            if values or name in new:
+                data[name] = _encoded([*values])
+    return {"data": data}
+
+
+def _encoded(values: Sequence[str]) -> str:
+    return orjson.dumps(values).decode()
+
+
+def _decoded(text: str) -> Sequence[str]:
+    """Return a list of names; none if somebody wrote something else."""
+    try:
+        found = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return ()
+    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else ()
+
+
+def _certificates(old: str, new: str, now: datetime) -> str:
+    found: dict[bytes, str] = {}
+    for text in (old, new):
+        for one in _parsed(text):
+            if one.not_valid_after_utc > now - _GRACE:
+                found.setdefault(one.public_bytes(Encoding.DER), one.public_bytes(Encoding.PEM).decode())
+    return "".join(found.values())
+
+
+def _parsed(text: str) -> Sequence[x509.Certificate]:
+    try:
+        return x509.load_pem_x509_certificates(text.encode())
+    except ValueError:
+        return ()

@@ -1,0 +1,85 @@
+"""Users whom a front proxy names: which headers, of which requests, and what becomes of the headers."""
+
+import math
+
+import pytest
+from multidict import CIMultiDict
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.status import Unauthorized
+from mockube.apiserver.authn.credentials import PresentedCredentials
+from mockube.apiserver.authn.request_headers import FrontProxy, RequestHeaders
+from mockube.apiserver.user import User
+
+HEADERS = RequestHeaders(
+    username=("X-Remote-User", "X-User"),
+    uid=("X-Remote-Uid",),
+    groups=("X-Remote-Group", "X-Team"),
+    extra_prefixes=("X-Remote-Extra-", "X-More-"),
+)
+SUBJECT = ((("commonName", "proxy"),),)
+
+USERS = {
+    "nobody": ([("X-Remote-Group", "g")], None),
+    "an empty name": ([("X-Remote-User", "")], None),
+    "a name": ([("x-remote-user", "ann")], User(name="ann")),
+    "the first header that is not empty": (
+        [("X-Remote-User", ""), ("X-User", "bob"), ("X-User", "eve")],
+        User(name="bob"),
+    ),
+    "groups of all headers, in the order of the flags": (
+        [("X-Team", "t"), ("X-Remote-User", "ann"), ("X-Remote-Group", "g"), ("X-Remote-Group", "")],
+        User(name="ann", groups=("g", "t")),
+    ),
+    "uid": ([("X-Remote-User", "ann"), ("X-Remote-Uid", "1")], User(name="ann", uid="1")),
+    "extra, by keys that may be escaped": (
+        [
+            ("X-Remote-User", "ann"),
+            ("X-Remote-Extra-Example.com%2fTeam", "a"),
+            ("X-More-Example.com%2FTEAM", "b"),
+            ("X-Remote-Extra-bad%zz", "c"),
+        ],
+        User(name="ann", extra={"example.com/team": ["a", "b"], "bad%zz": ["c"]}),
+    ),
+}
+
+
+@pytest.mark.parametrize(("headers", "user"), USERS.values(), ids=USERS)
+def test_headers_name_a_user(headers, user):
+    assert HEADERS.user_of(CIMultiDict(headers).items()) == user
+
+
+def test_headers_of_users_are_known_by_their_names_and_prefixes():
+    own = ["X-Remote-User", "x-user", "X-TEAM", "X-Remote-Extra-a", "x-more-"]
+    assert [name for name in [*own, "X-Remote-Group-2", "Accept"] if HEADERS.is_own(name)] == own
+    assert not RequestHeaders().is_own("X-Remote-User")
+
+
+async def judged(*names, **presented):
+    credentials = {"certificate": SUBJECT, "is_proxy": True, "proxied": User(name="ann"), **presented}
+    proxy = FrontProxy(RequestHeaders(allowed_names=names), SteppedClock())
+    return await proxy.authenticate(PresentedCredentials(**credentials))
+
+
+async def test_a_proxy_is_believed():
+    assert await judged() == User(name="ann", groups=("system:authenticated",))
+    assert await judged("other", "proxy") == User(name="ann", groups=("system:authenticated",))
+    assert await judged(proxied=User(name="ann", groups=("system:unauthenticated",))) == User(
+        name="ann", groups=("system:unauthenticated",)
+    )
+
+
+async def test_without_a_certificate_or_a_name_nothing_is_said():
+    assert await judged(certificate=()) is None
+    assert await judged(proxied=None) is None
+
+
+@pytest.mark.parametrize("presented", [{"is_proxy": False}, {"certificate_end": -math.inf}])
+async def test_another_certificate_is_none_of_a_proxys(presented):
+    with pytest.raises(Unauthorized):
+        await judged(**presented)
+
+
+async def test_a_proxy_that_is_not_allowed_is_not_believed():
+    with pytest.raises(Unauthorized):
+        await judged("other")

@@ -1,0 +1,72 @@
+"""What other API servers are told: combined with what another server of the cluster wrote."""
+
+from datetime import timedelta
+
+import pytest
+
+from mockube.apimachinery.chance import SeededChance
+from mockube.apimachinery.clock import RealClock
+from mockube.apiserver.authn.request_headers import RequestHeaders
+from mockube.apiserver.bootstrap.authentication_trust import (
+    OWN_HEADERS,
+    Trusted,
+    authentication_data,
+    combine,
+)
+from mockube.apiserver.pki.issue import make_authority
+
+NOW = RealClock().now()
+
+
+@pytest.fixture(scope="module")
+def authorities():
+    return [make_authority(name, now=NOW, chance=SeededChance()).certificate.decode() for name in "abc"]
+
+
+def data(clients, proxies="", headers=OWN_HEADERS):
+    return authentication_data(Trusted(clients.encode(), proxies.encode(), headers))
+
+
+def test_without_proxies_only_clients_are_told_of(authorities):
+    assert data(authorities[0]) == {"client-ca-file": authorities[0]}
+
+
+def test_all_is_told_as_upstream_writes_it(authorities):
+    headers = RequestHeaders(
+        username=("X-Remote-User", "X-User"), groups=("X-Remote-Group",), extra_prefixes=("X-Remote-Extra-",)
+    )
+    assert data(authorities[0], authorities[1], headers) == {
+        "client-ca-file": authorities[0],
+        "requestheader-allowed-names": "[]",
+        "requestheader-client-ca-file": authorities[1],
+        "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
+        "requestheader-group-headers": '["X-Remote-Group"]',
+        "requestheader-username-headers": '["X-Remote-User","X-User"]',
+    }
+
+
+def test_what_another_server_trusts_stays(authorities):
+    first, second, third = authorities
+    names = RequestHeaders(username=("X-User",), allowed_names=("one",))
+    present = {"data": data(first, second, names)}
+    wanted = {
+        "data": data(
+            first, third, RequestHeaders(username=("X-User", "X-Remote-User"), allowed_names=["two"])
+        )
+    }
+    found = combine(present, wanted, now=NOW)["data"]
+    assert found["client-ca-file"] == first
+    assert found["requestheader-client-ca-file"] == second + third
+    assert found["requestheader-allowed-names"] == '["one","two"]'
+    assert found["requestheader-username-headers"] == '["X-User","X-Remote-User"]'
+    assert combine({"data": found}, wanted, now=NOW)["data"] == found
+
+
+def test_what_has_expired_or_cannot_be_read_goes(authorities):
+    wanted = {"data": data(authorities[0], authorities[1])}
+    late = NOW + timedelta(days=365 * 20)
+    assert (
+        combine({"data": data(authorities[2])}, wanted, now=late)["data"]["client-ca-file"] == authorities[0]
+    )
+    broken = {"data": {"client-ca-file": "x", "requestheader-allowed-names": "[1", "other": "o"}}
+    assert combine(broken, wanted, now=NOW)["data"] == wanted["data"]
