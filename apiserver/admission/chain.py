@@ -210,7 +210,7 @@ class _Step:
         found = [
             (
                 run,
-                _ALWAYS if plugin.needs is None else backend.resource_cache(plugin.needs),
+                _ALWAYS if plugin.needs is None else backend.resource_cache(plugin.needs).objects,
                 *self._metrics.durations(self._name, operation, name_of(type(plugin))),
             )
             for plugin, run in self._plugins

@@ -57,7 +57,7 @@ class LimitRanger(Plugin):
 
 def _limit_ranges(backend: Backend, namespace: str) -> Iterator[list[Tree]]:
     for stored in backend.all_seen(LIMIT_RANGES, namespace):
-        yield stored.tree()["spec"].get("limits") or []
+        yield stored.shared_tree()["spec"].get("limits") or []
 
 
 def _first_problems(check: Callable[[Tree, Tree], Iterator[str]], limits: list[Tree], spec: Tree) -> str:

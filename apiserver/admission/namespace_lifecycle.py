@@ -35,7 +35,7 @@ def _check(backend: Backend, attributes: Attributes) -> None:
     stored = backend.seen(NAMESPACES, "", name)
     if stored is None:
         raise status.not_found(NAMESPACES, name)
-    if b'"phase":"Terminating"' in stored.value and stored.tree()["status"]["phase"] == "Terminating":
+    if (stored.shared_tree().get("status") or {}).get("phase") == "Terminating":
         cause = Cause(
             reason=CAUSE_NAMESPACE_TERMINATING,
             message=f"namespace {name} is being terminated",

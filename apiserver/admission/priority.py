@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
-from mockube.apimachinery.tree import Tree
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.admission.plugin import POD, WRITE, Plugin, forbidden
 from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend
@@ -85,18 +85,15 @@ def _computed(backend: Backend, attributes: Attributes, name: str) -> _Computed:
     stored = backend.seen(PRIORITY_CLASSES, "", name)
     if stored is None:
         raise forbidden(attributes, f"no PriorityClass with name {name} was found")
-    return _of_class(stored.tree())
+    return _of_class(stored.shared_tree())
 
 
-def _of_class(tree: Tree) -> _Computed:
+def _of_class(tree: ReadOnlyTree) -> _Computed:
     return _Computed(meta.name(tree), tree.get("value", 0), tree.get("preemptionPolicy", PREEMPT))
 
 
-def _default_class(backend: Backend) -> Tree | None:
+def _default_class(backend: Backend) -> ReadOnlyTree | None:
     """Of several defaults, which only a race can make, the least important."""
     classes = backend.all_seen(PRIORITY_CLASSES)
-    # Every pod asks, and mostly there is none: text shows that as well as trees do.
-    trees = [stored.tree() for stored in classes if b'"globalDefault":true' in stored.value]
-    return min(
-        (tree for tree in trees if tree.get("globalDefault")), key=lambda tree: tree["value"], default=None
-    )
+    trees = [tree for stored in classes if (tree := stored.shared_tree()).get("globalDefault")]
+    return min(trees, key=lambda tree: tree["value"], default=None)

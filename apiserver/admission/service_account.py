@@ -6,7 +6,7 @@ from typing import Any
 from mockube.apimachinery import chance, meta
 from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.groups import GroupResource
-from mockube.apimachinery.tree import Tree
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
 from mockube.apiserver.admission.plugin import POD, WRITE, Plugin, forbidden
 from mockube.apiserver.registry.attributes import Attributes, Operation, Target
@@ -67,7 +67,7 @@ class ServiceAccount(Plugin):
                 raise forbidden(attributes, problem)
 
 
-async def _account(backend: Backend, attributes: Attributes, name: str) -> Tree:
+async def _account(backend: Backend, attributes: Attributes, name: str) -> ReadOnlyTree:
     stored = backend.seen(SERVICE_ACCOUNTS, attributes.namespace, name)
     if stored is None and attributes.operation is not Operation.CREATE:  # the cache may be behind
         stored = await backend.find(backend.rows[SERVICE_ACCOUNTS], attributes.namespace, name)
@@ -76,7 +76,7 @@ async def _account(backend: Backend, attributes: Attributes, name: str) -> Tree:
         raise forbidden(
             attributes, f'error looking up service account {where}: serviceaccount "{name}" not found'
         )
-    return stored.tree()
+    return stored.shared_tree()
 
 
 def _check_mirror_pod(attributes: Attributes, pod: Tree) -> None:
@@ -92,7 +92,7 @@ def _check_mirror_pod(attributes: Attributes, pod: Tree) -> None:
                 raise forbidden(attributes, "a mirror pod may not use ServiceAccountToken volume projections")
 
 
-def _wants_token(spec: Tree, account: Tree) -> bool:
+def _wants_token(spec: Tree, account: ReadOnlyTree) -> bool:
     """As the pod says, or else its account, or else yes."""
     for wish in (spec, account):
         if "automountServiceAccountToken" in wish:
@@ -169,7 +169,7 @@ def _secrets_of_volume(volume: Tree) -> Iterator[str]:
             yield source["secret"].get("name", "")
 
 
-def _not_mountable(spec: Tree, account: Tree) -> Iterator[str]:
+def _not_mountable(spec: Tree, account: ReadOnlyTree) -> Iterator[str]:
     """Where the account says that its pods may use its own secrets only: what is wrong."""
     allowed, ending = _mountable(account), _ending(account, "secret")
     for volume in spec.get("volumes", ()):
@@ -185,11 +185,11 @@ def _not_mountable(spec: Tree, account: Tree) -> Iterator[str]:
             yield f'imagePullSecrets[{at}].name="{name}" {_ending(account, "imagePullSecret")}'
 
 
-def _not_mountable_in_ephemeral(spec: Tree, account: Tree) -> Iterator[str]:
+def _not_mountable_in_ephemeral(spec: Tree, account: ReadOnlyTree) -> Iterator[str]:
     return _not_mountable_in(spec.get("ephemeralContainers") or (), "ephemeral container", account)
 
 
-def _not_mountable_in(containers: Iterable[Tree], kind: str, account: Tree) -> Iterator[str]:
+def _not_mountable_in(containers: Iterable[Tree], kind: str, account: ReadOnlyTree) -> Iterator[str]:
     allowed, ending = _mountable(account), _ending(account, "secret")
     for container in containers:
         for variable in container.get("env", ()):
@@ -204,9 +204,9 @@ def _not_mountable_in(containers: Iterable[Tree], kind: str, account: Tree) -> I
                 yield f'{where} referencing secret.secretName="{reference.get("name", "")}" {ending}'
 
 
-def _mountable(account: Tree) -> Collection[str]:
+def _mountable(account: ReadOnlyTree) -> Collection[str]:
     return {secret.get("name", "") for secret in account.get("secrets", ())}
 
 
-def _ending(account: Tree, what: str) -> str:
+def _ending(account: ReadOnlyTree, what: str) -> str:
     return f"is not allowed because service account {meta.name(account)} does not reference that {what}"

@@ -253,7 +253,7 @@ class Connection(web.RequestHandler):
             self._feed(data)
         elif self._messages:
             self._hold(data)
-        elif _END in data and not self._head and not self._fed:
+        elif data.find(_END) >= 0 and not self._head and not self._fed:
             self._feed(data)
         else:
             self._collect(data)

@@ -101,7 +101,8 @@ def _visit_struct(fills: tuple[Fill, ...], inner: Mapping[str, Visit], fields: l
             place, visit = rows[name]
             if visit is not None and value is not None:
                 visit(value)
-            in_order = in_order and place > latest
+            if place < latest:
+                in_order = False
             latest = place
         if not in_order:
             ordered = sorted(tree.items(), key=lambda item: rows[item[0]][0])

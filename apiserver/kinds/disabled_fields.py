@@ -32,7 +32,8 @@ class _Field(NamedTuple):
     """Whether `inner` are the fields of each element of a list or value of a map."""
 
 
-_Fields: TypeAlias = Mapping[str, _Field]
+_Fields: TypeAlias = Sequence[tuple[str, _Field]]
+"""By their names."""
 
 
 class _Place(NamedTuple):
@@ -78,22 +79,22 @@ class DisabledFields:
 
 
 def _compiled(steps: Mapping[str, Any]) -> _Fields:
-    fields = {}
+    fields = []
     for name, below in steps.items():
         if isinstance(below, Gate):
-            fields[name] = _Field(below, {}, is_collection=False)
+            fields.append((name, _Field(below, (), is_collection=False)))
         else:
             is_collection = EACH in below
-            fields[name] = _Field(None, _compiled(below[EACH] if is_collection else below), is_collection)
+            inner = _compiled(below[EACH] if is_collection else below)
+            fields.append((name, _Field(None, inner, is_collection)))
     return fields
 
 
 def _find(value: Any, fields: _Fields, found: list[_Place], parent: Any, key: Any) -> None:
-    for name in fields.keys() & value.keys():  # most objects have few of the fields
-        child = value[name]
+    for name, (gate, inner, is_collection) in fields:
+        child = value.get(name)
         if child is None:
             continue
-        gate, inner, is_collection = fields[name]
         if gate is not None:
             found.append(_Place(gate, value, name, parent, key))
         elif is_collection:

@@ -16,6 +16,9 @@ class Operation(Enum):
     DELETE = "DELETE"
     CONNECT = "CONNECT"
 
+    __hash__ = object.__hash__
+    """Not Enum's, which is a function in Python, and asked for at every write."""
+
 
 Target: TypeAlias = tuple[str, str, str]
 """What is written: group, resource, and subresource or ""."""

@@ -194,12 +194,12 @@ class Backend:
             key = self.layout.object(self.rows[resource], namespace, name)
         except status.BadRequest:  # no object can have such a name
             return None
-        return self.resource_cache(resource).get(key)
+        return self.resource_cache(resource).objects.get(key)
 
     def all_seen(self, resource: GroupResource, namespace: str = "") -> Sequence[Stored]:
         """Every object of a resource, or those in a namespace, as the watch cache shows them."""
         cache = self.resource_cache(resource)
-        return cache.select(self.layout.scope(self.rows[resource], namespace)) if len(cache) else ()
+        return cache.select(self.layout.scope(self.rows[resource], namespace)) if cache.objects else ()
 
     def resource_cache(self, resource: GroupResource) -> ResourceCache:
         """Return what the watch cache has of a resource; found once, for admission looks at every write."""

@@ -104,6 +104,7 @@ def _to_storage(backend: Backend, call: Call, tree: Tree) -> Tree:
 
 
 EMPTY_LIST: Final = b":[]"
+"""Is looked for by `find`: `in` first tries the bytes as a number, which costs as much as the search of a small object."""
 JSON_STORED: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
 """Groups whose objects upstream stores as JSON; those of the others are stored in protobuf, which knows no empty list."""
 

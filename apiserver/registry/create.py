@@ -107,7 +107,7 @@ async def _create_named(backend: Backend, attributes: Attributes, tree: Tree) ->
     await backend.admission.validate(backend, attributes)
     to_store = await to_storage(backend, attributes.call, tree)
     value = await run(size, canonical, to_store)
-    if EMPTY_LIST in value and not resource.custom:
+    if value.find(EMPTY_LIST) >= 0 and not resource.custom:
         tree, value = await run(size, without_empty_lists, backend, resource, tree, value)
     if raw := backend.strategy(resource).raw:
         texts = {name: sent_text(attributes.call, name, tree) for name in raw}

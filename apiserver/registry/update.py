@@ -90,7 +90,7 @@ async def change(
         if to_store == raw:
             return ObjectAnswer(stored=stored)
         value = await run(call.size, canonical, to_store)
-        if EMPTY_LIST in value and not call.resource.custom:
+        if value.find(EMPTY_LIST) >= 0 and not call.resource.custom:
             row = backend.stored_row(call.resource)
             new, value = await run(call.size, without_empty_lists, backend, row, new, value)
             if new == raw:

@@ -8,7 +8,7 @@ import logging
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from sortedcontainers import SortedList
 
@@ -94,7 +94,8 @@ class ResourceCache:
 
     def __init__(self, prefix: bytes) -> None:
         self.prefix = prefix
-        self._objects: dict[bytes, Stored] = {}
+        self.objects: Final[dict[bytes, Stored]] = {}
+        """By their keys."""
         self._keys: SortedList[bytes] = SortedList()
         self._history: list[Change] = []
         self._oldest = 0
@@ -104,17 +105,17 @@ class ResourceCache:
         """By a label's name and value, who has it: of the labels that were selected by."""
 
     def __len__(self) -> int:
-        return len(self._keys)
+        return len(self.objects)
 
     def get(self, key: bytes) -> Stored | None:
-        return self._objects.get(key)
+        return self.objects.get(key)
 
     def select(self, prefix: bytes, label: tuple[str, str] | None = None, limit: int = 0) -> Sequence[Stored]:
         """The objects at or below a prefix in order of keys, the first so many if there is a limit.
 
         With a label only those that may have it are looked at.
         """
-        objects = self._objects
+        objects = self.objects
         low, high = self._bounds(prefix)
         if label is not None and high - low > SMALL:
             return self._labelled(prefix, *label)
@@ -134,16 +135,16 @@ class ResourceCache:
     def between(self, low: bytes, high: bytes) -> Sequence[Stored]:
         """The objects of [low, high) in order of keys."""
         keys = self._keys
-        return [self._objects[key] for key in keys[keys.bisect_left(low) : keys.bisect_left(high)]]
+        return [self.objects[key] for key in keys[keys.bisect_left(low) : keys.bisect_left(high)]]
 
     def apply(self, change: Change) -> None:
         """Take a change in and tell those who follow."""
         key = change.after.key
-        before = self._objects.pop(key, None)
+        before = self.objects.pop(key, None)
         if change.kind is ChangeKind.DELETED:
             self._keys.remove(key)
         else:
-            self._objects[key] = change.after
+            self.objects[key] = change.after
             if before is None:
                 self._keys.add(key)
         self._index(change)
@@ -165,7 +166,7 @@ class ResourceCache:
 
     def replace(self, stored: Stored) -> None:
         """Show an object in another form: at the same revision, and with the same labels."""
-        self._objects[stored.key] = stored
+        self.objects[stored.key] = stored
 
     def since(self, revision: int, prefix: bytes) -> Sequence[Change]:
         """Every change below a prefix later than a revision."""
@@ -188,26 +189,27 @@ class ResourceCache:
 
     def reset(self, objects: Sequence[Stored], revision: int) -> None:
         """Begin with what a list showed at a revision, in order of keys."""
-        self._objects = {stored.key: stored for stored in objects}
-        self._keys = SortedList(self._objects)
+        self.objects.clear()
+        self.objects.update((stored.key, stored) for stored in objects)
+        self._keys = SortedList(self.objects)
         self._history = []
         self._labels = {}
         self._oldest = revision
 
     def __iter__(self) -> Iterator[Stored]:
-        return iter(self._objects.values())
+        return iter(self.objects.values())
 
     def _labelled(self, prefix: bytes, name: str, value: str) -> Sequence[Stored]:
         by_value = self._labels.get(name)
         if by_value is None:
             by_value = self._labels[name] = {}
-            for stored in self._objects.values():
+            for stored in self.objects.values():
                 if (has := stored.labels.get(name)) is not None:
                     by_value.setdefault(has, set()).add(stored.key)
             if len(self._labels) > INDEXED_LABELS:
                 del self._labels[next(iter(self._labels))]
         found = sorted(key for key in by_value.get(value, ()) if key.startswith(prefix))
-        return [self._objects[key] for key in found]
+        return [self.objects[key] for key in found]
 
     def _index(self, change: Change) -> None:
         """Keep the indexes of labels true. There are none until somebody selects by one."""

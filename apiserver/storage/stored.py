@@ -13,7 +13,7 @@ import msgspec
 import orjson
 
 from mockube.apimachinery.fields import SelectableField
-from mockube.apimachinery.tree import Tree
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
 
 _NAME = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
 _HEAD = re.compile(
@@ -46,7 +46,7 @@ _read_metadata = msgspec.json.Decoder(_Object).decode
 class Stored:
     """One object at one revision. `key` and `value` are the store's; everything else follows from them."""
 
-    __slots__ = ("_item", "_labels", "_selectable", "key", "revision", "value")
+    __slots__ = ("_item", "_labels", "_selectable", "_shared", "key", "revision", "value")
 
     def __init__(self, key: bytes, value: bytes, revision: int) -> None:
         self.key = key
@@ -55,6 +55,7 @@ class Stored:
         self._item: bytes | None = None
         self._labels: Mapping[str, str] | None = None
         self._selectable: tuple[object, Mapping[str, str]] | None = None
+        self._shared: ReadOnlyTree | None = None
 
     @classmethod
     def unversioned(cls, value: bytes) -> "Stored":
@@ -103,6 +104,12 @@ class Stored:
         """The object, parsed anew: it is the caller's to change."""
         tree: Tree = orjson.loads(self.text)
         return tree
+
+    def shared_tree(self) -> ReadOnlyTree:
+        """The object, parsed once and kept: of the few objects that many writes ask about, such as an account."""
+        if self._shared is None:
+            self._shared = self.tree()
+        return self._shared
 
     def at(self, revision: int) -> "Stored":
         """The same object with another revision: what a deletion shows last."""

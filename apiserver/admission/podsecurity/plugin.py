@@ -41,6 +41,7 @@ _TEMPLATES: Final = {
 }
 """Where the pod template of a workload is."""
 _MARK: Final = f'"{PREFIX}'.encode()
+_PRIVILEGED: Final = str(LevelVersion())
 MAX_PODS: Final = 3000
 """Existing pods that are looked at when a namespace's level rises."""
 MAX_SECONDS: Final = 1.0
@@ -65,6 +66,7 @@ class PodSecurity(Plugin):
 
     def __init__(self, configuration: Configuration | None = None) -> None:
         self._configuration = configuration or Configuration()
+        self._is_privileged = self._configuration.defaults.is_privileged
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
         if attributes.target == NAMESPACE:
@@ -83,9 +85,9 @@ class PodSecurity(Plugin):
     async def _validate_pod(self, backend: Backend, attributes: Attributes) -> None:
         namespace = await _namespace(backend, attributes)
         defaults = self._configuration.defaults
-        if defaults.is_privileged and _MARK not in namespace.value:
+        if self._is_privileged and namespace.value.find(_MARK) < 0:
             if attributes.target in _CHANGES:
-                _annotate(attributes, "enforce-policy", str(LevelVersion()))
+                _annotate(attributes, "enforce-policy", _PRIVILEGED)
             return
         policy, wrong = read_policy(namespace.labels, defaults)
         pod = _pod(attributes)
@@ -160,7 +162,7 @@ def _is_asked(attributes: Attributes, policy: Policy, *, has_errors: bool) -> bo
     if attributes.target not in _CHANGES:
         return has_errors or not policy.warn.level == policy.audit.level == PRIVILEGED
     if not has_errors and policy.is_privileged:
-        _annotate(attributes, "enforce-policy", str(LevelVersion()))
+        _annotate(attributes, "enforce-policy", _PRIVILEGED)
         return False
     return attributes.operation is Operation.CREATE or _is_significant(attributes)
 

@@ -43,12 +43,12 @@ _RECREATE, _ROLLING_UPDATE = "Recreate", "RollingUpdate"
 
 def _check_rolling_update(update: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     missing, surplus = update.get("maxUnavailable", 0), update.get("maxSurge", 0)
-    yield from check_amount(missing, path.child("maxUnavailable"))
+    at = path.child("maxUnavailable")
+    yield from check_amount(missing, at)
     yield from check_amount(surplus, path.child("maxSurge"))
     if not value_of(missing) and not value_of(surplus):
-        problem = "may not be 0 when `maxSurge` is 0"
-        yield errors.invalid(path.child("maxUnavailable"), missing, problem)
-    yield from check_not_over_all(missing, path.child("maxUnavailable"))
+        yield errors.invalid(at, missing, "may not be 0 when `maxSurge` is 0")
+    yield from check_not_over_all(missing, at)
 
 
 def _check_strategy(strategy: ReadOnlyTree, path: Path) -> Iterable[FieldError]:

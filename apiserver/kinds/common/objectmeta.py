@@ -259,7 +259,8 @@ def check_step(new_tree: ReadOnlyTree, old_tree: ReadOnlyTree, *, path: Path = M
             errors.invalid(path.child("generation"), new.get("generation", 0), "must not be decremented")
         )
     for name in _IMMUTABLE:
-        found += immutable(new.get(name), old.get(name), path.child(name))
+        if new.get(name) != old.get(name):
+            found += immutable(new.get(name), old.get(name), path.child(name))
     return found
 
 

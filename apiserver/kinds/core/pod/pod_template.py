@@ -104,10 +104,12 @@ def check_template_metadata(
     """Upstream tells of a template's labels and annotations as if they were its own fields."""
     metadata = template.get("metadata") or {}
     annotations = metadata.get("annotations") or {}
-    yield from check_labels(metadata.get("labels"), path.child("labels"))
-    yield from check_annotations(annotations, path.child("annotations"))
-    spec = template.get("spec") or {}
-    yield from check_pod_annotations(annotations, spec, path.child("annotations"), options)
+    if labels := metadata.get("labels"):
+        yield from check_labels(labels, path.child("labels"))
+    if annotations:
+        at = path.child("annotations")
+        yield from check_annotations(annotations, at)
+        yield from check_pod_annotations(annotations, template.get("spec") or {}, at, options)
 
 
 def check_pod_template(

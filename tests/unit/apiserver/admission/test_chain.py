@@ -11,6 +11,8 @@ from mockube.apiserver.admission.plugin import CLAIM, POD, UPDATE, WRITE, Plugin
 from mockube.apiserver.app import catalog
 from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.call import Call
+from mockube.apiserver.storage.resource_cache import ResourceCache
+from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.user import User
 
 ROWS = catalog()
@@ -67,12 +69,13 @@ class AboutLimits(Asked):
 async def test_who_needs_an_object_of_a_kind_is_asked_once_there_is_one():
     present, asked = {}, []
     backend = SimpleNamespace(
-        clock=SteppedClock(), resource_cache=lambda resource: present.setdefault(resource, [])
+        clock=SteppedClock(),
+        resource_cache=lambda resource: present.setdefault(resource, ResourceCache(b"/")),
     )
     admission = Admission([AboutLimits("limits", asked), AboutPods("pods", asked)])
     await admission.validate(backend, written("pods", Operation.CREATE))
     assert asked == ["pods"]
-    present[LIMIT_RANGES].append("one")
+    present[LIMIT_RANGES].objects[b"/one"] = Stored(b"/one", b"{}", 1)
     await admission.validate(backend, written("pods", Operation.CREATE))
     assert asked == ["pods", "limits", "pods"]
 
