@@ -37,6 +37,7 @@ from mockube.controller_manager.controllers.resourcequota.controller import RESO
 from mockube.controller_manager.controllers.rootca.controller import ROOT_CA
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from mockube.controller_manager.controllers.serviceaccounttoken.controller import SERVICE_ACCOUNT_TOKENS
+from mockube.controller_manager.controllers.servicecidr.controller import SERVICE_CIDR
 from mockube.controller_manager.controllers.serviceloadbalancer.controller import SERVICE_LOAD_BALANCERS
 from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET
 from mockube.controller_manager.controllers.storageprotection.attributes_class import (
@@ -52,10 +53,12 @@ from mockube.controller_manager.controllers.uniteddeployment.controller import U
 from mockube.controller_manager.controllers.validatingadmissionpolicystatus.controller import (
     VALIDATING_ADMISSION_POLICY_STATUS,
 )
+from mockube.controller_manager.controllers.volumeexpand.controller import EXPAND
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
 from mockube.controller_manager.kubelet.server.kubelets import SIMULATED_KUBELETS
 from mockube.controller_manager.provisioner import OFFERED_CLASS, PROVISIONER
+from mockube.controller_manager.resizer import NODE_RESIZER, RESIZER
 from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
 
 CONTROLLERS: Final[tuple[Controller, ...]] = (
@@ -78,10 +81,14 @@ CONTROLLERS: Final[tuple[Controller, ...]] = (
     VOLUME_PROTECTION,
     ATTRIBUTES_CLASS_PROTECTION,
     EPHEMERAL_VOLUME,
+    EXPAND,
     NODE_TTL,
     PROVISIONER,
+    RESIZER,
+    NODE_RESIZER,
     SERVICE_ACCOUNT,
     CLUSTER_ROLE_AGGREGATION,
+    SERVICE_CIDR,
     SERVICE_ENDPOINTS,
     SERVICE_ENDPOINT_SLICES,
     MIRRORED_ENDPOINT_SLICES,
@@ -118,6 +125,8 @@ WITH_SIMULATED_NODES: Final = frozenset(
         SIMULATED_PODS.name,
         SIMULATED_KUBELETS.name,
         PROVISIONER.name,
+        RESIZER.name,
+        NODE_RESIZER.name,
         OFFERED_CLASS.name,
         SERVICE_LOAD_BALANCERS.name,
     }

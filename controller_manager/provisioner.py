@@ -52,6 +52,7 @@ def default_storage_class(*, default: bool) -> dict[str, Any]:
         "provisioner": SIMULATED,
         "reclaimPolicy": "Delete",
         "volumeBindingMode": "Immediate",
+        "allowVolumeExpansion": True,
     }
 
 

@@ -58,6 +58,8 @@ HORIZONTAL_POD_AUTOSCALERS: Final = _row(
 )
 LEASES: Final = _row("coordination.k8s.io/v1", "leases", "Lease")
 ENDPOINT_SLICES: Final = _row("discovery.k8s.io/v1", "endpointslices", "EndpointSlice")
+SERVICE_CIDRS: Final = _row("networking.k8s.io/v1", "servicecidrs", "ServiceCIDR", namespaced=False)
+IP_ADDRESSES: Final = _row("networking.k8s.io/v1", "ipaddresses", "IPAddress", namespaced=False)
 POD_DISRUPTION_BUDGETS: Final = _row("policy/v1", "poddisruptionbudgets", "PodDisruptionBudget")
 PRIORITY_CLASSES: Final = _row("scheduling.k8s.io/v1", "priorityclasses", "PriorityClass", namespaced=False)
 RESOURCE_CLAIMS: Final = _row("resource.k8s.io/v1", "resourceclaims", "ResourceClaim")

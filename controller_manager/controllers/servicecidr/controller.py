@@ -1,0 +1,209 @@
+"""Protect each ServiceCIDR by a finalizer until no address depends on it, and say in its condition whether it is ready."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from functools import partial
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Any, Final
+
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.remembered import remembered
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches, Change, Lister
+from mockube.controller_manager.client.kinds import IP_ADDRESSES, SERVICE_CIDRS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import (
+    NOTHING,
+    Action,
+    ObjectRef,
+    Patch,
+    Plan,
+    RecordEvent,
+    RemoveFinalizer,
+)
+from mockube.controller_manager.control.controller import Controller, Watch
+
+NAME: Final = "service-cidr-controller"
+FINALIZER: Final = "networking.k8s.io/service-cidr-finalizer"
+GRACE: Final = timedelta(seconds=10)
+"""Until every API server knows that no address is to be given out of a range that is deleted."""
+MANAGED_BY: Final = "ipaddress.kubernetes.io/managed-by"
+ALLOCATOR: Final = "ipallocator.k8s.io"
+_READY: Final = {
+    "type": "Ready",
+    "status": "True",
+    "reason": "",
+    "message": "Kubernetes Service CIDR is ready",
+}
+_TERMINATING: Final = {
+    "type": "Ready",
+    "status": "False",
+    "reason": "Terminating",
+    "message": "There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR",
+}
+
+Network = IPv4Network | IPv6Network
+Address = IPv4Address | IPv6Address
+
+
+def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
+    cidr = caches.of(SERVICE_CIDRS).get(*key)
+    if cidr is None:
+        return NOTHING
+    if meta.is_deleting(cidr):
+        return _deletion(caches, cidr, now)
+    actions: list[Action] = []
+    if FINALIZER not in meta.finalizers(cidr):
+        body = {"metadata": {"finalizers": [FINALIZER]}}
+        actions.append(Patch(resource=SERVICE_CIDRS, key=key, body=body, kind="strategic"))
+    actions += _condition(cidr, _READY, now)
+    return Plan(actions=tuple(actions), last=partial(_failure, cidr))
+
+
+def _deletion(caches: Caches, cidr: ReadOnlyTree, now: datetime) -> Plan:
+    if not can_be_deleted(caches, cidr):
+        return Plan(actions=tuple(_condition(cidr, _TERMINATING, now)))
+    since = meta.deletion_timestamp(cidr) or now
+    if since + GRACE > now:
+        return Plan(again_after=since + GRACE - now)
+    if FINALIZER not in meta.finalizers(cidr):
+        return NOTHING
+    removal = RemoveFinalizer(resource=SERVICE_CIDRS, objects=(ObjectRef.of(cidr),), finalizer=FINALIZER)
+    return Plan(actions=(removal,))
+
+
+def _condition(cidr: ReadOnlyTree, wanted: Mapping[str, str], now: datetime) -> Iterator[Patch]:
+    """The write of a condition, unless it says so already."""
+    present = conditions.get(cidr, "Ready") or {}
+    if all(present.get(field, "") == value for field, value in wanted.items()):
+        return
+    body = {
+        "apiVersion": SERVICE_CIDRS.api_version,
+        "kind": SERVICE_CIDRS.kind,
+        "metadata": {"name": meta.name(cidr)},
+        "status": {"conditions": [{**wanted, "lastTransitionTime": format_time(now)}]},
+    }
+    yield Patch(
+        resource=SERVICE_CIDRS,
+        key=Key.of(cidr),
+        body=body,
+        kind="apply",
+        subresource="status",
+        field_manager=NAME,
+    )
+
+
+def _failure(cidr: ReadOnlyTree, error: ApiError | None) -> tuple[Action, ...]:
+    message = "The ServiceCIDR Status can not be set to Ready=True"
+    event = RecordEvent(about=cidr, type="Warning", reason="KubernetesServiceCIDRError", message=message)
+    return () if error is None else (event,)
+
+
+def can_be_deleted(caches: Caches, cidr: ReadOnlyTree) -> bool:
+    """Whether every address that was given out of it is in another range as well."""
+    ranges = caches.of(SERVICE_CIDRS)
+    own = [*networks(cidr)]
+    if all(_has_parent(ranges, cidr, network) for network in own):
+        return True
+    families = {network.version for network in own}
+    for tree in caches.of(IP_ADDRESSES).all():
+        address = _managed(tree)
+        if address is None or address.version not in families:
+            continue
+        holders = [one for one in ranges.all() for network in networks(one) if contains(network, address)]
+        if len(holders) == 1 and meta.name(holders[0]) == meta.name(cidr):
+            return False
+    return True
+
+
+def _has_parent(ranges: Lister[ReadOnlyTree], cidr: ReadOnlyTree, network: Network) -> bool:
+    containing = [
+        meta.name(one)
+        for one in ranges.all()
+        for other in networks(one)
+        if other.version == network.version
+        and other.overlaps(network)
+        and other.prefixlen <= network.prefixlen
+    ]
+    return containing not in ([], [meta.name(cidr)])
+
+
+def networks(cidr: ReadOnlyTree) -> Iterator[Network]:
+    for text in cidr["spec"].get("cidrs") or ():
+        network = _network(text)
+        if network is not None:
+            yield network
+
+
+def contains(network: Network, address: Address) -> bool:
+    """Whether an address can be given out of a range: not its first, nor IPv4's last."""
+    if address.version != network.version or address == network.network_address:
+        return False
+    return address in network and (address.version == 6 or address != network.broadcast_address)
+
+
+def _parsed(text: str) -> Network | None:
+    try:
+        return ip_network(text, strict=False)
+    except ValueError:
+        return None
+
+
+_network = remembered(64, longest=64)(_parsed)
+
+
+def _managed(tree: Any) -> Address | None:
+    """The address that an IPAddress of the API server's own is about."""
+    if meta.labels(tree).get(MANAGED_BY) != ALLOCATOR:
+        return None
+    try:
+        return ip_address(meta.name(tree))
+    except ValueError:
+        return None
+
+
+# --- whose key a change concerns
+
+
+def _of_cidr(caches: Caches, change: Change) -> Iterable[Key]:
+    """A range that came may let others go."""
+    names = {meta.name(change.latest)}
+    if change.old is None:
+        own = [*networks(change.latest)]
+        names |= {
+            meta.name(one)
+            for one in caches.of(SERVICE_CIDRS).all()
+            for other in networks(one)
+            if any(other.version == network.version and other.overlaps(network) for network in own)
+        }
+    return [Key("", name) for name in sorted(names)]
+
+
+def _of_address(caches: Caches, change: Change) -> Iterable[Key]:
+    """One that came may keep a range, and one that went may let it go."""
+    address = _managed(change.latest) if change.old is None or change.new is None else None
+    if address is None:
+        return ()
+    ranges = caches.of(SERVICE_CIDRS).all()
+    return [
+        Key("", meta.name(one))
+        for one in ranges
+        if any(contains(network, address) for network in networks(one))
+    ]
+
+
+SERVICE_CIDR: Final = Controller(
+    name=NAME,
+    queue="ipaddresses",
+    service_account="service-cidrs-controller",
+    speaks_as=NAME,
+    watches=(
+        Watch(resource=SERVICE_CIDRS, keys=_of_cidr),
+        Watch(resource=IP_ADDRESSES, keys=_of_address),
+    ),
+    reconcile=reconcile,
+    needs=(SERVICE_CIDRS, IP_ADDRESSES),
+    workers=5,
+)

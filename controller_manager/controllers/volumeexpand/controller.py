@@ -1,0 +1,101 @@
+"""Tell that a claim waits for the resizer of its driver, and name that of a plugin that drivers have taken over."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.quantity import Quantity, from_json
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches, Change
+from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import NOTHING, Action, Patch, Plan, RecordEvent
+from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.control.worker import TryAgain
+from mockube.controller_manager.workloads.volumes import MIGRATED, request
+
+RESIZER: Final = "volume.kubernetes.io/storage-resizer"
+PRE_RESIZE_CAPACITY: Final = "volume.alpha.kubernetes.io/pre-resize-capacity"
+_WAITING: Final = "waiting for an external controller to expand this PVC"
+_PLUGINS: Final = {
+    "awsElasticBlockStore": "kubernetes.io/aws-ebs",
+    "azureDisk": "kubernetes.io/azure-disk",
+    "azureFile": "kubernetes.io/azure-file",
+    "cinder": "kubernetes.io/cinder",
+    "gcePersistentDisk": "kubernetes.io/gce-pd",
+    "portworxVolume": "kubernetes.io/portworx-volume",
+    "vsphereVolume": "kubernetes.io/vsphere-volume",
+}
+"""The plugins of Kubernetes whose volumes drivers serve, by the field of a volume."""
+
+
+def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
+    claim = caches.of(PERSISTENT_VOLUME_CLAIMS).get(*key)
+    if claim is None or (claim.get("status") or {}).get("phase") != "Bound":
+        return NOTHING
+    name = claim["spec"].get("volumeName") or ""
+    volume = caches.of(PERSISTENT_VOLUMES).get("", name)
+    if volume is None:
+        raise TryAgain(f'failed to get PV "{name}": persistentvolumes "{name}" not found')
+    reference = volume["spec"].get("claimRef") or {}
+    if (reference.get("namespace"), reference.get("uid")) != (key.namespace, meta.uid(claim)):
+        raise TryAgain(f"persistent Volume is not bound to PVC being updated : {key}")
+    if request(claim) <= held(claim) and PRE_RESIZE_CAPACITY not in meta.annotations(volume):
+        return NOTHING
+    return Plan(actions=_actions(claim, volume))
+
+
+def held(claim: ReadOnlyTree) -> Quantity:
+    """How much a claim has."""
+    return from_json(((claim.get("status") or {}).get("capacity") or {}).get("storage"))
+
+
+def _actions(claim: ReadOnlyTree, volume: ReadOnlyTree) -> tuple[Action, ...]:
+    plugin = next((name for field, name in _PLUGINS.items() if field in volume["spec"]), None)
+    if plugin is None:
+        return (_event(claim, _WAITING),)
+    waiting = f"CSI migration enabled for {plugin}; waiting for external resizer to expand the pvc"
+    marks = {RESIZER: MIGRATED[plugin]}
+    if meta.annotations(claim).get(RESIZER) == MIGRATED[plugin]:
+        return (_event(claim, waiting),)
+    body = {"metadata": {"annotations": marks, "resourceVersion": meta.resource_version(claim)}}
+    patch = Patch(
+        resource=PERSISTENT_VOLUME_CLAIMS,
+        key=Key.of(claim),
+        body=body,
+        kind="strategic",
+        subresource="status",
+    )
+    return _event(claim, waiting), patch
+
+
+def _event(claim: ReadOnlyTree, message: str) -> RecordEvent:
+    return RecordEvent(about=claim, type="Normal", reason="ExternalExpanding", message=message)
+
+
+def _of_claim(_: Caches, change: Change) -> Iterable[Key]:
+    """One that is seen for the first time, and one that asks for more, or has more."""
+    old, new = change
+    if new is None or (new.get("status") or {}).get("phase") != "Bound":
+        return ()
+    is_news = old is None or request(new) > request(old) or held(new) > held(old)
+    return (Key.of(new),) if is_news else ()
+
+
+def _nobody(_: Caches, __: Change) -> Iterable[Key]:
+    return ()
+
+
+EXPAND: Final = Controller(
+    name="persistentvolume-expander-controller",
+    queue="volume_expand",
+    service_account="expand-controller",
+    speaks_as="volume_expand",
+    watches=(
+        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_of_claim),
+        Watch(resource=PERSISTENT_VOLUMES, keys=_nobody),
+    ),
+    reconcile=reconcile,
+    workers=10,
+)

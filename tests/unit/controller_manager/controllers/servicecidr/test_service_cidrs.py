@@ -1,0 +1,174 @@
+"""Ranges of services' addresses: protected, ready, and gone when nothing depends on them."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.status import Forbidden
+from mockube.apimachinery.timestamps import format_time
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.kinds import IP_ADDRESSES, SERVICE_CIDRS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.controllers.servicecidr.controller import (
+    ALLOCATOR,
+    FINALIZER,
+    MANAGED_BY,
+    SERVICE_CIDR,
+    can_be_deleted,
+)
+from tests.support.controllers.planned import World
+
+KEY = Key("", "own")
+
+
+def world(*cidrs, deleting=False):
+    found = World(SERVICE_CIDR, SteppedClock())
+    range_(found, "own", *(cidrs or ("10.0.0.0/24",)), deleting=deleting)
+    return found
+
+
+def range_(ranges, name, *cidrs, deleting=False):
+    metadata = {"name": name}
+    if deleting:
+        metadata |= {"deletionTimestamp": format_time(ranges.clock.now()), "finalizers": [FINALIZER]}
+    return ranges.add(SERVICE_CIDRS, {"metadata": metadata, "spec": {"cidrs": list(cidrs)}})
+
+
+def address(ranges, text, by=ALLOCATOR):
+    return ranges.add(IP_ADDRESSES, {"metadata": {"name": text, "labels": {MANAGED_BY: by}}, "spec": {}})
+
+
+def own(ranges):
+    return ranges.get(SERVICE_CIDRS, "own", "")
+
+
+def ready(ranges):
+    (condition,) = own(ranges)["status"]["conditions"]
+    return condition["status"], condition["reason"], condition["message"]
+
+
+def test_a_range_is_protected_and_ready():
+    ranges = world()
+    ranges.reconcile(KEY)
+    assert meta.finalizers(own(ranges)) == [FINALIZER]
+    assert ready(ranges) == ("True", "", "Kubernetes Service CIDR is ready")
+    assert len(ranges.done) == 2
+    assert ranges.reconcile(KEY) == ([], None)
+
+
+def test_it_goes_after_a_grace_period():
+    ranges = world(deleting=True)
+    assert ranges.plan(KEY).again_after == timedelta(seconds=10)
+    ranges.clock.advance(9)
+    assert ranges.plan(KEY).actions == ()
+    ranges.clock.advance(1)
+    ranges.reconcile(KEY)
+    assert not meta.finalizers(own(ranges))
+    assert ranges.reconcile(KEY) == ([], None)
+
+
+def test_an_address_that_is_in_no_other_keeps_it():
+    ranges = world(deleting=True)
+    address(ranges, "10.0.0.7")
+    ranges.clock.advance(20)
+    ranges.reconcile(KEY)
+    assert ready(ranges) == (
+        "False",
+        "Terminating",
+        "There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR",
+    )
+    assert ranges.reconcile(KEY) == ([], None)
+    ranges.remove(IP_ADDRESSES, "10.0.0.7", "")
+    ranges.reconcile(KEY)
+    assert not meta.finalizers(own(ranges))
+
+
+@pytest.mark.parametrize(
+    ("text", "others", "goes"),
+    [
+        ("10.0.0.7", ["10.0.0.0/16"], True),
+        ("10.0.0.7", ["10.0.0.0/24"], True),
+        ("10.0.0.7", ["10.0.0.0/28"], True),
+        ("10.0.0.77", ["10.0.0.0/28"], False),
+        ("10.0.0.15", ["10.0.0.0/28"], False),
+        ("10.0.1.7", [], True),
+        ("10.0.0.0", [], True),
+        ("10.0.0.255", [], True),
+        ("fd00::7", [], True),
+    ],
+    ids=[
+        "in a larger range",
+        "in the same range",
+        "in a smaller range",
+        "beside a smaller range",
+        "a smaller range's last",
+        "outside",
+        "the first",
+        "the last",
+        "of another family",
+    ],
+)
+def test_which_addresses_depend_on_it(text, others, goes):
+    ranges = world(deleting=True)
+    for number, cidr in enumerate(others):
+        range_(ranges, f"other-{number}", cidr)
+    address(ranges, text)
+    assert can_be_deleted(ranges.caches(), own(ranges)) is goes
+
+
+def test_addresses_of_others_do_not_count():
+    ranges = world(deleting=True)
+    address(ranges, "10.0.0.7", by="somebody")
+    assert can_be_deleted(ranges.caches(), own(ranges))
+
+
+def test_each_of_two_families_counts():
+    ranges = world("10.0.0.0/24", "fd00::/112", deleting=True)
+    range_(ranges, "other", "10.0.0.0/16")
+    address(ranges, "fd00::7")
+    assert not can_be_deleted(ranges.caches(), own(ranges))
+
+
+@given(st.sets(st.integers(0, 63)), st.sets(st.sampled_from([26, 27, 28, 29])))
+def test_no_address_is_left_without_a_range(hosts, lengths):
+    ranges = world("10.0.0.0/26", deleting=True)
+    for length in lengths:
+        range_(ranges, f"other-{length}", f"10.0.0.0/{length}")
+    for host in hosts:
+        address(ranges, f"10.0.0.{host}")
+    largest = max((2 ** (32 - length) for length in lengths), default=0)
+    orphans = {host for host in hosts if 0 < host < 63 and not any(host < 2 ** (32 - n) - 1 for n in lengths)}
+    expected = largest == 64 or not orphans
+    assert can_be_deleted(ranges.caches(), own(ranges)) is expected
+
+
+def test_a_refused_write_is_an_event():
+    ranges = world()
+
+    def refuse(*_):
+        raise Forbidden("no")
+
+    ranges.put = refuse
+    _, error = ranges.reconcile(KEY)
+    assert error.message == "no"
+    assert ranges.events == [
+        ("Warning", "KubernetesServiceCIDRError", "The ServiceCIDR Status can not be set to Ready=True")
+    ]
+
+
+def test_which_keys_a_change_concerns():
+    ranges = world()
+    other = range_(ranges, "other", "10.0.0.128/25")
+    range_(ranges, "far", "10.1.0.0/24")
+    of_cidr, of_address = (watch.keys for watch in SERVICE_CIDR.watches)
+    assert [*of_cidr(ranges.caches(), Change(None, other))] == [Key("", "other"), KEY]
+    assert [*of_cidr(ranges.caches(), Change(other, other))] == [Key("", "other")]
+    held = address(ranges, "10.0.0.200")
+    assert {*of_address(ranges.caches(), Change(None, held))} == {KEY, Key("", "other")}
+    assert {*of_address(ranges.caches(), Change(held, held))} == set()
+    mine = address(ranges, "10.0.0.201", by="me")
+    assert {*of_address(ranges.caches(), Change(None, mine))} == set()

@@ -1,0 +1,90 @@
+"""Claims that ask for more: what is told of them, as kube-controller-manager told it."""
+
+import pytest
+
+from mockube.apimachinery import meta
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.worker import TryAgain
+from mockube.controller_manager.controllers.volumeexpand.controller import (
+    EXPAND,
+    PRE_RESIZE_CAPACITY,
+    RESIZER,
+)
+from tests.support.controllers.storage import Storage
+
+KEY = Key("default", "data")
+WAITING = "waiting for an external controller to expand this PVC"
+
+
+def bound(*, size="2Gi", has="1Gi", phase="Bound", uid=None, **source):
+    storage = Storage((EXPAND,))
+    claim = storage.claim(size=size, volumeName="vol")
+    storage.put_claim({**claim, "status": {"phase": phase, "capacity": {"storage": has}}})
+    reference = {"namespace": "default", "name": "data", "uid": uid or meta.uid(claim)}
+    spec = {"capacity": {"storage": has}, "claimRef": reference, **(source or {"csi": {"driver": "d"}})}
+    storage.add(PERSISTENT_VOLUMES, {"metadata": {"name": "vol"}, "spec": spec})
+    return storage
+
+
+@pytest.mark.parametrize("source", [{"csi": {"driver": "d"}}, {"hostPath": {"path": "/x"}}])
+def test_a_claim_that_asks_for_more_waits_for_its_driver(source):
+    storage = bound(**source)
+    assert storage.reconcile(KEY) == ([], None)
+    assert storage.events == [("Normal", "ExternalExpanding", WAITING)]
+
+
+def test_a_plugin_that_a_driver_has_taken_over_names_its_resizer():
+    storage = bound(gcePersistentDisk={"pdName": "x"})
+    storage.reconcile(KEY)
+    message = "CSI migration enabled for kubernetes.io/gce-pd; waiting for external resizer to expand the pvc"
+    assert storage.events == [("Normal", "ExternalExpanding", message)]
+    claim = storage.get_claim("data")
+    assert meta.annotations(claim)[RESIZER] == "pd.csi.storage.gke.io"
+    assert storage.reconcile(KEY) == ([], None)
+
+
+@pytest.mark.parametrize("of", [{"size": "1Gi"}, {"phase": "Pending"}], ids=["it has enough", "not bound"])
+def test_of_others_nothing_is_told(of):
+    storage = bound(**of)
+    assert storage.reconcile(KEY) == ([], None)
+    assert storage.events == []
+
+
+def test_a_volume_that_remembers_its_size_before_is_told_of():
+    storage = bound(size="1Gi")
+    marks = {PRE_RESIZE_CAPACITY: "1Gi"}
+    storage.change(PERSISTENT_VOLUMES, "vol", ("metadata", "annotations"), marks, "")
+    storage.reconcile(KEY)
+    assert len(storage.events) == 1
+
+
+def test_a_volume_of_another_claim_is_an_error():
+    with pytest.raises(TryAgain, match="not bound to PVC being updated : default/data"):
+        bound(uid="another").reconcile(KEY)
+    storage = bound()
+    storage.remove(PERSISTENT_VOLUMES, "vol", "")
+    with pytest.raises(TryAgain, match='failed to get PV "vol"'):
+        storage.reconcile(KEY)
+
+
+def test_which_changes_concern_it():
+    storage = bound()
+    keys = EXPAND.watches[0].keys
+    now = storage.get_claim("data")
+    smaller = meta.with_value(now, ("spec", "resources", "requests", "storage"), "1Gi")
+    had_less = meta.with_value(now, ("status", "capacity", "storage"), "500Mi")
+    pending = meta.with_value(now, ("status", "phase"), "Pending")
+    for change, concerned in (
+        (Change(None, now), [KEY]),
+        (Change(smaller, now), [KEY]),
+        (Change(had_less, now), [KEY]),
+        (Change(now, now), []),
+        (Change(now, smaller), []),
+        (Change(now, None), []),
+        (Change(None, pending), []),
+    ):
+        assert [*keys(storage.caches(), change)] == concerned
+    assert [*EXPAND.watches[1].keys(storage.caches(), Change(None, now))] == []
+    assert storage.get(PERSISTENT_VOLUME_CLAIMS, "data") is now
