@@ -41,12 +41,12 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     reference = volume["spec"].get("claimRef") or {}
     if (reference.get("namespace"), reference.get("uid")) != (key.namespace, meta.uid(claim)):
         raise TryAgain(f"persistent Volume is not bound to PVC being updated : {key}")
-    if request(claim) <= held(claim) and PRE_RESIZE_CAPACITY not in meta.annotations(volume):
+    if request(claim) <= current_capacity(claim) and PRE_RESIZE_CAPACITY not in meta.annotations(volume):
         return NOTHING
     return Plan(actions=_actions(claim, volume))
 
 
-def held(claim: ReadOnlyTree) -> Quantity:
+def current_capacity(claim: ReadOnlyTree) -> Quantity:
     """How much a claim has."""
     return from_json(((claim.get("status") or {}).get("capacity") or {}).get("storage"))
 
@@ -79,7 +79,7 @@ def _of_claim(_: Caches, change: Change) -> Iterable[Key]:
     old, new = change
     if new is None or (new.get("status") or {}).get("phase") != "Bound":
         return ()
-    is_news = old is None or request(new) > request(old) or held(new) > held(old)
+    is_news = old is None or request(new) > request(old) or current_capacity(new) > current_capacity(old)
     return (Key.of(new),) if is_news else ()
 
 

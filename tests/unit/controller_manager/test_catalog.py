@@ -6,13 +6,18 @@ from mockube.controller_manager import catalog
 
 ACCOUNTS = frozenset(
     {
+        "attachdetach-controller",
+        "bootstrap-signer",
+        "certificate-controller",
         "clusterrole-aggregation-controller",
         "deployment-controller",
+        "device-taint-eviction-controller",
         "disruption-controller",
         "endpoint-controller",
         "endpointslice-controller",
         "endpointslicemirroring-controller",
         "ephemeral-volume-controller",
+        "expand-controller",
         "generic-garbage-collector",
         "namespace-controller",
         "node-controller",
@@ -22,16 +27,20 @@ ACCOUNTS = frozenset(
         "pvc-protection-controller",
         "replicaset-controller",
         "replication-controller",
+        "resource-claim-controller",
         "resourcequota-controller",
         "root-ca-cert-publisher",
         "service-account-controller",
         "statefulset-controller",
         "job-controller",
+        "legacy-service-account-token-cleaner",
         "ttl-after-finished-controller",
         "cronjob-controller",
         "daemon-set-controller",
         "horizontal-pod-autoscaler",
+        "service-cidrs-controller",
         "service-controller",
+        "token-cleaner",
         "ttl-controller",
         "validatingadmissionpolicy-status-controller",
         "volumeattributesclass-protection-controller",
@@ -40,7 +49,13 @@ ACCOUNTS = frozenset(
 """Service accounts that kube-apiserver's bootstrap binds a role to, `system:controller:NAME`."""
 
 
-OF_CUSTOM_KINDS = frozenset(one.name for one in catalog.CONTROLLERS if one.needs)
+def _is_builtin(resource):
+    return resource.group.endswith(".k8s.io")
+
+
+OF_CUSTOM_KINDS = frozenset(
+    one.name for one in catalog.CONTROLLERS if any(not _is_builtin(kind) for kind in one.needs)
+)
 """Nobody's bootstrap knows them."""
 AS_THE_PROCESS = frozenset({catalog.SERVICE_ACCOUNT_TOKENS.name})
 """As upstream: `system:kube-controller-manager` may write Secrets."""
