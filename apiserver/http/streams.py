@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
+import orjson
 from aiohttp import hdrs, web
 
 from mockube.apimachinery import status
 from mockube.apiserver.request.response import PIECE, Response
+from mockube.apiserver.request.warnings import fit_warnings
 from mockube.apiserver.wire.negotiation import Format
 
 LENGTH_BYTES = 4
@@ -27,6 +29,8 @@ class Chunks:
         headers = {hdrs.CONTENT_TYPE: response.content_type, **response.headers, **added}
         self._request = request
         self.response: web.StreamResponse = web.StreamResponse(status=response.status, headers=headers)
+        for text in fit_warnings(response.warnings) if response.warnings else ():
+            self.response.headers.add(hdrs.WARNING, f"299 - {orjson.dumps(text).decode()}")
         self.has_ended = False
 
     async def begin(self) -> None:

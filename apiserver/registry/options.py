@@ -95,7 +95,9 @@ def list_options(call: Call, *, watch_list: bool = True) -> ListOptions:
         bookmarks=bool(flag(call, "allowWatchBookmarks")),
         initial_events=flag(call, "sendInitialEvents"),
     )
-    refuse("ListOptions", _check_match(options, watch_list=watch_list))
+    # The old paths of watches are checked as lists, whose handler serves them.
+    checked = _check_watch(options, watch_list=watch_list) if flag(call, "watch") else _check_list(options)
+    refuse("ListOptions", [*checked])
     return options
 
 
@@ -136,11 +138,6 @@ def _check_validation(validation: str) -> Iterable[FieldError]:
         yield errors.not_supported(ROOT.child("fieldValidation"), validation, FIELD_VALIDATION)
 
 
-def _check_match(options: ListOptions, *, watch_list: bool) -> list[FieldError]:
-    """What may go with resourceVersionMatch and sendInitialEvents."""
-    return list(_check_watch(options, watch_list=watch_list) if options.watch else _check_list(options))
-
-
 _MATCH, _INITIAL = ROOT.child("resourceVersionMatch"), ROOT.child("sendInitialEvents")
 
 
@@ -173,5 +170,7 @@ def _check_watch(options: ListOptions, *, watch_list: bool) -> Iterable[FieldErr
         )
     if match not in ("", NOT_OLDER_THAN):
         yield errors.not_supported(_MATCH, match, [NOT_OLDER_THAN])
-    if match and options.continue_token:
+    # A watch from any version begins with what there is, as if it had said so.
+    begins = watch_list and options.initial_events is None and options.resource_version in ("", "0")
+    if (match or begins) and options.continue_token:
         yield forbidden(_MATCH, "resourceVersionMatch is forbidden when continue is provided")

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from mockube.apimachinery.status import ApiError, Expired
+from mockube.apimachinery.status import ApiError, BadRequest, Expired
 from mockube.apiserver.kinds.kind import RemoteConversion
 from mockube.apiserver.long_work import filtered
 from mockube.apiserver.registry.backend import Backend
@@ -17,7 +17,7 @@ from mockube.apiserver.registry.call import Call
 from mockube.apiserver.registry.convert import remote_conversion, tolerant_client_version_converter
 from mockube.apiserver.registry.options import ListOptions, list_options
 from mockube.apiserver.registry.selection import Selection, select_by
-from mockube.apiserver.registry.versions import list_version, wait_for
+from mockube.apiserver.registry.versions import get_version, wait_for
 from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache, TooOld
 from mockube.apiserver.storage.stored import Stored
 
@@ -251,7 +251,9 @@ class Stream:
 async def watch(backend: Backend, call: Call) -> tuple[Stream, ListOptions]:
     options = list_options(call, watch_list=backend.watch_list)
     chosen = await select_by(backend, call, options)
-    version = list_version(options.resource_version)
+    if call.name and options.field_selector and chosen.name != call.name:
+        raise BadRequest("fieldSelector metadata.name doesn't match requested name")
+    version = get_version(options.resource_version)
     await _reach(backend, options, version)
     await backend.watch_cache.wait_consistent()
     resource_cache = backend.watch_cache.resource_cache(backend.layout.resource_cache(call.resource))

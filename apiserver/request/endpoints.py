@@ -219,8 +219,8 @@ def _check_route(resource: Resource, request: Request) -> None:
 
 
 def _method_not_supported(resource: Resource, info: RequestInfo) -> MethodNotSupported:
-    """Upstream serves subresources of custom objects by other code, which names the verb."""
-    if not (resource.custom and info.subresource):
+    """Upstream serves subresources of custom objects, and watches of what is only listed, by code that names the verb."""
+    if not (resource.custom and info.subresource) and not (info.verb == "watch" and "list" in resource.verbs):
         return MethodNotSupported(NOT_ALLOWED, Details())
     about = resource.group_resource
     problem = f"{info.verb} is not supported on resources of kind {gotext.quote(str(about))}"

@@ -199,11 +199,13 @@ class _Reminder:
         self._stream = stream
         clock = backend.clock
         self._every = clock.call_later(BOOKMARK_SECONDS, self._again)
-        self._last = clock.call_later(max(seconds - LAST_BOOKMARK_SECONDS, 0.0), self._remind)
+        before_end = seconds - LAST_BOOKMARK_SECONDS
+        self._last = clock.call_later(before_end, self._remind) if before_end > 0 else None
 
     def cancel(self) -> None:
         self._every.cancel()
-        self._last.cancel()
+        if self._last is not None:
+            self._last.cancel()
 
     def _again(self) -> None:
         self._remind()

@@ -133,10 +133,56 @@ async def test_an_error_ends_a_websocket_in_words(client):
     with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
         async with socket(client, f"{MAPS}?watch=1&resourceVersion={int(made['resourceVersion'])}x"):
             pytest.fail("a version that is no number was taken")
-    assert refused.value.status == 400
+    assert refused.value.status == 500
 
 
 async def test_a_watch_has_no_documents_of_yaml(client):
     refused = await client.get("/api/v1/configmaps?watch=1", Accept="application/yaml, application/json")
     assert (refused.status, refused.headers["Content-Type"]) == (406, "application/yaml")
     assert b"application/json;stream=watch" in refused.data
+
+
+MAPS_OF_DEFAULT = "/api/v1/namespaces/default/configmaps"
+LIST_OPTIONS = 'ListOptions.meta.k8s.io "" is invalid: '
+OLD_PATH = "/api/v1/watch/namespaces/default/configmaps"
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "message"),
+    [
+        (
+            f"{MAPS_OF_DEFAULT}?watch=1&resourceVersion=1.5",
+            500,
+            'resourceVersion: Invalid value: "1.5": strconv.ParseUint: parsing "1.5": invalid syntax',
+        ),
+        (
+            f"{OLD_PATH}/a?fieldSelector=metadata.name%3Db",
+            400,
+            "fieldSelector metadata.name doesn't match requested name",
+        ),
+        (
+            f"{MAPS_OF_DEFAULT}?watch=1&continue=abc&resourceVersion=0",
+            422,
+            f"{LIST_OPTIONS}resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided",
+        ),
+        (
+            f"{OLD_PATH}?sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=1",
+            422,
+            f"{LIST_OPTIONS}sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list",
+        ),
+        (
+            "/api/v1/componentstatuses?watch=1",
+            405,
+            'watch is not supported on resources of kind "componentstatuses"',
+        ),
+    ],
+)
+async def test_a_watch_is_refused_with_upstreams_words(client, path, status, message):
+    refused = await client.get(path)
+    assert (refused.status, refused.body["message"]) == (status, message)
+
+
+async def test_a_watch_of_a_deprecated_kind_warns(client):
+    answer = await client.get("/api/v1/watch/endpoints?timeoutSeconds=1&resourceVersion=0")
+    expected = '299 - "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"'
+    assert answer.headers["Warning"] == expected
