@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from mockube.apimachinery.chance import Chance, SystemChance
 from mockube.apimachinery.clock import Clock, RealClock
 from mockube.apimachinery.groups import GroupKind, GroupResource, GroupVersion
-from mockube.apimachinery.schema import builtin
+from mockube.apimachinery.schema import builtin, minors
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.usage.expressions import Expressions
 from mockube.apiserver.admission.chain import Metrics
@@ -39,7 +39,7 @@ from mockube.apiserver.http.server import Server
 from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.http.webhook_client import WebhookClient
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.registry import GROUPS, STRATEGIES, printer_of_kind
+from mockube.apiserver.kinds.registry import GROUPS, kinds_of, printer_of_kind
 from mockube.apiserver.long_work import Worker
 from mockube.apiserver.metrics.conversions import ConversionMetrics
 from mockube.apiserver.metrics.requests import RequestMetrics
@@ -94,14 +94,14 @@ class ApiServer:
         chance: Chance | None = None,
     ) -> None:
         clock, chance, settings = clock or RealClock(), chance or SystemChance(), settings or Settings()
-        schemas = builtin.load()
+        schemas, self._kinds = builtin.load(settings.minor), kinds_of(settings.minor)
         self._conversions = ConversionMetrics()
         self._webhook_client = WebhookClient()
         caller = ConversionCaller(self._webhook_client, settings.webhook_services, lambda: self.backend)
         reviews = Reviews(post=caller.post, clock=clock, chance=chance, metrics=self._conversions)
         self.catalog = make_catalog(settings, schemas, reviews)
         self.resources: Mapping[Name, Resource] = self.catalog.rows
-        self.rights = rights = Rights(settings.authorization_modes, rules_of_nodes())
+        self.rights = rights = self._rights(settings)
         self._webhooks = Environment(
             caller=self._webhook_client,
             authorization=rights.authorization,
@@ -113,7 +113,7 @@ class ApiServer:
         self.backend = make_backend(kv, self.catalog, settings, rights, admission, clock=clock, chance=chance)
         registered, services = self.resources[API_SERVICES], settings.webhook_services
         self.aggregator = Aggregator(self.backend, registered, services, settings.proxy_certificate)
-        self.bootstrap_roles = BootstrapRoles(self.backend, self.resources.__getitem__)
+        self.bootstrap_roles = BootstrapRoles(self.backend, self.resources.__getitem__, settings.minor)
         self.on_restored: list[Callable[[], Awaitable[None]]] = []
         """Awaited when a snapshot has taken the place of all that was stored."""
         self._document_worker = Worker()
@@ -141,6 +141,10 @@ class ApiServer:
         self.proxy.end_all()
         self.aggregator.proxy.end_all()
 
+    def _rights(self, settings: Settings) -> Rights:
+        rules = rules_of_nodes(settings.minor)
+        return Rights(settings.authorization_modes, rules, self.catalog.stored_rows)
+
     def _handler(self, trust: Trust, settings: Settings) -> Handler:
         backend, requests = self.backend, RequestMetrics()
         authorization = self.rights.authorization
@@ -160,7 +164,7 @@ class ApiServer:
             **openid_pages(known.accounts, address=settings.address),
             "/metrics": metrics_page(self._metrics(requests).collect, backend.clock),
             "/metrics/slis": metrics_page(self._health.collect, backend.clock),
-            **zpages(backend.clock, settings.flags, lambda: self.handler.pages),
+            **self._zpages(settings),
             snapshots.PATH: snapshots.page(backend, self.on_restored),
         }
         verbs = ComponentStatuses(probe).among(with_reviews(known.bearer, authorization, known.accounts))
@@ -174,7 +178,7 @@ class ApiServer:
             verbs=verbs,
             pages=self._renewed_pages(settings.address, others),
             remote=self.aggregator.page,
-            built_in={group.name for group in GROUPS},
+            built_in={group.name for group in self._kinds.groups},
             groups=groups,
             proxy=self.proxy,
             kubelet_addresses=settings.kubelet_addresses,
@@ -216,14 +220,20 @@ class ApiServer:
             changes.append(pages.outdate)
         return pages
 
+    def _zpages(self, settings: Settings) -> Pages:
+        """Older minors have them behind gates that are off."""
+        if settings.minor != minors.NEWEST:
+            return {}
+        return zpages(self.backend.clock, settings.flags, lambda: self.handler.pages)
+
     def _pages(self, address: str) -> Pages:
         """What tells of all that is served."""
         catalog = self.catalog
-        documents = Documents(
-            documented(catalog), catalog.customs, STRATEGIES, [*self.aggregator.foreign_documents()]
-        )
+        kinds, others = self._kinds, self.aggregator.other_groups()
+        foreign = [*self.aggregator.foreign_documents()]
+        documents = Documents(documented(catalog), catalog.customs, kinds.strategies, foreign, kinds.minor)
         return {
-            **api_pages(catalog.groups, address=address, others=self.aggregator.other_groups()),
+            **api_pages(catalog.groups, address=address, others=others, minor=kinds.minor),
             **self._health.pages,
             **openapi_pages(documents, self._document_worker, self.backend.clock),
             **self.aggregator.pages(),

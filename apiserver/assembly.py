@@ -20,7 +20,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.defaulter import Defaulter
 from mockube.apiserver.kinds.kind_rules import KindRules, UnprivilegedRules
 from mockube.apiserver.kinds.metrics import resource_metrics
-from mockube.apiserver.kinds.registry import CONVERSIONS, GROUPS, STRATEGIES
+from mockube.apiserver.kinds.registry import kinds_of
 from mockube.apiserver.packs.registry import pack_kinds, pack_webhooks
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.storage.compaction import Expiry
@@ -34,8 +34,9 @@ EVENTS = (GroupResource("", "events"), GroupResource("events.k8s.io", "events"))
 
 
 def make_catalog(settings: Settings, schemas: Schemas, reviews: Reviews) -> Catalog:
-    groups = (*GROUPS, *resource_metrics.GROUPS) if settings.simulate_metrics else GROUPS
-    made = Catalog(groups, strategies=STRATEGIES, conversions=CONVERSIONS, reviews=reviews)
+    kinds = kinds_of(settings.minor)
+    groups = (*kinds.groups, *resource_metrics.GROUPS) if settings.simulate_metrics else kinds.groups
+    made = Catalog(groups, kinds=kinds, reviews=reviews)
     for customs in pack_kinds(settings.packs, schemas):
         made.add(customs)
     return made
@@ -44,7 +45,7 @@ def make_catalog(settings: Settings, schemas: Schemas, reviews: Reviews) -> Cata
 def make_admission(
     settings: Settings, catalog: Catalog, webhooks: Environment, rights: Rights, metrics: Metrics
 ) -> Admission:
-    made = plugins(webhooks, rights.authorization, metrics, settings.plugins)
+    made = plugins(webhooks, rights.authorization, metrics, settings.plugins, settings.minor)
     escalation = RoleEscalation(rights.authorization, rights.rbac.policy)
     return Admission([*made, *pack_webhooks(settings.packs, catalog), escalation], metrics.admission)
 
@@ -64,7 +65,7 @@ def make_backend(  # noqa: PLR0913 - what the rest is made of
     clock: Clock,
     chance: Chance,
 ) -> Backend:
-    schemas = builtin.load()
+    schemas, kinds = builtin.load(settings.minor), kinds_of(settings.minor)
     layout = Layout(settings.prefix)
     rules = KindRules if settings.allow_privileged else UnprivilegedRules
     watch_cache = WatchCache(kv, layout.root, clock=clock, read=Shapes(schemas).read)
@@ -81,7 +82,7 @@ def make_backend(  # noqa: PLR0913 - what the rest is made of
         chance=chance,
         admission=admission,
         permits=rights.permits,
-        rules=AllRules(rules(Defaulter(schemas, clock=clock)), catalog),
+        rules=AllRules(rules(Defaulter(schemas, clock=clock, kinds=kinds), kinds), catalog),
         prepare=catalog.prepare,
         rows=catalog.stored_rows,
         strategies=catalog.strategies,

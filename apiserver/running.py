@@ -153,6 +153,7 @@ def _settings(config: Config, surroundings: Surroundings) -> Settings:
         ),
         allow_privileged=config.admission.allow_privileged,
         authorization_modes=config.authorization.authorization_mode,
+        minor=config.features.kubernetes_version,
         packs=config.features.packs,
         simulate_metrics=config.features.simulate_metrics,
         watch_list=is_on("WatchList", config.features.feature_gates),

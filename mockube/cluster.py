@@ -6,6 +6,7 @@ It runs in an event loop in a thread of its own, whoever asks for it: `with` giv
 
 import asyncio
 import weakref
+from argparse import ArgumentTypeError
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeAlias, TypeVar
 
 from mockube import clients
+from mockube.apimachinery.schema import minors
 from mockube.cluster_client import Condition
 from mockube.controller_manager.client.client import Parsed
 from mockube.controller_manager.kubelet.addresses import MOST_NODES
@@ -88,7 +90,7 @@ class AsyncCluster(Handle):
 
 
 class Cluster(Handle):
-    """A context manager. `packs` are kinds to serve besides Kubernetes' own.
+    """A context manager. `packs` are kinds to serve besides Kubernetes' own, `version` is the minor release to be.
 
     `flags` are more flags of the API server, and `manager_flags` of the controller manager. `webhook_services` says
     where Services of webhooks and APIServices are, as `{"NAMESPACE/NAME": "HOST:PORT"}`, that lead to no process of this
@@ -100,6 +102,7 @@ class Cluster(Handle):
         *,
         nodes: int = NODES,
         packs: str = KRUISE,
+        version: str = minors.NEWEST,
         flags: Sequence[str] = (),
         manager_flags: Sequence[str] = (),
         webhook_services: Mapping[str, str] | None = None,
@@ -109,6 +112,7 @@ class Cluster(Handle):
         wanted = ClusterOptions(
             nodes=nodes,
             packs=packs,
+            minor=_minor(version),
             flags=(*flags, *_service_flags(webhook_services or {})),
             manager_flags=tuple(manager_flags),
         )
@@ -233,6 +237,13 @@ def _reason(error: BaseException) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return str(error) or type(error).__name__
+
+
+def _minor(version: str) -> str:
+    try:
+        return minors.read_minor(version)
+    except ArgumentTypeError as error:
+        raise ValueError(f"version: {error}") from error
 
 
 def _service_flags(services: Mapping[str, str]) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 pytest loads it by itself wherever mockube is installed, so all that a cluster needs is imported by those who want one.
 Settings of pytest: `mockube_scope` says for whom a cluster is, each `function`, which is the default, or a `class`,
-`module`, `package` or `session`; `mockube_nodes` and `mockube_packs` say what it has. A marker says it for one test, or
-for all of a module: `@pytest.mark.mockube(nodes=5)`.
+`module`, `package` or `session`; `mockube_nodes`, `mockube_packs` and `mockube_version` say what it has. A marker says
+it for one test, or for all of a module: `@pytest.mark.mockube(nodes=5)`.
 """
 
 from collections.abc import Generator, Iterator
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 FIXTURE: Final = "mockube"
 SCOPE, NODES, PACKS = "mockube_scope", "mockube_nodes", "mockube_packs"
-OPTIONS: Final = ("nodes", "packs", "flags", "manager_flags")
+VERSION: Final = "mockube_version"
+OPTIONS: Final = ("nodes", "packs", "version", "flags", "manager_flags")
 """What the marker may say."""
 MARKER: Final = (
     f"mockube({', '.join(f'{one}=...' for one in OPTIONS)}): what the cluster of the fixture `mockube` has"
@@ -31,6 +32,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     )
     parser.addini(NODES, "how many nodes a cluster has (3)", default="")
     parser.addini(PACKS, "kinds that a cluster serves besides Kubernetes' own (kruise)", default=None)
+    parser.addini(VERSION, "the minor release of Kubernetes that a cluster is of (1.36)", default="")
     for name in NAMES:
         if pluginmanager.get_plugin(name) is None:
             pluginmanager.set_blocked(name)
@@ -64,6 +66,8 @@ def _options(request: pytest.FixtureRequest) -> dict[str, Any]:
         options["nodes"] = int(nodes)
     if packs is not None:
         options["packs"] = packs
+    if version := request.config.getini(VERSION):
+        options["version"] = version
     marker = request.node.get_closest_marker(FIXTURE)
     if marker is None:
         return options

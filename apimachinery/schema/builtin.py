@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import Raw, Struct
 from msgspec.json import Decoder, decode
 
+from mockube.apimachinery.schema import minors
 from mockube.apimachinery.schema.descriptions import Descriptions
 from mockube.apimachinery.schema.model import Field, Shape, Type
 
@@ -122,11 +123,21 @@ class BuiltinSchemas:
 
 
 @cache
-def load(release: str = "1.36") -> BuiltinSchemas:
-    """The built-in types of a minor release that there are facts about, else FileNotFoundError.
+def load(release: str = minors.NEWEST) -> BuiltinSchemas:
+    """The built-in types of a minor release, one of `minors.MINORS`.
 
     Once in a process: nothing about them changes, and they may be shared by all servers and threads in it.
     """
-    packed = get_data("mockube.apimachinery.schema", f"data/{release}.json.gz")
+    packed = get_data("mockube.apimachinery.schema", f"data/{minors.NEWEST}.json.gz")
     assert packed is not None, "the package is installed where its files can be read"
-    return BuiltinSchemas(decode(gzip.decompress(packed), type=_Index), Descriptions(release))
+    index = decode(gzip.decompress(packed), type=_Index)
+    return BuiltinSchemas(
+        index if release == minors.NEWEST else _older(index, release), Descriptions(release)
+    )
+
+
+def _older(index: _Index, release: str) -> _Index:
+    kinds = dict(index.kinds)
+    for api_version, changed in minors.changes(release, "kinds").items():
+        kinds[api_version] = {} if changed is None else decode(changed, type=dict[str, str])
+    return _Index(kinds=kinds, structs=minors.changed(index.structs, release, "structs"))

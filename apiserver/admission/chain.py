@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple
 
+from mockube.apimachinery.schema import minors
 from mockube.apiserver.admission.always import AlwaysAdmit, AlwaysDeny
 from mockube.apiserver.admission.always_pull_images import AlwaysPullImages
 from mockube.apiserver.admission.certificates import (
@@ -144,6 +145,13 @@ class Switches:
 
 NO_SWITCHES: Final = Switches()
 
+SINCE: Final[Mapping[type[Plugin], str]] = {
+    MutatingAdmissionPolicy: "1.36",
+    PodTopologyLabels: "1.35",
+    ValidatingAdmissionPolicy: "1.30",
+}
+"""The first minor in which a plugin has something to do: its kinds are served, and its gate is on."""
+
 
 class Metrics:
     """What admission counts."""
@@ -160,6 +168,7 @@ def plugins(
     authorization: Authorization,
     metrics: Metrics,
     switches: Switches = NO_SWITCHES,
+    minor: str = minors.NEWEST,
 ) -> Iterator[Plugin]:
     """Make the plugins of one server."""
     known, configured = (authorization, webhooks.equivalents), switches.configurations
@@ -175,7 +184,11 @@ def plugins(
         PodTolerationRestriction: partial(PodTolerationRestriction, configured.tolerations),
         EventRateLimit: partial(EventRateLimit, configured.event_limits),
     }
-    return (made.get(one, one)() for one in PLUGINS if switches.is_on(name_of(one)))
+    return (
+        made.get(one, one)()
+        for one in PLUGINS
+        if switches.is_on(name_of(one)) and not minors.is_before(minor, SINCE.get(one, minor))
+    )
 
 
 Run = Callable[[Backend, Attributes], Awaitable[None]]

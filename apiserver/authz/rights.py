@@ -1,6 +1,6 @@
 """The authorizers of one server, wired together: they decide by what its watch cache shows, once they follow it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,11 +17,18 @@ from mockube.apiserver.user import User
 
 
 class Rights:
-    """`rules` are those that all nodes have."""
+    """`rules` are those that all nodes have, `stored` the resources that there are."""
 
-    def __init__(self, authorization_modes: Sequence[str], rules: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(
+        self,
+        authorization_modes: Sequence[str],
+        rules: Sequence[Mapping[str, Any]],
+        stored: Container[GroupResource],
+    ) -> None:
         self.rbac = RBAC(Policy())
-        self.nodes = NodeGraph()
+        self.nodes = NodeGraph(
+            [name for name, group in GROUPS.items() if GroupResource(group, name) in stored]
+        )
         node = NodeAuthorizer(self.nodes, rules)
         self.authorization = modes.authorization(authorization_modes, self.rbac, node)
 

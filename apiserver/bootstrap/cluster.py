@@ -55,7 +55,12 @@ class Facts:
 
 
 def cluster(facts: Facts, groups: Sequence[Group]) -> Sequence[RequiredObject]:
-    """In the order in which they can be made."""
+    """In the order in which they can be made, those of resources that are served."""
+    served = {(row.group, row.version, row.name) for group in groups for row in group.resources}
+    return [one for one in _all(facts, groups) if one.resource in served]
+
+
+def _all(facts: Facts, groups: Sequence[Group]) -> Iterable[RequiredObject]:
     return (
         *(RequiredObject(resource=NAMESPACES, name=name, kept=True) for name in SYSTEM_NAMESPACES),
         *_priority_classes(),

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import orjson
 
+from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.authz.rbac.escalation import missing_rules
 from mockube.apiserver.authz.rbac.policy import (
@@ -30,9 +31,9 @@ _DATA: Final = "data/rbac.json"
 
 
 @cache
-def policy() -> Sequence[RequiredObject]:
-    """Return the roles and bindings that upstream has."""
-    rows = _rows()
+def policy(minor: str = minors.NEWEST) -> Sequence[RequiredObject]:
+    """Return the roles and bindings that upstream has in a minor release."""
+    rows = _rows(minor)
     roles = [
         _wanted(resource, row, _role(row)) for resource in (CLUSTER_ROLES, ROLES) for row in rows[resource]
     ]
@@ -45,17 +46,29 @@ def policy() -> Sequence[RequiredObject]:
 
 
 @cache
-def rules_of_nodes() -> Sequence[Tree]:
+def rules_of_nodes(minor: str = minors.NEWEST) -> Sequence[Tree]:
     """Return the rules that the Node authorizer has for all nodes: those of the role for them."""
-    (role,) = (row for row in _rows()[CLUSTER_ROLES] if row["name"] == "system:node")
+    (role,) = (row for row in _rows(minor)[CLUSTER_ROLES] if row["name"] == "system:node")
     rules: Sequence[Tree] = role["rules"]
     return rules
 
 
 @cache
-def _rows() -> Mapping[str, Any]:
+def _rows(minor: str) -> Mapping[str, Any]:
     rows: Mapping[str, Any] = orjson.loads(files(__package__).joinpath(_DATA).read_bytes())
-    return rows
+    if minor == minors.NEWEST:
+        return rows
+    return {resource: _older(minor, resource, newest) for resource, newest in rows.items()}
+
+
+def _older(minor: str, resource: str, newest: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    rows = {f"{row.get('namespace', '')}/{row['name']}": row for row in newest}
+    for name, changed in minors.changes(minor, resource).items():
+        if changed is None:
+            rows.pop(name, None)
+        else:
+            rows[name] = orjson.loads(bytes(changed))
+    return list(rows.values())
 
 
 def resource_name(resource: str) -> Name:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Final
 
+from mockube.apimachinery.schema import minors
 from mockube.apimachinery.status import ApiError, Conflict, NotFound
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.bootstrap import rbac
@@ -25,8 +26,11 @@ RETRY_SECONDS: Final = 1.0
 
 
 class BootstrapRoles:
-    def __init__(self, backend: Backend, resources: Callable[[Name], Resource]) -> None:
+    def __init__(
+        self, backend: Backend, resources: Callable[[Name], Resource], minor: str = minors.NEWEST
+    ) -> None:
         self._backend = backend
+        self._minor = minor
         self._resources = resources
         self._more: list[RequiredObject] = []
         self._is_pending = False
@@ -73,7 +77,7 @@ class BootstrapRoles:
         """Make what is missing; return whether all of it was possible."""
         try:
             await self._backend.watch_cache.fresh()
-            wanted = [*rbac.policy(), *self._more]
+            wanted = [*rbac.policy(self._minor), *self._more]
             missing = [one for one in wanted if self._present(one) is None]
             present = [one for one in wanted if self._present(one) is not None]
             if await create_fixed(self._backend, self._resources, missing) < len(missing):

@@ -19,6 +19,7 @@ from mockube.apimachinery.flags import (
     words,
 )
 from mockube.apimachinery.klog import Logging
+from mockube.apimachinery.schema import minors
 from mockube.apiserver.admission.chain import NO_CONFIGURATIONS, Configurations
 from mockube.apiserver.authz import modes
 from mockube.apiserver.config.admission_configuration import admission_configuration
@@ -308,6 +309,14 @@ class Admission:
 class Features:
     """Features"""
 
+    kubernetes_version: Annotated[
+        str,
+        Flag(
+            f"the minor release of Kubernetes to be, {minors.OLDER[-1]} to {minors.NEWEST} ({minors.NEWEST})",
+            minors.read_minor,
+            metavar="MINOR",
+        ),
+    ] = minors.NEWEST
     feature_gates: Annotated[
         tuple[tuple[str, bool], ...],
         Flag("what to switch of kube-apiserver's features, as A=true,B=false", read_gates, repeats=True),

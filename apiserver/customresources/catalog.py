@@ -4,7 +4,7 @@ The one place that keeps track. Who asks for rows, strategies or conversions is 
 is served at the moment; whoever makes documents of it all is told when it changes.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias, cast
 
 from mockube.apimachinery.groups import GroupResource
@@ -18,7 +18,7 @@ from mockube.apiserver.customresources.conversion_webhook import (
 from mockube.apiserver.customresources.custom import Custom
 from mockube.apiserver.kinds.api_resource import GroupVersion, Resource
 from mockube.apiserver.kinds.kind import Conversion, Group
-from mockube.apiserver.kinds.strategy import Strategy
+from mockube.apiserver.kinds.registry import Kinds
 from mockube.apiserver.long_work import Worker
 from mockube.apiserver.storage.keys import Layout
 
@@ -33,8 +33,7 @@ class Catalog:
         self,
         groups: Sequence[Group],
         *,
-        strategies: Mapping[GroupResource, Strategy],
-        conversions: Mapping[tuple[GroupVersion, str], Conversion],
+        kinds: Kinds,
         reviews: Reviews | None = None,
     ) -> None:
         self._built_in = tuple(groups)
@@ -45,12 +44,14 @@ class Catalog:
         self.rows: dict[Name, Resource] = {}
         self.stored_rows: dict[GroupResource, Resource] = {}
         """The rows of the versions that objects are stored in."""
-        self.strategies = dict(strategies)
-        self.conversions: Conversions = dict(conversions)
+        self.strategies = dict(kinds.strategies)
+        self.conversions: Conversions = dict(kinds.conversions)
         self.on_change: list[Callable[[], None]] = []
         for group in groups:
             for row in group.resources:
                 self._put(row)
+        for row in kinds.hidden:
+            self._put(row, served=False)
 
     @property
     def groups(self) -> Sequence[Group]:

@@ -3,10 +3,19 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
+from mockube.apimachinery.schema import minors
 from mockube.apiserver.kinds.api_resource import GroupVersion, Resource, Subresource
 from mockube.apiserver.kinds.kind import Group
+from mockube.apiserver.wire.negotiation import Endpoint
 
 Document: TypeAlias = dict[str, Any]
+
+
+def endpoint(minor: str) -> Endpoint:
+    """The versions of the document that a server of a minor release has."""
+    if minors.is_before(minor, "1.30"):
+        return Endpoint.DISCOVERY_UNTIL_1_29
+    return Endpoint.DISCOVERY_UNTIL_1_32 if minors.is_before(minor, "1.33") else Endpoint.DISCOVERY
 
 
 def discovery_items(groups: Iterable[Group]) -> Sequence[Document]:

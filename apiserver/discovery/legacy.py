@@ -5,30 +5,55 @@ import hashlib
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version as installed
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
+import msgspec
+
+from mockube.apimachinery.schema import minors
 from mockube.apiserver.kinds.api_resource import Resource, Subresource
 from mockube.apiserver.kinds.kind import Group
 
-MAJOR, MINOR, PATCH = "1", "36", "3"
-DOCUMENT = {
-    "major": MAJOR,
-    "minor": MINOR,
-    "emulationMajor": MAJOR,
-    "emulationMinor": MINOR,
-    "minCompatibilityMajor": MAJOR,
-    "minCompatibilityMinor": "35",
-    "gitVersion": f"v{MAJOR}.{MINOR}.{PATCH}",
-    "gitCommit": f"mockube-{installed('mockube')}",
-    "gitTreeState": "clean",
-    "buildDate": "1970-01-01T00:00:00Z",
-    "goVersion": f"python{platform.python_version()}",
-    "compiler": platform.python_implementation().lower(),
-    "platform": f"{platform.system().lower()}/{platform.machine()}",
-}
-
-
 Document: TypeAlias = dict[str, Any]
+
+MAJOR, MINOR, PATCH = "1", "36", "3"
+_EMULATION_SINCE: Final = "1.33"
+
+
+def version(minor: str = minors.NEWEST) -> str:
+    """The release that a server of a minor is of, as "1.36.3"."""
+    if minor == minors.NEWEST:
+        return f"{MAJOR}.{MINOR}.{PATCH}"
+    told = minors.changes(minor, "release")["version"]
+    assert told is not None, "every minor has its version"
+    return msgspec.json.decode(told, type=str)
+
+
+def version_document(minor: str = minors.NEWEST) -> Document:
+    """/version of a server of a minor release."""
+    major, number, _ = version(minor).split(".")
+    emulation = {
+        "emulationMajor": major,
+        "emulationMinor": number,
+        "minCompatibilityMajor": major,
+        "minCompatibilityMinor": str(int(number) - 1),
+    }
+    return {
+        "major": major,
+        "minor": number,
+        **({} if minors.is_before(minor, _EMULATION_SINCE) else emulation),
+        "gitVersion": f"v{version(minor)}",
+        "gitCommit": f"mockube-{installed('mockube')}",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": f"python{platform.python_version()}",
+        "compiler": platform.python_implementation().lower(),
+        "platform": f"{platform.system().lower()}/{platform.machine()}",
+    }
+
+
+def openapi_version(minor: str) -> str:
+    """What OpenAPI documents name as their version: the minor since there are versions to emulate."""
+    return f"v{version(minor)}" if minors.is_before(minor, "1.31") else minor
 
 
 def core_versions(address: str) -> Document:

@@ -6,6 +6,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 
 from mockube.apimachinery.clock import Clock, RealClock
+from mockube.apimachinery.schema import minors
 from mockube.apiserver.admission.chain import NO_SWITCHES, Switches
 from mockube.apiserver.authz import modes
 from mockube.apiserver.http.authorities import Authorities
@@ -50,6 +51,8 @@ class Settings:
     """Of nodes, by type, the preferred first."""
     watch_list: bool = True
     """Whether watches may begin with what there is."""
+    minor: str = minors.NEWEST
+    """The minor release of Kubernetes that the server is of."""
     packs: Sequence[str] = ()
     """Whose kinds are served besides Kubernetes' own."""
     simulate_metrics: bool = False

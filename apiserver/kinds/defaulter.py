@@ -12,7 +12,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.schema.model import Schemas, Shape, Type
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.common.defaults import NOWHERE, Fill, Literals, Steps, round_up
-from mockube.apiserver.kinds.registry import every_table
+from mockube.apiserver.kinds.registry import NEWEST, Kinds
 
 Visit: TypeAlias = Callable[[Any], None]
 
@@ -23,9 +23,11 @@ _RESOURCE_LIST: Final = "v1.ResourceList"
 class Defaulter:
     """Defaults of every built-in kind; the way through each is kept once it is known."""
 
-    def __init__(self, schemas: Schemas, *, clock: Clock) -> None:
+    def __init__(self, schemas: Schemas, *, clock: Clock, kinds: Kinds = NEWEST) -> None:
         self._schemas = schemas
-        self._table = every_table(clock)
+        self._table = kinds.defaults(clock)
+        self._lacks_fields = kinds is not NEWEST
+        """An older minor may not have what is filled in."""
         self._structs: dict[str, Visit | None] = {}
 
     def default_object(self, api_version: str, kind: str, tree: Tree) -> None:
@@ -50,7 +52,10 @@ class Defaulter:
         inner = {name: visit for name, field in struct.fields.items() if (visit := self._value(field.type))}
         steps = (*own, *_declared(struct))
         if steps:
-            return _visit_struct(_fills(struct, steps), inner, list(struct.fields))
+            fills = _fills(struct, steps)
+            if self._lacks_fields:
+                fills = (*fills, _drop_unknown(struct))
+            return _visit_struct(fills, inner, list(struct.fields))
         return _descend(inner) if inner else None
 
     def _value(self, of: Type) -> Visit | None:
@@ -79,7 +84,11 @@ def _fills(struct: Type, steps: Steps) -> tuple[Fill, ...]:
 
 
 def _write(struct: Type, literals: Literals) -> Fill:
-    rows = tuple((name, value, struct.fields[name].pointer) for name, value in literals.items())
+    rows = tuple(
+        (name, value, struct.fields[name].pointer)
+        for name, value in literals.items()
+        if name in struct.fields  # which an older minor may not have
+    )
 
     def fill(tree: Tree) -> None:
         for name, value, pointer in rows:
@@ -88,6 +97,14 @@ def _write(struct: Type, literals: Literals) -> Fill:
                 tree[name] = value.copy() if isinstance(value, dict | list) else value
 
     return fill
+
+
+def _drop_unknown(struct: Type) -> Fill:
+    def drop(tree: Tree) -> None:
+        for name in tree.keys() - struct.fields.keys():
+            del tree[name]
+
+    return drop
 
 
 def _visit_struct(fills: tuple[Fill, ...], inner: Mapping[str, Visit], fields: list[str]) -> Visit:

@@ -50,6 +50,7 @@ class DisabledFields:
     """The fields of gates that are off in one kind's objects."""
 
     def __init__(self, gates: Sequence[Gate]) -> None:
+        self.gates = tuple(gates)
         self.paths = [path for gate in gates for path in gate.paths]
         steps: dict[str, Any] = {}
         for gate in gates:

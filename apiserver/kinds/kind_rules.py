@@ -3,25 +3,19 @@
 `KindRules` is what the verbs use.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Final
 
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.kinds.common.validation import CHANGE, NOTHING, Again, Validation
-from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.core.pod.pod_template import SUBRESOURCES, check_unprivileged
 from mockube.apiserver.kinds.defaulter import Defaulter
 from mockube.apiserver.kinds.internal_version import settle
-from mockube.apiserver.kinds.registry import KINDS
-
-VALIDATIONS: Final[Mapping[GroupKind, Validation]] = MappingProxyType(
-    {kind.resource.group_kind: kind.validation for kind in KINDS if kind.validation}
-)
+from mockube.apiserver.kinds.registry import NEWEST, Kinds
 
 _NONE: Final = Validation(metadata_first=False)
 """Of a kind that is not in the registry: metadata alone is looked at."""
@@ -31,9 +25,9 @@ def _metadata(resource: Resource, tree: ReadOnlyTree) -> list[FieldError]:
     return objectmeta.check(tree, objectmeta.LEAST, namespaced=resource.namespaced)
 
 
-def check_create(resource: Resource, tree: ReadOnlyTree) -> list[FieldError]:
+def check_create(resource: Resource, tree: ReadOnlyTree, kinds: Kinds = NEWEST) -> list[FieldError]:
     """What is wrong with a new object: what its kind says of it or, if nothing, what is said of every kind."""
-    kind = VALIDATIONS.get(resource.group_kind, _NONE)
+    kind = kinds.validations.get(resource.group_kind, _NONE)
     if not kind.metadata_first:
         return [*kind.create(tree)] or _metadata(resource, tree)
     found = objectmeta.check(tree, kind.name, namespaced=resource.namespaced)
@@ -43,10 +37,10 @@ def check_create(resource: Resource, tree: ReadOnlyTree) -> list[FieldError]:
 
 
 def check_update(
-    resource: Resource, subresource: str, new: ReadOnlyTree, old: ReadOnlyTree
+    resource: Resource, subresource: str, new: ReadOnlyTree, old: ReadOnlyTree, kinds: Kinds = NEWEST
 ) -> list[FieldError]:
     """What is wrong with a change. Most kinds say again what was said of metadata, as they do upstream."""
-    kind = VALIDATIONS.get(resource.group_kind, _NONE)
+    kind = kinds.validations.get(resource.group_kind, _NONE)
     update = kind.subresources.get(subresource) if subresource else kind.update
     wrong = _metadata(resource, new)
     # Where nothing is wrong with metadata, saying so again would take as long.
@@ -68,18 +62,15 @@ def _said_again(kind: Validation, subresource: str) -> Sequence[Again]:
     return CHANGE if subresource else kind.again
 
 
-WARNINGS: Final[Mapping[GroupKind, Warnings]] = MappingProxyType(
-    {kind.resource.group_kind: kind.warnings for kind in KINDS if kind.warnings}
-)
-
-
-def warn_create(resource: Resource, tree: ReadOnlyTree) -> Iterable[str]:
-    kind = WARNINGS.get(resource.group_kind)
+def warn_create(resource: Resource, tree: ReadOnlyTree, kinds: Kinds = NEWEST) -> Iterable[str]:
+    kind = kinds.warnings.get(resource.group_kind)
     return () if kind is None else kind.create(tree)
 
 
-def warn_update(resource: Resource, subresource: str, new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[str]:
-    kind = WARNINGS.get(resource.group_kind)
+def warn_update(
+    resource: Resource, subresource: str, new: ReadOnlyTree, old: ReadOnlyTree, kinds: Kinds = NEWEST
+) -> Iterable[str]:
+    kind = kinds.warnings.get(resource.group_kind)
     if kind is None:
         return ()
     update = kind.subresources.get(subresource) if subresource else kind.update
@@ -87,12 +78,16 @@ def warn_update(resource: Resource, subresource: str, new: ReadOnlyTree, old: Re
 
 
 class KindRules:
-    def __init__(self, defaulter: Defaulter) -> None:
+    """Those of the kinds of one minor release."""
+
+    def __init__(self, defaulter: Defaulter, kinds: Kinds = NEWEST) -> None:
         self._defaulter = defaulter
-        self.check_create = check_create
-        self.check_update = check_update
-        self.warn_create = warn_create
-        self.warn_update = warn_update
+        # The functions themselves, for the newest kinds: every write calls them.
+        newest = kinds is NEWEST
+        self.check_create = check_create if newest else partial(check_create, kinds=kinds)
+        self.check_update = check_update if newest else partial(check_update, kinds=kinds)
+        self.warn_create = warn_create if newest else partial(warn_create, kinds=kinds)
+        self.warn_update = warn_update if newest else partial(warn_update, kinds=kinds)
 
     def default(self, api_version: str, kind: str, tree: Tree) -> None:
         self._defaulter.default_object(api_version, kind, tree)
@@ -102,20 +97,20 @@ class KindRules:
 class UnprivilegedRules(KindRules):
     """Those of a cluster in which no container is privileged."""
 
-    def __init__(self, defaulter: Defaulter) -> None:
-        super().__init__(defaulter)
-        self.check_create = _check_create
-        self.check_update = _check_update
+    def __init__(self, defaulter: Defaulter, kinds: Kinds = NEWEST) -> None:
+        super().__init__(defaulter, kinds)
+        self.check_create = partial(_check_create, kinds=kinds)
+        self.check_update = partial(_check_update, kinds=kinds)
 
 
-def _check_create(resource: Resource, tree: ReadOnlyTree) -> list[FieldError]:
-    return [*check_create(resource, tree), *check_unprivileged(resource.group_kind, tree)]
+def _check_create(resource: Resource, tree: ReadOnlyTree, kinds: Kinds) -> list[FieldError]:
+    return [*check_create(resource, tree, kinds), *check_unprivileged(resource.group_kind, tree)]
 
 
 def _check_update(
-    resource: Resource, subresource: str, new: ReadOnlyTree, old: ReadOnlyTree
+    resource: Resource, subresource: str, new: ReadOnlyTree, old: ReadOnlyTree, kinds: Kinds
 ) -> list[FieldError]:
-    found = check_update(resource, subresource, new, old)
+    found = check_update(resource, subresource, new, old, kinds)
     if subresource in SUBRESOURCES:
         found += check_unprivileged(resource.group_kind, new)
     return found

@@ -1,9 +1,10 @@
 """Every built-in kind of Kubernetes 1.36, and the parts of kinds by resource or kind.
 
-`GROUPS` is in the order of discovery. The look-ups are derived from it: strategies, conversions, defaults, printers.
+`GROUPS` is in the order of discovery. `Kinds` derives the look-ups from groups: strategies, conversions, validations,
+warnings, defaults. What older minor releases have instead, `minors/` says.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
@@ -11,6 +12,7 @@ from typing import Any, Final, TypeAlias
 from mockube.apimachinery import meta
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.groups import GroupKind, GroupResource
+from mockube.apimachinery.schema import minors
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.admissionregistration import (
@@ -20,7 +22,7 @@ from mockube.apiserver.kinds.admissionregistration import (
     validating_admission_policy,
     webhook_configurations,
 )
-from mockube.apiserver.kinds.api_resource import GroupVersion
+from mockube.apiserver.kinds.api_resource import GroupVersion, Resource
 from mockube.apiserver.kinds.apiextensions import custom_resource_definition
 from mockube.apiserver.kinds.apiregistration import api_service
 from mockube.apiserver.kinds.apps import (
@@ -38,6 +40,8 @@ from mockube.apiserver.kinds.batch import cron_job
 from mockube.apiserver.kinds.batch.job import job
 from mockube.apiserver.kinds.certificates import certificate_signing_request
 from mockube.apiserver.kinds.common.defaults import Steps, Table, of
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.coordination import lease
 from mockube.apiserver.kinds.core import (
     component_status,
@@ -209,32 +213,62 @@ GROUPS: Final = (
     Group(name="flowcontrol.apiserver.k8s.io", kinds=(flow_schema.KIND, priority_level_configuration.KIND)),
 )
 
-KINDS: Final = tuple(kind for group in GROUPS for kind in group.kinds)
-
-
-STRATEGIES: Mapping[GroupResource, Strategy] = MappingProxyType(
-    {kind.resource.group_resource: kind.strategy for kind in KINDS if kind.strategy}
-)
-
-
 Conversions: TypeAlias = Mapping[tuple[GroupVersion, str], Conversion]
 """By a version that is not stored, and the resource's name."""
 
-CONVERSIONS: Conversions = MappingProxyType(
-    {(kind.resource.group_version, kind.resource.name): kind.conversion for kind in KINDS if kind.conversion}
-)
+
+class Kinds:
+    """The kinds of one minor release in their groups, and the parts of kinds by resource or kind."""
+
+    def __init__(
+        self, groups: Iterable[Group], hidden: Iterable[Resource] = (), minor: str = minors.NEWEST
+    ) -> None:
+        self.minor = minor
+        self.groups = tuple(groups)
+        self.hidden = tuple(hidden)
+        """Resources that the server keeps its own objects in, and does not serve."""
+        self.all = kinds = tuple(kind for group in self.groups for kind in group.kinds)
+        self.strategies: Mapping[GroupResource, Strategy] = MappingProxyType(
+            {kind.resource.group_resource: kind.strategy for kind in kinds if kind.strategy}
+        )
+        self.conversions: Conversions = MappingProxyType(
+            {
+                (kind.resource.group_version, kind.resource.name): kind.conversion
+                for kind in kinds
+                if kind.conversion
+            }
+        )
+        self.validations: Mapping[GroupKind, Validation] = MappingProxyType(
+            {kind.resource.group_kind: kind.validation for kind in kinds if kind.validation}
+        )
+        self.warnings: Mapping[GroupKind, Warnings] = MappingProxyType(
+            {kind.resource.group_kind: kind.warnings for kind in kinds if kind.warnings}
+        )
+
+    def defaults(self, clock: Clock) -> Table:
+        """Return the defaults of all structs. The clock is for the one default that is a time."""
+        table: dict[str, Steps | None] = {}
+        for group in self.groups:
+            table.update(group.defaults)
+            for kind in group.kinds:
+                table.update(kind.defaults)
+                if kind.timed_defaults:
+                    table.update(kind.timed_defaults(clock))
+        return table
 
 
-def every_table(clock: Clock) -> Table:
-    """Return the table. The clock is for the one default that is a time."""
-    table: dict[str, Steps | None] = {}
-    for group in GROUPS:
-        table.update(group.defaults)
-        for kind in group.kinds:
-            table.update(kind.defaults)
-            if kind.timed_defaults:
-                table.update(kind.timed_defaults(clock))
-    return table
+NEWEST: Final = Kinds(GROUPS)
+KINDS: Final = NEWEST.all
+STRATEGIES: Final = NEWEST.strategies
+
+
+def kinds_of(minor: str) -> Kinds:
+    """Return the kinds that a server of a minor release has by default."""
+    if minor == minors.NEWEST:
+        return NEWEST
+    from mockube.apiserver.kinds.minors.older_kinds import older_kinds  # noqa: PLC0415 - most servers are of the newest
+
+    return older_kinds(minor)
 
 
 METRICS: Final = METRICS_GROUP.kinds

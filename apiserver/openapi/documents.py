@@ -9,9 +9,10 @@ from typing import Final, NamedTuple
 import orjson
 
 from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.customresources.custom import Custom
-from mockube.apiserver.discovery.legacy import DOCUMENT
+from mockube.apiserver.discovery import legacy
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.openapi import gnostic
@@ -19,7 +20,6 @@ from mockube.apiserver.openapi.paths import META, Writer, group_tag, group_title
 from mockube.apiserver.openapi.paths_v2 import SharedParameters, paths_v2, references
 from mockube.apiserver.openapi.schemas import V2, V3, Definitions
 
-_INFO: Final = {"title": "Kubernetes", "version": f"{DOCUMENT['major']}.{DOCUMENT['minor']}"}
 _CUSTOM_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 _SECURITY: Final = {
     "description": "Bearer Token authentication",
@@ -96,7 +96,10 @@ class Documents:
         customs: Iterable[Custom] = (),
         strategies: Mapping[GroupResource, Strategy] = MappingProxyType({}),
         others: Sequence[Foreign] = (),
+        minor: str = minors.NEWEST,
     ) -> None:
+        self._minor = minor
+        self._info = {"title": "Kubernetes", "version": legacy.openapi_version(minor)}
         self._customs = tuple(customs)
         self._others = tuple(others)
         self._returned = frozenset(key for key, strategy in strategies.items() if strategy.returns_deleted)
@@ -141,7 +144,7 @@ class Documents:
         names = self._definitions.needed(references(paths))
         return {
             "swagger": "2.0",
-            "info": _INFO,
+            "info": self._info,
             "paths": written,
             "definitions": {name: self._definitions.schema(name, V2) for name in names},
             "parameters": dict(sorted(shared.named.items())),
@@ -158,13 +161,13 @@ class Documents:
         )
         if not custom:
             components["securitySchemes"] = {"BearerToken": _SECURITY}
-        info = _CUSTOM_INFO if custom else _INFO
+        info = _CUSTOM_INFO if custom else self._info
         document = {"openapi": "3.0.0", "info": info, "paths": paths, "components": components}
         return _text(orjson.dumps(document))
 
     def _schema_of(self, name: str, folder: str) -> Tree:
         schema = self._definitions.schema(name, V3)
-        if name not in _OF_EVERY_GROUP or folder not in self._rows:
+        if name not in _OF_EVERY_GROUP or folder not in self._rows or self._minor != minors.NEWEST:
             return schema
         row, key = self._rows[folder][0], "x-kubernetes-group-version-kind"
         own = {("", "v1"), row.group_version}
@@ -212,7 +215,7 @@ class Documents:
 
     @cached_property
     def _definitions(self) -> Definitions:
-        return Definitions(customs=self._customs)
+        return Definitions(self._minor, customs=self._customs)
 
 
 def _folder(row: Resource) -> str:

@@ -14,6 +14,7 @@ import orjson
 from msgspec import Raw, Struct
 from msgspec.json import decode
 
+from mockube.apimachinery.schema import minors
 from mockube.apimachinery.schema.descriptions import openapi_definitions
 from mockube.apiserver.customresources.custom import Custom
 
@@ -26,16 +27,20 @@ _ONE_SCHEMA: Final = ("items", "additionalProperties")
 class _Data(Struct):
     """By the names of definitions, not looked into yet."""
 
-    additions: dict[str, Raw]
+    additions: Mapping[str, Raw]
     """What is added to the definitions of kubernetes-validate."""
-    definitions: dict[str, Raw]
+    definitions: Mapping[str, Raw]
     """Definitions that it does not have."""
 
 
 def load(release: str) -> _Data:
-    packed = get_data(__package__, f"data/{release}.json.gz")
+    packed = get_data(__package__, f"data/{minors.NEWEST}.json.gz")
     assert packed is not None, "the package is installed where its files can be read"
-    return decode(gzip.decompress(packed), type=_Data)
+    data = decode(gzip.decompress(packed), type=_Data)
+    return _Data(
+        additions=minors.changed(data.additions, release, "additions"),
+        definitions=minors.changed(data.definitions, release, "definitions"),
+    )
 
 
 def extend_schema(schema: Schema, addition: Schema) -> Schema:
@@ -199,7 +204,7 @@ _EITHER: Final[Mapping[str, Mapping[str, Schema]]] = {
 class Definitions:
     """The definitions of one release."""
 
-    def __init__(self, release: str = "1.36", *, customs: Iterable[Custom] = ()) -> None:
+    def __init__(self, release: str = minors.NEWEST, *, customs: Iterable[Custom] = ()) -> None:
         customs = tuple(customs)
         self._of_customs = {
             prefix: {

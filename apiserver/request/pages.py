@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import orjson
 
+from mockube.apimachinery.schema import minors
 from mockube.apimachinery.status import NotAcceptable
 from mockube.apiserver.aggregation.merging import NO_OTHERS, OtherGroups
 from mockube.apiserver.discovery import aggregated, legacy
-from mockube.apiserver.discovery import legacy as version
 from mockube.apiserver.kinds.kind import Group
 from mockube.apiserver.request.compression import MIN_SIZE, takes_gzip
 from mockube.apiserver.request.health import Page, Pages
@@ -17,7 +17,14 @@ from mockube.apiserver.request.request import ACCEPT, Request
 from mockube.apiserver.request.response import Response, json_body
 from mockube.apiserver.request.routes import NOT_ACCEPTABLE, routed
 from mockube.apiserver.wire.frames import write
-from mockube.apiserver.wire.negotiation import FORMATS, Endpoint, Format, OutputFormat, negotiate
+from mockube.apiserver.wire.negotiation import (
+    DISCOVERY_VERSIONS,
+    FORMATS,
+    Endpoint,
+    Format,
+    OutputFormat,
+    negotiate,
+)
 
 _DOCUMENTS: Final = "/openapi/v3/"
 
@@ -47,17 +54,19 @@ class Renewed(Mapping[str, Page]):
         return self._made
 
 
-def api_pages(groups: Iterable[Group], *, address: str, others: OtherGroups = NO_OTHERS) -> Pages:
+def api_pages(
+    groups: Iterable[Group], *, address: str, others: OtherGroups = NO_OTHERS, minor: str = minors.NEWEST
+) -> Pages:
     """`address` is where clients find the server, `others` the groups that other servers have a part in."""
-    groups = list(groups)
+    groups, endpoint = list(groups), aggregated.endpoint(minor)
     core = [group for group in groups if not group.name]
     named = others.merged([group for group in groups if group.name])
     items = [group.whole(others.documents) for group in named]
-    versions = _either(document(legacy.core_versions(address)), aggregated.discovery_items(core))
+    versions = _either(document(legacy.core_versions(address)), aggregated.discovery_items(core), endpoint)
     pages: dict[str, Page] = {
         "/api": routed(versions, consumed=FORMATS),
-        "/apis": _either(document(legacy.group_list(group.plain() for group in named)), items),
-        "/version": routed(raw_document(version.DOCUMENT), (Format.JSON,), (Format.JSON,)),
+        "/apis": _either(document(legacy.group_list(group.plain() for group in named)), items, endpoint),
+        "/version": routed(raw_document(legacy.version_document(minor)), (Format.JSON,), (Format.JSON,)),
     }
     for merged in named:
         page = document(legacy.group(merged.plain()))
@@ -129,20 +138,23 @@ class _Bodies:
         return made
 
 
-def _either(alone: Page, items: Sequence[Any]) -> Page:
+def _either(alone: Page, items: Sequence[Any], endpoint: Endpoint) -> Page:
     """Discovery as the client asks for it: of this level alone, or of everything below at once."""
-    tree = aggregated.discovery(items, "v2")
-    bodies = _Bodies(tree)
-    etag = f'"{hashlib.sha512(orjson.dumps(tree)).hexdigest().upper()}"'
-    headers = {"ETag": etag, "Vary": "Accept", "Cache-Control": "public"}
+    trees = {name: aggregated.discovery(items, name) for name in DISCOVERY_VERSIONS[endpoint]}
+    all_bodies = {name: _Bodies(tree) for name, tree in trees.items()}
+    etags = {
+        name: f'"{hashlib.sha512(orjson.dumps(tree)).hexdigest().upper()}"' for name, tree in trees.items()
+    }
 
     async def page(request: Request) -> Response:
-        wanted = negotiate(request.header(ACCEPT), Endpoint.DISCOVERY) if request.header(ACCEPT) else None
+        wanted = negotiate(request.header(ACCEPT), endpoint) if request.header(ACCEPT) else None
         if wanted is None:
             return await alone(request)
+        bodies, etag = all_bodies[wanted.version], etags[wanted.version]
+        headers = {"ETag": etag, "Vary": "Accept", "Cache-Control": "public"}
         if request.header("If-None-Match") == etag:
             return Response(304, headers=headers)
-        kind = f"{wanted.format};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+        kind = f"{wanted.format};g=apidiscovery.k8s.io;v={wanted.version};as=APIGroupDiscoveryList"
         response = Response(200, bodies.of(request, wanted), kind, headers=headers)
         response.compressed = response.size > MIN_SIZE and takes_gzip(request)
         return response

@@ -7,7 +7,7 @@ from typing import Final
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import NotAcceptable
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.discovery.legacy import DOCUMENT, MAJOR, MINOR, PATCH
+from mockube.apiserver.discovery.legacy import MAJOR, MINOR, PATCH, version_document
 from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.request.request import ACCEPT, Request
 from mockube.apiserver.request.response import NOT_CACHED, Response, json_body
@@ -83,7 +83,7 @@ def _status(started: datetime, now: datetime, paths: Collection[str]) -> Tree:
     return {
         "startTime": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "uptimeSeconds": max(0, int((now - started).total_seconds())),
-        "goVersion": DOCUMENT["goVersion"],
+        "goVersion": version_document()["goVersion"],
         "binaryVersion": f"{MAJOR}.{MINOR}.{PATCH}",
         "emulationVersion": f"{MAJOR}.{MINOR}",
         "paths": [f"/{folder}" for folder in sorted(folders)],

@@ -63,14 +63,21 @@ class Endpoint(Enum):
     WITHOUT_TABLE = "objects that are not shown as a Table"
     CUSTOM = "custom objects, which have no messages in protobuf"
     DISCOVERY = "all groups, versions and resources at once"
+    DISCOVERY_UNTIL_1_32 = "the same, in the beta version too"
+    DISCOVERY_UNTIL_1_29 = "the same, in the beta version alone"
     PLAIN = "errors, and pages that are shown as they are"
 
 
 JSON = OutputFormat(format=Format.JSON)
 FORMATS = tuple(Format)
 STREAMED_FORMATS: Final = frozenset({Format.JSON, Format.PROTOBUF})
-_WITHOUT_VERSIONS: Final = frozenset({Endpoint.DISCOVERY, Endpoint.PLAIN})
-DISCOVERY_TARGET: Final = ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList")
+DISCOVERY_VERSIONS: Final[Mapping[Endpoint, tuple[str, ...]]] = {
+    Endpoint.DISCOVERY: ("v2",),
+    Endpoint.DISCOVERY_UNTIL_1_32: ("v2", "v2beta1"),
+    Endpoint.DISCOVERY_UNTIL_1_29: ("v2beta1",),
+}
+_WITHOUT_VERSIONS: Final = frozenset({*DISCOVERY_VERSIONS, Endpoint.PLAIN})
+DISCOVERY_TARGET: Final = ("apidiscovery.k8s.io", "APIGroupDiscoveryList")
 _VIEWS = {
     "Table": View.TABLE,
     "PartialObjectMetadata": View.PARTIAL,
@@ -114,10 +121,13 @@ def _choose(format_: Format, clause: Clause, endpoint: Endpoint) -> OutputFormat
     if server_version and (endpoint in _WITHOUT_VERSIONS or server_version != "v1"):
         return None
     pretty, target = parameters.get("pretty") == "1", clause.target
-    if endpoint is Endpoint.DISCOVERY:
-        is_it = target == DISCOVERY_TARGET
+    if endpoint in DISCOVERY_VERSIONS:
+        group, version, kind = target or ("", "", "")
+        is_it = (group, kind) == DISCOVERY_TARGET and version in DISCOVERY_VERSIONS[endpoint]
         return (
-            OutputFormat(format=format_, view=View.DISCOVERY, version="v2", pretty=pretty) if is_it else None
+            OutputFormat(format=format_, view=View.DISCOVERY, version=version, pretty=pretty)
+            if is_it
+            else None
         )
     if target is None:
         if endpoint is Endpoint.CUSTOM and format_ is Format.PROTOBUF:

@@ -75,6 +75,7 @@ class Reflector:
         self._initial: list[Parsed] | None = None
         """What a watch has brought so far of what is there, until all of it has come."""
         self._streams_lists = True
+        self._is_missing = False
 
     async def run(self) -> Never:
         while True:
@@ -85,6 +86,15 @@ class Reflector:
                 await self._clock.sleep(self._pauses.next())
 
     def _take_failure(self, error: Exception) -> None:
+        if isinstance(error, status.NotFound) and not self._revision:
+            # A server of an older minor does not have every kind: that is no failure, and may change.
+            _log.log(
+                logging.DEBUG if self._is_missing else logging.INFO,
+                "the server does not serve %s, and is asked again",
+                self._resource,
+            )
+            self._is_missing = True
+            return
         _log.warning("watching %s: %s: %s", self._resource, type(error).__name__, error)
         if isinstance(error, Unreachable | status.Expired | status.Gone):
             self._revision = 0

@@ -23,6 +23,7 @@ BOTH: Final = "Both"
 OURS: Final = frozenset(
     {
         "kubeconfig",
+        "kubernetes_version",
         "master",
         "packs",
         "simulate_nodes",

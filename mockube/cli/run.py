@@ -6,7 +6,7 @@ import asyncio
 from mockube.apimachinery.clock import RealClock
 from mockube.cli.parsing import Parser
 from mockube.cli.progress import print_line
-from mockube.cli.shared_flags import add_shape
+from mockube.cli.shared_flags import add_shape, version_flags
 from mockube.failure import Misused
 
 
@@ -20,6 +20,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from mockube.processes.launch import Shape  # noqa: PLC0415 - as below
     from mockube.processes.run_command import run_once  # noqa: PLC0415 - it starts processes
 
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
@@ -28,8 +29,7 @@ def run(options: argparse.Namespace) -> int:
     return asyncio.run(
         run_once(
             command,
-            nodes=options.simulate_nodes,
-            packs=options.packs,
+            shape=Shape(nodes=options.simulate_nodes, packs=options.packs, flags=version_flags(options)),
             clock=RealClock(),
             tell=print_line,
             note=print_line if options.verbose else lambda _: None,

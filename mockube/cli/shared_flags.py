@@ -1,6 +1,10 @@
 """Flags that several commands share: which cluster is meant, what one consists of, how an answer is printed."""
 
+import argparse
+from collections.abc import Sequence
+
 from mockube.apimachinery.flags import natural
+from mockube.apimachinery.schema import minors
 from mockube.cli.parsing import Parser
 from mockube.clusters.places import DEFAULT
 from mockube.processes.defaults import KRUISE, NODES
@@ -36,3 +40,16 @@ def add_shape(parser: Parser) -> None:
         metavar="NAMES",
         help=f"kinds to serve besides Kubernetes' own ({KRUISE})",
     )
+    parser.add_argument(
+        "--kubernetes-version",
+        type=minors.read_minor,
+        default=minors.NEWEST,
+        metavar="MINOR",
+        help=f"the minor release of Kubernetes to be, {minors.OLDER[-1]} to {minors.NEWEST} ({minors.NEWEST})",
+    )
+
+
+def version_flags(options: argparse.Namespace) -> Sequence[str]:
+    """The flag of the API server, where it is not as usual."""
+    minor = options.kubernetes_version
+    return () if minor == minors.NEWEST else (f"--kubernetes-version={minor}",)

@@ -17,7 +17,7 @@ from mockube.cli.output import code_of, greeting
 from mockube.cli.parsing import Parser
 from mockube.cli.passthrough_flags import SERVER, add_passed, split_flags
 from mockube.cli.progress import Progress, is_live
-from mockube.cli.shared_flags import add_name, add_shape
+from mockube.cli.shared_flags import add_name, add_shape, version_flags
 from mockube.cli.waits import WAIT_SECONDS, Wait, wait
 from mockube.clusters import record
 from mockube.clusters.found import State, look
@@ -146,6 +146,7 @@ def _wanted(options: argparse.Namespace, place: ClusterFolder) -> ClusterSpec:
         packs=options.packs,
         flags=(
             *server,
+            *version_flags(options),
             f"--secure-port={port[-1]}",
             *((f"--data-dir={folder}",) if folder else ()),
         ),

@@ -6,7 +6,8 @@ from importlib.metadata import version
 
 import msgspec
 
-from mockube.apiserver.discovery.legacy import DOCUMENT
+from mockube.apimachinery.schema import minors
+from mockube.apiserver.discovery import legacy
 from mockube.cli.parsing import Parser
 from mockube.cli.shared_flags import add_output
 
@@ -20,7 +21,8 @@ def run(options: argparse.Namespace) -> int:
     if options.output == "json":
         facts = {
             "mockube": mine,
-            "kubernetes": DOCUMENT["gitVersion"],
+            "kubernetes": f"v{legacy.version()}",
+            "kubernetesMinors": minors.MINORS,
             "python": platform.python_version(),
             "platform": platform.platform(),
         }

@@ -10,6 +10,7 @@ from typing import Final
 
 from mockube.apimachinery.chance import SystemChance
 from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.schema import minors
 from mockube.cluster_client import NAME, ServerClient
 from mockube.controller_manager.app import Manager
 from mockube.controller_manager.catalog import NAMES
@@ -36,6 +37,8 @@ class ClusterOptions:
     nodes: int = NODES
     packs: str = KRUISE
     """Kinds to serve besides Kubernetes' own."""
+    minor: str = minors.NEWEST
+    """The minor release of Kubernetes that the server is of."""
     flags: Sequence[str] = ()
     """More flags of the API server."""
     manager_flags: Sequence[str] = ()
@@ -68,7 +71,13 @@ async def control_plane(wanted: ClusterOptions) -> AsyncIterator[Plane]:
     async with AsyncExitStack() as stack:
         heard = stack.enter_context(capture_log())
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="mockube-")))
-        config = server_config(folder, packs=wanted.packs, flags=wanted.flags, metrics=wanted.nodes > 0)
+        config = server_config(
+            folder,
+            packs=wanted.packs,
+            flags=wanted.flags,
+            metrics=wanted.nodes > 0,
+            minor=wanted.minor,
+        )
         manager_config = _manager_config(wanted, folder / KUBECONFIG)
         site = await stack.enter_async_context(
             serving(config, folder, clock=clock, chance=chance, middleware=recorder.record)

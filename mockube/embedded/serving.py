@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.packs.definitions import PACKS
+from mockube.apimachinery.schema import minors
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.token_file import AUTHENTICATED
 from mockube.apiserver.config.command_line import Config, parse
@@ -80,19 +81,24 @@ async def serving(
             )
 
 
-def server_config(folder: Path, *, packs: str, flags: Sequence[str], metrics: bool = False) -> Config:
+def server_config(
+    folder: Path, *, packs: str, flags: Sequence[str], metrics: bool = False, minor: str = minors.NEWEST
+) -> Config:
     """With `metrics`, those of pods and nodes are simulated. Raises ValueError with what the server's command line says of wrong flags."""
     certificates = folder / "pki"
     if not flags and packs in (
         "",
         *PACKS,
     ):  # the same, without a command line, which takes a while to put together
-        features = Features(packs=tuple(filter(None, [packs])), simulate_metrics=metrics)
+        features = Features(
+            kubernetes_version=minor, packs=tuple(filter(None, [packs])), simulate_metrics=metrics
+        )
         admission = Admission(enable_admission_plugins=(NODE_RESTRICTION,))
         serving = Serving(secure_port=0, cert_dir=certificates)
         return Config(serving=serving, features=features, admission=admission)
     own = (
         *("--secure-port", "0", "--cert-dir", str(certificates), "--packs", packs),
+        *("--kubernetes-version", minor),
         *("--simulate-metrics", str(metrics).lower(), *plugin_flags(flags)),
     )
     return parse_flags(lambda: parse((*own, *flags), {}))

@@ -104,14 +104,24 @@ def _signing_flags(server: Sequence[str], manager: Sequence[str]) -> Sequence[st
     return flags
 
 
-def throwaway(folder: Path, *, nodes: int, packs: str) -> Launch:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What a cluster consists of that is thrown away."""
+
+    nodes: int = NODES
+    packs: str = KRUISE
+    flags: Sequence[str] = ()
+    """More flags of the API server."""
+
+
+def throwaway(folder: Path, shape: Shape) -> Launch:
     """All that is written goes to the folder; the port is a free one."""
     return Launch(
         kubeconfig=folder / "kubeconfig",
         logs=folder,
-        nodes=nodes,
-        packs=packs,
-        flags=("--secure-port", "0", "--cert-dir", str(folder / "certificates")),
+        nodes=shape.nodes,
+        packs=shape.packs,
+        flags=("--secure-port", "0", "--cert-dir", str(folder / "certificates"), *shape.flags),
     )
 
 

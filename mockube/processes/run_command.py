@@ -17,7 +17,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.failure import TimedOut
 from mockube.processes.child_processes import first, shell_code
 from mockube.processes.control_plane import ControlPlane, NotReady
-from mockube.processes.launch import Launch, control_plane, importing, throwaway
+from mockube.processes.launch import Launch, Shape, control_plane, importing, throwaway
 from mockube.processes.supervised_process import Tell, exit_message
 
 START_TIMEOUT: Final = 300.0
@@ -27,7 +27,12 @@ KUBECONFIG_VARIABLES: Final = ("KUBECONFIG", "MOCKUBE_KUBECONFIG")
 
 
 async def run_once(
-    command: Sequence[str], *, nodes: int, packs: str, clock: Clock, tell: Tell, note: Tell
+    command: Sequence[str],
+    *,
+    shape: Shape,
+    clock: Clock,
+    tell: Tell,
+    note: Tell,
 ) -> int:
     """The command's exit code, or 128 and the signal that has ended it; `note` is told how long things took."""
     began = clock.monotonic()
@@ -36,7 +41,7 @@ async def run_once(
         note(f"{what} after {clock.monotonic() - began:.2f} s")
 
     with tempfile.TemporaryDirectory(prefix="mockube-") as folder:
-        launch = throwaway(Path(folder), nodes=nodes, packs=packs)
+        launch = throwaway(Path(folder), shape)
         plane = control_plane(launch, clock=clock, tell=tell)
         plane.heed_signals()
         code = None

@@ -71,7 +71,7 @@ def is_about(resource, response):
 def resource_of(request):
     found = COLLECTION.fullmatch(request["path"])
     resource = RESOURCES.get((found["version"], found["name"])) if found else None
-    has_rules = resource is not None and resource.group_kind in validations.VALIDATIONS
+    has_rules = resource is not None and resource.group_kind in validations.NEWEST.validations
     return resource if has_rules and request["method"] == "POST" else None
 
 

@@ -12,14 +12,8 @@ from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.schema.builtin import load
 from mockube.apimachinery.schema.decode import Decoder
 from mockube.apiserver.kinds.defaulter import Defaulter
-from mockube.apiserver.kinds.kind_rules import (
-    VALIDATIONS,
-    check_create,
-    check_update,
-    warn_create,
-    warn_update,
-)
-from mockube.apiserver.kinds.registry import GROUPS
+from mockube.apiserver.kinds.kind_rules import check_create, check_update, warn_create, warn_update
+from mockube.apiserver.kinds.registry import GROUPS, NEWEST
 from tests.support.hostile.doubling import Growth, check_growth
 from tests.support.hostile.grown_objects import growing
 
@@ -56,7 +50,7 @@ def ways(resource):
     yield "default", lambda case: DEFAULTS.default_object(resource.api_version, resource.kind, case.old)
     yield "create", lambda case: answered(resource, check_create(resource, case.tree))
     yield "warn", lambda case: [*warn_create(resource, case.tree)]
-    rules = VALIDATIONS.get(resource.group_kind)
+    rules = NEWEST.validations.get(resource.group_kind)
     for name in ("", *(rules.subresources if rules else ())):
         yield (
             f"update {name}",

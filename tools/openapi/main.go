@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/kube-openapi/pkg/util"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kubernetes/pkg/generated/openapi"
 )
@@ -35,7 +36,15 @@ func isUnpublished(name string) bool {
 }
 
 func reference(name string) spec.Ref {
-	return spec.MustCreateRef("#/$defs/" + name)
+	return spec.MustCreateRef("#/$defs/" + published(name))
+}
+
+// published is what OpenAPI calls a definition: until 1.34 they are known here by the paths of their types.
+func published(name string) string {
+	if strings.Contains(name, "/") {
+		return util.ToRESTFriendlyName(name)
+	}
+	return name
 }
 
 type data struct {
@@ -57,6 +66,7 @@ func main() {
 	log.SetFlags(0)
 	found := data{Additions: map[string]*addition{}, Definitions: map[string]spec.Schema{}}
 	for name, definition := range openapi.GetOpenAPIDefinitions(reference) {
+		name = published(name)
 		if made := additionTo(&definition.Schema); made != nil {
 			found.Additions[name] = made
 		}

@@ -34,7 +34,9 @@ Caches = Callable[[str], ResourceCache]
 
 
 class NodeGraph:
-    def __init__(self) -> None:
+    def __init__(self, resources: Iterable[str] = GROUPS) -> None:
+        """`resources` are those of `GROUPS` that there are."""
+        self._resources = tuple(resources)
         self._caches: Caches | None = None
         self._watchers: list[_Watcher] = []
         """None until a node user asks."""
@@ -85,7 +87,7 @@ class NodeGraph:
     def _begin(self) -> None:
         if self._watchers or self._caches is None:
             return
-        for resource in GROUPS:
+        for resource in self._resources:
             cache = self._caches(resource)
             watcher = _Watcher(self, resource, cache.prefix)
             cache.follow(watcher)

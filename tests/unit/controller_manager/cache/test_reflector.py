@@ -316,6 +316,20 @@ async def test_every_failure_is_logged(transport, caplog):
     assert caplog.messages == ["watching configmaps: Unreachable: connection refused"]
 
 
+async def test_a_kind_that_is_not_served_is_named_once(transport, caplog):
+    message = "the server could not find the requested resource"
+    status = {"kind": "Status", "code": 404, "reason": "NotFound", "message": message}
+    # Each time a watch, and then a list in its place.
+    transport.will_stream(ScriptedStream(404, status), ScriptedStream(404, status), initial(revision=7))
+    transport.will(*[problem(404, "NotFound", message)] * 2)
+    with caplog.at_level(logging.INFO):
+        async with following(transport) as scene:
+            await rest(scene, 0.8)
+            await rest(scene, 1.6)
+            await scene.informer.wait_synced()
+    assert caplog.messages == ["the server does not serve configmaps, and is asked again"]
+
+
 async def test_a_handler_that_fails_does_not_end_the_reflector(transport):
     stream = transport.will_stream(initial(revision=7))
     async with following(transport) as scene:

@@ -13,7 +13,7 @@ SCHEMAS = builtin.load()
 KINDS = [
     pytest.param(row, SCHEMAS.kind(row.api_version, row.kind), id=f"{row.api_version} {row.kind}")
     for row in catalog().values()
-    if row.group_kind in registry.WARNINGS
+    if row.group_kind in registry.NEWEST.warnings
 ]
 
 
@@ -28,7 +28,7 @@ def test_nothing_that_may_be_missing_is_missed(row, type_):
         everything(type_, {}, nulls=True),
         everything(type_, ODD),
     ]
-    ways = ("", *registry.WARNINGS[row.group_kind].subresources)
+    ways = ("", *registry.NEWEST.warnings[row.group_kind].subresources)
     told = [[*registry.warn_create(row, new)] for new in objects]
     told += [[*registry.warn_update(row, way, new, old)] for way, new, old in product(ways, objects, objects)]
     assert all(isinstance(warning, str) and warning for found in told for warning in found)

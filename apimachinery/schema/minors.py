@@ -1,0 +1,68 @@
+"""The minor releases of Kubernetes that a server can be of, and in what the older ones differ from the newest.
+
+`data/minors.json.gz` says of each in what its tables differ from those of the next minor. It is read when an older one
+is asked for, and never otherwise. `tools/minors` makes it.
+"""
+
+import gzip
+from argparse import ArgumentTypeError
+from collections.abc import Mapping
+from functools import cache
+from pkgutil import get_data
+from typing import Final, TypeAlias
+
+from msgspec import Raw
+from msgspec.json import decode
+
+from mockube.apimachinery.gotext import quote
+
+NEWEST: Final = "1.36"
+OLDER: Final = ("1.35", "1.34", "1.33", "1.32", "1.31", "1.30", "1.29")
+"""From the newest to the oldest, as the data has them."""
+MINORS: Final = (NEWEST, *OLDER)
+
+Changes: TypeAlias = Mapping[str, Raw | None]
+"""What of a table is another than in 1.36, by key, not looked into yet; None for what is not there."""
+
+_NULL: Final = b"null"
+
+
+def read_minor(text: str) -> str:
+    """The minor that a flag or an argument means: `1.31`, or `v1.31`."""
+    minor = text.removeprefix("v")
+    if minor not in MINORS:
+        raise ArgumentTypeError(f"{quote(text)} is none of the minor releases {OLDER[-1]} to {NEWEST}")
+    return minor
+
+
+def is_before(minor: str, other: str) -> bool:
+    """Whether a minor is older than another."""
+    return number(minor) < number(other)
+
+
+def number(minor: str) -> int:
+    return int(minor.partition(".")[2])
+
+
+@cache
+def changes(minor: str, table: str) -> Changes:
+    """In what a table of a minor release differs from that of 1.36."""
+    if minor == NEWEST:
+        return {}
+    found: dict[str, Raw] = {}
+    for older in OLDER[: OLDER.index(minor) + 1]:
+        found |= _data()[older].get(table, {})
+    return {key: None if bytes(value) == _NULL else value for key, value in found.items()}
+
+
+@cache
+def _data() -> Mapping[str, Mapping[str, Mapping[str, Raw]]]:
+    packed = get_data(__package__, "data/minors.json.gz")
+    assert packed is not None, "the package is installed where its files can be read"
+    return decode(gzip.decompress(packed), type=dict[str, dict[str, dict[str, Raw]]])
+
+
+def changed(table: Mapping[str, Raw], minor: str, name: str) -> Mapping[str, Raw]:
+    """A table of 1.36 as it is in another minor."""
+    found = changes(minor, name)
+    return {key: value for key, value in {**table, **found}.items() if value is not None} if found else table

@@ -1,0 +1,279 @@
+"""Fields behind gates that were off in older minors, and on by now: what is written of them is dropped.
+
+Fields that a minor does not know at all are absent from its types.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, Final, TypeAlias
+
+from msgspec.json import decode
+
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.schema import minors
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.disabled_fields import DisabledFields, Gate
+
+Drop: TypeAlias = Callable[[Tree], None]
+"""Drops from a pod's spec what is more than a field."""
+
+CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
+STATUSES: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+TERMS: Final = (
+    "preferredDuringSchedulingIgnoredDuringExecution.*.podAffinityTerm",
+    "requiredDuringSchedulingIgnoredDuringExecution.*",
+)
+
+
+def _each(holders: Sequence[str], *fields: str) -> tuple[str, ...]:
+    return tuple(f"{holder}.*.{field}" for holder in holders for field in fields)
+
+
+POD_SPEC: Final[Mapping[str, tuple[str, ...]]] = {
+    "DynamicResourceAllocation": ("resourceClaims", *_each(CONTAINERS, "resources.claims")),
+    "EnvFiles": _each(CONTAINERS, "env.*.valueFrom.fileKeyRef"),
+    "HostnameOverride": ("hostnameOverride",),
+    "InPlacePodVerticalScaling": _each(CONTAINERS, "resizePolicy"),
+    "MatchLabelKeysInPodAffinity": tuple(
+        f"affinity.{kind}.{term}.{field}"
+        for kind in ("podAffinity", "podAntiAffinity")
+        for term in TERMS
+        for field in ("matchLabelKeys", "mismatchLabelKeys")
+    ),
+    "PodLevelResources": ("resources",),
+    "RecursiveReadOnlyMounts": _each(CONTAINERS, "volumeMounts.*.recursiveReadOnly"),
+    "SELinuxChangePolicy": ("securityContext.seLinuxChangePolicy",),
+    "SupplementalGroupsPolicy": ("securityContext.supplementalGroupsPolicy",),
+    "UserNamespacesSupport": ("hostUsers",),
+}
+"""By gate, where a pod's spec may have its fields."""
+POD_STATUS: Final[Mapping[str, tuple[str, ...]]] = {
+    "DRAExtendedResource": ("extendedResourceClaimStatus",),
+    "DynamicResourceAllocation": ("resourceClaimStatuses",),
+    "InPlacePodLevelResourcesVerticalScaling": ("resources", "allocatedResources"),
+    "InPlacePodVerticalScaling": ("resize", *_each(STATUSES, "allocatedResources", "resources")),
+    "PodObservedGenerationTracking": ("observedGeneration", "conditions.*.observedGeneration"),
+    "RecursiveReadOnlyMounts": _each(STATUSES, "volumeMounts"),
+    "ResourceHealthStatus": _each(STATUSES, "allocatedResourcesStatus"),
+    "SupplementalGroupsPolicy": _each(STATUSES, "user"),
+}
+TEMPLATES: Final[Mapping[GroupResource, str]] = {
+    GroupResource("", "podtemplates"): "template",
+    GroupResource("", "replicationcontrollers"): "spec.template",
+    GroupResource("apps", "daemonsets"): "spec.template",
+    GroupResource("apps", "deployments"): "spec.template",
+    GroupResource("apps", "replicasets"): "spec.template",
+    GroupResource("apps", "statefulsets"): "spec.template",
+    GroupResource("batch", "cronjobs"): "spec.jobTemplate.spec.template",
+    GroupResource("batch", "jobs"): "spec.template",
+}
+"""Where pod templates are."""
+OTHERS: Final[Mapping[GroupResource, Mapping[str, tuple[str, ...]]]] = {
+    GroupResource("", "nodes"): {
+        "NodeDeclaredFeatures": ("status.declaredFeatures",),
+        "RecursiveReadOnlyMounts": ("status.runtimeHandlers",),
+        "SupplementalGroupsPolicy": ("status.features",),
+    },
+    GroupResource("", "persistentvolumeclaims"): {
+        "RecoverVolumeExpansionFailure": ("status.allocatedResources", "status.allocatedResourceStatuses"),
+        "VolumeAttributesClass": (
+            "spec.volumeAttributesClassName",
+            "status.currentVolumeAttributesClassName",
+            "status.modifyVolumeStatus",
+        ),
+    },
+    GroupResource("", "persistentvolumes"): {"VolumeAttributesClass": ("spec.volumeAttributesClassName",)},
+    GroupResource("", "services"): {
+        "LoadBalancerIPMode": ("status.loadBalancer.ingress.*.ipMode",),
+        "ServiceTrafficDistribution": ("spec.trafficDistribution",),
+    },
+    GroupResource("apiextensions.k8s.io", "customresourcedefinitions"): {
+        "CRDObservedGenerationTracking": (
+            "status.observedGeneration",
+            "status.conditions.*.observedGeneration",
+        ),
+        "CustomResourceFieldSelectors": ("spec.versions.*.selectableFields",),
+    },
+    GroupResource("apps", "deployments"): {
+        "DeploymentReplicaSetTerminatingReplicas": ("status.terminatingReplicas",)
+    },
+    GroupResource("apps", "replicasets"): {
+        "DeploymentReplicaSetTerminatingReplicas": ("status.terminatingReplicas",)
+    },
+    GroupResource("autoscaling", "horizontalpodautoscalers"): {
+        "HPAConfigurableTolerance": ("spec.behavior.scaleUp.tolerance", "spec.behavior.scaleDown.tolerance"),
+    },
+    GroupResource("batch", "cronjobs"): {},
+    GroupResource("batch", "jobs"): {
+        "JobManagedBy": ("spec.managedBy",),
+        "JobSuccessPolicy": ("spec.successPolicy",),
+    },
+    GroupResource("discovery.k8s.io", "endpointslices"): {
+        "PreferSameTrafficDistribution": ("endpoints.*.hints.forNodes",),
+    },
+    GroupResource("resource.k8s.io", "deviceclasses"): {
+        "DRAExtendedResource": ("spec.extendedResourceName",),
+    },
+    GroupResource("storage.k8s.io", "csidrivers"): {
+        "MutableCSINodeAllocatableCount": ("spec.nodeAllocatableUpdatePeriodSeconds",),
+    },
+    GroupResource("storage.k8s.io", "volumeattachments"): {
+        "MutableCSINodeAllocatableCount": ("status.attachError.errorCode", "status.detachError.errorCode"),
+    },
+}
+
+
+@cache
+def gates_off(minor: str) -> frozenset[str]:
+    """Gates that are off in a minor by default, and on in the newest."""
+    changed = minors.changes(minor, "gates").items()
+    return frozenset(name for name, gate in changed if gate is not None and not decode(gate, type=list)[1])
+
+
+def disabled_fields(resource: GroupResource, own: DisabledFields, minor: str) -> DisabledFields:
+    """What is dropped of the objects of a resource in a minor; `own` is what is dropped in the newest."""
+    off = gates_off(minor)
+    gates = [*own.gates, *_gates(resource, off)]
+    template = TEMPLATES.get(resource, "")
+    at = "spec" if resource == PODS else f"{template}.spec" if template else ""
+    drops = [drop for gate, drop in POD_DROPS.items() if gate in off] if at else []
+    if len(gates) == len(own.gates) and not drops:
+        return own
+    return _OlderFields(gates, drops, tuple(at.split(".")))
+
+
+PODS: Final = GroupResource("", "pods")
+
+
+def _gates(resource: GroupResource, off: frozenset[str]) -> Iterator[Gate]:
+    if resource == PODS:
+        yield from _below("spec", POD_SPEC, off)
+        yield from _below("status", POD_STATUS, off)
+    if resource in TEMPLATES:
+        yield from _below(f"{TEMPLATES[resource]}.spec", POD_SPEC, off)
+    for name, paths in OTHERS.get(resource, {}).items():
+        if name in off:
+            yield Gate(paths)
+
+
+def _below(prefix: str, table: Mapping[str, tuple[str, ...]], off: frozenset[str]) -> Iterator[Gate]:
+    return (Gate(paths).below(prefix) for name, paths in table.items() if name in off)
+
+
+class _OlderFields(DisabledFields):
+    """Those of an older minor: some of what a pod's spec has is dropped with all that belongs to it."""
+
+    def __init__(self, gates: Sequence[Gate], drops: Sequence[tuple[Any, Drop]], at: tuple[str, ...]) -> None:
+        super().__init__(gates)
+        self._drops = drops
+        self._at = at
+
+    def drop(self, new: Tree, old: ReadOnlyTree | None) -> None:
+        super().drop(new, old)
+        spec = _inner(new, self._at)
+        before = _inner(old, self._at) if old is not None else None
+        for is_used, drop in self._drops:
+            if spec is not None and not (before is not None and is_used(before)):
+                drop(spec)
+
+
+def _inner(tree: Any, way: Sequence[str]) -> Any:
+    for step in way:
+        tree = (tree or {}).get(step)
+    return tree
+
+
+def _containers(spec: ReadOnlyTree) -> Iterator[Any]:
+    for name in CONTAINERS:
+        yield from spec.get(name) or ()
+
+
+# --- what is more than a field
+
+
+def _has_restart_rules(spec: ReadOnlyTree) -> bool:
+    return any(
+        container.get("restartPolicyRules") or container.get("restartPolicy", "Always") != "Always"
+        for container in _containers(spec)
+    )
+
+
+def _drop_restart_rules(spec: Tree) -> None:
+    for name in CONTAINERS:
+        for container in spec.get(name) or ():
+            container.pop("restartPolicyRules", None)
+            if name != "initContainers" or container.get("restartPolicy") != "Always":
+                container.pop("restartPolicy", None)
+
+
+def _has_images(spec: ReadOnlyTree) -> bool:
+    return any("image" in volume for volume in spec.get("volumes") or ())
+
+
+def _drop_images(spec: Tree) -> None:
+    """Volumes of images, with their mounts."""
+    volumes = spec.get("volumes") or ()
+    dropped = {volume.get("name") for volume in volumes if volume.get("image") is not None}
+    if not dropped:
+        return
+    _keep(spec, "volumes", [volume for volume in volumes if volume.get("image") is None])
+    for container in _containers(spec):
+        mounts = container.get("volumeMounts") or ()
+        _keep(container, "volumeMounts", [mount for mount in mounts if mount.get("name") not in dropped])
+
+
+def _keep(holder: Tree, name: str, items: list[Any]) -> None:
+    if items:
+        holder[name] = items
+    else:
+        holder.pop(name, None)
+
+
+def _has_proc_mount(spec: ReadOnlyTree) -> bool:
+    return any(
+        (container.get("securityContext") or {}).get("procMount", "Default") != "Default"
+        for container in _containers(spec)
+    )
+
+
+def _reset_proc_mount(spec: Tree) -> None:
+    for container in _containers(spec):
+        context = container.get("securityContext")
+        if context and context.get("procMount") is not None:
+            container["securityContext"] = context | {"procMount": "Default"}
+
+
+HOOKS: Final = ("postStart", "preStop")
+
+
+def _has_sleep(spec: ReadOnlyTree) -> bool:
+    return any(
+        "sleep" in ((container.get("lifecycle") or {}).get(hook) or {})
+        for container in _containers(spec)
+        for hook in HOOKS
+    )
+
+
+def _drop_sleep(spec: Tree) -> None:
+    """And what has nothing left without it."""
+    for container in _containers(spec):
+        lifecycle = dict(container.get("lifecycle") or {})
+        for hook in HOOKS:
+            handler = {name: value for name, value in (lifecycle.get(hook) or {}).items() if name != "sleep"}
+            if "sleep" in (lifecycle.get(hook) or {}):
+                lifecycle |= {hook: handler}
+                if not handler:
+                    del lifecycle[hook]
+        if lifecycle != (container.get("lifecycle") or {}):
+            container["lifecycle"] = lifecycle
+            if not lifecycle:
+                del container["lifecycle"]
+
+
+POD_DROPS: Final[Mapping[str, tuple[Any, Drop]]] = {
+    "ContainerRestartRules": (_has_restart_rules, _drop_restart_rules),
+    "ImageVolume": (_has_images, _drop_images),
+    "PodLifecycleSleepAction": (_has_sleep, _drop_sleep),
+    "ProcMountType": (_has_proc_mount, _reset_proc_mount),
+}
+"""By gate, whether a pod's spec uses it, and what drops it."""

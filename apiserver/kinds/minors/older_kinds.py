@@ -1,0 +1,88 @@
+"""The kinds of a minor release: those of the newest without what the release does not have, and with what it had besides."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from typing import Final
+
+from mockube.apimachinery.schema import minors
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.kind import Group, Kind
+from mockube.apiserver.kinds.minors.fields import disabled_fields
+from mockube.apiserver.kinds.minors.flowcontrol import V1BETA3
+from mockube.apiserver.kinds.networking import ip_address, service_cidr
+from mockube.apiserver.kinds.registry import NEWEST, Kinds
+from mockube.apiserver.kinds.strategy import DEFAULT, Strategy
+
+BETAS: Final[Mapping[str, tuple[Kind, ...]]] = {"flowcontrol.apiserver.k8s.io": V1BETA3}
+"""By group, the kinds of beta versions that were served by default, and are no more."""
+OWN: Final = (ip_address.KIND.resource, service_cidr.KIND.resource)
+"""Resources by which the server knows the addresses of Services, whether they are served or not."""
+_SINCE: Final = re.compile(r"deprecated in v(1\.\d+)\+")
+
+
+@cache
+def older_kinds(minor: str) -> Kinds:
+    """The kinds that a server of an older minor release has by default."""
+    groups = (_group(group, minor) for group in NEWEST.groups)
+    hidden = (row for row in OWN if not _is_served(row, minor))
+    return Kinds((group for group in groups if group.kinds), hidden, minor)
+
+
+def _group(group: Group, minor: str) -> Group:
+    kinds = [
+        _kind(kind, minor)
+        for kind in (*group.kinds, *BETAS.get(group.name, ()))
+        if _is_served(kind.resource, minor)
+    ]
+    versions = dict.fromkeys((*group.versions, *(kind.resource.version for kind in kinds)))
+    there = {kind.resource.version for kind in kinds}
+    return Group(
+        name=group.name,
+        versions=tuple(version for version in versions if version in there),
+        kinds=tuple(kinds),
+        defaults=group.defaults,
+    )
+
+
+def _is_served(row: Resource, minor: str, subresource: str = "") -> bool:
+    changes = minors.changes(minor, "resources")
+    key = f"{row.api_version} {row.name}{subresource and f'/{subresource}'}"
+    # What the newest does not have is served where the table says so.
+    return changes.get(key, True if key in _NEWEST else None) is not None
+
+
+_NEWEST: Final = frozenset(
+    name
+    for kind in NEWEST.all
+    for row in [kind.resource]
+    for name in (
+        f"{row.api_version} {row.name}",
+        *(f"{row.api_version} {row.name}/{one.name}" for one in row.subresources),
+    )
+)
+
+
+def _kind(kind: Kind, minor: str) -> Kind:
+    row = kind.resource
+    resource = replace(
+        row,
+        subresources=tuple(one for one in row.subresources if _is_served(row, minor, one.name)),
+        deprecated=_deprecation(row.deprecated, minor),
+    )
+    return replace(kind, resource=resource, strategy=_strategy(kind, minor))
+
+
+def _deprecation(text: str, minor: str) -> str:
+    since = _SINCE.search(text)
+    return "" if since and minors.is_before(minor, since[1]) else text
+
+
+def _strategy(kind: Kind, minor: str) -> Strategy | None:
+    row = kind.resource
+    if row.storage_version not in (None, row.group_version):
+        return None  # that of the stored version
+    own = kind.strategy or DEFAULT
+    disabled = disabled_fields(row.group_resource, own.disabled, minor)
+    return kind.strategy if disabled is own.disabled else replace(own, disabled=disabled)

@@ -1,0 +1,35 @@
+"""Clusters of older minor releases: their server and our controllers together."""
+
+import pytest
+
+from mockube import Cluster
+from mockube.apimachinery.schema import minors
+
+WEB = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: nginx}]}
+"""
+
+
+def is_ready(deployment):
+    return deployment.get("status", {}).get("readyReplicas") == 3
+
+
+@pytest.mark.parametrize("minor", minors.MINORS)
+def test_a_deployment_is_ready(minor):
+    with Cluster(version=minor, nodes=1, packs="") as cluster:
+        cluster.apply(WEB)
+        cluster.wait("Deployment", "web", is_ready)
+        assert cluster.complaints == []
+
+
+def test_a_minor_that_is_not_known_is_refused():
+    with pytest.raises(ValueError, match=r"\"1\.28\" is none of the minor releases"):
+        Cluster(version="1.28")

@@ -1,0 +1,133 @@
+"""The kinds that a server of each minor has, as upstream's discovery lists them."""
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.schema import minors
+from mockube.apiserver.kinds import registry
+from mockube.apiserver.kinds.registry import kinds_of
+
+SERVED = orjson.loads(Path(__file__).with_name("served.json").read_bytes())
+"""By minor and by group and version, the names of resources and subresources."""
+
+
+def names(kinds):
+    found = {}
+    for group in kinds.groups:
+        for version in group.versions:
+            listed = found.setdefault(f"{group.name}/{version}".lstrip("/"), [])
+            for row in group.resources:
+                if row.version == version:
+                    listed += [row.name, *(f"{row.name}/{one.name}" for one in row.subresources)]
+    return {version: " ".join(listed) for version, listed in found.items()}
+
+
+@pytest.mark.parametrize("minor", minors.MINORS)
+def test_a_minor_serves_what_upstream_serves(minor):
+    assert names(kinds_of(minor)) == SERVED[minor]
+
+
+@pytest.mark.parametrize("minor", minors.OLDER)
+def test_groups_are_in_upstreams_order(minor):
+    assert [*names(kinds_of(minor))] == [*SERVED[minor]]
+
+
+def test_the_newest_kinds_are_those_of_the_registry():
+    assert kinds_of("1.36") is registry.NEWEST
+
+
+@pytest.mark.parametrize(("minor", "hidden"), [("1.32", ["ipaddresses", "servicecidrs"]), ("1.33", [])])
+def test_addresses_of_services_are_stored_where_they_are_not_served(minor, hidden):
+    assert [row.name for row in kinds_of(minor).hidden] == hidden
+
+
+@pytest.mark.parametrize(
+    ("minor", "text"),
+    [("1.32", ""), ("1.33", "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")],
+)
+def test_a_version_is_deprecated_since_its_minor(minor, text):
+    (row,) = (kind.resource for kind in kinds_of(minor).all if kind.resource.name == "endpoints")
+    assert row.deprecated == text
+
+
+def disabled(minor, resource):
+    strategy = kinds_of(minor).strategies[resource]
+    return {*strategy.disabled.paths}
+
+
+PODS, SERVICES = GroupResource("", "pods"), GroupResource("", "services")
+DEPLOYMENTS = GroupResource("apps", "deployments")
+
+
+@pytest.mark.parametrize(
+    ("resource", "path", "off"),
+    [
+        (PODS, "spec.hostUsers", ["1.32", "1.31", "1.30", "1.29"]),
+        (PODS, "spec.resources", ["1.33", "1.32"]),
+        (DEPLOYMENTS, "spec.template.spec.hostnameOverride", ["1.34"]),
+        (DEPLOYMENTS, "status.terminatingReplicas", ["1.34", "1.33"]),
+        (SERVICES, "spec.trafficDistribution", ["1.30"]),
+        (SERVICES, "status.loadBalancer.ingress.*.ipMode", ["1.29"]),
+    ],
+)
+def test_fields_of_gates_are_dropped_where_the_gates_are_off(resource, path, off):
+    assert [minor for minor in minors.OLDER if path in disabled(minor, resource)] == off
+
+
+def test_gates_that_are_off_in_the_newest_are_off_before():
+    newest = registry.STRATEGIES[PODS].disabled.paths
+    assert {*newest} <= disabled("1.29", PODS)
+
+
+def dropped(minor, spec, old=None):
+    pod = {"metadata": {}, "spec": spec}
+    fields = kinds_of(minor).strategies[PODS].disabled
+    fields.drop(pod, None if old is None else {"metadata": {}, "spec": old})
+    return pod["spec"]
+
+
+def test_volumes_of_images_are_dropped_with_their_mounts():
+    volumes = [{"name": "a", "image": {"reference": "r"}}, {"name": "b", "emptyDir": {}}]
+    mounts = [{"name": "a", "mountPath": "/a"}, {"name": "b", "mountPath": "/b"}]
+
+    def spec():
+        return {"volumes": [*volumes], "containers": [{"name": "c", "volumeMounts": [*mounts]}]}
+
+    assert dropped("1.34", spec()) == {
+        "volumes": volumes[1:],
+        "containers": [{"name": "c", "volumeMounts": mounts[1:]}],
+    }
+    assert dropped("1.35", spec()) == spec()
+    assert dropped("1.34", spec(), old=spec()) == spec()
+
+
+def test_a_sleep_is_dropped_with_what_has_nothing_left():
+    hooks = {"preStop": {"sleep": {"seconds": 1}}, "postStart": {"exec": {"command": ["a"]}}}
+    only = {"preStop": {"sleep": {"seconds": 1}}}
+    containers = [{"name": "a", "lifecycle": hooks}, {"name": "b", "lifecycle": only}]
+    assert dropped("1.29", {"containers": containers}) == {
+        "containers": [{"name": "a", "lifecycle": {"postStart": {"exec": {"command": ["a"]}}}}, {"name": "b"}]
+    }
+    assert hooks["preStop"] == {"sleep": {"seconds": 1}}
+
+
+def test_restart_policies_of_containers_are_dropped_but_for_sidecars():
+    spec = {
+        "containers": [{"name": "a", "restartPolicy": "Never"}],
+        "initContainers": [
+            {"name": "b", "restartPolicy": "Always"},
+            {"name": "c", "restartPolicy": "Never", "restartPolicyRules": [{}]},
+        ],
+    }
+    assert dropped("1.34", spec) == {
+        "containers": [{"name": "a"}],
+        "initContainers": [{"name": "b", "restartPolicy": "Always"}, {"name": "c"}],
+    }
+
+
+def test_a_mount_of_proc_is_the_default_one():
+    spec = {"containers": [{"name": "a", "securityContext": {"procMount": "Unmasked"}}]}
+    assert dropped("1.32", spec)["containers"][0]["securityContext"] == {"procMount": "Default"}
