@@ -9,12 +9,13 @@ from collections.abc import Sequence
 import uvloop
 
 from mockube.apimachinery import klog
+from mockube.apimachinery.records import ConfigurationError
 from mockube.apiserver.audit.audit import BadAuditLog
 from mockube.apiserver.audit.policy import BadPolicy
 from mockube.apiserver.authn.serviceaccount.keys import BadKey
 from mockube.apiserver.authn.token_file import BadTokenFile
 from mockube.apiserver.config.command_line import parse
-from mockube.apiserver.kubeconfig import NotOurs
+from mockube.apiserver.kubeconfig import BadKubeconfig, NotOurs
 from mockube.apiserver.notify import notify_ready
 from mockube.apiserver.pki.folder import BadFolder
 from mockube.apiserver.serve import serve
@@ -30,7 +31,17 @@ COLLECT_AFTER = (100_000, 20, 20)
 SWITCH_SECONDS = 0.001
 """For how long a thread that computes keeps the event loop waiting each time: large bodies are worked on in one."""
 
-_WRONG_FILES = (BadArchive, BadAuditLog, BadFolder, BadKey, BadPolicy, BadTokenFile, NotOurs)
+_WRONG_FILES = (
+    BadArchive,
+    BadAuditLog,
+    BadFolder,
+    BadKey,
+    BadKubeconfig,
+    ConfigurationError,
+    BadPolicy,
+    BadTokenFile,
+    NotOurs,
+)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -19,7 +19,7 @@ from mockube.apiserver.admission.webhooks.dispatch import Environment
 from mockube.apiserver.aggregation.registration import Registration
 from mockube.apiserver.assembly import documented, make_admission, make_backend, make_catalog
 from mockube.apiserver.audit.audit import open_log
-from mockube.apiserver.authn.chain import Trust, authenticators
+from mockube.apiserver.authn.chain import Authenticators, Trust, authenticators
 from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.bootstrap.apiservices import API_SERVICES
 from mockube.apiserver.bootstrap.cluster import ENDPOINT_SLICES
@@ -145,10 +145,13 @@ class ApiServer:
         rules = rules_of_nodes(settings.minor)
         return Rights(settings.authorization_modes, rules, self.catalog.stored_rows)
 
-    def _handler(self, trust: Trust, settings: Settings) -> Handler:
-        backend, requests = self.backend, RequestMetrics()
-        authorization = self.rights.authorization
+    def _authenticators(self, trust: Trust, settings: Settings) -> Authenticators:
+        """Make what knows users, and what asks other servers about them and their rights."""
+        backend = self.backend
         self._remote = RemoteServices(settings.identity, backend.clock)
+        self.authorizers = None
+        if settings.authorization is not None:
+            self.authorizers = self.rights.configure(settings.authorization, self._remote.authorization)
         known = authenticators(
             trust,
             self._find_core,
@@ -159,6 +162,12 @@ class ApiServer:
             remote=self._remote.authentication,
         )
         self.issuers = known.issuers
+        return known
+
+    def _handler(self, trust: Trust, settings: Settings) -> Handler:
+        backend, requests = self.backend, RequestMetrics()
+        authorization = self.rights.authorization
+        known = self._authenticators(trust, settings)
         self._health = self._checked()
         others = {
             **openid_pages(known.accounts, address=settings.address),
@@ -323,6 +332,8 @@ class ApiServer:
         start("flow-schema-status", FlowSchemaStatus(backend, schemas, levels).run)
         if self.issuers is not None:
             start("authentication-config", self.issuers.run)
+        if self.authorizers is not None and self.authorizers.follows_file:
+            start("authorization-config", self.authorizers.run)
         definitions = backend.rows[DEFINITIONS]
         start("api-service-registration", Registration(backend, definitions, aggregated, USER_AGENT).run)
         establishing = Establishing(backend, self.catalog)

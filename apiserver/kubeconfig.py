@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from mockube.apimachinery.yaml_decode import YamlError, load
+from mockube.apiserver.outgoing import Endpoint, Tls
 from mockube.apiserver.pki.issue import Pair
 from mockube.apiserver.pki.private import write_private
 
@@ -66,3 +67,64 @@ def _is_ours(text: bytes) -> bool:
 
 def _encoded(data: bytes) -> str:
     return base64.b64encode(data).decode()
+
+
+class BadKubeconfig(ValueError):
+    """A kubeconfig that leads nowhere; the text says why."""
+
+
+def read_endpoint(path: Path) -> Endpoint:
+    """Return where a webhook's kubeconfig leads, and what is shown there; raise BadKubeconfig."""
+    try:
+        tree = load(path.read_bytes()).tree
+    except (OSError, YamlError) as error:
+        raise BadKubeconfig(f"{path}: {error}") from error
+    if not isinstance(tree, dict):
+        raise BadKubeconfig(f"{path}: invalid configuration: no configuration has been provided")
+    context = _named(path, tree, "contexts", tree.get("current-context") or "", "context")
+    cluster = _named(path, tree, "clusters", context.get("cluster") or "", "cluster")
+    user = _named(path, tree, "users", context["user"], "user") if context.get("user") else {}
+    if not cluster.get("server"):
+        raise BadKubeconfig(f"{path}: invalid configuration: no server found for cluster")
+    refused = sorted(user.keys() & {"exec", "auth-provider", "as", "as-groups", "as-uid"})
+    if refused:
+        raise BadKubeconfig(f"{path}: users[].user.{refused[0]} is not built")
+    return Endpoint(
+        url=cluster["server"],
+        tls=Tls(
+            authority=_bytes_of(path, cluster, "certificate-authority"),
+            certificate=_bytes_of(path, user, "client-certificate"),
+            key=_bytes_of(path, user, "client-key"),
+            server_name=cluster.get("tls-server-name") or "",
+            insecure=bool(cluster.get("insecure-skip-tls-verify")),
+        ),
+        headers=_authorization(path, user),
+        proxy=cluster.get("proxy-url") or "",
+    )
+
+
+def _named(path: Path, tree: Mapping[str, Any], part: str, name: str, field: str) -> Mapping[str, Any]:
+    for one in tree.get(part) or ():
+        if isinstance(one, dict) and one.get("name") == name and isinstance(one.get(field) or {}, dict):
+            return one.get(field) or {}
+    raise BadKubeconfig(f"{path}: invalid configuration: {field} {name!r} does not exist")
+
+
+def _bytes_of(path: Path, tree: Mapping[str, Any], name: str) -> bytes:
+    """Return what stands in the file itself, or in the one that it names, relative to itself."""
+    try:
+        if tree.get(f"{name}-data"):
+            return base64.b64decode(tree[f"{name}-data"])
+        return (path.parent / tree[name]).read_bytes() if tree.get(name) else b""
+    except (OSError, ValueError, TypeError) as error:
+        raise BadKubeconfig(f"{path}: unable to read {name}: {error}") from error
+
+
+def _authorization(path: Path, user: Mapping[str, Any]) -> Mapping[str, str]:
+    token = user.get("token") or _bytes_of(path, {"token": user.get("tokenFile")}, "token").decode().strip()
+    if token:
+        return {"Authorization": f"Bearer {token}"}
+    if user.get("username"):
+        pair = f"{user['username']}:{user.get('password') or ''}"
+        return {"Authorization": f"Basic {_encoded(pair.encode())}"}
+    return {}

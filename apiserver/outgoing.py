@@ -1,8 +1,17 @@
 """Requests that the server sends to others for itself, such as issuers of tokens and webhooks, and their answers."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Final, Protocol
+
+import orjson
+
+from mockube.apimachinery import status
+from mockube.apimachinery.clock import Clock
+from mockube.apiserver.wire.go_json import syntax_error
+
+_MAX_SHOWN: Final = 2048
+"""Characters of an answer that an error shows."""
 
 
 class CallFailed(Exception):
@@ -48,3 +57,108 @@ class Answer:
 class Send(Protocol):
     async def __call__(self, request: Outgoing, /) -> Answer:
         """Return the answer, or raise CallFailed."""
+
+
+RETRY_SECONDS: Final = 0.5
+RETRY_FACTOR: Final = 1.5
+ATTEMPTS: Final = 5
+"""Of a review, where an answer says that another attempt may succeed."""
+_TRANSIENT: Final = frozenset({429, 500, 504})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """Where a kubeconfig leads, and what is shown there."""
+
+    url: str
+    tls: Tls = Tls()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    proxy: str = ""
+
+
+class ReviewFailed(Exception):
+    """A webhook gave no answer that can be used. `is_timeout`: it took too long."""
+
+    def __init__(self, problem: str, *, is_timeout: bool = False) -> None:
+        super().__init__(problem)
+        self.is_timeout = is_timeout
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reviewer:
+    """Sends reviews to a webhook, and returns the status of its answers. `observe` is told how each attempt ended."""
+
+    endpoint: Endpoint
+    send: Send
+    clock: Clock
+    seconds: float = 30.0
+    observe: Callable[[str, float], None] = lambda _result, _seconds: None
+
+    async def review(self, review: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the status, or raise ReviewFailed."""
+        body, delay = orjson.dumps(review), RETRY_SECONDS
+        for attempt in range(1, ATTEMPTS + 1):
+            began = self.clock.monotonic()
+            try:
+                answer = await self._post(body)
+                found = _status_of(answer)
+            except ReviewFailed as error:
+                self.observe("timeout" if error.is_timeout else "error", self.clock.monotonic() - began)
+                raise
+            except _Refused as error:
+                self.observe("timeout" if error.code == 504 else "error", self.clock.monotonic() - began)
+                if error.code not in _TRANSIENT or attempt == ATTEMPTS:
+                    raise ReviewFailed(str(error)) from error
+            else:
+                self.observe("success", self.clock.monotonic() - began)
+                return found
+            await self.clock.sleep(delay)
+            delay *= RETRY_FACTOR
+        raise AssertionError
+
+    async def _post(self, body: bytes) -> Answer:
+        endpoint = self.endpoint
+        separator = "&" if "?" in endpoint.url else "?"
+        request = Outgoing(
+            url=f"{endpoint.url}{separator}timeout={self.seconds:g}s",
+            method="POST",
+            headers={
+                "Content-Type": "application/json",
+                "Accept": "application/json, */*",
+                **endpoint.headers,
+            },
+            body=body,
+            tls=endpoint.tls,
+            proxy=endpoint.proxy,
+            seconds=self.seconds,
+        )
+        try:
+            return await self.send(request)
+        except CallFailed as error:
+            raise ReviewFailed(str(error), is_timeout="deadline exceeded" in str(error)) from error
+
+
+class _Refused(Exception):
+    def __init__(self, problem: str, code: int) -> None:
+        super().__init__(problem)
+        self.code = code
+
+
+def _status_of(answer: Answer) -> Mapping[str, Any]:
+    """Return the status of a review, or raise _Refused or ReviewFailed."""
+    if answer.code >= 400:
+        is_text = answer.headers.get("content-type", "").startswith("text/")
+        said = answer.body.decode("utf-8", "replace").strip() if is_text else "unknown"
+        raise _Refused(str(status.generic(answer.code, said=said[:_MAX_SHOWN])), answer.code)
+    try:
+        tree = orjson.loads(answer.body)
+    except orjson.JSONDecodeError as error:
+        raise ReviewFailed(
+            f"couldn't get version/kind; json parse error: {syntax_error(answer.body)}"
+        ) from error
+    if not isinstance(tree, dict) or not isinstance(tree.get("status") or {}, dict):
+        raise ReviewFailed(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal into Go value"
+        )
+    found: Mapping[str, Any] = tree.get("status") or {}
+    return found

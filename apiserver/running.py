@@ -22,6 +22,7 @@ from mockube.apiserver.bootstrap.ensure import ensure, keep
 from mockube.apiserver.bootstrap.identity import keep_alive, server_name
 from mockube.apiserver.bootstrap.manager_roles import roles_of_manager, roles_of_metrics
 from mockube.apiserver.bootstrap.required_object import RequiredObject
+from mockube.apiserver.config.authorization import authorization_settings
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.config.feature_gates import is_on
 from mockube.apiserver.http.authorities import Authorities
@@ -152,7 +153,8 @@ def _settings(config: Config, surroundings: Surroundings) -> Settings:
             configurations=config.admission.admission_control_config_file,
         ),
         allow_privileged=config.admission.allow_privileged,
-        authorization_modes=config.authorization.authorization_mode,
+        authorization_modes=config.authorization.types,
+        authorization=authorization_settings(config.authorization),
         minor=config.features.kubernetes_version,
         packs=config.features.packs,
         simulate_metrics=config.features.simulate_metrics,

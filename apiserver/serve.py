@@ -43,7 +43,7 @@ async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
     )
     async with running(config, surroundings) as server:
         url = _announce(serving, doors, credentials)
-        for line in exposure.warnings(config.authorization.authorization_mode, serving.allowed_hosts):
+        for line in exposure.warnings(config.authorization.types, serving.allowed_hosts):
             LOG.warning("%s", line)
 
         def ready() -> None:

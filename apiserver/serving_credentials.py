@@ -14,10 +14,11 @@ from mockube.apiserver import kubeconfig
 from mockube.apiserver.authn import token_file as tokens
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.authn.serviceaccount import keys
+from mockube.apiserver.authn.token_webhook import TokenWebhookSettings
 from mockube.apiserver.config.authentication_configuration import jwt_settings
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.config.request_headers import request_headers
-from mockube.apiserver.config.settings import Kubelets, Serving
+from mockube.apiserver.config.settings import Authentication, Kubelets, Serving
 from mockube.apiserver.http.backend_connection import KubeletClient
 from mockube.apiserver.pki import folder
 from mockube.apiserver.pki.issue import Pair, names_of
@@ -117,8 +118,20 @@ def _trust(config: Config, admin_token: str, generated: Path) -> Trust:
         anonymous=settings.anonymous_auth if said.anonymous is None else said.anonymous,
         anonymous_paths=said.anonymous_paths,
         request_headers=request_headers(settings),
+        token_webhook=_token_webhook(settings),
         jwt=jwt_settings(said, config.openid, settings.service_account_issuer),
         bootstrap_tokens=settings.enable_bootstrap_token_auth,
+    )
+
+
+def _token_webhook(settings: Authentication) -> TokenWebhookSettings | None:
+    path = settings.authentication_token_webhook_config_file
+    if path is None:
+        return None
+    return TokenWebhookSettings(
+        endpoint=kubeconfig.read_endpoint(path),
+        version=settings.authentication_token_webhook_version,
+        cache_seconds=settings.authentication_token_webhook_cache_ttl,
     )
 
 

@@ -45,6 +45,7 @@ TASKS: Final[Mapping[str, OnFailure]] = {
     "system-objects": OnFailure.RESTART,
     "crd-establishing": OnFailure.RESTART,
     "authentication-config": OnFailure.RESTART,
+    "authorization-config": OnFailure.RESTART,
     "compaction": OnFailure.RESTART,
     "identity-lease": OnFailure.RESTART,
     "watch-cache-check": OnFailure.RESTART,

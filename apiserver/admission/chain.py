@@ -49,7 +49,7 @@ from mockube.apiserver.admission.webhooks.plugins import (
     MutatingAdmissionWebhook,
     ValidatingAdmissionWebhook,
 )
-from mockube.apiserver.authz.chain import Authorization
+from mockube.apiserver.authz.chain import Authorization, await_again
 from mockube.apiserver.metrics.admission import (
     ADMIT,
     QUICK,
@@ -242,7 +242,7 @@ async def _run(concerned: Concerned, backend: Backend, attributes: Attributes) -
             if not needed:
                 passed.quick += 1
                 continue
-            await run(backend, attributes)
+            await await_again(partial(run, backend, attributes))
             now = monotonic()
             seconds = now - start
             if seconds <= QUICK:

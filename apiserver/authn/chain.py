@@ -16,7 +16,8 @@ from mockube.apiserver.authn.request_headers import FrontProxy, RequestHeaders
 from mockube.apiserver.authn.serviceaccount.accounts import Find, ServiceAccounts
 from mockube.apiserver.authn.serviceaccount.keys import Keys, load
 from mockube.apiserver.authn.serviceaccount.legacy import LabelSecret, LegacyTokens
-from mockube.apiserver.outgoing import Send
+from mockube.apiserver.authn.token_webhook import TokenWebhook, TokenWebhookSettings
+from mockube.apiserver.outgoing import Reviewer, Send
 from mockube.apiserver.pki.issue import make_key
 from mockube.apiserver.user import User
 
@@ -101,6 +102,8 @@ class Trust:
     """Whose tokens are taken besides; None: nobody's."""
     request_headers: RequestHeaders | None = None
     """By which front proxies name users; None: there are no front proxies."""
+    token_webhook: TokenWebhookSettings | None = None
+    """Who is asked about tokens that nobody else knows; None: nobody."""
     bootstrap_tokens: bool = False
     """Whether Secrets of kube-system may hold tokens by which nodes join the cluster."""
 
@@ -147,6 +150,9 @@ def authenticators(  # noqa: PLR0913 - what the chain is made of
     if trust.jwt is not None and remote is not None:
         issuers = _issuers(trust.jwt, audiences, clock, remote)
         readers.append(issuers)
+    if trust.token_webhook is not None and remote is not None:
+        reviewer = Reviewer(endpoint=trust.token_webhook.endpoint, send=remote.send, clock=clock)
+        readers.append(TokenWebhook(trust.token_webhook, reviewer, audiences=audiences, clock=clock))
     bearer = BearerTokens(readers, audiences=audiences, clock=clock)
     proxies = [FrontProxy(trust.request_headers, clock)] if trust.request_headers is not None else []
     chain = Authentication(

@@ -5,7 +5,7 @@ Also the attributes of a request that authorizers see, and the Forbidden error.
 
 from collections.abc import Awaitable, Callable, Sequence
 from enum import Enum
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from msgspec import Struct
 
@@ -13,6 +13,8 @@ from mockube.apimachinery import gotext, status
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import Forbidden
 from mockube.apiserver.user import MASTERS, User
+
+T = TypeVar("T")
 
 
 class Attributes(Struct, frozen=True, kw_only=True):
@@ -97,6 +99,47 @@ class Unprepared(Exception):
         self.prepare_at_once = prepare_at_once
 
 
+class AuthorizerFailed(Exception):
+    """An authorizer could not find out; what it decides then."""
+
+    def __init__(self, problem: str, decision: Decision, reason: str = "") -> None:
+        super().__init__(problem)
+        self.decision = decision
+        self.reason = reason
+
+
+class RemoteAnswerNeeded(Exception):
+    """An authorizer has to ask another server first: who wants the decision at once asks again afterwards."""
+
+    def __init__(self, prepare: Callable[[], Awaitable[None]]) -> None:
+        super().__init__("the decision is another server's, which was not asked yet")
+        self.prepare = prepare
+
+
+async def ask_again(ask: Callable[[], T]) -> T:
+    """Return what is made of decisions, once other servers have answered."""
+    while True:
+        try:
+            return ask()
+        except RemoteAnswerNeeded as error:
+            await error.prepare()
+
+
+async def await_again(ask: Callable[[], Awaitable[T]]) -> T:
+    """The same for what is awaited."""
+    while True:
+        try:
+            return await ask()
+        except RemoteAnswerNeeded as error:
+            await error.prepare()
+
+
+@runtime_checkable
+class RemoteAuthorizer(Protocol):
+    async def authorize(self, attributes: Attributes, /) -> Verdict:
+        """Return the decision, or raise AuthorizerFailed."""
+
+
 class Authorizer(Protocol):
     def decide(self, attributes: Attributes, /) -> Verdict:
         """Return the decision, or raise Unprepared."""
@@ -133,6 +176,12 @@ class Authorization:
 
     def __init__(self, authorizers: Sequence[Authorizer] = ()) -> None:
         self._authorizers = authorizers
+        self._is_remote = False
+
+    def use(self, authorizers: Sequence[Authorizer]) -> None:
+        """Decide by other authorizers from now on."""
+        self._authorizers = authorizers
+        self._is_remote = any(isinstance(one, RemoteAuthorizer) for one in authorizers)
 
     def require(self, attributes: Attributes) -> None:
         """Raise Forbidden, unless the request may be made."""
@@ -141,15 +190,48 @@ class Authorization:
             raise forbidden(attributes, reason)
 
     async def authorize(self, attributes: Attributes) -> Verdict:
-        """Return the decision about a request; others are served while an authorizer prepares."""
+        """Return the decision about a request; others are served while an authorizer prepares or asks.
+
+        Raise AuthorizerFailed for what is not allowed, where an authorizer could not find out.
+        """
+        if self._is_remote:
+            return await self._authorize_remotely(attributes)
         while True:
             try:
                 return self._decide(attributes)
             except Unprepared as error:
                 await error.prepare()
 
+    async def _authorize_remotely(self, attributes: Attributes) -> Verdict:
+        if MASTERS in attributes.user.groups:
+            return _ALLOWED
+        reasons, problems = list[str](), list[str]()
+        for authorizer in self._authorizers:
+            try:
+                if isinstance(authorizer, RemoteAuthorizer):
+                    decision, reason = await authorizer.authorize(attributes)
+                else:
+                    decision, reason = await _prepared(authorizer, attributes)
+            except AuthorizerFailed as error:
+                decision, reason = error.decision, error.reason
+                problems.append(str(error))
+            if decision is Decision.ALLOW:
+                return decision, reason
+            if reason:
+                reasons.append(reason)
+            if decision is Decision.DENY:
+                if problems:
+                    raise AuthorizerFailed(aggregate(problems), decision, reason)
+                return decision, reason
+        if problems:
+            raise AuthorizerFailed(aggregate(problems), Decision.NO_OPINION, "\n".join(reasons))
+        return Decision.NO_OPINION, "\n".join(reasons)
+
     def decide(self, attributes: Attributes) -> Verdict:
-        """The same, at once."""
+        """The same, at once. An authorizer that could not find out decides as it does then.
+
+        Raise RemoteAnswerNeeded where another server has to be asked: see `ask_again`.
+        """
         while True:
             try:
                 return self._decide(attributes)
@@ -161,7 +243,10 @@ class Authorization:
             return _ALLOWED
         reasons = []
         for authorizer in self._authorizers:
-            verdict = authorizer.decide(attributes)
+            try:
+                verdict = authorizer.decide(attributes)
+            except AuthorizerFailed as error:
+                verdict = error.decision, error.reason
             if verdict[0] is not Decision.NO_OPINION:
                 return verdict
             if verdict[1]:
@@ -179,6 +264,14 @@ class Authorization:
             is_incomplete=any(one.is_incomplete for one in found),
             error=aggregate([one.error for one in found if one.error]),
         )
+
+
+async def _prepared(authorizer: Authorizer, attributes: Attributes) -> Verdict:
+    while True:
+        try:
+            return authorizer.decide(attributes)
+        except Unprepared as error:
+            await error.prepare()
 
 
 def aggregate(problems: Sequence[str]) -> str:

@@ -8,6 +8,8 @@ from mockube.apiserver.authz.node.authorizer import NodeAuthorizer
 from mockube.apiserver.authz.rbac.authorizer import RBAC
 
 DEFAULT: Final = ("Node", "RBAC")
+PLAIN: Final = ("AlwaysAllow", "AlwaysDeny", "Node", "RBAC")
+"""Those that need nothing besides their names."""
 
 
 def authorization(modes: Sequence[str], rbac: RBAC, node: NodeAuthorizer) -> Authorization:

@@ -2,18 +2,22 @@
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mockube.apimachinery.groups import GroupResource
 from mockube.apiserver.authz import modes
-from mockube.apiserver.authz.chain import Attributes
+from mockube.apiserver.authz.chain import Attributes, Authorizer
 from mockube.apiserver.authz.node.authorizer import NodeAuthorizer
 from mockube.apiserver.authz.node.graph import GROUPS, NodeGraph
 from mockube.apiserver.authz.rbac.authorizer import RBAC
 from mockube.apiserver.authz.rbac.policy import GROUP, Policy
+from mockube.apiserver.authz.remote import RemoteAuthorization
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.apiserver.user import User
+
+if TYPE_CHECKING:
+    from mockube.apiserver.authz.configured import AuthorizationSettings, ConfiguredAuthorizers
 
 
 class Rights:
@@ -29,8 +33,18 @@ class Rights:
         self.nodes = NodeGraph(
             [name for name, group in GROUPS.items() if GroupResource(group, name) in stored]
         )
-        node = NodeAuthorizer(self.nodes, rules)
-        self.authorization = modes.authorization(authorization_modes, self.rbac, node)
+        self._node = NodeAuthorizer(self.nodes, rules)
+        plain = [mode for mode in authorization_modes if mode in modes.PLAIN]
+        self.authorization = modes.authorization(plain, self.rbac, self._node)
+
+    def configure(
+        self, settings: "AuthorizationSettings", remote: RemoteAuthorization
+    ) -> "ConfiguredAuthorizers":
+        """Decide by a configuration instead, whose `run` follows its file."""
+        from mockube.apiserver.authz.configured import ConfiguredAuthorizers  # noqa: PLC0415 - few need it
+
+        built_in: Mapping[str, Authorizer] = {"Node": self._node, "RBAC": self.rbac}
+        return ConfiguredAuthorizers(settings, self.authorization, built_in, remote)
 
     def follow(self, caches: Callable[[str, str], ResourceCache], watch_cache: WatchCache) -> None:
         """Decide by what the watch cache shows, by group and resource, from now on."""

@@ -48,8 +48,8 @@ def authentication_configuration(text: str) -> AuthenticationFile:
 
 
 def read(path: Path) -> AuthenticationFile:
+    from mockube.apimachinery.records import ConfigurationError  # noqa: PLC0415 - see above
     from mockube.apiserver.authn.oidc.authenticators import read_configuration  # noqa: PLC0415 - see above
-    from mockube.apiserver.authn.oidc.configuration import ConfigurationError  # noqa: PLC0415 - see above
 
     data = path.read_bytes()
     try:
@@ -151,8 +151,9 @@ def jwt_settings(
     """Return what says whose tokens are taken; None if only the server's own are."""
     if file.configuration is None and not flags.is_given:
         return None
+    from mockube.apimachinery.records import decode  # noqa: PLC0415
     from mockube.apiserver.authn.oidc.authenticators import JWTSettings  # noqa: PLC0415 - see above
-    from mockube.apiserver.authn.oidc.configuration import AuthenticationConfiguration, decode  # noqa: PLC0415
+    from mockube.apiserver.authn.oidc.configuration import AuthenticationConfiguration  # noqa: PLC0415
 
     files = {issuer: Path(path) for issuer, path in flags.oidc_jwks_file}
     if file.configuration is not None:

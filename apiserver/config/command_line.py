@@ -1,6 +1,6 @@
 """A command line becomes a `Config`, or the process ends with 2 and says which flag is wrong."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
@@ -9,25 +9,29 @@ from mockube.apimachinery.durations import format_duration
 from mockube.apimachinery.flags import Sections, flags_of, seconds
 from mockube.apimachinery.klog import Logging
 from mockube.apimachinery.packs.definitions import PACKS
-from mockube.apiserver.config import admission_plugins, authentication_configuration, request_headers
+from mockube.apiserver.config import (
+    admission_plugins,
+    authentication_configuration,
+    authorization,
+    request_headers,
+)
 from mockube.apiserver.config.authentication_configuration import OpenIDConnect
+from mockube.apiserver.config.authorization import Authorization
 from mockube.apiserver.config.feature_gates import ignored_settings
 from mockube.apiserver.config.settings import (
     SECTIONS,
     Admission,
     Auditing,
     Authentication,
-    Authorization,
     Features,
     Kubelets,
     Services,
     Serving,
     Store,
 )
-from mockube.apiserver.config.upstream import AUTHORIZATION_MODES, IGNORED, REFUSED
+from mockube.apiserver.config.upstream import IGNORED
 
 ENVIRONMENT = "MOCKUBE_APISERVER"
-BUILT_MODES = frozenset({"AlwaysAllow", "AlwaysDeny", "Node", "RBAC"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,15 +93,10 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str]) -> Config:
     )
     records, ignored = sections.parse(arguments, environment, ENVIRONMENT)
     config = Config(**records, ignored=tuple(ignored))
-    problem = _refusal(config.ignored) or _problem(config)
+    problem = _problem(config)
     if problem:
         sections.parser.error(problem)
     return config
-
-
-def _refusal(ignored: Iterable[str]) -> str:
-    refused = sorted(REFUSED.intersection(ignored))
-    return f"--{refused[0]} is not built: authorizers are named by --authorization-mode" if refused else ""
 
 
 def _problem(config: Config) -> str:
@@ -122,7 +121,8 @@ def _problem(config: Config) -> str:
     admission = config.admission
     return (
         store_problem(config.store)
-        or _mode_problem(config.authorization.authorization_mode, serving.bind_address)
+        or authorization.problem(config.authorization)
+        or _mode_problem(config.authorization.types, serving.bind_address)
         or admission_plugins.problem(admission.enable_admission_plugins, admission.disable_admission_plugins)
     )
 
@@ -132,6 +132,11 @@ def _authentication_problem(config: Config) -> str:
     file = settings.authentication_config
     if file.anonymous is not None and not settings.anonymous_auth:
         return "--anonymous-auth flag cannot be set when anonymous field is configured in authentication configuration file"
+    version = settings.authentication_token_webhook_version
+    if version not in ("v1", "v1beta1"):
+        return (
+            f'unsupported authentication webhook version "{version}", supported versions are "v1", "v1beta1"'
+        )
     return authentication_configuration.problem(
         file, config.openid, settings.service_account_issuer
     ) or request_headers.problem(settings)
@@ -150,14 +155,7 @@ def store_problem(store: Store) -> str:
 
 
 def _mode_problem(modes: Sequence[str], bind_address: str) -> str:
-    for mode in modes:
-        if mode not in AUTHORIZATION_MODES:
-            return (
-                f'--authorization-mode: "{mode}" is not a valid mode: one of {", ".join(AUTHORIZATION_MODES)}'
-            )
-        if mode not in BUILT_MODES:
-            return f"--authorization-mode: {mode} is not built: give Node,RBAC, or leave the flag out"
-    if len(set(modes)) < len(modes):
+    if len(set(modes) - {"Webhook"}) + modes.count("Webhook") < len(modes):
         return f"--authorization-mode: {','.join(modes)} names a mode more than once"
     if "AlwaysAllow" in modes and not ip_address(bind_address).is_loopback:
         return (

@@ -21,7 +21,6 @@ from mockube.apimachinery.flags import (
 from mockube.apimachinery.klog import Logging
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.admission.chain import NO_CONFIGURATIONS, Configurations
-from mockube.apiserver.authz import modes
 from mockube.apiserver.config.admission_configuration import admission_configuration
 from mockube.apiserver.config.admission_plugins import service_addresses
 from mockube.apiserver.config.authentication_configuration import (
@@ -30,6 +29,7 @@ from mockube.apiserver.config.authentication_configuration import (
     OpenIDConnect,
     authentication_configuration,
 )
+from mockube.apiserver.config.authorization import Authorization
 from mockube.apiserver.config.feature_gates import read_gates
 from mockube.apiserver.config.watch_cache import cache_sizes
 from mockube.apiserver.registry.subresources.locations import PREFERRED_ADDRESSES
@@ -208,6 +208,15 @@ class Authentication:
             "what headers begin with that tell more of a user, such as X-Remote-Extra-", words, repeats=True
         ),
     ] = ()
+    authentication_token_webhook_config_file: Annotated[
+        Path | None, Flag("where a webhook is that is asked about tokens, as a kubeconfig (none)", Path)
+    ] = None
+    authentication_token_webhook_version: Annotated[
+        str, Flag("the version of the TokenReviews that it is sent (v1beta1)")
+    ] = "v1beta1"  # noqa: S105 - a version
+    authentication_token_webhook_cache_ttl: Annotated[
+        float, Flag("how long its answers are known (2m0s)", seconds)
+    ] = 120.0
     token_auth_file: Annotated[
         Path | None, Flag('users by token: lines of token,user,uid,"group,group"', Path)
     ] = None
@@ -230,21 +239,6 @@ class Authentication:
     api_audiences: Annotated[
         tuple[str, ...], Flag("whom tokens are for (the issuer)", words, repeats=True)
     ] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Authorization:
-    """Authorization"""
-
-    authorization_mode: Annotated[
-        tuple[str, ...],
-        Flag(
-            "who may do what, in order: Node, RBAC, AlwaysDeny, or AlwaysAllow for a server that only this machine"
-            " reaches (Node,RBAC)",
-            words,
-            repeats=True,
-        ),
-    ] = modes.DEFAULT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

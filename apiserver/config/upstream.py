@@ -12,10 +12,7 @@ _NAMES = """
     audit-webhook-batch-throttle-enable audit-webhook-batch-throttle-qps audit-webhook-config-file
     audit-webhook-initial-backoff audit-webhook-mode audit-webhook-truncate-enabled
     audit-webhook-truncate-max-batch-size audit-webhook-truncate-max-event-size audit-webhook-version
-    authentication-token-webhook-cache-ttl authentication-token-webhook-config-file
-    authentication-token-webhook-version authorization-config authorization-policy-file
-    authorization-webhook-cache-authorized-ttl authorization-webhook-cache-unauthorized-ttl
-    authorization-webhook-config-file authorization-webhook-version contention-profiling
+    contention-profiling
     coordinated-leadership-lease-duration coordinated-leadership-renew-deadline
     coordinated-leadership-retry-period cors-allowed-origins debug-socket-path default-not-ready-toleration-seconds
     default-unreachable-toleration-seconds delete-collection-workers
@@ -37,11 +34,6 @@ _NAMES = """
     tls-cipher-suites tls-curve-preferences tls-min-version tls-sni-cert-key tracing-config-file vmodule
 """
 IGNORED = tuple(_NAMES.split())
-
-REFUSED = frozenset(
-    {"authorization-config", "authorization-policy-file", "authorization-webhook-config-file"}
-)
-"""Of those, what would let fewer users in: a server that ignored one would not be as safe as it looks."""
 
 AUTHORIZATION_MODES = ("AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node")
 """The modes that kube-apiserver knows."""

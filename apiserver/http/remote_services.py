@@ -7,8 +7,10 @@ from prometheus_client.registry import Collector
 
 from mockube.apimachinery.clock import Clock
 from mockube.apiserver.authn.chain import Remote
+from mockube.apiserver.authz.remote import RemoteAuthorization
 from mockube.apiserver.http.outgoing_client import OutgoingClient
 from mockube.apiserver.metrics.authentication import AuthenticationMetrics
+from mockube.apiserver.metrics.authorization import AuthorizationMetrics
 
 
 class RemoteServices(Collector):
@@ -19,10 +21,16 @@ class RemoteServices(Collector):
         self._clock = clock
         self._client = OutgoingClient()
         self._metrics: list[Collector] = []
+        self.authorization = RemoteAuthorization(self._client.send, self._observe_authorization, clock)
         self.authentication = Remote(self._client.send, self._observe_authentication)
 
     def _observe_authentication(self) -> AuthenticationMetrics:
         made = AuthenticationMetrics(self._server, self._clock)
+        self._metrics.append(made)
+        return made
+
+    def _observe_authorization(self) -> AuthorizationMetrics:
+        made = AuthorizationMetrics(self._server, self._clock)
         self._metrics.append(made)
         return made
 

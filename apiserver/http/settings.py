@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mockube.apimachinery.clock import Clock, RealClock
 from mockube.apimachinery.schema import minors
@@ -17,6 +18,9 @@ from mockube.apiserver.registry.subresources.locations import PREFERRED_ADDRESSE
 from mockube.apiserver.request.filter import Middleware
 from mockube.apiserver.request.hosts import Hosts
 from mockube.apiserver.request.limits import Budget
+
+if TYPE_CHECKING:
+    from mockube.apiserver.authz.configured import AuthorizationSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +41,8 @@ class Settings:
     plugins: Switches = NO_SWITCHES
     """Of admission."""
     authorization_modes: Sequence[str] = modes.DEFAULT
+    authorization: "AuthorizationSettings | None" = None
+    """What says more than the modes do: webhooks and policies, and the file that names them."""
     webhook_services: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     """Where the Services of webhooks are, by NAMESPACE/NAME, that lead to no process of this machine."""
     authorities: Authorities | None = None

@@ -1,20 +1,24 @@
 """The user that a request is made as, by its credentials or by impersonation, and whether the user may make it."""
 
+import logging
 from collections.abc import Awaitable
+from functools import partial
 from typing import Final
 
 from multidict import CIMultiDict, MultiMapping
 
+from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.status import Unauthorized
 from mockube.apiserver.authn.chain import ANONYMOUS
 from mockube.apiserver.authn.credentials import PresentedCredentials, token_of_subprotocols
 from mockube.apiserver.authn.request_headers import RequestHeaders
-from mockube.apiserver.authz.chain import Decision, forbidden
+from mockube.apiserver.authz.chain import AuthorizerFailed, Decision, ask_again, forbidden
 from mockube.apiserver.request import impersonation
 from mockube.apiserver.request.filter import Config, Handle
 from mockube.apiserver.request.request import AUTHORIZATION, SUBPROTOCOL, Request
-from mockube.apiserver.request.response import Response, error_response
+from mockube.apiserver.request.response import Response, error_response, text_response
 
+LOG: Final = logging.getLogger(__name__)
 _IMPERSONATE: Final = "impersonate-"
 _INITIALS: Final = "Ii"
 
@@ -39,6 +43,11 @@ def with_authentication(handle: Handle, config: Config) -> Handle:
         return await handle(request)
 
     return filter_
+
+
+def _escaped(text: str) -> str:
+    """Return a text that a browser shows as it is."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _presented(request: Request, proxy: RequestHeaders | None) -> PresentedCredentials:
@@ -71,7 +80,8 @@ def with_impersonation(handle: Handle, config: Config) -> Handle:
             [(name.lower(), request.text(value)) for name, value in request.headers.items()]
         )
         if wanted is not None:
-            request.impersonated = impersonator.impersonate(request.attributes(), wanted)
+            impersonate = partial(impersonator.impersonate, request.attributes(), wanted)
+            request.impersonated = await ask_again(impersonate)
             request.user = request.impersonated.user
         return await handle(request)
 
@@ -90,7 +100,13 @@ def with_authorization(handle: Handle, config: Config) -> Handle:
 
     async def filter_(request: Request) -> Response:
         attributes = request.attributes()
-        decision, reason = request.decision = await authorization.authorize(attributes)
+        try:
+            decision, reason = request.decision = await authorization.authorize(attributes)
+        except AuthorizerFailed as error:
+            request.decision = error.decision, error.reason
+            LOG.error('"Unable to authorize the request" err=%s', quote(str(error)))  # noqa: TRY400 - no fault of ours
+            shown = f"{quote(request.client.uri)}: {error}"
+            return text_response(f"Internal Server Error: {_escaped(shown)}\n", 500)
         if decision is not Decision.ALLOW:
             raise forbidden(attributes, reason)
         return await handle(request)

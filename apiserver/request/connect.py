@@ -1,6 +1,7 @@
 """The subresources that lead to a kubelet or a pod: log, exec, attach, portforward and proxy. Knows no transport."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final, Protocol
 from urllib.parse import quote
 
@@ -8,6 +9,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import gotext, status
 from mockube.apimachinery.status import BadRequest
+from mockube.apiserver.authz.chain import ask_again
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call
 from mockube.apiserver.registry.options import flag
@@ -59,7 +61,7 @@ class Connecting:
         if name == "proxy":
             return await self._proxied(request, call)
         query = _port_query(call) if name == "portforward" else _stream_query(call, name)
-        self._check_create(call, name)
+        await self._check_create(call, name)
         path = "portForward" if name == "portforward" else name
         location = await self._locator.kubelet(call, path, query)
         if location is None:
@@ -75,12 +77,12 @@ class Connecting:
             location = replace(location, skips_verification=True)
         return await self._proxy.stream(request, location, call.name)
 
-    def _check_create(self, call: Call, subresource: str) -> None:
+    async def _check_create(self, call: Call, subresource: str) -> None:
         """A WebSocket begins with a GET: who opens one must be allowed to create, as with other protocols."""
         resource = call.resource.group_resource
-        if call.verb == "get" and not self._backend.permits(
-            call.user, "create", resource, call.name, namespace=call.namespace, subresource=subresource
-        ):
+        where = {"namespace": call.namespace, "subresource": subresource}
+        permits = partial(self._backend.permits, call.user, "create", resource, call.name, **where)
+        if call.verb == "get" and not await ask_again(permits):
             raise status.forbidden(resource, call.name, "")
 
     async def _proxied(self, request: Request, call: Call) -> Response:

@@ -19,7 +19,7 @@ from mockube.apiserver.admission.webhooks import review
 from mockube.apiserver.admission.webhooks.hooks import Hook, Hooks, Invocation, selects
 from mockube.apiserver.admission.webhooks.review import Answer, CallFailed
 from mockube.apiserver.admission.webhooks.services import Caller, endpoint
-from mockube.apiserver.authz.chain import Authorization
+from mockube.apiserver.authz.chain import Authorization, await_again
 from mockube.apiserver.metrics.webhooks import CALLING, INTERNAL, NO_ERROR, WebhookMetrics
 from mockube.apiserver.registry.attributes import Attributes
 from mockube.apiserver.registry.backend import Backend
@@ -76,7 +76,7 @@ async def is_concerned(
     await prepare_version(backend, attributes, invocation.row)
     size = attributes.call.size
     fulfils = partial(_fulfils, environment, backend, invocation, attributes, mutating=mutating)
-    return await backend.worker.run(size, fulfils)
+    return await await_again(partial(backend.worker.run, size, fulfils))
 
 
 def _fulfils(

@@ -10,15 +10,11 @@ from typing import Final, Protocol
 from mockube.apimachinery import errors, gotext
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.paths import Path as FieldPath
+from mockube.apimachinery.records import ConfigurationError, decode
 from mockube.apimachinery.yaml_decode import YamlError, load
 from mockube.apiserver.authn.bearer import BadToken, KnownToken
 from mockube.apiserver.authn.oidc import claims
-from mockube.apiserver.authn.oidc.configuration import (
-    AuthenticationConfiguration,
-    ConfigurationError,
-    JWTAuthenticator,
-    decode,
-)
+from mockube.apiserver.authn.oidc.configuration import AuthenticationConfiguration, JWTAuthenticator
 from mockube.apiserver.authn.oidc.expressions import Mapper
 from mockube.apiserver.authn.oidc.id_token import ALGORITHMS, Undecodable, Verifier, untrusted_issuer
 from mockube.apiserver.authn.oidc.key_set import FileKeySet

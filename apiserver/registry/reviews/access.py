@@ -8,7 +8,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.authz.chain import Attributes, Authorization, Decision
+from mockube.apiserver.authz.chain import Attributes, Authorization, AuthorizerFailed, Decision
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call, ObjectAnswer
 from mockube.apiserver.registry.reviews import question, selectors
@@ -71,12 +71,18 @@ class AccessReviews:
         return question.answer({**tree, "metadata": {}, "spec": {}}, found)
 
     async def _answer(self, tree: Tree, user: User) -> ObjectAnswer:
-        decision, reason = await self._authorization.authorize(_attributes(user, tree["spec"]))
+        problem = ""
+        try:
+            decision, reason = await self._authorization.authorize(_attributes(user, tree["spec"]))
+        except AuthorizerFailed as error:
+            decision, reason, problem = error.decision, error.reason, str(error)
         found: Tree = {"allowed": decision is Decision.ALLOW}
         if decision is Decision.DENY:
             found["denied"] = True
         ignored = selectors.ignored_selectors(tree["spec"].get("resourceAttributes") or {})
-        return question.answer(tree, found | question.present({"reason": reason, "evaluationError": ignored}))
+        return question.answer(
+            tree, found | question.present({"reason": reason, "evaluationError": problem or ignored})
+        )
 
 
 def _subject(spec: Mapping[str, Any]) -> User:

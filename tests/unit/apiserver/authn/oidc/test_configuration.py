@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from mockube.apimachinery import errors
+from mockube.apimachinery.records import ConfigurationError
 from mockube.apiserver.authn.oidc.authenticators import read_configuration
-from mockube.apiserver.authn.oidc.configuration import ConfigurationError
 from mockube.apiserver.authn.oidc.validation import validate
 from mockube.apiserver.config.authentication_configuration import NO_FILE, OpenIDConnect, problem
 

@@ -1,0 +1,91 @@
+"""Configuration files as records: what does not fit is told in the words of Go's strict decoder.
+
+A record is a subclass of `Record`. A field that a file leaves out, or that is null, keeps its default.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, get_args, get_origin
+
+import msgspec
+from msgspec import Struct, structs
+
+from mockube.apimachinery.gotext import quote
+
+_MISTYPED: Final = re.compile(r"Expected `(.*)`, got `(.*?)`(?: - at `\$\.?(.*)`)?")
+_GO_KINDS: Final = {"str": "string", "int": "number", "float": "number"}
+_GO_TYPES: Final = {"str": "string", "bool": "bool"}
+
+
+class ConfigurationError(ValueError):
+    """What is wrong with a configuration; the text is upstream's."""
+
+
+class Record(Struct, frozen=True, kw_only=True, rename="camel"):
+    pass
+
+
+def decode(tree: Any, kind: type[Struct]) -> Any:
+    """Return the record of a kind, or raise ConfigurationError."""
+    try:
+        found = msgspec.convert(without_nulls(tree), kind)
+    except msgspec.ValidationError as error:
+        raise ConfigurationError(_as_go(str(error), kind)) from error
+    if unknown := [f"unknown field {quote(name)}" for name in unknown_fields(tree, kind)]:
+        raise ConfigurationError(f"strict decoding error: {', '.join(unknown)}")
+    return found
+
+
+def unknown_fields(tree: Any, kind: type, path: str = "") -> Iterator[str]:
+    """Yield the fields that a kind does not have, in the order in which upstream finds them."""
+    known = {one.encode_name: one.type for one in structs.fields(kind)}
+    for name in sorted(tree or ()):
+        value = tree[name]
+        if name not in known:
+            yield f"{path}{name}"
+            continue
+        record, is_list = _record_of(known[name])
+        if record is not None and is_list:
+            for index, item in enumerate(value or ()):
+                yield from unknown_fields(item, record, f"{path}{name}[{index}].")
+        elif record is not None:
+            yield from unknown_fields(value, record, f"{path}{name}.")
+
+
+def _record_of(type_: Any) -> tuple[type[Struct] | None, bool]:
+    """Return the record that a field's type leads to, and whether it is a list of them."""
+    parts = [one for one in get_args(type_) if isinstance(one, type) and issubclass(one, Struct)]
+    if parts:
+        return parts[0], get_origin(type_) is tuple
+    return (type_ if isinstance(type_, type) and issubclass(type_, Struct) else None), False
+
+
+def without_nulls(tree: Any) -> Any:
+    """Return a tree without the fields that are null: Go leaves them as they are."""
+    if isinstance(tree, dict):
+        return {name: without_nulls(value) for name, value in tree.items() if value is not None}
+    return [without_nulls(value) for value in tree] if isinstance(tree, list) else tree
+
+
+def _as_go(problem: str, kind: type[Struct]) -> str:
+    found = _MISTYPED.fullmatch(problem)
+    if found is None:
+        return problem
+    wanted, given = found[1].partition(" |")[0], found[2]
+    names = re.sub(r"\[.*?\]", "", found[3] or "").split(".")
+    owner, type_ = _owner(kind, names, _GO_TYPES.get(wanted, wanted))
+    shown = _GO_KINDS.get(given, given)
+    return f"json: cannot unmarshal {shown} into Go struct field {owner}.{'.'.join(names)} of type {type_}"
+
+
+def _owner(kind: type[Struct], names: Sequence[str], wanted: str) -> tuple[str, str]:
+    """Return the record that a field belongs to, and the type of the field, as Go names them."""
+    owner, record, is_list = kind, kind, False
+    for name in names:
+        owner = record
+        types = {one.encode_name: one.type for one in structs.fields(owner)}
+        found, is_list = _record_of(types[name])
+        if found is None:
+            return owner.__name__, f"[]{wanted}" if is_list else "[]string" if wanted == "array" else wanted
+        record = found
+    return owner.__name__, f"[]v1.{record.__name__}" if is_list else f"v1.{record.__name__}"

@@ -1,0 +1,94 @@
+"""Tokens that another server is asked about, by TokenReviews: `--authentication-token-webhook-config-file`."""
+
+import hashlib
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mockube.apimachinery.clock import Clock
+from mockube.apiserver.authn.bearer import BadToken, KnownToken
+from mockube.apiserver.authn.token_file import with_authenticated
+from mockube.apiserver.outgoing import Endpoint, Reviewer, ReviewFailed
+from mockube.apiserver.user import User
+
+LOG: Final = logging.getLogger(__name__)
+MAX_ANSWERS: Final = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenWebhookSettings:
+    endpoint: Endpoint
+    version: str = "v1beta1"
+    cache_seconds: float = 120.0
+
+
+class TokenWebhook:
+    """A `TokenReader`. Answers are known for a while, those that say no as well; failures are not."""
+
+    def __init__(
+        self, settings: TokenWebhookSettings, reviewer: Reviewer, *, audiences: Sequence[str], clock: Clock
+    ) -> None:
+        self._settings = settings
+        self._reviewer = reviewer
+        self._audiences = audiences
+        self._clock = clock
+        self._known: OrderedDict[bytes, tuple[float, KnownToken | None]] = OrderedDict()
+
+    async def read(self, token: str, audiences: Sequence[str]) -> KnownToken | None:
+        key, now = hashlib.sha256("\0".join((token, *audiences)).encode()).digest(), self._clock.monotonic()
+        until, known = self._known.get(key, (0.0, None))
+        if until > now:
+            return known
+        known = await self._ask(token, audiences)
+        if self._settings.cache_seconds > 0:
+            self._known[key] = self._clock.monotonic() + self._settings.cache_seconds, known
+            self._known.move_to_end(key)
+            if len(self._known) > MAX_ANSWERS:
+                self._known.popitem(last=False)
+        return known
+
+    async def _ask(self, token: str, audiences: Sequence[str]) -> KnownToken | None:
+        review = {
+            "kind": "TokenReview",
+            "apiVersion": f"authentication.k8s.io/{self._settings.version}",
+            "metadata": {},
+            "spec": {"token": token, "audiences": list(audiences)},
+            "status": {"user": {}},
+        }
+        try:
+            status = await self._reviewer.review(review)
+        except ReviewFailed as error:
+            LOG.error("Failed to make webhook authenticator request: %s", error)  # noqa: TRY400 - upstream's
+            raise BadToken(str(error)) from error
+        allowed = status.get("audiences") or self._audiences
+        shared = [audience for audience in audiences if audience in allowed]
+        if not shared:
+            return None
+        if status.get("authenticated") is not True:
+            if status.get("error"):
+                raise BadToken(str(status["error"]))
+            return None
+        return KnownToken(with_authenticated(_user(status.get("user"))), shared)
+
+
+def _user(tree: Any) -> User:
+    """Return the user of an answer, or raise BadToken for what is none."""
+    found: Mapping[str, Any] = tree if isinstance(tree, dict) else {}
+    groups, extra = found.get("groups") or [], found.get("extra") or {}
+    is_right = (
+        all(isinstance(found.get(name) or "", str) for name in ("username", "uid"))
+        and isinstance(groups, list)
+        and all(isinstance(group, str) for group in groups)
+        and isinstance(extra, dict)
+        and all(isinstance(values, list) for values in extra.values())
+    )
+    if not is_right:
+        raise BadToken("the answer of the webhook names no user")
+    return User(
+        name=found.get("username") or "",
+        uid=found.get("uid") or "",
+        groups=tuple(groups),
+        extra={name: tuple(map(str, values)) for name, values in extra.items()},
+    )

@@ -1,0 +1,112 @@
+"""Match conditions of an authorization webhook: expressions over a SubjectAccessReview's spec; all must be true."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from mockube.apimachinery import errors
+from mockube.apimachinery.admission_expressions import BadExpression
+from mockube.apimachinery.cel import types
+from mockube.apimachinery.cel.environment import Compiled, Environment
+from mockube.apimachinery.cel.program import ProgramError
+from mockube.apimachinery.cel.schema_types import DeclaredStructs
+from mockube.apimachinery.cel.source import Issues
+from mockube.apimachinery.cel.types import Type
+from mockube.apimachinery.cel.values import CelError, CostExceeded
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import Path
+
+MAX_CONDITIONS: Final = 64
+_TEXTS: Final = types.list_of(types.STRING)
+
+
+def _texts(*names: str) -> dict[str, Type]:
+    return dict.fromkeys(names, types.STRING)
+
+
+_SELECTOR: Final = {
+    "rawSelector": types.STRING,
+    "requirements": types.list_of(types.struct("kubernetes.SelectorRequirement")),
+}
+_STRUCTS: Final[Mapping[str, Mapping[str, Type]]] = {
+    "kubernetes.SubjectAccessReviewSpec": {
+        "resourceAttributes": types.struct("kubernetes.ResourceAttributes"),
+        "nonResourceAttributes": types.struct("kubernetes.NonResourceAttributes"),
+        **_texts("user", "uid"),
+        "groups": _TEXTS,
+        "extra": types.map_of(types.STRING, _TEXTS),
+    },
+    "kubernetes.ResourceAttributes": {
+        **_texts("namespace", "verb", "group", "version", "resource", "subresource", "name"),
+        "fieldSelector": types.struct("kubernetes.FieldSelectorAttributes"),
+        "labelSelector": types.struct("kubernetes.LabelSelectorAttributes"),
+    },
+    "kubernetes.NonResourceAttributes": _texts("path", "verb"),
+    "kubernetes.FieldSelectorAttributes": _SELECTOR,
+    "kubernetes.LabelSelectorAttributes": _SELECTOR,
+    "kubernetes.SelectorRequirement": {**_texts("key", "operator"), "values": _TEXTS},
+}
+
+
+class ConditionsFailed(Exception):
+    """Conditions that could not be evaluated; the text tells of all of them."""
+
+
+@cache
+def _environment() -> Environment:
+    request = {"request": types.struct("kubernetes.SubjectAccessReviewSpec")}
+    return Environment(request, DeclaredStructs(_STRUCTS))
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    expressions: Sequence[tuple[str, Compiled]]
+
+    def hold(self, spec: Mapping[str, Any]) -> bool:
+        """Return whether all are true; one that is false counts more than one that fails."""
+        problems = []
+        for text, compiled in self.expressions:
+            try:
+                if compiled.program.evaluate({"request": spec})[0] is False:
+                    return False
+            except (CelError, CostExceeded) as error:
+                problems.append(f"cel evaluation error: expression '{text}' resulted in error: {error}")
+        if problems:
+            raise ConditionsFailed(errors.aggregate(problems))
+        return True
+
+
+def compile_conditions(texts: Sequence[str], path: Path) -> tuple[Conditions | None, list[FieldError]]:
+    """Return the conditions, or none if there are none, and what is wrong with them."""
+    root = path.child("matchConditions")
+    if len(texts) > MAX_CONDITIONS:
+        return None, [errors.too_many(root, len(texts), MAX_CONDITIONS)]
+    found, problems = dict[str, Compiled](), list[FieldError]()
+    seen = set[str]()
+    for index, text in enumerate(texts):
+        at = root.index(index).child("expression")
+        if not text.strip():
+            problems.append(errors.required(at))
+        elif text in seen:
+            problems.append(errors.duplicate(at, text))
+        else:
+            seen.add(text)
+            try:
+                found[text] = _compile(text)
+            except BadExpression as error:
+                wrong = errors.internal(at, str(error)) if error.internal else None
+                problems.append(wrong or errors.invalid(at, text, str(error)))
+    return (Conditions([*found.items()]) if found else None), problems
+
+
+def _compile(text: str) -> Compiled:
+    try:
+        compiled = _environment().compile(text)
+    except Issues as issues:
+        raise BadExpression(f"compilation failed: {issues}") from issues
+    except ProgramError as error:
+        raise BadExpression(f"program instantiation failed: {error}", internal=True) from error
+    if compiled.type != types.BOOL:
+        raise BadExpression(f"must evaluate to bool but got {compiled.type.declared_name()}")
+    return compiled

@@ -1,0 +1,227 @@
+"""An AuthorizationConfiguration: the authorizers in their order, read from a file, and what is wrong with it."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path as FilePath
+from typing import Any, Final
+
+from msgspec import field
+
+from mockube.apimachinery import errors, names
+from mockube.apimachinery.durations import DurationError, format_duration, parse_duration
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import Path
+from mockube.apimachinery.records import ConfigurationError, Record, decode
+from mockube.apimachinery.yaml_decode import YamlError, load
+from mockube.apiserver.authz.conditions import Conditions, compile_conditions
+
+MODES: Final = ("ABAC", "AlwaysAllow", "AlwaysDeny", "Node", "RBAC", "Webhook")
+WEBHOOK: Final = "Webhook"
+DENY, ABSTAIN = "Deny", "NoOpinion"
+SECOND: Final = 1_000_000_000
+_FILES: Final = frozenset(
+    (f"apiserver.config.k8s.io/{version}", "AuthorizationConfiguration")
+    for version in ("v1", "v1beta1", "v1alpha1")
+)
+
+
+class WebhookConnectionInfo(Record, frozen=True, kw_only=True):
+    type: str = ""
+    kube_config_file: str | None = None
+
+
+class WebhookMatchCondition(Record, frozen=True, kw_only=True):
+    expression: str = ""
+
+
+class WebhookConfiguration(Record, frozen=True, kw_only=True):
+    authorized_ttl: str = field(default="", name="authorizedTTL")
+    cache_authorized_requests: bool = True
+    unauthorized_ttl: str = field(default="", name="unauthorizedTTL")
+    cache_unauthorized_requests: bool = True
+    timeout: str = ""
+    subject_access_review_version: str = ""
+    match_condition_subject_access_review_version: str = ""
+    failure_policy: str = ""
+    connection_info: WebhookConnectionInfo = WebhookConnectionInfo()
+    match_conditions: tuple[WebhookMatchCondition, ...] = ()
+
+    @property
+    def authorized(self) -> int:
+        """Nanoseconds for which an answer that allows counts, as upstream defaults them."""
+        return _nanoseconds(self.authorized_ttl) or 300 * SECOND
+
+    @property
+    def seconds(self) -> float:
+        """Return how long an answer may take."""
+        return _nanoseconds(self.timeout) / SECOND
+
+    @property
+    def unauthorized(self) -> int:
+        return _nanoseconds(self.unauthorized_ttl) or 30 * SECOND
+
+
+class AuthorizerConfiguration(Record, frozen=True, kw_only=True):
+    type: str = ""
+    name: str = ""
+    webhook: WebhookConfiguration | None = None
+
+
+class AuthorizationConfiguration(Record, frozen=True, kw_only=True):
+    api_version: str = ""
+    kind: str = ""
+    authorizers: tuple[AuthorizerConfiguration, ...] = ()
+
+
+def _nanoseconds(text: str) -> int:
+    try:
+        return parse_duration(text) if text else 0
+    except DurationError as error:
+        raise ConfigurationError(str(error)) from error
+
+
+def from_modes(modes: Sequence[str], webhook: Mapping[str, Any]) -> AuthorizationConfiguration:
+    """Return what `--authorization-mode` and its kin stand for."""
+    found = [
+        {"type": mode, "name": "default" if mode == WEBHOOK else mode.lower()}
+        | ({"webhook": webhook} if mode == WEBHOOK else {})
+        for mode in modes
+    ]
+    made: AuthorizationConfiguration = decode({"authorizers": found}, AuthorizationConfiguration)
+    return made
+
+
+def read_configuration(data: bytes, required: Collection[str] = ()) -> AuthorizationConfiguration:
+    """Return what a file says, or raise ConfigurationError; a file that is read anew must name the `required` types."""
+    try:
+        found = _decoded(data)
+    except (YamlError, ConfigurationError) as error:
+        raise ConfigurationError(f"failed to load AuthorizationConfiguration from file: {error}") from error
+    if problems := [*validate(found)]:
+        raise ConfigurationError(errors.aggregate(problems))
+    wrong = [
+        f"expected name {one.type.lower()} for authorizer {one.type} instead of {one.name}"
+        for one in found.authorizers
+        if one.type != WEBHOOK and one.name != one.type.lower()
+    ]
+    if missing := sorted(set(required) - {one.type for one in found.authorizers}):
+        wrong.append(f"missing required types: [{' '.join(missing)}]")
+    if wrong:
+        raise ConfigurationError(errors.aggregate(wrong))
+    return found
+
+
+def _decoded(data: bytes) -> AuthorizationConfiguration:
+    tree = load(data).tree if data else {}
+    if data and not (isinstance(tree, dict) and (tree.get("apiVersion"), tree.get("kind")) in _FILES):
+        raise ConfigurationError("expected AuthorizationConfiguration of apiserver.config.k8s.io/v1")
+    found: AuthorizationConfiguration = decode(tree, AuthorizationConfiguration)
+    for one in found.authorizers:
+        if one.webhook is not None:
+            _ = one.webhook.authorized, one.webhook.unauthorized, one.webhook.seconds
+    return found
+
+
+def validate(configuration: AuthorizationConfiguration) -> Iterator[FieldError]:
+    root = Path().child("authorizers")
+    if not configuration.authorizers:
+        yield errors.required(root, "at least one authorization mode must be defined")
+    types, seen = set[str](), set[str]()
+    for index, one in enumerate(configuration.authorizers):
+        path = root.index(index)
+        if not one.type:
+            yield errors.required(path.child("type"))
+        elif one.type not in MODES:
+            yield errors.not_supported(path.child("type"), one.type, MODES)
+        elif one.type in types and one.type != WEBHOOK:
+            yield errors.duplicate(path.child("type"), one.type)
+        else:
+            types.add(one.type)
+            yield from _name(one.name, seen, path.child("name"))
+            seen.add(one.name)
+            if one.type != WEBHOOK:
+                if one.webhook is not None:
+                    detail = "may only be specified when type=Webhook"
+                    yield errors.invalid(path.child("webhook"), "non-null", detail)
+            elif one.webhook is None:
+                yield errors.required(path.child("webhook"), "required when type=Webhook")
+            else:
+                yield from _webhook(one.webhook, path)
+
+
+def _name(name: str, seen: Collection[str], path: Path) -> Iterator[FieldError]:
+    if not name:
+        yield errors.required(path)
+    elif name in seen:
+        yield errors.duplicate(path, name)
+    elif problems := names.check_dns1123_subdomain(name):
+        yield errors.invalid(path, name, f"authorizer name is invalid: {', '.join(problems)}")
+
+
+def _webhook(webhook: WebhookConfiguration, path: Path) -> Iterator[FieldError]:
+    timeout = _nanoseconds(webhook.timeout)
+    if not timeout:
+        yield errors.required(path.child("timeout"))
+    elif not 0 < timeout <= 30 * SECOND:
+        yield errors.invalid(path.child("timeout"), format_duration(timeout), "must be > 0s and <= 30s")
+    for name, span in (("authorizedTTL", webhook.authorized), ("unauthorizedTTL", webhook.unauthorized)):
+        if span < 0:
+            yield errors.invalid(path.child(name), format_duration(span), "must be > 0s")
+    yield from _versions(webhook, path)
+    at = path.child("failurePolicy")
+    if not webhook.failure_policy:
+        yield errors.required(at)
+    elif webhook.failure_policy not in (ABSTAIN, DENY):
+        yield errors.not_supported(at, webhook.failure_policy, (ABSTAIN, DENY))
+    yield from _connection(webhook.connection_info, path.child("connectionInfo"))
+    _, problems = compile_conditions([one.expression for one in webhook.match_conditions], path)
+    yield from problems
+
+
+def _versions(webhook: WebhookConfiguration, path: Path) -> Iterator[FieldError]:
+    version, at = webhook.subject_access_review_version, path.child("subjectAccessReviewVersion")
+    if not version:
+        yield errors.required(at)
+    elif version not in ("v1", "v1beta1"):
+        yield errors.not_supported(at, version, ("v1", "v1beta1"))
+    version = webhook.match_condition_subject_access_review_version
+    at = path.child("matchConditionSubjectAccessReviewVersion")
+    if not version and webhook.match_conditions:
+        yield errors.required(at, "required if match conditions are specified")
+    elif version not in ("", "v1"):
+        yield errors.not_supported(at, version, ("v1",))
+
+
+def _connection(info: WebhookConnectionInfo, path: Path) -> Iterator[FieldError]:
+    file, at = info.kube_config_file, path.child("kubeConfigFile")
+    match info.type:
+        case "":
+            yield errors.required(path.child("type"))
+        case "InClusterConfig":
+            if file is not None:
+                yield errors.invalid(at, file, "can only be set when type=KubeConfigFile")
+            yield errors.invalid(
+                path.child("type"), info.type, "connections from within a cluster are not built"
+            )
+        case "KubeConfigFile":
+            yield from _file(file or "", at)
+        case _:
+            supported = ("InClusterConfig", "KubeConfigFile")
+            shown = {"Type": info.type, "KubeConfigFile": file}
+            yield errors.not_supported(path.child("type"), shown, supported)
+
+
+def _file(name: str, path: Path) -> Iterator[FieldError]:
+    file = FilePath(name)
+    if not name:
+        yield errors.required(path)
+    elif not file.is_absolute():
+        yield errors.invalid(path, name, "must be an absolute path")
+    elif not file.exists():
+        yield errors.invalid(path, name, f"error loading file: stat {name}: no such file or directory")
+    elif not file.is_file():
+        yield errors.invalid(path, name, "must be a regular file")
+
+
+def conditions_of(webhook: WebhookConfiguration) -> Conditions | None:
+    """Return the compiled match conditions of a webhook that was validated."""
+    return compile_conditions([one.expression for one in webhook.match_conditions], Path())[0]

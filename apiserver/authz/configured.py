@@ -1,0 +1,128 @@
+"""The authorizers of an AuthorizationConfiguration, and how they follow the file that it came from."""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from mockube.apimachinery import gotext
+from mockube.apimachinery.records import ConfigurationError
+from mockube.apiserver.authz.abac import ABAC
+from mockube.apiserver.authz.chain import AlwaysAllow, AlwaysDeny, Authorization, Authorizer, Decision
+from mockube.apiserver.authz.configuration import (
+    DENY,
+    SECOND,
+    WEBHOOK,
+    AuthorizationConfiguration,
+    AuthorizerConfiguration,
+    conditions_of,
+    read_configuration,
+)
+from mockube.apiserver.authz.remote import RemoteAuthorization
+from mockube.apiserver.authz.webhook import WebhookAuthorizer, WebhookSettings
+from mockube.apiserver.kubeconfig import BadKubeconfig, read_endpoint
+from mockube.apiserver.outgoing import Reviewer
+
+LOG: Final = logging.getLogger(__name__)
+POLL_SECONDS: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthorizationSettings:
+    """`path` is the file that is followed, if there is one."""
+
+    configuration: AuthorizationConfiguration
+    data: bytes = b""
+    path: Path | None = None
+    policies: ABAC | None = None
+
+
+class ConfiguredAuthorizers:
+    """Gives the chain its authorizers: `built_in` are those that a file may name, by type."""
+
+    def __init__(
+        self,
+        settings: AuthorizationSettings,
+        chain: Authorization,
+        built_in: Mapping[str, Authorizer],
+        remote: RemoteAuthorization,
+    ) -> None:
+        self._settings = settings
+        self._chain = chain
+        self._remote = remote
+        self._observer = remote.observer()
+        self._built_in: dict[str, Authorizer] = {
+            "AlwaysAllow": AlwaysAllow(),
+            "AlwaysDeny": AlwaysDeny(),
+            **built_in,
+        }
+        if settings.policies is not None:
+            self._built_in["ABAC"] = settings.policies
+        self._data = settings.data
+        self._required = [one.type for one in settings.configuration.authorizers if one.type != WEBHOOK]
+        chain.use(self._make(settings.configuration))
+        self._observer.applied(settings.data)
+
+    def _make(self, configuration: AuthorizationConfiguration) -> Sequence[Authorizer]:
+        return [self._authorizer(one) for one in configuration.authorizers]
+
+    def _authorizer(self, configuration: AuthorizerConfiguration) -> Authorizer:
+        hook = configuration.webhook
+        if configuration.type != WEBHOOK or hook is None:
+            if configuration.type not in self._built_in:
+                problem = "is not allowed if it was not enabled at initial server startup"
+                raise ConfigurationError(f"authorizer type {configuration.type} {problem}")
+            return self._built_in[configuration.type]
+        observer, name, clock = self._observer, configuration.name, self._remote.clock
+        try:
+            endpoint = read_endpoint(Path(hook.connection_info.kube_config_file or ""))
+        except BadKubeconfig as error:
+            raise ConfigurationError(str(error)) from error
+        reviewer = Reviewer(
+            endpoint=endpoint,
+            send=self._remote.send,
+            clock=clock,
+            seconds=hook.seconds,
+            observe=lambda result, seconds: observer.evaluated(name, result, seconds),
+        )
+        settings = WebhookSettings(
+            name=name,
+            version=hook.subject_access_review_version,
+            authorized_seconds=hook.authorized / SECOND if hook.cache_authorized_requests else 0,
+            unauthorized_seconds=hook.unauthorized / SECOND if hook.cache_unauthorized_requests else 0,
+            on_error=Decision.DENY if hook.failure_policy == DENY else Decision.NO_OPINION,
+            conditions=conditions_of(hook),
+        )
+        return WebhookAuthorizer(settings, reviewer, clock, observer)
+
+    @property
+    def follows_file(self) -> bool:
+        return self._settings.path is not None
+
+    async def run(self) -> None:
+        """Follow the file."""
+        while self._settings.path is not None:
+            await self._remote.clock.sleep(POLL_SECONDS)
+            await self.reload()
+
+    async def reload(self) -> None:
+        """Take what the file says now, if it says something else that is right."""
+        path = self._settings.path
+        if path is None:
+            return
+        try:
+            data = await asyncio.to_thread(path.read_bytes)
+            if data == self._data:
+                return
+            self._data = data
+            LOG.info("found new authorization config data")
+            self._chain.use(self._make(read_configuration(data, self._required)))
+        except (OSError, ConfigurationError) as error:
+            LOG.error('"reloading authorization config" err=%s', gotext.quote(str(error)))  # noqa: TRY400 - upstream's
+            self._observer.reloaded(success=False)
+            return
+        LOG.info("reloaded authz config")
+        self._observer.reloaded(success=True)
+        self._observer.applied(data)

@@ -1,0 +1,31 @@
+"""What authorizers need that ask other servers: a way to send, and what counts that."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from mockube.apimachinery.clock import Clock
+from mockube.apiserver.outgoing import Send
+
+
+class Observer(Protocol):
+    """Counts, under upstream's names."""
+
+    def evaluated(self, name: str, result: str, seconds: float) -> None: ...
+
+    def failed_open(self, name: str, result: str) -> None: ...
+
+    def matched(self, name: str, seconds: float, *, failed: bool, excluded: bool) -> None: ...
+
+    def applied(self, data: bytes) -> None: ...
+
+    def reloaded(self, *, success: bool) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteAuthorization:
+    """The observer is made when it is needed."""
+
+    send: Send
+    observer: Callable[[], Observer]
+    clock: Clock

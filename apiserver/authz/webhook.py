@@ -1,0 +1,253 @@
+"""The Webhook authorizer: what may be done is asked of another server, by SubjectAccessReviews."""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from mockube.apimachinery import fields, labels
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.fields import FieldSelectorError
+from mockube.apimachinery.labels import Operator, SelectorError
+from mockube.apiserver.authz.chain import (
+    NO_OPINION,
+    Attributes,
+    AuthorizerFailed,
+    Decision,
+    RemoteAnswerNeeded,
+    Rules,
+    Verdict,
+)
+from mockube.apiserver.authz.conditions import Conditions, ConditionsFailed
+from mockube.apiserver.authz.remote import Observer
+from mockube.apiserver.outgoing import Reviewer, ReviewFailed
+from mockube.apiserver.user import User
+
+LOG: Final = logging.getLogger(__name__)
+MAX_ANSWERS: Final = 8192
+MAX_CACHED_SIZE: Final = 10_000
+"""Characters of what a client names; a question with more is not remembered, so that nobody fills the memory."""
+RECENT_SECONDS: Final = 1.0
+"""How long an answer counts for those who had to ask again, since it had to be fetched."""
+_OPERATORS: Final = {
+    Operator.EQUALS: "In",
+    Operator.DOUBLE_EQUALS: "In",
+    Operator.IN: "In",
+    Operator.NOT_EQUALS: "NotIn",
+    Operator.NOT_IN: "NotIn",
+    Operator.EXISTS: "Exists",
+    Operator.DOES_NOT_EXIST: "DoesNotExist",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookSettings:
+    name: str
+    version: str = "v1"
+    authorized_seconds: float = 300.0
+    """0: what was allowed is not remembered."""
+    unauthorized_seconds: float = 30.0
+    on_error: Decision = Decision.NO_OPINION
+    conditions: Conditions | None = None
+
+
+class _Answers:
+    """Answers by question, each until its time is over; the one used longest ago goes first."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._found: OrderedDict[bytes, tuple[float, Any]] = OrderedDict()
+
+    def get(self, key: bytes) -> Any:
+        until, answer = self._found.get(key, (0.0, None))
+        if answer is None or until <= self._clock.monotonic():
+            return None
+        self._found.move_to_end(key)
+        return answer
+
+    def add(self, key: bytes, answer: Any, seconds: float) -> None:
+        if seconds <= 0:
+            return
+        self._found[key] = self._clock.monotonic() + seconds, answer
+        self._found.move_to_end(key)
+        if len(self._found) > MAX_ANSWERS:
+            self._found.popitem(last=False)
+
+
+class WebhookAuthorizer:
+    """Asks a webhook, unless its conditions exclude a request, or the answer is known."""
+
+    def __init__(
+        self, settings: WebhookSettings, reviewer: Reviewer, clock: Clock, observer: Observer
+    ) -> None:
+        self._settings = settings
+        self._reviewer = reviewer
+        self._clock = clock
+        self._observer = observer
+        self._cached = _Answers(clock)
+        self._recent = _Answers(clock)
+
+    async def authorize(self, attributes: Attributes) -> Verdict:
+        """Return the decision, or raise AuthorizerFailed."""
+        spec = spec_of(attributes)
+        if not self._matches(spec):
+            return NO_OPINION
+        key = orjson.dumps(spec)
+        status = self._cached.get(key)
+        if status is None:
+            status = await self._ask(spec)
+            self._remember(key, attributes, status)
+        return _verdict(status)
+
+    def decide(self, attributes: Attributes, /) -> Verdict:
+        """Return the decision if it is known; raise RemoteAnswerNeeded otherwise, or AuthorizerFailed."""
+        spec = spec_of(attributes)
+        if not self._matches(spec):
+            return NO_OPINION
+        key = orjson.dumps(spec)
+        found = self._cached.get(key) or self._recent.get(key)
+        if found is None:
+            raise RemoteAnswerNeeded(lambda: self._prepare(key, attributes))
+        if isinstance(found, AuthorizerFailed):
+            raise found
+        return _verdict(found)
+
+    def rules(self, _user: User, _namespace: str, /) -> Rules:
+        return Rules(is_incomplete=True, error="webhook authorizer does not support user rule resolution")
+
+    async def _prepare(self, key: bytes, attributes: Attributes) -> None:
+        try:
+            status = await self._ask(spec_of(attributes))
+        except AuthorizerFailed as error:
+            self._recent.add(key, error, RECENT_SECONDS)
+            return
+        self._remember(key, attributes, status)
+        self._recent.add(key, status, RECENT_SECONDS)
+
+    async def _ask(self, spec: Mapping[str, Any]) -> Mapping[str, Any]:
+        settings = self._settings
+        if settings.version == "v1beta1" and "groups" in spec:
+            spec = {("group" if name == "groups" else name): value for name, value in spec.items()}
+        version = f"authorization.k8s.io/{settings.version}"
+        review = {"kind": "SubjectAccessReview", "apiVersion": version, "metadata": {}, "spec": spec}
+        try:
+            return await self._reviewer.review(review | {"status": {"allowed": False}})
+        except ReviewFailed as error:
+            LOG.error("Failed to make webhook authorizer request: %s", error)  # noqa: TRY400 - upstream's
+            if settings.on_error is Decision.NO_OPINION:
+                self._observer.failed_open(settings.name, "timeout" if error.is_timeout else "error")
+            raise AuthorizerFailed(str(error), settings.on_error) from error
+
+    def _matches(self, spec: Mapping[str, Any]) -> bool:
+        """Return whether the conditions let a request be asked about."""
+        conditions = self._settings.conditions
+        if conditions is None:
+            return True
+        began, holds, failed = self._clock.monotonic(), False, True
+        try:
+            holds = conditions.hold(for_conditions(spec))
+            failed = False
+        except ConditionsFailed as error:
+            raise AuthorizerFailed(str(error), self._settings.on_error) from error
+        finally:
+            seconds = self._clock.monotonic() - began
+            excluded = not (holds or failed)
+            self._observer.matched(self._settings.name, seconds, failed=failed, excluded=excluded)
+        return holds
+
+    def _remember(self, key: bytes, attributes: Attributes, status: Mapping[str, Any]) -> None:
+        size = sum(
+            len(text)
+            for text in (
+                attributes.namespace,
+                attributes.verb,
+                attributes.group,
+                attributes.version,
+                attributes.resource,
+                attributes.subresource,
+                attributes.name,
+                attributes.path,
+            )
+        )
+        if size < MAX_CACHED_SIZE:
+            settings = self._settings
+            allowed = settings.authorized_seconds if status.get("allowed") else settings.unauthorized_seconds
+            self._cached.add(key, status, allowed)
+
+
+def _verdict(status: Mapping[str, Any]) -> Verdict:
+    allowed, denied = bool(status.get("allowed")), bool(status.get("denied"))
+    reason = str(status.get("reason") or "")
+    if allowed and denied:
+        problem = "webhook subject access review returned both allow and deny response"
+        raise AuthorizerFailed(problem, Decision.DENY, reason)
+    return Decision.DENY if denied else Decision.ALLOW if allowed else Decision.NO_OPINION, reason
+
+
+def spec_of(attributes: Attributes) -> dict[str, Any]:
+    """Return the spec of a SubjectAccessReview, without what is empty, as Go encodes it."""
+    user = attributes.user
+    spec: dict[str, Any] = {}
+    if attributes.is_resource:
+        spec["resourceAttributes"] = _present(
+            {
+                "namespace": attributes.namespace,
+                "verb": attributes.verb,
+                "group": attributes.group,
+                "version": attributes.version,
+                "resource": attributes.resource,
+                "subresource": attributes.subresource,
+                "name": attributes.name,
+                "fieldSelector": _field_selector(attributes.field_selector),
+                "labelSelector": _label_selector(attributes.label_selector),
+            }
+        )
+    else:
+        spec["nonResourceAttributes"] = _present({"path": attributes.path, "verb": attributes.verb})
+    extra = {name: list(values) for name, values in user.extra.items()}
+    return spec | _present({"user": user.name, "groups": list(user.groups), "extra": extra, "uid": user.uid})
+
+
+def _present(tree: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in tree.items() if value}
+
+
+def _field_selector(text: str) -> Mapping[str, Any]:
+    try:
+        terms = fields.parse(text).terms if text else ()
+    except FieldSelectorError:
+        return {}
+    found = [
+        {"key": term.field, "operator": "In" if term.equal else "NotIn", "values": [term.value]}
+        for term in terms
+    ]
+    return _present({"requirements": found})
+
+
+def _label_selector(text: str) -> Mapping[str, Any]:
+    try:
+        requirements = labels.parse(text).requirements if text else ()
+    except SelectorError:
+        return {}
+    found = [
+        _present({"key": one.key, "operator": _OPERATORS[one.operator], "values": list(one.values)})
+        for one in requirements
+        if one.operator in _OPERATORS
+    ]
+    return _present({"requirements": found})
+
+
+_RESOURCE: Final = ("namespace", "verb", "group", "version", "resource", "subresource", "name")
+
+
+def for_conditions(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a spec as expressions see it: texts are there, though they be empty."""
+    found = {"user": "", "groups": [], "uid": "", "extra": {}, **spec}
+    if "resourceAttributes" in spec:
+        found["resourceAttributes"] = dict.fromkeys(_RESOURCE, "") | spec["resourceAttributes"]
+    else:
+        found["nonResourceAttributes"] = {"path": "", "verb": ""} | spec["nonResourceAttributes"]
+    return found

@@ -1,0 +1,178 @@
+"""`--authorization-config`, an AuthorizationConfiguration, and the flags that say the same of one webhook and of policies."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from mockube.apimachinery.flags import Flag, seconds, words
+from mockube.apimachinery.records import ConfigurationError
+from mockube.apiserver.authz import modes
+from mockube.apiserver.config.files import FileProblem, from_flag
+from mockube.apiserver.config.upstream import AUTHORIZATION_MODES
+
+if TYPE_CHECKING:
+    from mockube.apiserver.authz.abac import ABAC
+    from mockube.apiserver.authz.configuration import AuthorizationConfiguration
+    from mockube.apiserver.authz.configured import AuthorizationSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthorizationFile:
+    """A file that was read; None: no flag names one."""
+
+    path: Path | None = None
+    data: bytes = b""
+    configuration: "AuthorizationConfiguration | None" = None
+
+
+NO_FILE: Final = AuthorizationFile()
+
+
+def authorization_configuration(text: str) -> AuthorizationFile:
+    return from_flag(_read, text)
+
+
+def _read(path: Path) -> AuthorizationFile:
+    from mockube.apiserver.authz.configuration import read_configuration  # noqa: PLC0415 - few need it
+
+    data = path.read_bytes()
+    try:
+        return AuthorizationFile(path=path, data=data, configuration=read_configuration(data))
+    except ConfigurationError as error:
+        raise FileProblem(str(error)) from error
+
+
+def policy_file(text: str) -> "ABAC":
+    """Read the file that a flag names."""
+    from mockube.apiserver.authz.abac import read_policies  # noqa: PLC0415 - few need it
+
+    def read(path: Path) -> "ABAC":
+        try:
+            return read_policies(path)
+        except ConfigurationError as error:
+            raise FileProblem(str(error)) from error
+
+    return from_flag(read, text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Authorization:
+    """Authorization"""
+
+    authorization_mode: Annotated[
+        tuple[str, ...],
+        Flag(
+            "who may do what, in order: Node, RBAC, ABAC, Webhook, AlwaysDeny, or AlwaysAllow for a server that only"
+            " this machine reaches (Node,RBAC)",
+            words,
+            repeats=True,
+        ),
+    ] = modes.DEFAULT
+    authorization_config: Annotated[
+        AuthorizationFile,
+        Flag(
+            "an AuthorizationConfiguration, which names the authorizers and their webhooks (none)",
+            authorization_configuration,
+            metavar="FILE",
+        ),
+    ] = NO_FILE
+    authorization_policy_file: Annotated[
+        Any, Flag("the policies of mode ABAC, a line of JSON for each (none)", policy_file, metavar="FILE")
+    ] = None
+    authorization_webhook_config_file: Annotated[
+        Path | None, Flag("where the webhook of mode Webhook is, as a kubeconfig (none)", Path)
+    ] = None
+    authorization_webhook_version: Annotated[
+        str, Flag("the version of the SubjectAccessReviews that it is sent (v1beta1)")
+    ] = "v1beta1"
+    authorization_webhook_cache_authorized_ttl: Annotated[
+        float, Flag("how long what it allowed is known (5m0s)", seconds)
+    ] = 300.0
+    authorization_webhook_cache_unauthorized_ttl: Annotated[
+        float, Flag("how long what it did not allow is known (30s)", seconds)
+    ] = 30.0
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Return the types of the authorizers, in their order."""
+        found = self.authorization_config.configuration
+        return self.authorization_mode if found is None else tuple(one.type for one in found.authorizers)
+
+    def has_flags(self) -> bool:
+        """Return whether a flag is set that says what the file says."""
+        default = Authorization()
+        names = [one.name for one in fields(self) if one.name.startswith("authorization_webhook")]
+        return any(getattr(self, name) != getattr(default, name) for name in ("authorization_mode", *names))
+
+
+def problem(settings: Authorization) -> str:
+    """Return what is wrong, in upstream's words; "" if nothing is."""
+    if settings.authorization_config.path is not None:
+        if settings.has_flags():
+            return (
+                "--authorization-config can not be specified when --authorization-mode or --authorization-webhook-*"
+                " flags are defined"
+            )
+        return ""
+    return _mode_problem(settings) or _webhook_problem(settings)
+
+
+def _mode_problem(settings: Authorization) -> str:
+    chosen, policies = settings.authorization_mode, settings.authorization_policy_file
+    for mode in chosen:
+        if mode not in AUTHORIZATION_MODES:
+            return f'authorization-mode "{mode}" is not a valid mode'
+    if "ABAC" in chosen and policies is None:
+        return "authorization-mode ABAC's authorization policy file not passed"
+    if policies is not None and "ABAC" not in chosen:
+        return "cannot specify --authorization-policy-file without mode ABAC"
+    return ""
+
+
+def _webhook_problem(settings: Authorization) -> str:
+    chosen, version = settings.authorization_mode, settings.authorization_webhook_version
+    if "Webhook" in chosen and settings.authorization_webhook_config_file is None:
+        return "authorization-mode Webhook's authorization config file not passed"
+    if settings.authorization_webhook_config_file is not None and "Webhook" not in chosen:
+        return "cannot specify --authorization-webhook-config-file without mode Webhook"
+    if version not in ("v1", "v1beta1"):
+        return f'unsupported webhook authorizer version "{version}", supported versions are "v1", "v1beta1"'
+    return ""
+
+
+def authorization_settings(settings: Authorization) -> "AuthorizationSettings | None":
+    """Return the authorizers of a file, of a webhook or of policies; None if the modes say all."""
+    file = settings.authorization_config
+    is_plain = not {"ABAC", "Webhook"} & set(settings.authorization_mode)
+    if file.configuration is None and is_plain:
+        return None
+    from mockube.apiserver.authz.configuration import from_modes  # noqa: PLC0415 - few need it
+    from mockube.apiserver.authz.configured import AuthorizationSettings  # noqa: PLC0415 - few need it
+
+    policies = settings.authorization_policy_file
+    if file.configuration is not None:
+        return AuthorizationSettings(
+            configuration=file.configuration, data=file.data, path=file.path, policies=policies
+        )
+    configuration = from_modes(settings.authorization_mode, _webhook(settings))
+    return AuthorizationSettings(configuration=configuration, policies=policies)
+
+
+def _webhook(settings: Authorization) -> Mapping[str, Any]:
+    allowed = settings.authorization_webhook_cache_authorized_ttl
+    refused = settings.authorization_webhook_cache_unauthorized_ttl
+    file = settings.authorization_webhook_config_file
+    return {
+        "authorizedTTL": f"{allowed}s",
+        "cacheAuthorizedRequests": bool(allowed),
+        "unauthorizedTTL": f"{refused}s",
+        "cacheUnauthorizedRequests": bool(refused),
+        "timeout": "30s",
+        "failurePolicy": "NoOpinion",
+        "subjectAccessReviewVersion": settings.authorization_webhook_version,
+        "connectionInfo": {
+            "type": "KubeConfigFile",
+            "kubeConfigFile": "" if file is None else str(file.absolute()),
+        },
+    }

@@ -1,0 +1,58 @@
+"""A configuration file that is read anew when it changes: upstream's metrics of it."""
+
+import hashlib
+from collections.abc import Iterable
+
+from prometheus_client import Counter, Gauge
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+from mockube.apimachinery.clock import Clock
+
+
+class ConfigReloadMetrics:
+    """`what` is `authentication` or `authorization`, `server` the identity of this server."""
+
+    def __init__(self, what: str, server: str, clock: Clock) -> None:
+        self._prefix = f"apiserver_{what}_config_controller"
+        self._what = what
+        self._server = digest(server)
+        self._clock = clock
+        self._applied = ""
+        self._reloads = Counter(
+            f"{self._prefix}_automatic_reloads",
+            f"Automatic reloads of {what} configuration, by status and server.",
+            ["status", "apiserver_id_hash"],
+            registry=None,
+        )
+        self._last = Gauge(
+            f"{self._prefix}_automatic_reload_last_timestamp_seconds",
+            f"Timestamp of the last automatic reload of {what} configuration, by status and server.",
+            ["status", "apiserver_id_hash"],
+            registry=None,
+        )
+
+    def applied(self, data: bytes) -> None:
+        self._applied = digest(data)
+
+    def reloaded(self, *, success: bool) -> None:
+        status = "success" if success else "failure"
+        self._reloads.labels(status, self._server).inc()
+        self._last.labels(status, self._server).set(self._clock.now().timestamp())
+
+    def collect(self) -> Iterable[Metric]:
+        yield from self._reloads.collect()
+        yield from self._last.collect()
+        if self._applied:
+            info = GaugeMetricFamily(
+                f"{self._prefix}_last_config_info",
+                f"The last {self._what} configuration that was applied, by its digest.",
+                labels=["apiserver_id_hash", "hash"],
+            )
+            info.add_metric([self._server, self._applied], 1)
+            yield info
+
+
+def digest(data: str | bytes) -> str:
+    """Return a label's value for what is too long, or too telling, for one."""
+    text = data.encode() if isinstance(data, str) else data
+    return f"sha256:{hashlib.sha256(text).hexdigest()}" if text else ""

@@ -1,0 +1,99 @@
+"""An AuthorizationConfiguration is refused in upstream's words: `refusals.txt` is what a real kube-apiserver said."""
+
+from pathlib import Path
+
+import pytest
+
+from mockube.apimachinery.records import ConfigurationError
+from mockube.apiserver.authz.configuration import from_modes, read_configuration
+from mockube.apiserver.config.authorization import Authorization, authorization_settings, problem
+
+HERE = Path(__file__).parent
+HEAD = b"apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\n"
+
+
+def refusal(data, required=()):
+    with pytest.raises(ConfigurationError) as raised:
+        read_configuration(data, required)
+    return str(raised.value)
+
+
+def test_every_problem_is_found_in_upstreams_order_and_words():
+    assert refusal((HERE / "refused.yaml").read_bytes()) == (HERE / "refusals.txt").read_text().strip()
+
+
+FORMS = {
+    b"authorizers: [{type: RBAC, name: x}]": "expected name rbac for authorizer RBAC instead of x",
+    b"authorizers: 1": "failed to load AuthorizationConfiguration from file: json: cannot unmarshal number into Go"
+    " struct field AuthorizationConfiguration.authorizers of type []v1.AuthorizerConfiguration",
+    b"authorizers: [{typ: x}]": "failed to load AuthorizationConfiguration from file: strict decoding error: unknown"
+    ' field "authorizers[0].typ"',
+    b"authorizers: [{type: Webhook, name: a, webhook: {timeout: x}}]": "failed to load AuthorizationConfiguration from"
+    ' file: time: invalid duration "x"',
+}
+
+
+@pytest.mark.parametrize(("text", "message"), FORMS.items())
+def test_a_wrong_form_is_refused_as_upstream_does(text, message):
+    assert refusal(HEAD + text) == message
+
+
+def test_nothing_names_no_authorizer():
+    assert refusal(b"") == "authorizers: Required value: at least one authorization mode must be defined"
+
+
+def test_what_was_there_at_the_start_must_stay():
+    text = HEAD + b"authorizers: [{type: RBAC, name: rbac}]"
+    assert read_configuration(text, ["RBAC"]).authorizers[0].name == "rbac"
+    assert refusal(text, ["RBAC", "Node"]) == "missing required types: [Node]"
+
+
+def test_modes_are_authorizers_by_their_names():
+    found = from_modes(["Node", "Webhook"], {"timeout": "30s"})
+    assert [(one.type, one.name) for one in found.authorizers] == [("Node", "node"), ("Webhook", "default")]
+    hook = found.authorizers[1].webhook
+    assert (hook.seconds, hook.authorized, hook.unauthorized) == (30, 300 * 10**9, 30 * 10**9)
+
+
+FLAGS = {
+    "a mode": ({"authorization_mode": ("Magic",)}, 'authorization-mode "Magic" is not a valid mode'),
+    "no policies": (
+        {"authorization_mode": ("ABAC",)},
+        "authorization-mode ABAC's authorization policy file not passed",
+    ),
+    "no mode for policies": (
+        {"authorization_policy_file": object()},
+        "cannot specify --authorization-policy-file without mode ABAC",
+    ),
+    "no webhook": (
+        {"authorization_mode": ("Webhook",)},
+        "authorization-mode Webhook's authorization config file not passed",
+    ),
+    "no mode for a webhook": (
+        {"authorization_webhook_config_file": Path("x")},
+        "cannot specify --authorization-webhook-config-file without mode Webhook",
+    ),
+    "a version": (
+        {"authorization_webhook_version": "v2"},
+        'unsupported webhook authorizer version "v2", supported versions are "v1", "v1beta1"',
+    ),
+    "nothing": ({}, ""),
+}
+
+
+@pytest.mark.parametrize(("flags", "message"), FLAGS.values(), ids=FLAGS)
+def test_flags_are_refused_in_upstreams_words(flags, message):
+    assert problem(Authorization(**flags)) == message
+
+
+def test_the_flags_of_a_webhook_are_a_configuration(tmp_path):
+    file = tmp_path / "hook"
+    flags = Authorization(
+        authorization_mode=("RBAC", "Webhook"),
+        authorization_webhook_config_file=file,
+        authorization_webhook_cache_unauthorized_ttl=0,
+    )
+    hook = authorization_settings(flags).configuration.authorizers[1].webhook
+    assert hook.connection_info.kube_config_file == str(file)
+    assert (hook.cache_authorized_requests, hook.cache_unauthorized_requests) == (True, False)
+    assert authorization_settings(Authorization()) is None
