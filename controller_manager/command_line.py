@@ -9,6 +9,7 @@ from mockube.apimachinery.flags import Sections
 from mockube.controller_manager.config.networks import allocates, node_ranges
 from mockube.controller_manager.config.selection import unknown
 from mockube.controller_manager.config.settings import (
+    PROCESS,
     SECTIONS,
     Config,
     Simulation,
@@ -73,6 +74,26 @@ def _simulation_problem(simulation: Simulation) -> str:
         load_stages(simulation.stages)
     except StageError as error:
         return f"--stages: {error}"
+    return _runtime_problem(simulation)
+
+
+def _runtime_problem(simulation: Simulation) -> str:
+    runs = simulation.container_runtime == PROCESS
+    if runs != (simulation.images is not None):
+        return f"--images and --container-runtime={PROCESS} go together: give both or neither"
+    if simulation.images is None:
+        return ""
+    if simulation.stages:
+        return f"--container-runtime={PROCESS} and --stages exclude each other: who says how pods live?"
+    from mockube.controller_manager.kubelet.processes.images import (  # noqa: PLC0415 - for few
+        ImageMapError,
+        load_images,
+    )
+
+    try:
+        load_images(simulation.images)
+    except ImageMapError as error:
+        return f"--images: {error}"
     return ""
 
 

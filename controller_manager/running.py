@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.clock import Clock
@@ -55,6 +56,7 @@ class Work:
         self.events = EventWriter(outfit.clock, outfit.chance)
         self.supports = {"informers": self.informers.run, "events": self.events.run}
         """What runs as long as anything else does."""
+        self._shared: dict[type, Any] = {}
         self.failures: dict[str, str] = {}
         """What went wrong with which part: the manager ends then."""
         self.running: dict[str, Running] = {
@@ -119,4 +121,5 @@ class Work:
             metrics=outfit.metrics,
             options=outfit.config,
             names=self._names,
+            shared=self._shared,
         )

@@ -94,10 +94,11 @@ class Cluster(Handle):
 
     `flags` are more flags of the API server, and `manager_flags` of the controller manager. `webhook_services` says
     where Services of webhooks and APIServices are, as `{"NAMESPACE/NAME": "HOST:PORT"}`, that lead to no process of this
-    machine.
+    machine. `images` says which images are local commands, as a map or as the path of a file of one: containers of these run
+    as processes of this machine.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each says something of the cluster
         self,
         *,
         nodes: int = NODES,
@@ -106,6 +107,7 @@ class Cluster(Handle):
         flags: Sequence[str] = (),
         manager_flags: Sequence[str] = (),
         webhook_services: Mapping[str, str] | None = None,
+        images: Mapping[str, Any] | Path | None = None,
     ) -> None:
         if not 0 <= nodes <= MOST_NODES:
             raise ValueError(f"nodes is from 0 to {MOST_NODES}, and not {nodes}")
@@ -115,6 +117,7 @@ class Cluster(Handle):
             minor=_minor(version),
             flags=(*flags, *_service_flags(webhook_services or {})),
             manager_flags=tuple(manager_flags),
+            images=images,
         )
         super().__init__(HostedRun[Plane](partial(control_plane, wanted), name="mockube"))
 

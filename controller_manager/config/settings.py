@@ -1,5 +1,6 @@
 """What can be set, a record for each section of the help. Names and defaults are kube-controller-manager's where it has them."""
 
+from argparse import ArgumentTypeError
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,14 @@ from mockube.apimachinery.flags import (
 )
 from mockube.apimachinery.klog import Logging
 from mockube.controller_manager.config.signing import Signing
+
+SIMULATED, PROCESS = "simulated", "process"
+
+
+def _runtime(text: str) -> str:
+    if text not in (SIMULATED, PROCESS):
+        raise ArgumentTypeError(f"{text!r} is neither {SIMULATED} nor {PROCESS}")
+    return text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,6 +286,21 @@ class Simulation:
             boolean,
         ),
     ] = True
+    container_runtime: Annotated[
+        str,
+        Flag(
+            "what containers are: simulated, or process, with which those of --images are local processes (simulated)",
+            _runtime,
+        ),
+    ] = SIMULATED
+    images: Annotated[
+        Path | None,
+        Flag(
+            "which images are which local commands, for --container-runtime=process (none)",
+            Path,
+            metavar="FILE",
+        ),
+    ] = None
 
 
 SECTIONS: Final[Mapping[str, type[Any]]] = {

@@ -5,8 +5,8 @@ process leads. A controller that reconciles keys is a `Controller`.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
 
 from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.clock import Clock
@@ -34,6 +34,8 @@ class Context:
     options: Config
     names: frozenset[str]
     """Of everything that runs in this manager."""
+    shared: dict[type, Any] = field(default_factory=dict)
+    """What several of them use, by its type: whoever needs it first makes it."""
 
 
 class Running(Protocol):

@@ -36,11 +36,31 @@ class EmitEvent:
 Effect = Write | Remove | EmitEvent
 
 
+@dataclass(frozen=True, slots=True)
+class StartContainer:
+    """Start the process of a container; nothing happens if that run was started already."""
+
+    container: str
+    restarts: int
+
+
+@dataclass(frozen=True, slots=True)
+class StopContainer:
+    """Stop the process of a container, with the grace that its pod gives; nothing happens if that is under way."""
+
+    container: str
+
+
+ContainerAction = StartContainer | StopContainer
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """What is due now, and when to look again even if nothing changes."""
 
     effects: tuple[Effect, ...] = ()
+    actions: tuple[ContainerAction, ...] = ()
+    """Of the containers that are local processes."""
     again_at: datetime | None = None
 
 

@@ -4,8 +4,10 @@ Pods live by the model of `life/`, or by the stages that the user gave for them.
 """
 
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -14,6 +16,7 @@ from mockube.controller_manager.client.kinds import NODES, PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.config.networks import IPAM, allocates
+from mockube.controller_manager.config.settings import PROCESS
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.worker import Loop
 from mockube.controller_manager.kubelet.node_objects import is_silent, is_simulated
@@ -26,14 +29,27 @@ from mockube.controller_manager.kubelet.status_writer import StatusWriter
 from mockube.controller_manager.kubelet.template_context import TemplateContext
 from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
 
+if TYPE_CHECKING:
+    from mockube.controller_manager.kubelet.processes.runtime import ProcessRuntime
+
 WORKERS: Final = 16
 Live = Callable[[Key, PodView, ReadOnlyTree], Awaitable[timedelta | None]]
 """Does what is due for a pod on its node, and answers when to come back."""
 
 
+def shared_runtime(context: Context) -> "ProcessRuntime | None":
+    """What runs containers as local processes; None where no container is to be one."""
+    if context.options.simulation.container_runtime != PROCESS:
+        return None
+    from mockube.controller_manager.kubelet.processes.runtime import process_runtime  # noqa: PLC0415 - for few
+
+    return process_runtime(context)
+
+
 class SimulatedPods:
     def __init__(self, context: Context) -> None:
         options = context.options.simulation
+        self._processes = shared_runtime(context)
         self._clock = context.clock
         self._nodes = context.informers.of(NODES)
         self._pods = context.informers.of(PODS)
@@ -63,12 +79,17 @@ class SimulatedPods:
         )
         self._nodes.add_handler(self._node_changed)
         self._pods.add_handler(self._pod_changed)
+        if self._processes is not None:
+            self._processes.changed = self._loop.add
 
     async def run(self) -> None:
         # An address may be given away only when it is known which are taken.
         await self._nodes.wait_synced()
         await self._pods.wait_synced()
-        await self._loop.run()
+        async with AsyncExitStack() as stack:
+            if self._processes is not None:
+                await stack.enter_async_context(self._processes.running())
+            await self._loop.run()
 
     def _pod_changed(self, change: Change) -> None:
         old: PodView | None = change.old
@@ -77,11 +98,13 @@ class SimulatedPods:
             self._fleet.addresses.release(old.uid)
             self._performer.forget(old.key)
             self._stages.forget(old.key)
+            if self._processes is not None:
+                self._processes.forget(old.uid)
         if new is not None and new.node:
             self._note_address(new)
             # After its own write the model has nothing to do until the time that it named.
             is_own = old is not None and self._performer.is_own(new.key, old.object, new.object)
-            if self._has_stages or not is_own:
+            if self._has_stages or self._processes is not None or not is_own:
                 self._loop.add(new.key)
 
     def _note_address(self, pod: PodView) -> None:
@@ -114,9 +137,13 @@ class SimulatedPods:
         return again_after
 
     async def _by_model(self, key: Key, pod: PodView, node: ReadOnlyTree) -> timedelta | None:
-        now = self._clock.now()
-        step = pod_life.step(pod.object, self._fleet.home_of(pod, node), now)
+        now, home = self._clock.now(), self._fleet.home_of(pod, node)
+        if self._processes is not None:
+            home = replace(home, processes=self._processes.states(pod.object))
+        step = pod_life.step(pod.object, home, now)
         await self._performer.perform(key, pod.object, step.effects)
+        if self._processes is not None:
+            self._processes.carry_out(pod.object, step.actions)
         return None if step.again_at is None else step.again_at - now
 
     async def _by_stages(self, key: Key, pod: PodView, _: ReadOnlyTree) -> timedelta | None:

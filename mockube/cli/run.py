@@ -2,17 +2,19 @@
 
 import argparse
 import asyncio
+from collections.abc import Sequence
 
 from mockube.apimachinery.clock import RealClock
 from mockube.cli.parsing import Parser
 from mockube.cli.progress import print_line
-from mockube.cli.shared_flags import add_shape, version_flags
+from mockube.cli.shared_flags import add_runtime, add_shape, version_flags
 from mockube.failure import Misused
 
 
 def add_flags(parser: Parser) -> None:
     parser.usage = f"{parser.prog} [FLAG ...] -- CMD [ARG ...]"
     add_shape(parser)
+    add_runtime(parser)
     parser.add_argument("-v", "--verbose", action="store_true", help="say how long the start takes")
     parser.add_argument(
         "command", nargs=argparse.REMAINDER, metavar="CMD", help="what to run, with KUBECONFIG set"
@@ -29,9 +31,19 @@ def run(options: argparse.Namespace) -> int:
     return asyncio.run(
         run_once(
             command,
-            shape=Shape(nodes=options.simulate_nodes, packs=options.packs, flags=version_flags(options)),
+            shape=Shape(
+                nodes=options.simulate_nodes,
+                packs=options.packs,
+                flags=version_flags(options),
+                manager_flags=_runtime_flags(options),
+            ),
             clock=RealClock(),
             tell=print_line,
             note=print_line if options.verbose else lambda _: None,
         )
     )
+
+
+def _runtime_flags(options: argparse.Namespace) -> Sequence[str]:
+    images = () if options.images is None else (f"--images={options.images.absolute()}",)
+    return f"--container-runtime={options.container_runtime}", *images

@@ -2,12 +2,17 @@
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
 
 from mockube.apimachinery.flags import natural
 from mockube.apimachinery.schema import minors
 from mockube.cli.parsing import Parser
 from mockube.clusters.places import DEFAULT
 from mockube.processes.defaults import KRUISE, NODES
+
+SIMULATED: Final = "simulated"
+PROCESS: Final = "process"
 
 
 def add_name(parser: Parser) -> None:
@@ -53,3 +58,20 @@ def version_flags(options: argparse.Namespace) -> Sequence[str]:
     """The flag of the API server, where it is not as usual."""
     minor = options.kubernetes_version
     return () if minor == minors.NEWEST else (f"--kubernetes-version={minor}",)
+
+
+def add_runtime(parser: Parser) -> None:
+    """As `mockube up` has them among the manager's."""
+    parser.add_argument(
+        "--container-runtime",
+        choices=[SIMULATED, PROCESS],
+        default=SIMULATED,
+        metavar="RUNTIME",
+        help=f"what containers are: {SIMULATED}, or {PROCESS}, with which those of --images are local processes ({SIMULATED})",
+    )
+    parser.add_argument(
+        "--images",
+        type=Path,
+        metavar="FILE",
+        help=f"which images are which local commands, for --container-runtime={PROCESS} (none)",
+    )

@@ -1,12 +1,14 @@
 """The one place that wires a control plane in one event loop: server, controllers, what watches and what disturbs them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Any, Final
+
+import orjson
 
 from mockube.apimachinery.chance import SystemChance
 from mockube.apimachinery.clock import Clock
@@ -43,6 +45,8 @@ class ClusterOptions:
     """More flags of the API server."""
     manager_flags: Sequence[str] = ()
     """And of the controller manager."""
+    images: Mapping[str, Any] | Path | None = None
+    """Which images are local commands, or the file that says it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +82,7 @@ async def control_plane(wanted: ClusterOptions) -> AsyncIterator[Plane]:
             metrics=wanted.nodes > 0,
             minor=wanted.minor,
         )
-        manager_config = _manager_config(wanted, folder / KUBECONFIG)
+        manager_config = _manager_config(wanted, folder)
         site = await stack.enter_async_context(
             serving(config, folder, clock=clock, chance=chance, middleware=recorder.record)
         )
@@ -99,14 +103,12 @@ async def control_plane(wanted: ClusterOptions) -> AsyncIterator[Plane]:
         yield Plane(clock=clock, site=site, reach=reach, recorder=recorder, faults=faults, journal=heard)
 
 
-def _manager_config(wanted: ClusterOptions, kubeconfig: Path) -> Config:
+def _manager_config(wanted: ClusterOptions, folder: Path) -> Config:
     """There is one manager, so nobody needs to be elected."""
+    kubeconfig = folder / KUBECONFIG
     own = ("--kubeconfig", str(kubeconfig), "--simulate-nodes", str(wanted.nodes))
-    given = (
-        parse_flags(lambda: parse((*own, *wanted.manager_flags), {}, NAMES))
-        if wanted.manager_flags
-        else Config()
-    )
+    flags = (*_image_flags(wanted.images, folder), *wanted.manager_flags)
+    given = parse_flags(lambda: parse((*own, *flags), {}, NAMES)) if flags else Config()
     return replace(
         given,
         server=replace(given.server, kubeconfig=kubeconfig),
@@ -114,6 +116,16 @@ def _manager_config(wanted: ClusterOptions, kubeconfig: Path) -> Config:
         leading=replace(given.leading, leader_elect=False),
         simulation=replace(given.simulation, simulate_nodes=wanted.nodes),
     )
+
+
+def _image_flags(images: Mapping[str, Any] | Path | None, folder: Path) -> Sequence[str]:
+    if images is None:
+        return ()
+    path = images if isinstance(images, Path) else folder / "images.yaml"
+    if not isinstance(images, Path):
+        tree = {"folder": str(Path.cwd()), "images": images}
+        path.write_bytes(orjson.dumps(tree, option=orjson.OPT_NON_STR_KEYS))  # JSON is YAML, too
+    return "--container-runtime=process", f"--images={path}"
 
 
 def _with_signing_keys(config: Config, folder: Path, *, is_client_ca: bool) -> Config:

@@ -112,6 +112,8 @@ class Shape:
     packs: str = KRUISE
     flags: Sequence[str] = ()
     """More flags of the API server."""
+    manager_flags: Sequence[str] = ()
+    """And of the controller manager."""
 
 
 def throwaway(folder: Path, shape: Shape) -> Launch:
@@ -122,6 +124,7 @@ def throwaway(folder: Path, shape: Shape) -> Launch:
         nodes=shape.nodes,
         packs=shape.packs,
         flags=("--secure-port", "0", "--cert-dir", str(folder / "certificates"), *shape.flags),
+        manager_flags=shape.manager_flags,
     )
 
 

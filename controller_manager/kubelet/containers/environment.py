@@ -36,9 +36,14 @@ class References:
 _NOTHING: Final = References()
 
 
-def environment_of(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> dict[str, str]:
-    """Return the variables in the order in which a kubelet sets them: services, envFrom, env."""
-    found = {"PATH": PATH, "HOSTNAME": hostname_of(pod), "HOME": "/root"}
+def environment_of(
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    references: References,
+    image: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """Return the variables in the order in which a kubelet sets them: those of the image, services, envFrom, env."""
+    found = {"PATH": PATH, "HOSTNAME": hostname_of(pod), "HOME": "/root", **(image or {})}
     found |= _service_links(pod, references.services)
     for source in container.get("envFrom") or ():
         found |= _whole_source(source, references)

@@ -59,6 +59,9 @@ class LogReplay:
             self._effects = 0
             self._host.elapsed = max(self._host.elapsed, (until - self._started).total_seconds())
 
+    def close(self) -> None:
+        self._running.close()
+
     def _step(self, until: datetime) -> Iterator[LogLine]:
         try:
             effect = self._running.send(self._answer) if self._answer else next(self._running)

@@ -45,6 +45,20 @@ def files_of(pod: ReadOnlyTree, container: ReadOnlyTree, references: References)
     return found
 
 
+def volume_kind(volume: ReadOnlyTree) -> str:
+    return next((name for name in volume if name != "name"), "emptyDir")
+
+
+def volume_content(
+    volume: ReadOnlyTree, pod: ReadOnlyTree, container: ReadOnlyTree, references: References
+) -> Content | None:
+    """Return the files that the API server tells; None of a volume that a pod writes itself."""
+    kind = volume_kind(volume)
+    if kind not in _READ_ONLY:
+        return None
+    return _content(kind, volume.get(kind) or {}, pod, container, references)
+
+
 def referenced_names(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[set[str], set[str]]:
     """The names of the ConfigMaps and the Secrets that a container needs."""
     maps, secrets = set[str](), set[str]()
@@ -101,7 +115,7 @@ def _mounted(
     container: ReadOnlyTree,
     references: References,
 ) -> dict[str, Entry]:
-    kind = next((name for name in volume if name != "name"), "emptyDir")
+    kind = volume_kind(volume)
     source = volume.get(kind) or {}
     group = (pod["spec"].get("securityContext") or {}).get("fsGroup")
     read_only = kind in _READ_ONLY or bool(mount.get("readOnly"))

@@ -5,7 +5,7 @@ Pure, and without memory: everything that the next look needs stands in the cont
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, Final, Literal
@@ -14,7 +14,13 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.durations import format_duration
 from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.effects import EmitEvent
+from mockube.controller_manager.kubelet.effects import (
+    ContainerAction,
+    EmitEvent,
+    StartContainer,
+    StopContainer,
+)
+from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
 from mockube.controller_manager.kubelet.pod_lifecycle.program import Program
 from mockube.controller_manager.kubelet.pod_lifecycle.script import NEVER, Script
 
@@ -25,6 +31,10 @@ LONGEST_BACKOFF: Final = timedelta(minutes=5)
 FORGIVEN_AFTER: Final = timedelta(minutes=10)
 """A run that lasted so long starts the back-off anew."""
 _DOUBLINGS: Final = 5
+_KILLED: Final = 137
+_LOST: Final = (
+    "The container could not be located when the pod was synchronized. The container used to be Running"
+)
 
 
 class Role(Enum):
@@ -56,6 +66,8 @@ class Container:
     """Whether it has ids of a container and an image."""
     config_error: str = ""
     """Why it cannot be created."""
+    process: ProcessState | None = None
+    """Of a container that is a local process: what it does is not foretold, but seen."""
 
     @property
     def name(self) -> str:
@@ -74,6 +86,7 @@ class ContainerMoment:
     status: ReadOnlyTree
     due: datetime | None = None
     tells: tuple[EmitEvent, ...] = ()
+    actions: tuple[ContainerAction, ...] = ()
 
 
 # --- what a status says
@@ -131,15 +144,17 @@ def advance(container: Container, status: ReadOnlyTree | None, now: datetime) ->
         if container.config_error:
             refused = waiting(container, "CreateContainerConfigError", container.config_error)
             return ContainerMoment(status=refused)
-        moment = _started(container, now, restarts=0)
+        if container.process is not None:
+            moment = _start_process(container, container.process, status, restarts=0)
+        else:
+            moment = _started(container, now, restarts=0)
     else:
         moment = _next(container, status, now)
-    tells = moment.tells
-    while moment.status is not status:
+    while not moment.actions and moment.status is not status:
         status = moment.status
-        moment = _next(container, status, now)
-        tells += moment.tells
-    return ContainerMoment(status=status, due=moment.due, tells=tells)
+        following = _next(container, status, now)
+        moment = replace(following, tells=moment.tells + following.tells)
+    return moment
 
 
 def never_ran(status: ReadOnlyTree) -> bool:
@@ -158,6 +173,8 @@ def _next(container: Container, status: ReadOnlyTree, now: datetime) -> Containe
 
 
 def _run(container: Container, status: ReadOnlyTree, started: datetime, now: datetime) -> ContainerMoment:
+    if container.process is not None:
+        return _run_process(container, status, container.process, now)
     if status["image"] != container.spec["image"]:
         return _replaced(container, status, now)
     own, restarts = container.program, status["restartCount"]
@@ -189,7 +206,10 @@ def _wait(container: Container, status: ReadOnlyTree, end: ReadOnlyTree, now: da
     if status["image"] != container.spec["image"]:
         delay = timedelta()  # what ended was another container: this one has never failed
     if after(finished, delay) <= now:
-        return _started(container, now, restarts=status["restartCount"] + 1, last=end)
+        restarts = status["restartCount"] + 1
+        if container.process is not None:
+            return _start_process(container, container.process, status, restarts=restarts, last=end)
+        return _started(container, now, restarts=restarts, last=end)
     if "waiting" in status["state"]:
         return ContainerMoment(status=status, due=after(finished, delay))
     pod = container.pod
@@ -225,12 +245,76 @@ def _started(
     return ContainerMoment(status=status, tells=tells)
 
 
+# --- a container that is a local process
+
+
+def _run_process(
+    container: Container, status: ReadOnlyTree, process: ProcessState, now: datetime
+) -> ContainerMoment:
+    """What was seen of the process becomes the container's status."""
+    if process.restarts != status["restartCount"]:
+        lost = end_container(
+            container, status, exit_code=_KILLED, at=now, message=_LOST, reason="ContainerStatusUnknown"
+        )
+        return ContainerMoment(status=lost)
+    if process.exit is not None:
+        return ContainerMoment(status=end_process(container, status, now))
+    if status["image"] != container.spec["image"] and not process.is_stopping:
+        told = EmitEvent("Normal", "Killing", _definition_changed(container), container.field)
+        return ContainerMoment(status=status, tells=(told,), actions=(StopContainer(container.name),))
+    seen = {"ready": _serves(container) and process.is_ready, "started": process.passed_startup}
+    return ContainerMoment(status=status if seen.items() <= status.items() else {**status, **seen})
+
+
+def _start_process(
+    container: Container,
+    process: ProcessState,
+    status: ReadOnlyTree | None,
+    *,
+    restarts: int,
+    last: ReadOnlyTree | None = None,
+) -> ContainerMoment:
+    """Have the run started that is due, or say what became of the attempt."""
+    before = status or waiting(container, "ContainerCreating")
+    if process.restarts != restarts:
+        return ContainerMoment(status=before, actions=(StartContainer(container.name, restarts),))
+    if process.started is not None:
+        moment = _started(container, process.started, restarts=restarts, last=last)
+        seen = {"ready": _serves(container) and process.is_ready, "started": process.passed_startup}
+        return replace(moment, status={**moment.status, **seen})
+    if not process.waiting_reason:
+        return ContainerMoment(status=before)
+    reason = {"message": process.waiting_message, "reason": process.waiting_reason}
+    state = {"waiting": {field: text for field, text in reason.items() if text}}
+    waits = {"state": state, **({"lastState": {"terminated": last}} if last else {})}
+    return ContainerMoment(status=before if waits.items() <= before.items() else {**before, **waits})
+
+
+def end_process(container: Container, status: ReadOnlyTree, now: datetime) -> ReadOnlyTree:
+    """A container whose status says that it runs, after the end that was seen; of one that is lost nothing was."""
+    ended = container.process.exit if container.process is not None else None
+    if ended is None:
+        return end_container(
+            container, status, exit_code=_KILLED, at=now, message=_LOST, reason="ContainerStatusUnknown"
+        )
+    return end_container(
+        container, status, exit_code=ended.code, at=ended.at, message=ended.message, reason=ended.reason
+    )
+
+
+def _serves(container: Container) -> bool:
+    return container.role in (Role.MAIN, Role.SIDECAR)
+
+
+def _definition_changed(container: Container) -> str:
+    return f"Container {container.name} definition changed, will be restarted"
+
+
 def _replaced(container: Container, status: ReadOnlyTree, now: datetime) -> ContainerMoment:
     """Another image was put into the pod: the container starts anew, whatever its policy."""
     old = end_container(container, status, exit_code=container.program.stop_code, at=now)
     new = _started(container, now, restarts=status["restartCount"] + 1, last=old["state"]["terminated"])
-    message = f"Container {container.name} definition changed, will be restarted"
-    told = EmitEvent("Normal", "Killing", message, container.field)
+    told = EmitEvent("Normal", "Killing", _definition_changed(container), container.field)
     return ContainerMoment(status=new.status, tells=(told, *new.tells))
 
 
@@ -243,13 +327,19 @@ def restart_container(container: Container, status: ReadOnlyTree, now: datetime)
 
 
 def end_container(
-    container: Container, status: ReadOnlyTree, *, exit_code: int, at: datetime, message: str = ""
+    container: Container,
+    status: ReadOnlyTree,
+    *,
+    exit_code: int,
+    at: datetime,
+    message: str = "",
+    reason: str = "",
 ) -> ReadOnlyTree:
     """A running container after its end."""
     end = {
         "exitCode": exit_code,
         "finishedAt": format_time(at),
-        "reason": "Error" if exit_code else "Completed",
+        "reason": reason or ("Error" if exit_code else "Completed"),
         "startedAt": status["state"]["running"]["startedAt"],
     }
     if message:
@@ -267,9 +357,7 @@ def _status(
     container: Container, *, restarts: int, state: dict[str, Any], last: ReadOnlyTree | None = None
 ) -> dict[str, Any]:
     runs = "running" in state
-    counts_as_ready = (
-        runs and container.role in (Role.MAIN, Role.SIDECAR) and not container.script.ready_after
-    )
+    counts_as_ready = runs and _serves(container) and not container.script.ready_after
     status: dict[str, Any] = {
         "image": container.spec["image"],
         "imageID": _image_id(container) if container.ids and runs else "",

@@ -3,8 +3,8 @@
 Pure.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Final
@@ -15,7 +15,7 @@ from mockube.apimachinery.wellknown import LABEL_JOB_NAME
 from mockube.controller_manager.client.podview import FAILED, PENDING, RUNNING, SUCCEEDED
 from mockube.controller_manager.kubelet.containers.environment import identity_of, known_environment
 from mockube.controller_manager.kubelet.containers.mounts import config_error, writable_paths
-from mockube.controller_manager.kubelet.effects import EmitEvent
+from mockube.controller_manager.kubelet.effects import ContainerAction, EmitEvent, StopContainer
 from mockube.controller_manager.kubelet.pod_lifecycle import container as life
 from mockube.controller_manager.kubelet.pod_lifecycle.container import (
     Container,
@@ -23,7 +23,13 @@ from mockube.controller_manager.kubelet.pod_lifecycle.container import (
     RestartPolicy,
     Role,
 )
-from mockube.controller_manager.kubelet.pod_lifecycle.program import ENDS_AT_ONCE, SERVICE, program_of
+from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
+from mockube.controller_manager.kubelet.pod_lifecycle.program import (
+    ENDS_AT_ONCE,
+    SERVICE,
+    Program,
+    program_of,
+)
 from mockube.controller_manager.kubelet.pod_lifecycle.script import Script
 
 _INIT_POLICY: Final[dict[RestartPolicy, RestartPolicy]] = {
@@ -31,6 +37,7 @@ _INIT_POLICY: Final[dict[RestartPolicy, RestartPolicy]] = {
     "OnFailure": "OnFailure",
     "Never": "Never",
 }
+_NO_PROCESSES: Final[Mapping[str, ProcessState]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +62,7 @@ class RunningContainers:
     due: datetime | None
     """When one of them changes by itself."""
     tells: tuple[EmitEvent, ...]
+    actions: tuple[ContainerAction, ...] = ()
 
 
 def earliest(*times: datetime | None) -> datetime | None:
@@ -64,21 +72,19 @@ def earliest(*times: datetime | None) -> datetime | None:
 # --- who is there
 
 
-def members_of(pod: ReadOnlyTree, script: Script, *, ids: bool) -> Members:
+def members_of(
+    pod: ReadOnlyTree, script: Script, *, ids: bool, processes: Mapping[str, ProcessState] = _NO_PROCESSES
+) -> Members:
+    """`processes` are the containers that are local processes; what the others do is foretold."""
     spec, status = pod["spec"], pod.get("status") or {}
     policy: RestartPolicy = spec.get("restartPolicy") or "Always"
 
     def member(container: ReadOnlyTree, role: Role, own: RestartPolicy) -> Container:
+        process = processes.get(container["name"])
+        interpreted = _interpreted(pod, container, script)
         # Whether it ends is told by the pod, where the command does not tell.
-        interpreted = partial(
-            program_of,
-            container,
-            script.command(container["name"]),
-            partial(known_environment, pod, container),
-            identity_of(pod, container),
-            writable_paths(pod, container),
-        )
-        program = interpreted() or (ENDS_AT_ONCE if _ends(pod, container, role) else SERVICE)
+        unknown = ENDS_AT_ONCE if _ends(pod, container, role) else SERVICE
+        program = SERVICE if process is not None else interpreted() or unknown
         return Container(
             spec=container,
             pod=pod,
@@ -89,6 +95,7 @@ def members_of(pod: ReadOnlyTree, script: Script, *, ids: bool) -> Members:
             script=script,
             ids=ids,
             config_error=config_error(pod, container),
+            process=process,
         )
 
     def init(container: ReadOnlyTree) -> Container:
@@ -109,6 +116,18 @@ def members_of(pod: ReadOnlyTree, script: Script, *, ids: bool) -> Members:
             ),
             status.get("ephemeralContainerStatuses"),
         ),
+    )
+
+
+def _interpreted(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> Callable[..., Program | None]:
+    """What finds out what a container's command does, after so many `restarts`."""
+    return partial(
+        program_of,
+        container,
+        script.command(container["name"]),
+        partial(known_environment, pod, container),
+        identity_of(pod, container),
+        writable_paths(pod, container),
     )
 
 
@@ -144,6 +163,10 @@ def run(members: Members, now: datetime) -> RunningContainers:
     ephemeral = [life.advance(container, held, now) for container, held in members.ephemeral]
     phase = _phase(members, init, main, is_blocked=bool(blocked))
     if phase in (SUCCEEDED, FAILED):
+        to_stop = processes_to_stop(members)
+        if to_stop:  # it is over when the last of them has ended
+            living = _living(members, (init, main, ephemeral), RUNNING, blocked)
+            return replace(living, tells=living.tells + to_stop.tells, actions=to_stop.actions)
         init = [
             _stop(container, moment, now) for (container, _), moment in zip(members.init, init, strict=True)
         ]
@@ -181,6 +204,40 @@ def stop(members: Members, now: datetime, *, code: int | None = None) -> Running
     return _living(members, (init, main, ephemeral), phase, ())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessStop:
+    """The processes that are alive, as far as they are to be stopped now."""
+
+    alive: int = 0
+    tells: tuple[EmitEvent, ...] = ()
+    actions: tuple[ContainerAction, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.alive > 0
+
+
+def processes_to_stop(members: Members) -> ProcessStop:
+    """All main containers together; sidecars after them, the last one first."""
+    init, others = (
+        [one for one, _ in group] for group in (members.init, (*members.main, *members.ephemeral))
+    )
+    alive = [one for one in others if _is_alive(one)] or [one for one in init if _is_alive(one)][-1:]
+    stopped = [one for one in alive if one.process is not None and not one.process.is_stopping]
+    return ProcessStop(
+        alive=len(alive),
+        tells=tuple(_killing(one) for one in stopped),
+        actions=tuple(StopContainer(one.name) for one in stopped),
+    )
+
+
+def _is_alive(container: Container) -> bool:
+    return container.process is not None and container.process.is_alive
+
+
+def _killing(container: Container) -> EmitEvent:
+    return EmitEvent("Normal", "Killing", f"Stopping container {container.name}", container.field)
+
+
 def _run_init(members: Members, now: datetime) -> tuple[list[ContainerMoment], list[str]]:
     """The init containers up to the first that is in the way, and the names of those that are."""
     moments: list[ContainerMoment] = []
@@ -200,7 +257,8 @@ def _run_init(members: Members, now: datetime) -> tuple[list[ContainerMoment], l
 def _passes(container: Container, status: ReadOnlyTree) -> bool:
     """Those after it may run: it has done its work, or, as a sidecar, has begun it once."""
     if container.role is Role.SIDECAR:
-        return life.running_since(status) is not None or life.last_end(status) is not None
+        runs = life.running_since(status) is not None and status["started"]
+        return runs or life.last_end(status) is not None
     return life.has_succeeded(container, status)
 
 
@@ -228,8 +286,11 @@ def _stop(
 ) -> ContainerMoment:
     if life.running_since(moment.status) is None:
         return ContainerMoment(status=moment.status, tells=moment.tells)
+    if container.process is not None:
+        status = life.end_process(container, moment.status, now)
+        return ContainerMoment(status=status, tells=moment.tells)
     exit_code = container.program.stop_code if code is None else code
-    told = EmitEvent("Normal", "Killing", f"Stopping container {container.name}", container.field)
+    told = _killing(container)
     status = life.end_container(container, moment.status, exit_code=exit_code, at=now)
     return ContainerMoment(status=status, tells=(*moment.tells, told))
 
@@ -256,4 +317,5 @@ def _living(
         not_ready=[name for name, ready in serving if not ready],
         due=earliest(*(moment.due for moment in everybody)),
         tells=tuple(told for moment in everybody for told in moment.tells),
+        actions=tuple(action for moment in everybody for action in moment.actions),
     )

@@ -4,8 +4,8 @@ Pure, and without memory: what to do follows from the pod as it is and the time,
 stopped and started at any moment, as a real one.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -20,12 +20,14 @@ from mockube.controller_manager.kubelet.pod_lifecycle.order import (
     RunningContainers,
     earliest,
     members_of,
+    processes_to_stop,
 )
 from mockube.controller_manager.kubelet.pod_lifecycle.pod_status import (
     PodState,
     difference,
     kubelet_conditions,
 )
+from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
 from mockube.controller_manager.kubelet.pod_lifecycle.program import KILLED
 from mockube.controller_manager.kubelet.pod_lifecycle.resize import NodeResources, resize
 from mockube.controller_manager.kubelet.pod_lifecycle.script import Script, script_of
@@ -47,18 +49,22 @@ class NodeContext:
     details: bool
     """Whether it tells all that a kubelet tells: events, ids, the sandbox's condition, and the last status of a pod
     that is deleted. kwok tells none of these."""
+    processes: Mapping[str, ProcessState] = field(default_factory=dict)
+    """The pod's containers that are local processes, by name."""
 
 
 def step(pod: ReadOnlyTree, home: NodeContext, now: datetime) -> Step:
     """What the kubelet does now about a pod that is bound to its node."""
     script = script_of(meta.annotations(pod))
-    members = members_of(pod, script, ids=home.details)
+    members = members_of(pod, script, ids=home.details, processes=home.processes)
     if meta.is_deleting(pod):
         return _leave(pod, members, script, home, now)
     if _is_over(pod):
         return REST
     deadline = _deadline(pod, now)
     if deadline is not None and deadline <= now:
+        if to_stop := processes_to_stop(members):
+            return Step(effects=to_stop.tells if home.details else (), actions=to_stop.actions)
         status = _status(pod, replace(order.stop(members, now, code=KILLED), phase=FAILED), home, now)
         return Step(effects=tuple(_written(pod, {**status, **_OVERDUE})))
     return _live(pod, members, script, home, now)
@@ -80,11 +86,14 @@ def _live(pod: ReadOnlyTree, members: Members, script: Script, home: NodeContext
     if home.details:
         effects += living.tells
     ends = living.phase in (SUCCEEDED, FAILED)
-    return Step(effects=tuple(effects), again_at=None if ends else earliest(living.due, _deadline(pod, now)))
+    again_at = None if ends else earliest(living.due, _deadline(pod, now))
+    return Step(effects=tuple(effects), actions=living.actions, again_at=again_at)
 
 
 def _leave(pod: ReadOnlyTree, members: Members, script: Script, home: NodeContext, now: datetime) -> Step:
     """The end of a pod that somebody deleted: its containers stop, and it goes without further grace."""
+    if to_stop := processes_to_stop(members):
+        return Step(effects=to_stop.tells if home.details else (), actions=to_stop.actions)
     grace = meta.deletion_grace_period_seconds(pod) or 0
     deadline = meta.deletion_timestamp(pod)
     # Without grace the server removes it by itself, when the last finalizer has gone.
@@ -93,6 +102,7 @@ def _leave(pod: ReadOnlyTree, members: Members, script: Script, home: NodeContex
     if _is_over(pod):
         return Step(effects=(Remove(),))
     ends = min(deadline, after(deadline, span_of(script.terminate_after - grace)))
+    ends = now if home.processes else ends  # it took as long as its processes did
     if ends > now:
         return Step(again_at=ends)
     effects: list[Effect] = []

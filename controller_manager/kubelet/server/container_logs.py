@@ -2,16 +2,16 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Protocol
 
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.containers.logs import LogLine, LogReplay
+from mockube.controller_manager.kubelet.containers.logs import LogLine
 from mockube.controller_manager.kubelet.containers.runs import ContainerRun, NoLogs, run_of
 from mockube.controller_manager.supervision import yield_to_loop
 
@@ -92,13 +92,28 @@ class _Budget:
         return self.left == 0
 
 
+class LogSource(Protocol):
+    """The log of one run, as far as it was read."""
+
+    @property
+    def due(self) -> datetime | None:
+        """When there will be more; None if nobody knows, or nothing comes."""
+
+    def is_behind(self, until: datetime) -> bool: ...
+
+    def advance(self, until: datetime) -> Iterator[LogLine]:
+        """Read a piece of what was logged up to a time; call again while `is_behind`."""
+
+    def close(self) -> None: ...
+
+
 class LogStream:
     """One response: what was logged before, and with `follow` what comes, until the run is over."""
 
     def __init__(
         self,
         options: LogOptions,
-        replay: LogReplay,
+        replay: LogSource,
         run: ContainerRun,
         *,
         clock: Clock,

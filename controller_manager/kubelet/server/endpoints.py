@@ -5,12 +5,15 @@ The node is that of the pod that a path names, or the one of the header `Mockube
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Final
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from types import ModuleType
+from typing import TYPE_CHECKING, Final
 
 import orjson
 from aiohttp import web
 
+from mockube.apimachinery import meta
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.status import ApiError
@@ -36,6 +39,7 @@ from mockube.controller_manager.kubelet.server.authorization import Authorizer, 
 from mockube.controller_manager.kubelet.server.container_logs import (
     BadLogOptions,
     LogOptions,
+    LogSource,
     LogStream,
     current_run,
     log_options,
@@ -45,12 +49,21 @@ from mockube.controller_manager.kubelet.server.http_errors import HttpError
 from mockube.controller_manager.kubelet.server.port_forward import serve_port_forward
 from mockube.controller_manager.kubelet.server.ports import is_open, serve_port
 from mockube.controller_manager.kubelet.server.references import ReferenceLoader
-from mockube.controller_manager.kubelet.server.remote_command import serve_streams, stream_options
+from mockube.controller_manager.kubelet.server.remote_command import (
+    StreamOptions,
+    Work,
+    serve_streams,
+    stream_options,
+)
 from mockube.controller_manager.kubelet.server.spdy_session import ByteStream
 from mockube.controller_manager.kubelet.server.streams import STDOUT, Streams, success
 from mockube.controller_manager.kubelet.server.upgrade import Taken, upgrade
 from mockube.controller_manager.kubelet.shell.invocation import run_command
 from mockube.controller_manager.workloads.indexes import BY_NODE
+
+if TYPE_CHECKING:
+    from mockube.controller_manager.kubelet.processes.process_run import ProcessRun
+    from mockube.controller_manager.kubelet.processes.runtime import ProcessRuntime
 
 NODE_HEADER: Final = "Mockube-Node"
 _OF_PODS: Final = frozenset({"containerLogs", "exec", "attach", "portForward"})
@@ -65,7 +78,10 @@ class PodWatchers:
 
     def changed(self, change: Change) -> None:
         pod: PodView = change.latest
-        for event in self._events.get(pod.key, ()):
+        self.wake(pod.key)
+
+    def wake(self, key: Key) -> None:
+        for event in self._events.get(key, ()):
             event.set()
 
     @contextmanager
@@ -91,6 +107,8 @@ class KubeletEndpoints:
         authorizer: Authorizer,
         clock: Clock,
     ) -> None:
+        self.processes: ProcessRuntime | None = None
+        """What runs containers as processes of this machine; None where there can be none."""
         self._pods = pods
         self._nodes = nodes
         self._watchers = watchers
@@ -174,6 +192,13 @@ class KubeletEndpoints:
         command = request.query.getall("command", [])
         if not command:
             raise HttpError(400, "you must specify a command")
+        process = self._process(pod, name)
+        if process is not None:
+            return await self._serve_process(
+                request,
+                options,
+                lambda streams: _streams().execute_beside(process, command, options, streams),
+            )
         references = await self._references.load(pod.object, container)
         host = host_of(pod.object, container, references, run.started, is_partial=False)
         host.files = self._files.of(
@@ -193,6 +218,11 @@ class KubeletEndpoints:
         """What the container writes from now on; nothing reads what is sent to it."""
         container, run = self._running(pod, name)
         options = stream_options(request.query)
+        process = self._process(pod, name)
+        if process is not None:
+            return await self._serve_process(
+                request, options, lambda streams: _streams().attach_to(process, streams)
+            )
         references = await self._references.load(pod.object, container)
         host = host_of(pod.object, container, references, run.started, is_partial=True)
         replay = LogReplay(main_process(pod.object, container, references, host), host, run.started)
@@ -212,9 +242,36 @@ class KubeletEndpoints:
 
         return await serve_streams(request, options, attach, self._clock)
 
+    def _process(self, pod: PodView, name: str) -> "ProcessRun | None":
+        """The run of a container that is a process; None of one that is simulated."""
+        if self.processes is None or not self.processes.is_process(pod.object, name):
+            return None
+        run = self.processes.run_of(pod.object, name)
+        if run is None or run.spec is None or run.state.exit is not None:
+            raise HttpError(500, f'container not found ("{name}")')
+        return run
+
+    async def _serve_process(
+        self, request: web.BaseRequest, options: StreamOptions, work: Work
+    ) -> web.StreamResponse:
+        """Its terminal is a real one, which needs no help."""
+        return await serve_streams(request, replace(options, tty=False), work, self._clock)
+
+    def _local_port(self, pod: ReadOnlyTree, port: int) -> int | None:
+        """Where the port of a process is on this machine; None of a pod without one."""
+        runs = self.processes.runs_of(meta.uid(pod)) if self.processes is not None else ()
+        alive = [run for run in runs if run.state.is_alive]
+        found = next((run.ports[port] for run in alive if port in run.ports), None)
+        return found or (port if alive else None)
+
     async def _port_forward(self, request: web.BaseRequest, pod: PodView) -> web.StreamResponse:
         async def connect(port: int, stream: ByteStream) -> str:
             current = self._object(pod.key)
+            local = self._local_port(current, port) if current is not None else None
+            if local is not None:
+                problem = await _streams().connect_port(local, stream)
+                told = f"error forwarding port {port} to pod {pod.uid}, uid : failed to connect to localhost:{port}: "
+                return f"{told}{problem}" if problem else ""
             if current is None or not is_open(current, port):
                 return (
                     f"error forwarding port {port} to pod {pod.uid}, uid : failed to connect to localhost:{port} "
@@ -234,11 +291,15 @@ class KubeletEndpoints:
         found = next(
             (pod.object for pod in pods if (pod.object.get("status") or {}).get("podIP") == address), None
         )
-        if found is None or not is_open(found, number):
+        local = self._local_port(found, number) if found is not None else None
+        if found is None or (local is None and not is_open(found, number)):
             raise HttpError(502, "connection refused")
         connection = upgrade(request, {"Upgrade": "tcp"})
         try:
-            await serve_port(found, number, connection)
+            if local is None:
+                await serve_port(found, number, connection)
+            else:
+                await _streams().connect_port(local, connection)
         except ConnectionError:
             pass
         finally:
@@ -264,13 +325,11 @@ class KubeletEndpoints:
             run = run_of(pod.object, name, previous=options.previous)
         except (BadLogOptions, NoLogs) as error:
             raise HttpError(400, str(error)) from error
-        references = await self._references.load(pod.object, container)
-        host = host_of(pod.object, container, references, run.started, is_partial=True)
-        replay = LogReplay(main_process(pod.object, container, references, host), host, run.started)
+        replay = await self._replay(pod, container, run)
         response = web.StreamResponse(headers={"Content-Type": "text/plain"})
         response.enable_chunked_encoding()
         await response.prepare(request)
-        with self._watchers.watching(pod.key) as changed:
+        with closing(replay), self._watchers.watching(pod.key) as changed:
             stream = LogStream(
                 options,
                 replay,
@@ -283,6 +342,27 @@ class KubeletEndpoints:
         await response.write_eof()
         return response
 
+    async def _replay(self, pod: PodView, container: ReadOnlyTree, run: ContainerRun) -> LogSource:
+        name = container["name"]
+        if self.processes is not None and self.processes.is_process(pod.object, name):
+            path = self.processes.log_of(pod.object, name, run.restarts)
+            if path is None:
+                raise HttpError(
+                    500, f"unable to retrieve container logs for container {name!r} of pod {pod.key}"
+                )
+            opened: LogSource = _streams().open_log(path)
+            return opened
+        references = await self._references.load(pod.object, container)
+        host = host_of(pod.object, container, references, run.started, is_partial=True)
+        return LogReplay(main_process(pod.object, container, references, host), host, run.started)
+
     def _object(self, key: Key) -> ReadOnlyTree | None:
         pod = self._pods.get(*key)
         return None if pod is None else pod.object
+
+
+def _streams() -> ModuleType:
+    """What only processes need."""
+    from mockube.controller_manager.kubelet.server import process_streams  # noqa: PLC0415 - for few
+
+    return process_streams

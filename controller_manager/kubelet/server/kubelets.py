@@ -24,6 +24,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.worker import Loop
 from mockube.controller_manager.http_endpoints import context_of_pair, self_signed_pair
+from mockube.controller_manager.kubelet.pods import shared_runtime
 from mockube.controller_manager.kubelet.server.authorization import Authorizer
 from mockube.controller_manager.kubelet.server.endpoints import KubeletEndpoints, PodWatchers
 from mockube.controller_manager.kubelet.server.references import ReferenceLoader
@@ -46,6 +47,9 @@ class SimulatedKubelets:
         self._pods = context.informers.of(PODS)
         self._pods.add_index(BY_NODE, node_of_pod)
         self._watchers = PodWatchers()
+        self._processes = shared_runtime(context)
+        if self._processes is not None:
+            self._processes.wrote = self._watchers.wake
         self._pods.add_handler(self._watchers.changed)
         self._config_maps.add_handler(self._config_map_changed)
         self._data: dict[str, str] = {}
@@ -64,6 +68,7 @@ class SimulatedKubelets:
             authorizer=Authorizer(self._context.client, self._context.clock),
             clock=self._context.clock,
         )
+        endpoints.processes = self._processes
         async with AsyncExitStack() as stack:
             runner = web.ServerRunner(
                 web.Server(endpoints.answer, access_log=None), shutdown_timeout=END_SECONDS

@@ -158,14 +158,25 @@ async def _channels(request: web.BaseRequest, connect: Connect) -> web.StreamRes
             )
             for at, port in enumerate(ports)
         ]
+        listening = start("channels of a client", _listen(socket, channels))
+        forwarding = start("forwarded connections", _all_done(running))
         try:
-            while (message := await socket.receive()).type not in ENDS:
-                data = message.data if isinstance(message.data, bytes) else str(message.data).encode()
-                if data and data[0] < len(channels):
-                    await channels[data[0]].received.feed(data[1:])
+            await asyncio.wait([listening, forwarding], return_when=asyncio.FIRST_COMPLETED)
         finally:
-            await all_ended(running)
+            await all_ended([forwarding, *running, listening])
+        await socket.close()
     return socket
+
+
+async def _all_done(tasks: "Sequence[asyncio.Task[None]]") -> None:
+    await asyncio.gather(*tasks)
+
+
+async def _listen(socket: web.WebSocketResponse, channels: Sequence[_Channel]) -> None:
+    while (message := await socket.receive()).type not in ENDS:
+        data = message.data if isinstance(message.data, bytes) else str(message.data).encode()
+        if data and data[0] < len(channels):
+            await channels[data[0]].received.feed(data[1:])
 
 
 def _ports(texts: Sequence[str]) -> Sequence[int]:

@@ -1,5 +1,6 @@
 """Reads what a container refers to: ConfigMaps, Secrets, Services, tokens. What is not there is left out."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from mockube.controller_manager.kubelet.containers.mounts import referenced_name
 
 MAX_SERVICES: Final = 500
 """Whose variables a container has at most."""
+_NO_TOKENS: Final[Mapping[tuple[str, int], str]] = {}
 
 
 class ReferenceLoader:
@@ -22,7 +24,13 @@ class ReferenceLoader:
         self._client = client
         self._nodes = nodes
 
-    async def load(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> References:
+    async def load(
+        self,
+        pod: ReadOnlyTree,
+        container: ReadOnlyTree,
+        tokens: Mapping[tuple[str, int], str] = _NO_TOKENS,
+    ) -> References:
+        """`tokens` are those that need no request."""
         namespace = meta.namespace(pod)
         maps, secrets = referenced_names(pod, container)
         node = self._nodes.get("", pod["spec"].get("nodeName") or "") or {}
@@ -35,7 +43,7 @@ class ReferenceLoader:
             tokens={
                 key: token
                 for key in token_requests(pod, container)
-                if (token := await self._token(pod, *key)) is not None
+                if (token := tokens.get(key) or await self._token(pod, *key)) is not None
             },
             allocatable=(node.get("status") or {}).get("allocatable") or {},
         )

@@ -35,6 +35,7 @@ class SpdyStreams:
         """All streams that the client announced are there."""
         self.is_given_up = False
         self.stdin: InputStream | None = None
+        self.resize = InputStream()
 
     def give_up(self) -> None:
         """The client has taken too long."""
@@ -51,6 +52,8 @@ class SpdyStreams:
         self._streams[number] = stream
         if number == STDIN:
             self.stdin = stream.received
+        elif number == RESIZE:
+            self.resize = stream.received
         if not self._missing:
             self.complete.set()
 

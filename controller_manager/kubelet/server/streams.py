@@ -27,6 +27,11 @@ class InputStream:
         if data:
             await self._queue.put(data)
 
+    def offer(self, data: bytes) -> None:
+        """Take it if there is room: it may be lost."""
+        if data and not self._queue.full():
+            self._queue.put_nowait(data)
+
     async def end(self) -> None:
         await self._queue.put(b"")
 
@@ -49,6 +54,8 @@ class Streams(Protocol):
     """What an exec or attach writes to and reads from."""
 
     stdin: InputStream | None
+    resize: InputStream
+    """The sizes of the client's terminal, as JSON objects."""
 
     async def write(self, stream: int, data: bytes) -> None:
         """Wait as long as the client reads too slowly; `StreamsClosed` if it is gone."""

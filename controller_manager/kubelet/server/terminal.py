@@ -15,6 +15,7 @@ class Terminal:
     def __init__(self, streams: Streams) -> None:
         self._streams = streams
         self.stdin: InputStream | None = InputStream() if streams.stdin is not None else None
+        self.resize = streams.resize
 
     async def write(self, _: int, data: bytes) -> None:
         await self._streams.write(STDOUT, data.replace(b"\n", b"\r\n"))

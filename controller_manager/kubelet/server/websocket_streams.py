@@ -9,6 +9,7 @@ from aiohttp import WSMsgType, web
 
 from mockube.controller_manager.kubelet.server.streams import (
     ERROR,
+    RESIZE,
     STDERR,
     STDIN,
     STDOUT,
@@ -46,6 +47,7 @@ class WebSocketStreams:
         self._is_text = "base64" in protocol
         self._has_status = protocol.startswith(("v4", "v5"))
         self.stdin = InputStream() if STDIN in wanted else None
+        self.resize = InputStream()
 
     async def begin(self) -> None:
         """An empty message tells the client that it goes on."""
@@ -62,6 +64,8 @@ class WebSocketStreams:
                         await self.stdin.end()
                 elif data[:1] == bytes([STDIN]) and self.stdin is not None:
                     await self.stdin.feed(data[1:])
+                elif data[:1] == bytes([RESIZE]):
+                    self.resize.offer(data[1:])
         finally:
             if self.stdin is not None:
                 self.stdin.cut()

@@ -1,0 +1,87 @@
+"""What a container refers to and is not there, in a kubelet's words. Pure."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.containers.environment import References, decoded_data
+
+
+def missing_variable(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> str:
+    """Return why the environment cannot be made; "" if it can."""
+    return next(_missing_variables(pod, container, references), "")
+
+
+def _missing_variables(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> Iterator[str]:
+    for source in container.get("envFrom") or ():
+        for field, what in (("configMapRef", "configmap"), ("secretRef", "secret")):
+            chosen = source.get(field)
+            if chosen and not chosen.get("optional") and _found(what, chosen.get("name"), references) is None:
+                yield f'{what} "{chosen.get("name")}" not found'
+    for entry in container.get("env") or ():
+        value = entry.get("valueFrom") or {}
+        for field, what in (("configMapKeyRef", "configmap"), ("secretKeyRef", "secret")):
+            if chosen := value.get(field):
+                yield from _missing_key(what, chosen, meta.namespace(pod), references)
+
+
+def _missing_key(what: str, chosen: ReadOnlyTree, namespace: str, references: References) -> Iterator[str]:
+    if chosen.get("optional"):
+        return
+    name, key = chosen.get("name"), chosen["key"]
+    found = _found(what, name, references)
+    if found is None:
+        yield f'{what} "{name}" not found'
+    elif key not in found:
+        title = "ConfigMap" if what == "configmap" else "Secret"
+        yield f"couldn't find key {key} in {title} {namespace}/{name}"
+
+
+def missing_volume(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> tuple[str, str]:
+    """Return the volume that cannot be mounted, and why; ("", "") if there is none."""
+    names = {mount["name"] for mount in container.get("volumeMounts") or ()}
+    for volume in pod["spec"].get("volumes") or ():
+        if volume["name"] in names:
+            for problem in _missing_sources(volume, pod, references):
+                return volume["name"], problem
+    return "", ""
+
+
+def _missing_sources(volume: ReadOnlyTree, pod: ReadOnlyTree, references: References) -> Iterator[str]:
+    projected = (volume.get("projected") or {}).get("sources") or ()
+    for source in (volume, *projected):
+        for what, field, named in (("configmap", "configMap", "name"), ("secret", "secret", "secretName")):
+            chosen = source.get(field)
+            if not chosen or chosen.get("optional"):
+                continue
+            name = chosen.get(named) or chosen.get("name")
+            found = _found(what, name, references)
+            if found is None:
+                yield f'{what} "{name}" not found'
+            else:
+                yield from _missing_items(what, chosen, found)
+        token = source.get("serviceAccountToken")
+        if (
+            token
+            and (token.get("audience") or "", token.get("expirationSeconds") or 3600) not in references.tokens
+        ):
+            account = pod["spec"].get("serviceAccountName") or "default"
+            yield f"failed to fetch token: no token for the service account {account}"
+
+
+def _missing_items(what: str, chosen: ReadOnlyTree, found: dict[str, Any]) -> Iterator[str]:
+    for item in chosen.get("items") or ():
+        if item["key"] not in found:
+            yield f"references non-existent {'config' if what == 'configmap' else 'secret'} key: {item['key']}"
+
+
+def _found(what: str, name: Any, references: References) -> dict[str, Any] | None:
+    """The keys of a ConfigMap or Secret; None if there is no such object."""
+    objects = references.config_maps if what == "configmap" else references.secrets
+    found = objects.get(name or "")
+    if found is None:
+        return None
+    if what == "secret":
+        return dict(decoded_data(found))
+    return {**(found.get("data") or {}), **(found.get("binaryData") or {})}

@@ -1,0 +1,67 @@
+"""What the results of a probe come to: thresholds, and when a container counts as started, ready or dead. Pure."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from mockube.apimachinery.tree import ReadOnlyTree
+
+
+class Probe(Enum):
+    """The value is the field of a container."""
+
+    STARTUP = "startupProbe"
+    READINESS = "readinessProbe"
+    LIVENESS = "livenessProbe"
+
+    @property
+    def title(self) -> str:
+        return _TITLES[self]
+
+
+_TITLES: Final = {Probe.STARTUP: "Startup", Probe.READINESS: "Readiness", Probe.LIVENESS: "Liveness"}
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeTimes:
+    """Seconds, and how many results in a row decide."""
+
+    initial_delay: int
+    period: int
+    timeout: int
+    successes: int
+    failures: int
+
+
+def probe_times(probe: ReadOnlyTree) -> ProbeTimes:
+    return ProbeTimes(
+        initial_delay=probe.get("initialDelaySeconds") or 0,
+        period=probe.get("periodSeconds") or 10,
+        timeout=probe.get("timeoutSeconds") or 1,
+        successes=probe.get("successThreshold") or 1,
+        failures=probe.get("failureThreshold") or 3,
+    )
+
+
+@dataclass(slots=True)
+class ProbeCount:
+    """The results in a row that are the same."""
+
+    times: ProbeTimes
+    is_success: bool | None = None
+    run: int = 0
+
+    def add(self, *, success: bool) -> bool | None:
+        """The result that is decided by now; None if it takes more in a row."""
+        self.run = self.run + 1 if success == self.is_success else 1
+        self.is_success = success
+        threshold = self.times.successes if success else self.times.failures
+        return success if self.run >= threshold else None
+
+
+def unhealthy_message(probe: Probe, output: str) -> str:
+    return f"{probe.title} probe failed: {output}"
+
+
+def restart_message(probe: Probe, container: str) -> str:
+    return f"Container {container} failed {probe.title.lower()} probe, will be restarted"

@@ -1,0 +1,145 @@
+"""The hooks and probes of one run of a container, from its start to its end."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final, Protocol
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.pod_lifecycle.probing import (
+    Probe,
+    ProbeCount,
+    probe_times,
+    restart_message,
+    unhealthy_message,
+)
+from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
+from mockube.controller_manager.kubelet.processes.local_process import LocalProcess
+from mockube.controller_manager.kubelet.processes.prober import Target, attempt
+from mockube.controller_manager.supervision import all_ended, start
+
+HOOK_SECONDS: Final = 600.0
+"""That a postStart hook may take; a kubelet waits for ever."""
+LEAST_GRACE: Final = 2.0
+"""Seconds that a process has after its preStop hook, as upstream."""
+DEFAULT_GRACE: Final = 30.0
+
+
+class CheckedRun(Protocol):
+    """What is checked."""
+
+    container: ReadOnlyTree
+    state: ProcessState
+
+    @property
+    def pod(self) -> ReadOnlyTree: ...
+
+    def stop(self, grace: float) -> None: ...
+
+    def change(self, **fields: Any) -> None: ...
+
+    def record_event(self, kind: str, reason: str, message: str) -> None: ...
+
+    def target(self) -> Target: ...
+
+
+def grace_of(pod: ReadOnlyTree) -> float:
+    """The seconds that a pod's containers have to end: those of its deletion, or else of its specification."""
+    seconds = meta.deletion_grace_period_seconds(pod) if meta.is_deleting(pod) else None
+    if seconds is None:
+        seconds = pod["spec"].get("terminationGracePeriodSeconds")
+    return DEFAULT_GRACE if seconds is None else float(seconds)
+
+
+class ContainerChecks:
+    def __init__(self, run: CheckedRun, clock: Clock, ready: ReadOnlyTree | None) -> None:
+        """`ready` is the readiness probe of a container that has none."""
+        self._run = run
+        self._clock = clock
+        self._probes = {probe: run.container.get(probe.value) for probe in Probe}
+        if self._probes[Probe.READINESS] is None:
+            self._probes[Probe.READINESS] = ready
+        self._hooks = run.container.get("lifecycle") or {}
+        self._startup_passed = asyncio.Event()
+
+    async def run(self, process: LocalProcess) -> None:
+        """The hook that follows the start, then probes for as long as the process runs."""
+        hook = self._hooks.get("postStart")
+        if hook is not None and not await self._pass_post_start_hook(hook):
+            process.kill()
+            return
+        now = self._clock.now()
+        waits = self._probes[Probe.STARTUP] is not None
+        ready = not waits and self._probes[Probe.READINESS] is None
+        self._run.change(
+            started=now, passed_startup=not waits, is_ready=ready, waiting_reason="", waiting_message=""
+        )
+        if not waits:
+            self._startup_passed.set()
+        probing = [
+            start(f"a {probe.title} probe", self._keep_probing(probe, handler, now))
+            for probe, handler in self._probes.items()
+            if handler is not None
+        ]
+        try:
+            await _all_done(probing)
+        finally:
+            await all_ended(probing)
+
+    async def run_pre_stop_hook(self, seconds: float) -> float:
+        """Run the hook for at most so many seconds; return how many the process has after it at least."""
+        hook = self._hooks.get("preStop")
+        if hook is None or seconds <= 0 or self._run.state.started is None:
+            return 0.0
+        result = await attempt(hook, self._run.target(), self._clock, seconds)
+        if not result.success:
+            self._run.record_event("Warning", "FailedPreStopHook", "PreStopHook failed")
+        return LEAST_GRACE
+
+    async def _pass_post_start_hook(self, hook: ReadOnlyTree) -> bool:
+        result = await attempt(hook, self._run.target(), self._clock, HOOK_SECONDS)
+        if not result.success:
+            self._run.record_event("Warning", "FailedPostStartHook", "PostStartHook failed")
+            self._run.record_event("Normal", "Killing", "FailedPostStartHook")
+        return result.success
+
+    async def _keep_probing(self, probe: Probe, handler: ReadOnlyTree, started: datetime) -> None:
+        times = probe_times(handler)
+        count = ProbeCount(times)
+        if probe is not Probe.STARTUP:
+            await self._startup_passed.wait()
+        passed = (self._clock.now() - started).total_seconds()
+        await self._clock.sleep(max(times.initial_delay - passed, 0.0))
+        while True:
+            result = await attempt(handler, self._run.target(), self._clock, times.timeout)
+            if not result.success:
+                self._run.record_event("Warning", "Unhealthy", unhealthy_message(probe, result.output))
+            decided = count.add(success=result.success)
+            if decided is not None and self._is_settled(probe, handler, success=decided):
+                return
+            await self._clock.sleep(times.period)
+
+    def _is_settled(self, probe: Probe, handler: ReadOnlyTree, *, success: bool) -> bool:
+        """Act on a result; answer whether the probe has nothing more to find out."""
+        run = self._run
+        if probe is Probe.READINESS:
+            if success != run.state.is_ready:
+                run.change(is_ready=success)
+            return False
+        if not success:
+            run.record_event("Normal", "Killing", restart_message(probe, run.container["name"]))
+            grace = handler.get("terminationGracePeriodSeconds")
+            run.stop(grace_of(run.pod) if grace is None else float(grace))
+            return True
+        if probe is Probe.LIVENESS:
+            return False
+        run.change(passed_startup=True, is_ready=self._probes[Probe.READINESS] is None)
+        self._startup_passed.set()
+        return True
+
+
+async def _all_done(tasks: "Sequence[asyncio.Task[None]]") -> None:
+    if tasks:
+        await asyncio.gather(*tasks)

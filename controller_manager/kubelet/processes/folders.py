@@ -1,0 +1,156 @@
+"""The folders of a pod whose containers are processes: its volumes, and for each container a root with its mounts below.
+
+POD/volumes/NAME         files of a ConfigMap and the like are replaced all at once, behind the link `..data`
+POD/containers/NAME      where a container's mount paths begin, each a link to its volume
+"""
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.containers.environment import References, environment_of
+from mockube.controller_manager.kubelet.containers.mounts import (
+    Content,
+    sub_path,
+    volume_content,
+    volume_kind,
+)
+
+_WRITABLE: Final = frozenset({"emptyDir", "persistentVolumeClaim", "ephemeral"})
+ACCOUNT_FOLDER: Final = "var/run/secrets/kubernetes.io/serviceaccount"
+
+
+def refused_volume(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
+    """Why a container cannot have one of its volumes; "" if it can have all."""
+    names = {mount["name"] for mount in container.get("volumeMounts") or ()}
+    for volume in pod["spec"].get("volumes") or ():
+        kind = volume_kind(volume)
+        if volume["name"] in names and kind not in _WRITABLE and not _is_told(kind):
+            return f"volume {volume['name']!r}: a container that is a local process has no {kind} volumes"
+    return ""
+
+
+def _is_told(kind: str) -> bool:
+    return kind in ("configMap", "secret", "downwardAPI", "projected")
+
+
+def container_root(pod_folder: Path, name: str) -> Path:
+    return pod_folder / "containers" / name
+
+
+def make_root(base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> Path:
+    """The container's root with all mounts; what is there already stays."""
+    pod_folder = base / meta.uid(pod)
+    root = container_root(pod_folder, container["name"])
+    for folder in ("tmp", "dev"):
+        (root / folder).mkdir(parents=True, exist_ok=True)
+    write_volumes(base, pod, container, references)
+    volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or ()}
+    mounts = sorted(container.get("volumeMounts") or (), key=lambda one: len(one["mountPath"]))
+    for mount in mounts:
+        volume = volumes.get(mount["name"])
+        if volume is not None:
+            inner = sub_path(mount, environment_of(pod, container, references)).strip("/")
+            _link(root, mount["mountPath"], volume_folder(base, pod, volume), inner)
+    return root
+
+
+def _link(root: Path, mount_path: str, volume: Path, inner: str) -> None:
+    place = root / os.path.normpath(f"/{mount_path}").lstrip("/")
+    target = volume / inner if inner else volume
+    if not target.exists():
+        target.mkdir(parents=True, exist_ok=True)
+    if place.is_symlink() or place == root:
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if place.is_dir() and not any(place.iterdir()):
+        place.rmdir()
+    if not place.exists():
+        place.symlink_to(target)
+
+
+def volume_folder(base: Path, pod: ReadOnlyTree, volume: ReadOnlyTree) -> Path:
+    """Volumes of claims outlive their pods."""
+    kind, name = volume_kind(volume), volume["name"]
+    if kind in ("persistentVolumeClaim", "ephemeral"):
+        claim = str((volume.get(kind) or {}).get("claimName") or f"{meta.name(pod)}-{name}")
+        return base / "claims" / meta.namespace(pod) / claim
+    return base / meta.uid(pod) / "volumes" / str(name)
+
+
+def write_volumes(base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> None:
+    """What the API server tells, as it is now; empty folders for the rest."""
+    names = {mount["name"] for mount in container.get("volumeMounts") or ()}
+    for volume in pod["spec"].get("volumes") or ():
+        if volume["name"] not in names:
+            continue
+        folder = volume_folder(base, pod, volume)
+        folder.mkdir(parents=True, exist_ok=True)
+        content = volume_content(volume, pod, container, references)
+        if content is not None:
+            replace_content(folder, content)
+
+
+def replace_content(folder: Path, content: Content) -> None:
+    """Put these files into a folder all at once, as a kubelet does: names lead through one link."""
+    link, present = folder / "..data", _present(folder / "..data")
+    if present == {name: one.data for name, one in content.items()} and link.exists():
+        return
+    old = link.resolve() if link.exists() else None
+    number = 1 + max((int(one.name[2:]) for one in folder.glob("..[0-9]*")), default=0)
+    new = folder / f"..{number}"
+    for name, one in content.items():
+        path = new / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(one.data)
+        path.chmod(one.mode & 0o777)
+    new.mkdir(exist_ok=True)
+    _replace_link(link, new.name)
+    tops = {name.split("/")[0] for name in content}
+    for top in tops:
+        if not (folder / top).is_symlink():
+            (folder / top).symlink_to(f"..data/{top}")
+    for entry in folder.iterdir():
+        if not entry.name.startswith("..") and entry.name not in tops:
+            entry.unlink()
+    if old is not None:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _replace_link(link: Path, target: str) -> None:
+    fresh = link.with_name("..data_tmp")
+    fresh.symlink_to(target)
+    fresh.replace(link)
+
+
+def _present(folder: Path) -> Mapping[str, bytes]:
+    if not folder.exists():
+        return {}
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    }
+
+
+def write_kubeconfig(root: Path, server: str, namespace: str) -> Path | None:
+    """For clients that do not know where a process's token is; None if the pod has none."""
+    account = root / ACCOUNT_FOLDER
+    if not (account / "token").exists():
+        return None
+    path = root / "kubeconfig"
+    path.write_text(
+        "apiVersion: v1\n"
+        "kind: Config\n"
+        "clusters:\n"
+        f'- {{name: mockube, cluster: {{server: "{server}", certificate-authority: "{account}/ca.crt"}}}}\n'
+        "users:\n"
+        f'- {{name: pod, user: {{tokenFile: "{account}/token"}}}}\n'
+        "contexts:\n"
+        f"- {{name: pod, context: {{cluster: mockube, user: pod, namespace: {namespace}}}}}\n"
+        "current-context: pod\n"
+    )
+    path.chmod(0o600)
+    return path

@@ -1,0 +1,96 @@
+"""The one call of gRPC that a probe makes, grpc.health.v1.Health/Check, as frames of HTTP/2 without compression."""
+
+import asyncio
+import struct
+from collections.abc import Iterator
+from typing import Final
+
+_PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+_DATA, _HEADERS, _RST, _SETTINGS, _PING, _GOAWAY = 0, 1, 3, 4, 6, 7
+_ACK, _END_STREAM, _END_HEADERS, _PADDED = 1, 1, 4, 8
+_STREAM: Final = 1
+MAX_FRAME: Final = 1 << 14
+MAX_ANSWER: Final = 1 << 16
+_STATUSES: Final = ("UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN")
+
+
+class GrpcError(Exception):
+    """The call failed."""
+
+
+async def check_health(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, authority: str, service: str
+) -> str:
+    """Return the status of a service, "" for the whole server."""
+    name = service.encode()
+    message = b"\x0a" + _varint(len(name)) + name if name else b""
+    body = b"\x00" + struct.pack(">I", len(message)) + message
+    writer.write(_PREFACE + _frame(_SETTINGS, 0, 0, b""))
+    writer.write(_frame(_HEADERS, _END_HEADERS, _STREAM, b"".join(_headers(authority))))
+    writer.write(_frame(_DATA, _END_STREAM, _STREAM, body))
+    await writer.drain()
+    return _status(await _answer(reader, writer))
+
+
+async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+    """The bytes of the response's body."""
+    body = bytearray()
+    while True:
+        head = await reader.readexactly(9)
+        length, kind, flags = int.from_bytes(head[:3]), head[3], head[4]
+        if length > MAX_FRAME:
+            raise GrpcError("the answer is no HTTP/2")
+        payload = await reader.readexactly(length)
+        if kind == _SETTINGS and not flags & _ACK:
+            writer.write(_frame(_SETTINGS, _ACK, 0, b""))
+        elif kind == _PING and not flags & _ACK:
+            writer.write(_frame(_PING, _ACK, 0, payload))
+        elif kind in (_RST, _GOAWAY):
+            raise GrpcError("the server ended the call")
+        elif kind == _DATA:
+            padding = payload[0] if flags & _PADDED and payload else 0
+            body += payload[1 : len(payload) - padding] if flags & _PADDED else payload
+        if len(body) > MAX_ANSWER:
+            raise GrpcError("the answer is too long")
+        if kind in (_DATA, _HEADERS) and flags & _END_STREAM:
+            return bytes(body)
+
+
+def _status(body: bytes) -> str:
+    if len(body) < 5:
+        raise GrpcError("the server does not implement the health protocol, or does not know the service")
+    message = body[5:]
+    number = message[1] if len(message) > 1 and message[0] == 8 else 0
+    return _STATUSES[number] if number < len(_STATUSES) else str(number)
+
+
+def _frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
+    return len(payload).to_bytes(3) + bytes([kind, flags]) + stream.to_bytes(4) + payload
+
+
+def _headers(authority: str) -> Iterator[bytes]:
+    pairs = (
+        (":method", "POST"),
+        (":scheme", "http"),
+        (":path", "/grpc.health.v1.Health/Check"),
+        (":authority", authority),
+        ("content-type", "application/grpc"),
+        ("te", "trailers"),
+        ("user-agent", "kube-probe/1.36"),
+    )
+    for name, value in pairs:
+        yield b"\x00" + _text(name) + _text(value)
+
+
+def _text(text: str) -> bytes:
+    data = text.encode()
+    # A length of seven bits; longer texts go on in more bytes.
+    return (bytes([len(data)]) if len(data) < 127 else b"\x7f" + _varint(len(data) - 127)) + data
+
+
+def _varint(number: int) -> bytes:
+    found = bytearray()
+    while number > 127:
+        found.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*found, number])

@@ -1,0 +1,154 @@
+"""The map of images to local commands: which containers are processes, and what they start. Pure, but for `load_images`.
+
+folder: .                           where relative paths begin; the map's own folder if it is left out
+images:
+  example.org/operator:*:           a name as pods have it; `*` stands for any characters
+    command: [python3, operator.py] what starts instead of the image's entrypoint and a pod's `command`
+    args: [--port=$(MOCKUBE_PORT_8080)]  for a pod that has no `args`
+    env: {LOG_LEVEL: debug}         as of the image: a pod's own win
+    ports: {8080: 0}                where a container's port is on this machine; 0 picks a free one
+    ready: {httpGet: {path: /healthz, port: 8080}}   the readiness probe of a container that has none
+    directory: .                    where it starts
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import translate
+from pathlib import Path
+from typing import Any, Final
+
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.yaml_decode import YamlError, load
+
+MAX_BYTES: Final = 1 << 20
+_FIELDS: Final = frozenset({"command", "args", "env", "ports", "ready", "directory"})
+_HANDLERS: Final = frozenset({"exec", "httpGet", "tcpSocket", "grpc"})
+
+
+class ImageMapError(ValueError):
+    """A map of images says what cannot be understood."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalImage:
+    command: Sequence[str] = ()
+    """None where a pod's own command is to be started."""
+    args: Sequence[str] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    ports: Mapping[int, int] = field(default_factory=dict)
+    ready: ReadOnlyTree | None = None
+    directory: Path | None = None
+    folder: Path = Path()
+    """Where the map lies: relative paths begin there."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImageMap:
+    exact: Mapping[str, LocalImage]
+    patterns: Sequence[tuple[re.Pattern[str], LocalImage]] = ()
+
+    def find(self, image: str) -> LocalImage | None:
+        """The image of that name, or else the first whose pattern matches."""
+        found = self.exact.get(image)
+        if found is not None:
+            return found
+        return next((one for pattern, one in self.patterns if pattern.fullmatch(image)), None)
+
+
+def load_images(path: Path) -> ImageMap:
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise ImageMapError(f"{path} has more than {MAX_BYTES} bytes")
+        tree = load(path.read_bytes()).tree
+    except OSError as error:
+        raise ImageMapError(f"{path}: {error.strerror}") from error
+    except YamlError as error:
+        raise ImageMapError(f"{path}: {error}") from error
+    if not isinstance(tree, dict) or "images" not in tree or tree.keys() - {"images", "folder"}:
+        raise ImageMapError(f"{path}: write `images:` and below it a map of names of images")
+    folder = tree.get("folder") or "."
+    if not isinstance(folder, str):
+        raise ImageMapError(f"{path}: folder is the path of a folder")
+    try:
+        return image_map(tree["images"], path.absolute().parent / folder)
+    except ImageMapError as error:
+        raise ImageMapError(f"{path}: {error}") from error
+
+
+def image_map(images: Any, folder: Path) -> ImageMap:
+    if not isinstance(images, Mapping) or not images:
+        raise ImageMapError("no images: name one at least, and what it starts")
+    read = {str(name): _image(str(name), one, folder) for name, one in images.items()}
+    patterns = [(re.compile(translate(_literal(name))), one) for name, one in read.items() if "*" in name]
+    return ImageMap({name: one for name, one in read.items() if "*" not in name}, patterns)
+
+
+def _literal(name: str) -> str:
+    """Only `*` is special."""
+    return name.replace("[", "[[]").replace("?", "[?]")
+
+
+def _image(name: str, tree: Any, folder: Path) -> LocalImage:
+    if tree is None:
+        tree = {}
+    if not isinstance(tree, Mapping):
+        raise ImageMapError(f"{name}: a map of command, args, env, ports, ready and directory")
+    unknown = sorted(str(one) for one in tree.keys() - _FIELDS)
+    if unknown:
+        raise ImageMapError(f"{name}: unknown {', '.join(unknown)}; known are {', '.join(sorted(_FIELDS))}")
+    directory = tree.get("directory")
+    if directory is not None and not isinstance(directory, str):
+        raise ImageMapError(f"{name}: directory is the path of a folder")
+    return LocalImage(
+        command=_words(name, "command", tree.get("command")),
+        args=_words(name, "args", tree.get("args")),
+        env=_variables(name, tree.get("env")),
+        ports=_ports(name, tree.get("ports")),
+        ready=_probe(name, tree.get("ready")),
+        directory=None if directory is None else folder / directory,
+        folder=folder,
+    )
+
+
+def _words(name: str, what: str, value: Any) -> Sequence[str]:
+    if value is None:
+        return ()
+    if not isinstance(value, list | tuple) or not all(isinstance(one, str | int | float) for one in value):
+        raise ImageMapError(f"{name}: {what} is a list of words, and no line for a shell")
+    return tuple(str(one) for one in value)
+
+
+def _variables(name: str, value: Any) -> Mapping[str, str]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(
+        isinstance(one, str | int | float) for one in value.values()
+    ):
+        raise ImageMapError(f"{name}: env is a map of names to values")
+    return {str(variable): str(one) for variable, one in value.items()}
+
+
+def _ports(name: str, value: Any) -> Mapping[int, int]:
+    if value is None:
+        return {}
+    pairs = dict(value) if isinstance(value, Mapping) else {0: 0}
+    # The keys of JSON are texts.
+    pairs = {int(own) if str(own).isdecimal() else own: local for own, local in pairs.items()}
+    if not all(_is_port(own) and own and _is_port(local) for own, local in pairs.items()):
+        raise ImageMapError(
+            f"{name}: ports is a map of ports of the container to ports here, 0 for a free one"
+        )
+    return pairs
+
+
+def _is_port(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 65536
+
+
+def _probe(name: str, value: Any) -> ReadOnlyTree | None:
+    if value is None:
+        return None
+    if not isinstance(value, Mapping) or len(_HANDLERS & value.keys()) != 1:
+        raise ImageMapError(f"{name}: ready is a probe, with one of {', '.join(sorted(_HANDLERS))}")
+    return dict(value)

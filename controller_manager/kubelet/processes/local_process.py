@@ -1,0 +1,180 @@
+"""One process of this machine: started in a session of its own, with pipes or a terminal, and killed with all its group."""
+
+import asyncio
+import os
+import signal
+from asyncio.subprocess import DEVNULL, PIPE, Process, SubprocessStreamProtocol
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+from mockube.controller_manager.kubelet.processes.command import Identity
+from mockube.controller_manager.kubelet.processes.launcher import run_command, watch_command
+from mockube.controller_manager.kubelet.processes.pseudo_terminal import READ, PseudoTerminal
+
+STDOUT, STDERR = 1, 2
+
+
+class GroupWatch:
+    """A process beside this one that kills what is left when this one has died, however it died."""
+
+    def __init__(self) -> None:
+        self._process: Process | None = None
+        self._starting = asyncio.Lock()
+
+    async def begin(self) -> None:
+        async with self._starting:
+            if self._process is None:
+                self._process = await asyncio.create_subprocess_exec(
+                    *watch_command(), stdin=PIPE, stdout=DEVNULL, env={}, start_new_session=True
+                )
+
+    def add(self, group: int) -> None:
+        self._tell(f"+{group}\n")
+
+    def remove(self, group: int) -> None:
+        self._tell(f"-{group}\n")
+
+    def _tell(self, line: str) -> None:
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.write(line.encode())
+
+    async def end(self) -> None:
+        if self._process is not None:
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+            await self._process.wait()
+
+
+class ProcessInput(Protocol):
+    """What a process reads."""
+
+    def write(self, data: bytes) -> None: ...
+
+    async def drain(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class LocalProcess:
+    def __init__(
+        self,
+        process: Process,
+        transport: asyncio.SubprocessTransport,
+        *,
+        outputs: Mapping[int, asyncio.StreamReader],
+        stdin: ProcessInput | None,
+        terminal: PseudoTerminal | None = None,
+    ) -> None:
+        """`outputs` by the number of the stream."""
+        self._process = process
+        self._transport = transport
+        self.outputs = outputs
+        self.stdin = stdin
+        self._terminal = terminal
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def wait(self) -> int:
+        """The exit code, as a runtime tells it: 128 and more if a signal has ended the process."""
+        code = await self._process.wait()
+        return code if code >= 0 else 128 - code
+
+    def send(self, number: signal.Signals) -> None:
+        """To the process alone."""
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """The process, and what it has started."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+    def close_input(self) -> None:
+        if self.stdin is not None and self._terminal is None:
+            self.stdin.close()
+
+    def resize(self, width: int, height: int) -> None:
+        if self._terminal is not None:
+            self._terminal.resize(width, height)
+
+    async def end(self) -> None:
+        """Kill what is left, and close all streams."""
+        self.kill()
+        await self._process.wait()
+        if self.stdin is not None:
+            self.stdin.close()
+        if self._terminal is not None:
+            self._terminal.close()
+        # A pipe that somebody else holds open has no other end.
+        self._transport.close()
+
+
+async def start_process(
+    argv: Sequence[str],
+    *,
+    environment: Mapping[str, str],
+    directory: Path,
+    identity: Identity,
+    stdin: bool = False,
+    terminal: bool = False,
+) -> LocalProcess:
+    command = run_command(argv, user=identity.user, group=identity.group, terminal=terminal)
+    options: dict[str, Any] = {"cwd": directory, "env": dict(environment), "start_new_session": True}
+    if terminal:
+        return await _start_in_terminal(command, options)
+    process, transport, _ = await _spawn(
+        command, {**options, "stdin": PIPE if stdin else DEVNULL, "stdout": PIPE, "stderr": PIPE}
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    outputs = {STDOUT: process.stdout, STDERR: process.stderr}
+    return LocalProcess(process, transport, outputs=outputs, stdin=process.stdin)
+
+
+class _Protocol(SubprocessStreamProtocol):
+    """Tells of the end of the process."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(limit=READ, loop=loop)
+        self.on_exit: Callable[[], None] = lambda: None
+
+    def process_exited(self) -> None:
+        super().process_exited()
+        self.on_exit()
+
+
+async def _spawn(
+    command: Sequence[str], options: Mapping[str, Any]
+) -> tuple[Process, asyncio.SubprocessTransport, _Protocol]:
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.subprocess_exec(lambda: _Protocol(loop), *command, **options)
+    return Process(transport, protocol, loop), transport, protocol
+
+
+async def _start_in_terminal(command: Sequence[str], options: Mapping[str, Any]) -> LocalProcess:
+    terminal = PseudoTerminal()
+    try:
+        streams = dict.fromkeys(("stdin", "stdout", "stderr"), terminal.other)
+        process, transport, protocol = await _spawn(command, {**options, **streams})
+    except BaseException:
+        terminal.close()
+        raise
+    protocol.on_exit = terminal.finish
+    if process.returncode is not None:
+        terminal.finish()
+    return LocalProcess(
+        process, transport, outputs={STDOUT: terminal.reader}, stdin=terminal.input, terminal=terminal
+    )
+
+
+async def read_some(reader: asyncio.StreamReader) -> bytes:
+    """b"" at the end; a terminal ends with an error."""
+    try:
+        return await reader.read(READ)
+    except OSError:
+        return b""

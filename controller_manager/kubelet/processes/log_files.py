@@ -1,0 +1,149 @@
+"""The log of a run as a file, a line for each line that was written: `TIME stdout F text`, as container runtimes have it.
+
+Two files of at most 10 MiB are kept of each run.
+"""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from io import FileIO
+from os import fstat
+from pathlib import Path
+from typing import Final
+
+from mockube.controller_manager.kubelet.containers.logs import MAX_LINE, LogLine
+
+MAX_FILE: Final = 10 << 20
+CHUNK: Final = 64 << 10
+_NAMES: Final = {1: b"stdout", 2: b"stderr"}
+_NUMBERS: Final = {name: number for number, name in _NAMES.items()}
+_ANY: Final = datetime(9999, 1, 1, tzinfo=UTC)
+
+
+class LogWriter:
+    def __init__(self, path: Path, now: Callable[[], datetime]) -> None:
+        self._path = path
+        self._now = now
+        self._file = path.open("ab", buffering=0)
+        self._size = 0
+        self._parts = {stream: bytearray() for stream in _NAMES}
+
+    def write(self, stream: int, data: bytes) -> None:
+        """Lines are written when they end, or are longer than a line may be."""
+        part = self._parts[stream]
+        part += data
+        *lines, rest = bytes(part).split(b"\n")
+        records = []
+        for line in lines:
+            records += _records(line, complete=True)
+        while len(rest) > MAX_LINE:
+            records += [(b"P", rest[:MAX_LINE])]
+            rest = rest[MAX_LINE:]
+        part[:] = rest
+        self._append(stream, records)
+
+    def close(self) -> None:
+        for stream, part in self._parts.items():
+            self._append(stream, _records(bytes(part), complete=False) if part else [])
+        self._file.close()
+
+    def _append(self, stream: int, records: list[tuple[bytes, bytes]]) -> None:
+        if not records:
+            return
+        head = f"{self._now():%Y-%m-%dT%H:%M:%S.%f}000Z ".encode() + _NAMES[stream]
+        data = b"".join(b"%b %b %b\n" % (head, tag, text) for tag, text in records)
+        if self._size and self._size + len(data) > MAX_FILE:
+            self._file.close()
+            self._path.replace(older(self._path))
+            self._file = self._path.open("ab", buffering=0)
+            self._size = 0
+        self._file.write(data)
+        self._size += len(data)
+
+
+def _records(line: bytes, *, complete: bool) -> list[tuple[bytes, bytes]]:
+    """Each with `F` for the end of a line, or `P` for a part of one."""
+    pieces = [line[at : at + MAX_LINE] for at in range(0, len(line), MAX_LINE)] or [b""]
+    last = b"F" if complete else b"P"
+    return [*((b"P", piece) for piece in pieces[:-1]), (last, pieces[-1])]
+
+
+def older(path: Path) -> Path:
+    return path.with_name(f"{path.name}.1")
+
+
+class LogFile:
+    """The log of a run as far as it was read; what is written later can be read on."""
+
+    due: Final[datetime | None] = None
+    """Nobody knows when a process writes next."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: FileIO | None = None
+        self._rest = b""
+        self._open(older(path) if older(path).exists() else path)
+
+    def is_behind(self, _: datetime) -> bool:
+        return self._remaining() > 0
+
+    def advance(self, _: datetime) -> Iterator[LogLine]:
+        """The lines of the next piece of the file."""
+        if self._file is None:
+            return
+        *lines, self._rest = (self._rest + self._file.read(CHUNK)).split(b"\n")
+        for line in lines:
+            time, stream, tag, text = line.split(b" ", 3)
+            at = datetime.strptime(time[:26].decode(), "%Y-%m-%dT%H:%M:%S.%f").replace(tzinfo=UTC)
+            yield LogLine(at, _NUMBERS[stream], text + b"\n" if tag == b"F" else text)
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _open(self, path: Path) -> None:
+        try:
+            self._file = path.open("rb", buffering=0)
+        except FileNotFoundError:
+            self._file = None
+
+    def _remaining(self) -> int:
+        """Bytes; a file that was read to its end and replaced is followed by the one in its place."""
+        if self._file is None:
+            self._open(self._path)
+        if self._file is None:
+            return 0
+        left = self._left()
+        if left == 0 and not self._is_current():
+            self._file.close()
+            self._file = self._path.open("rb", buffering=0)
+            left = self._left()
+        return left
+
+    def _left(self) -> int:
+        assert self._file is not None
+        return fstat(self._file.fileno()).st_size - self._file.tell()
+
+    def _is_current(self) -> bool:
+        assert self._file is not None
+        try:
+            there = self._path.stat()
+        except FileNotFoundError:
+            return True
+        own = fstat(self._file.fileno())
+        return (there.st_dev, there.st_ino) == (own.st_dev, own.st_ino)
+
+
+def log_tail(path: Path, size: int) -> str:
+    """The last bytes of what was logged."""
+    if not path.exists():
+        return ""
+    log, kept = LogFile(path), bytearray()
+    try:
+        while log.is_behind(_ANY):
+            for line in log.advance(_ANY):
+                kept += line.text
+                del kept[:-size]
+    finally:
+        log.close()
+    return kept.decode("utf-8", "replace")

@@ -1,0 +1,29 @@
+"""What the containers of one pod refer to, with tokens that are kept until most of their time has passed."""
+
+from typing import Final
+
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.containers.environment import References
+from mockube.controller_manager.kubelet.server.references import ReferenceLoader
+
+_RENEWED_AFTER: Final = 0.8
+"""Of a token's time, as a kubelet does."""
+
+
+class PodReferences:
+    def __init__(self, loader: ReferenceLoader, clock: Clock, pod: ReadOnlyTree) -> None:
+        self._loader = loader
+        self._clock = clock
+        self.pod = pod
+        """As it was seen last."""
+        self._tokens: dict[tuple[str, int], tuple[str, float]] = {}
+
+    async def load(self, container: ReadOnlyTree) -> References:
+        now = self._clock.monotonic()
+        valid = {key: token for key, (token, until) in self._tokens.items() if now < until}
+        found = await self._loader.load(self.pod, container, valid)
+        for key, token in found.tokens.items():
+            if key not in valid:
+                self._tokens[key] = token, now + _RENEWED_AFTER * key[1]
+        return found

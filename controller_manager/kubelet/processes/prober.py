@@ -1,0 +1,185 @@
+"""One attempt of a probe or a hook: a command, an HTTP request, a connection, or gRPC's health check."""
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urljoin, urlsplit
+
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.processes.command import numbered_port
+from mockube.controller_manager.kubelet.processes.grpc_health import GrpcError, check_health
+from mockube.controller_manager.supervision import within
+
+MAX_HEAD: Final = 64 << 10
+MAX_REDIRECTS: Final = 10
+USER_AGENT: Final = "kube-probe/1.36"
+LOOPBACK: Final = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    success: bool
+    output: str = ""
+
+
+PASSED: Final = Attempt(success=True)
+
+
+def _failed(output: str) -> Attempt:
+    return Attempt(success=False, output=output)
+
+
+Execute = Callable[[list[str]], Awaitable[tuple[int, str]]]
+"""Runs a command in the container; returns its exit code and what it wrote."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The container that is probed."""
+
+    spec: ReadOnlyTree
+    ports: Mapping[int, int]
+    """Where its ports are on this machine."""
+    execute: Execute
+
+    def local_port(self, value: object) -> int:
+        port = numbered_port(value, self.spec)
+        return self.ports.get(port, port)
+
+
+async def attempt(handler: ReadOnlyTree, target: Target, clock: Clock, seconds: float) -> Attempt:
+    """Try what a probe or a hook says, for at most so many seconds."""
+    try:
+        async with within(clock, seconds):
+            return await _attempt(handler, target, clock)
+    except TimeoutError:
+        if "exec" in handler:
+            return _failed(
+                f'command timed out: "{" ".join(handler["exec"].get("command") or ())}" timed out after {seconds:g}s',
+            )
+        if "grpc" in handler:
+            where = f"{LOOPBACK}:{target.local_port(handler['grpc']['port'])}"
+            return _failed(
+                f'timeout: failed to connect service "{where}" within {seconds:g}s: context deadline exceeded',
+            )
+        return _failed("context deadline exceeded (Client.Timeout exceeded while awaiting headers)")
+
+
+async def _attempt(handler: ReadOnlyTree, target: Target, clock: Clock) -> Attempt:
+    if "exec" in handler:
+        code, output = await target.execute(list(handler["exec"].get("command") or ()))
+        return Attempt(success=code == 0, output=output)
+    if "httpGet" in handler:
+        return await _get(handler["httpGet"], target)
+    if "tcpSocket" in handler:
+        return await _connect(handler["tcpSocket"], target)
+    if "grpc" in handler:
+        return await _check_grpc(handler["grpc"], target)
+    if "sleep" in handler:
+        await clock.sleep(handler["sleep"].get("seconds") or 0)
+        return PASSED
+    return _failed("missing probe handler")
+
+
+async def _connect(action: ReadOnlyTree, target: Target) -> Attempt:
+    port = target.local_port(action["port"])
+    try:
+        _, writer = await asyncio.open_connection(action.get("host") or LOOPBACK, port)
+    except OSError as error:
+        return _failed(_refused(f"{action.get('host') or LOOPBACK}:{port}", error))
+    await _close(writer)
+    return PASSED
+
+
+async def _check_grpc(action: ReadOnlyTree, target: Target) -> Attempt:
+    port = target.local_port(action["port"])
+    try:
+        reader, writer = await asyncio.open_connection(LOOPBACK, port)
+    except OSError as error:
+        where = f"{LOOPBACK}:{port}"
+        return _failed(f'failed to connect service "{where}": {_refused(where, error)}')
+    try:
+        status = await check_health(reader, writer, f"{LOOPBACK}:{port}", action.get("service") or "")
+    except (GrpcError, OSError, EOFError) as error:
+        return _failed(f"error: health rpc failed: {error}")
+    finally:
+        await _close(writer)
+    return Attempt(success=status == "SERVING", output=f'service unhealthy (responded with "{status}")')
+
+
+async def _get(action: ReadOnlyTree, target: Target) -> Attempt:
+    scheme = str(action.get("scheme") or "HTTP").lower()
+    host = action.get("host") or LOOPBACK
+    url = f"{scheme}://{host}:{target.local_port(action['port'])}{_rooted(action.get('path') or '/')}"
+    headers = {one["name"]: one.get("value") or "" for one in action.get("httpHeaders") or ()}
+    first = url
+    for _ in range(MAX_REDIRECTS):
+        try:
+            code, location = await _request(url, headers)
+        except (OSError, EOFError, ValueError) as error:
+            where = urlsplit(url)
+            return _failed(f"Get {quote(first)}: {_refused(where.netloc, error)}")
+        following = urljoin(url, location) if location and 300 <= code < 400 else ""
+        if not following or urlsplit(following).hostname != urlsplit(url).hostname:
+            output = f"HTTP probe failed with statuscode: {code}"
+            return Attempt(success=200 <= code < 400, output=output)
+        url = following
+    return _failed(f"Get {quote(first)}: stopped after {MAX_REDIRECTS} redirects")
+
+
+def _rooted(path: str) -> str:
+    return path if path.startswith("/") else f"/{path}"
+
+
+async def _request(url: str, headers: Mapping[str, str]) -> tuple[int, str]:
+    """The code of the response, and where it leads."""
+    parts = urlsplit(url)
+    tls = None
+    if parts.scheme == "https":
+        tls = ssl.create_default_context()
+        tls.check_hostname, tls.verify_mode = (
+            False,
+            ssl.CERT_NONE,
+        )  # as a kubelet, which knows no names of pods
+    port = parts.port or (443 if tls else 80)
+    reader, writer = await asyncio.open_connection(parts.hostname, port, ssl=tls, limit=MAX_HEAD)
+    try:
+        sent = {
+            "Host": parts.netloc,
+            "User-Agent": USER_AGENT,
+            "Accept": "*/*",
+            **headers,
+            "Connection": "close",
+        }
+        path = f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
+        lines = [f"GET {path} HTTP/1.1", *(f"{name}: {value}" for name, value in sent.items()), "", ""]
+        writer.write("\r\n".join(lines).encode())
+        await writer.drain()
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+        except asyncio.LimitOverrunError as error:
+            raise ValueError("the response's head is too long") from error
+        first, *fields = head.decode("latin-1").split("\r\n")
+        found = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in fields)}
+        return int(first.split(" ")[1]), found.get("location", "")
+    except IndexError as error:
+        raise ValueError("malformed HTTP response") from error
+    finally:
+        await _close(writer)
+
+
+async def _close(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    with suppress(OSError):
+        await writer.wait_closed()
+
+
+def _refused(where: str, error: Exception) -> str:
+    if isinstance(error, ConnectionRefusedError):
+        return f"dial tcp {where}: connect: connection refused"
+    return str(error) or "EOF"

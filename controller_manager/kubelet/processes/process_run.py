@@ -1,0 +1,376 @@
+"""One run of a container as a process: prepared, started, watched, stopped; and what is known of it meanwhile.
+
+It decides nothing about the pod: `pod_lifecycle` reads its `state`. Its probes and hooks are in `container_checks`.
+"""
+
+import asyncio
+import logging
+import signal
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.control.events.recorder import Recorder
+from mockube.controller_manager.kubelet.containers.environment import References
+from mockube.controller_manager.kubelet.containers.missing import missing_variable, missing_volume
+from mockube.controller_manager.kubelet.pod_lifecycle.process_state import Exit, ProcessState
+from mockube.controller_manager.kubelet.pod_lifecycle.program import MAX_LOG_MESSAGE, MAX_MESSAGE
+from mockube.controller_manager.kubelet.processes.command import (
+    CommandSpec,
+    Place,
+    StartError,
+    command_spec,
+    find_program,
+    local_ports,
+    refused_identity,
+)
+from mockube.controller_manager.kubelet.processes.container_checks import ContainerChecks
+from mockube.controller_manager.kubelet.processes.folders import (
+    container_root,
+    make_root,
+    refused_volume,
+    write_kubeconfig,
+)
+from mockube.controller_manager.kubelet.processes.images import LocalImage
+from mockube.controller_manager.kubelet.processes.local_process import (
+    GroupWatch,
+    LocalProcess,
+    read_some,
+    start_process,
+)
+from mockube.controller_manager.kubelet.processes.log_files import LogWriter, log_tail
+from mockube.controller_manager.kubelet.processes.pod_references import PodReferences
+from mockube.controller_manager.kubelet.processes.prober import Target
+from mockube.controller_manager.supervision import all_ended, start, within
+
+LOG: Final = logging.getLogger(__name__)
+
+RETRY_SECONDS: Final = 2.0
+"""Between attempts to prepare a container."""
+DRAIN_SECONDS: Final = 1.0
+"""How long output is read on after the end of a process."""
+MAX_OUTPUT: Final = 10 << 10
+"""Of a command that a probe runs."""
+LISTENER_QUEUE: Final = 1024
+OUTPUT_END: Final = (0, b"")
+
+Output = asyncio.Queue[tuple[int, bytes]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunContext:
+    """What all runs share."""
+
+    clock: Clock
+    recorder: Recorder
+    watch: GroupWatch
+    folder: Path
+    server: str
+    """Where this API server is."""
+    changed: Callable[[ReadOnlyTree], None]
+    """Called with the pod when the state of one of its runs is another."""
+    wrote: Callable[[ReadOnlyTree], None]
+    """Called with the pod when one of its containers has written."""
+
+
+class ProcessRun:
+    def __init__(
+        self,
+        context: RunContext,
+        references: PodReferences,
+        container: ReadOnlyTree,
+        *,
+        field: str,
+        image: LocalImage,
+        restarts: int,
+    ) -> None:
+        """`field` is where the container is in its pod."""
+        self._context = context
+        self._references = references
+        self.container = container
+        self._field = field
+        self._image = image
+        self.state = ProcessState(restarts=restarts)
+        name = f"{container['name']}.{restarts}.log"
+        self.log = context.folder / meta.uid(references.pod) / "logs" / name
+        self.spec: CommandSpec | None = None
+        self.process: LocalProcess | None = None
+        self.ports: dict[int, int] = {}
+        self._deadline: float | None = None
+        self._stop_requested = asyncio.Event()
+        self._listeners: set[Output] = set()
+
+    @property
+    def pod(self) -> ReadOnlyTree:
+        return self._references.pod
+
+    # --- what others ask of it
+
+    def stop(self, grace: float) -> None:
+        """End it within so many seconds; a shorter time than before counts."""
+        deadline = self._context.clock.monotonic() + grace
+        if self._deadline is None or deadline < self._deadline:
+            self._deadline = deadline
+            self._stop_requested.set()
+            self.change(is_stopping=True)
+
+    def listen(self) -> Output:
+        """What it writes from now on, as it comes, up to `OUTPUT_END`; who does not take it loses what is too much."""
+        queue: Output = asyncio.Queue(LISTENER_QUEUE)
+        self._listeners.add(queue)
+        return queue
+
+    def forget(self, queue: Output) -> None:
+        self._listeners.discard(queue)
+
+    async def start_beside(
+        self, command: Sequence[str], *, stdin: bool = False, terminal: bool = False
+    ) -> LocalProcess:
+        """Start a command in the container's environment and folder; `end_beside` ends it."""
+        assert self.spec is not None
+        environment = dict(self.spec.environment)
+        if terminal:
+            environment.setdefault("TERM", "xterm")
+        program = find_program(command[0], environment, self.spec.directory)
+        process = await start_process(
+            [program, *command[1:]],
+            environment=environment,
+            directory=self.spec.directory,
+            identity=self.spec.identity,
+            stdin=stdin,
+            terminal=terminal,
+        )
+        self._context.watch.add(process.pid)
+        return process
+
+    async def end_beside(self, process: LocalProcess) -> None:
+        await process.end()
+        self._context.watch.remove(process.pid)
+
+    async def execute(self, command: Sequence[str]) -> tuple[int, str]:
+        """Run a command beside it; return its code and what it wrote."""
+        try:
+            process = await self.start_beside(command)
+        except (StartError, OSError) as error:
+            return 127, str(error)
+        output = bytearray()
+
+        async def read(stream: asyncio.StreamReader) -> None:
+            while data := await read_some(stream):
+                output.extend(data[: MAX_OUTPUT - len(output)])
+
+        readers = [start("output of a command", read(stream)) for stream in process.outputs.values()]
+        try:
+            await asyncio.gather(*readers)
+            return await process.wait(), output.decode("utf-8", "replace")
+        finally:
+            await all_ended(readers)
+            await self.end_beside(process)
+
+    # --- for its checks
+
+    def change(self, **fields: Any) -> None:
+        self.state = replace(self.state, **fields)
+        self._context.changed(self.pod)
+
+    def record_event(self, kind: str, reason: str, message: str) -> None:
+        host = str(self.pod["spec"].get("nodeName") or "")
+        self._context.recorder.say_on(host, self.pod, kind, reason, message, part=self._field)
+
+    def target(self) -> Target:
+        return Target(spec=self.container, ports=self.ports, execute=self.execute)
+
+    # --- its life
+
+    async def run(self) -> None:
+        """From its preparation to its end."""
+        try:
+            spec = await self._prepare()
+            if spec is None:
+                self._end(137, started=None)
+            else:
+                await self._run_process(spec)
+        except (StartError, OSError) as error:
+            message = (
+                "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create "
+                f"failed: unable to start container process: {error}"
+            )
+            self.record_event("Warning", "Failed", f"Error: {message}")
+            self._end(128, reason="StartError", message=message)
+        except Exception as error:
+            LOG.exception("container %s of pod %s", self.container["name"], meta.name(self.pod))
+            self._end(128, reason="ContainerCannotRun", message=f"{type(error).__name__}: {error}")
+        finally:
+            for queue in self._listeners:
+                _offer(queue, OUTPUT_END)
+
+    def _end(self, code: int, *, reason: str = "", message: str = "", started: bool | None = True) -> None:
+        now = self._context.clock.now()
+        begun = (self.state.started or now) if started else None
+        ended = Exit(code=code, at=now, reason=reason, message=message)
+        self.change(started=begun, exit=ended, is_ready=False)
+
+    async def _prepare(self) -> CommandSpec | None:
+        """Wait until all that it refers to is there; None if it is stopped before."""
+        told = ""
+        while not self._stop_requested.is_set():
+            try:
+                references = await self._references.load(self.container)
+            except (ApiError, NoAnswer) as error:
+                LOG.warning("pod %s: %s", meta.name(self.pod), error)
+                await self._wait_for_stop(RETRY_SECONDS)
+                continue
+            problem = self._refusal(references)
+            if not problem:
+                return self._specify(references)
+            if problem != told:
+                self._report(problem, references)
+                told = problem
+            await self._wait_for_stop(RETRY_SECONDS)
+        return None
+
+    def _refusal(self, references: References) -> str:
+        pod, container = self.pod, self.container
+        return (
+            missing_volume(pod, container, references)[1]
+            or refused_volume(pod, container)
+            or refused_identity(pod, container)
+            or missing_variable(pod, container, references)
+        )
+
+    def _report(self, problem: str, references: References) -> None:
+        volume, _ = missing_volume(self.pod, self.container, references)
+        if volume:
+            told = f'MountVolume.SetUp failed for volume "{volume}" : {problem}'
+            self.record_event("Warning", "FailedMount", told)
+        else:
+            self.record_event("Warning", "Failed", f"Error: {problem}")
+            self.change(waiting_reason="CreateContainerConfigError", waiting_message=problem)
+
+    def _specify(self, references: References) -> CommandSpec:
+        context, pod = self._context, self.pod
+        root = make_root(context.folder, pod, self.container, references)
+        ports = local_ports(self.container, self._image)
+        self.ports = {port: local or _free_port() for port, local in ports.items()}
+        place = Place(
+            root=root,
+            ports=self.ports,
+            server=context.server,
+            kubeconfig=write_kubeconfig(root, context.server, meta.namespace(pod)),
+        )
+        spec = command_spec(pod, self.container, self._image, references, place)
+        spec.directory.mkdir(parents=True, exist_ok=True)
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        return spec
+
+    async def _run_process(self, spec: CommandSpec) -> None:
+        self.spec = spec
+        await self._context.watch.begin()
+        self.process = process = await start_process(
+            spec.argv,
+            environment=spec.environment,
+            directory=spec.directory,
+            identity=spec.identity,
+            stdin=bool(self.container.get("stdin")),
+            terminal=bool(self.container.get("tty")),
+        )
+        self._context.watch.add(process.pid)
+        log = LogWriter(self.log, self._context.clock.now)
+        readers = [
+            start("output of a container", self._copy(number, stream, log))
+            for number, stream in process.outputs.items()
+        ]
+        checks = ContainerChecks(self, self._context.clock, self._image.ready)
+        beside = [
+            start("checks of a container", checks.run(process)),
+            start("the end of a container", self._stop_when_requested(process, checks)),
+        ]
+        try:
+            code = await _first_of(start("a container's process", process.wait()), beside)
+            process.kill()  # what it has left behind
+            await self._drain(readers)
+        finally:
+            await all_ended([*beside, *readers])
+            await process.end()
+            self._context.watch.remove(process.pid)
+            log.close()
+        self._end(code, message=self._message(code))
+
+    async def _drain(self, readers: "Sequence[asyncio.Task[None]]") -> None:
+        with suppress(TimeoutError):
+            async with within(self._context.clock, DRAIN_SECONDS):
+                await asyncio.gather(*readers)
+
+    async def _copy(self, number: int, stream: asyncio.StreamReader, log: LogWriter) -> None:
+        while data := await read_some(stream):
+            log.write(number, data)
+            for queue in self._listeners:
+                _offer(queue, (number, data))
+            self._context.wrote(self.pod)
+
+    async def _stop_when_requested(self, process: LocalProcess, checks: ContainerChecks) -> None:
+        await self._stop_requested.wait()
+        clock = self._context.clock
+        assert self._deadline is not None
+        least = await checks.run_pre_stop_hook(self._deadline - clock.monotonic())
+        self._deadline = max(self._deadline, clock.monotonic() + least)
+        process.send(signal.SIGTERM)
+        while (left := self._deadline - clock.monotonic()) > 0:
+            self._stop_requested.clear()  # somebody may be in more of a hurry
+            await self._wait_for_stop(left)
+        process.kill()
+
+    async def _wait_for_stop(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with within(self._context.clock, seconds):
+                await self._stop_requested.wait()
+
+    def _message(self, code: int) -> str:
+        """What it left as its termination message: in a file, or at the end of its log."""
+        root = container_root(self._context.folder / meta.uid(self.pod), self.container["name"])
+        path = root / str(self.container.get("terminationMessagePath") or "/dev/termination-log").lstrip("/")
+        if path.is_file():
+            with path.open("rb") as file:
+                left = file.read(MAX_MESSAGE).decode("utf-8", "replace")
+            path.unlink()
+            return left
+        if code and self.container.get("terminationMessagePolicy") == "FallbackToLogsOnError":
+            return log_tail(self.log, MAX_LOG_MESSAGE)
+        return ""
+
+
+async def _first_of(process: "asyncio.Task[int]", beside: "Sequence[asyncio.Task[None]]") -> int:
+    """The exit code; what goes wrong beside the process is raised."""
+    pending: set[asyncio.Task[Any]] = {process, *beside}
+    try:
+        while not process.done():
+            done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        return process.result()
+    finally:
+        process.cancel()
+        await asyncio.wait([process])
+
+
+def _offer(queue: Output, piece: tuple[int, bytes]) -> None:
+    """The end is always told."""
+    if queue.full():
+        if piece is not OUTPUT_END:
+            return
+        queue.get_nowait()
+    queue.put_nowait(piece)
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port

@@ -1,0 +1,233 @@
+"""The containers of simulated nodes that run as processes of this machine: which they are, their runs, and their end.
+
+It is shared by what looks at pods, which has runs started and stopped, and by what serves logs, exec and the like.
+"""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.kinds import NODES
+from mockube.controller_manager.client.kubeconfig import access_of
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.control.runnable import Context
+from mockube.controller_manager.kubelet.containers.missing import missing_volume
+from mockube.controller_manager.kubelet.effects import ContainerAction, StartContainer, StopContainer
+from mockube.controller_manager.kubelet.pod_lifecycle.process_state import NEVER_RAN, ProcessState
+from mockube.controller_manager.kubelet.pod_lifecycle.script import script_of
+from mockube.controller_manager.kubelet.processes.container_checks import grace_of
+from mockube.controller_manager.kubelet.processes.folders import write_volumes
+from mockube.controller_manager.kubelet.processes.images import ImageMap, load_images
+from mockube.controller_manager.kubelet.processes.local_process import GroupWatch
+from mockube.controller_manager.kubelet.processes.log_files import older
+from mockube.controller_manager.kubelet.processes.pod_references import PodReferences
+from mockube.controller_manager.kubelet.processes.process_run import ProcessRun, RunContext
+from mockube.controller_manager.kubelet.server.references import ReferenceLoader
+from mockube.controller_manager.supervision import all_ended, start
+
+REFRESH_SECONDS: Final = 60.0
+"""How often files of ConfigMaps, Secrets and tokens are written anew, as a kubelet does."""
+FORCED_GRACE: Final = 1.0
+"""Seconds that the processes of a pod have that was deleted by force."""
+LAST_GRACE: Final = 0.3
+"""Seconds that processes have when their kubelet ends."""
+RUNS_KEPT: Final = 2
+"""Whose logs are kept: the latest, and the one before."""
+_FIELDS: Final = ("initContainers", "containers", "ephemeralContainers")
+
+
+class _Pod:
+    def __init__(self, references: PodReferences) -> None:
+        self.references = references
+        self.runs: dict[str, ProcessRun] = {}
+        """The latest of each container."""
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.refreshing: asyncio.Task[None] | None = None
+
+
+class ProcessRuntime:
+    def __init__(self, context: Context, images: ImageMap) -> None:
+        self._clock = context.clock
+        self._images = images
+        self._loader = ReferenceLoader(context.client, context.informers.of(NODES).lister)
+        self._recorder = context.recorder.of("kubelet")
+        self._server = access_of(context.options.server).server
+        self._pods: dict[str, _Pod] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+        self._context: RunContext | None = None
+        self.changed: Callable[[Key], None] = lambda _: None
+        """Called with a pod's key when something about its processes is new."""
+        self.wrote: Callable[[Key], None] = lambda _: None
+        """Called with a pod's key when one of its processes has written."""
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """As long as processes may be started; at the end of the block all of them end."""
+        watch = GroupWatch()
+        with TemporaryDirectory(prefix="mockube-pods-", ignore_cleanup_errors=True) as folder:
+            self._context = RunContext(
+                clock=self._clock,
+                recorder=self._recorder,
+                watch=watch,
+                folder=Path(folder),
+                server=self._server,
+                changed=lambda pod: self.changed(Key.of(pod)),
+                wrote=lambda pod: self.wrote(Key.of(pod)),
+            )
+            try:
+                yield
+            finally:
+                await self._end_all()
+                await watch.end()
+
+    # --- what the model of pods is told, and what it has done
+
+    def states(self, pod: ReadOnlyTree) -> Mapping[str, ProcessState]:
+        """The containers of a pod that are processes."""
+        known = self._pods.get(meta.uid(pod))
+        script = script_of(meta.annotations(pod))
+        found: dict[str, ProcessState] = {}
+        for _, container in _containers(pod):
+            name = container["name"]
+            run = known.runs.get(name) if known else None
+            if run is not None:
+                found[name] = run.state
+            elif script.command(name) is None and self._images.find(container.get("image") or ""):
+                found[name] = NEVER_RAN
+        return found
+
+    def carry_out(self, pod: ReadOnlyTree, actions: Iterable[ContainerAction]) -> None:
+        known = self._pods.get(meta.uid(pod))
+        if known is not None:
+            known.references.pod = pod
+        for action in actions:
+            match action:
+                case StartContainer(container=name, restarts=restarts):
+                    self._start(pod, name, restarts)
+                case StopContainer(container=name):
+                    run = known.runs.get(name) if known else None
+                    if run is not None:
+                        run.stop(grace_of(pod))
+
+    def run_of(self, pod: ReadOnlyTree, name: str) -> ProcessRun | None:
+        """The latest run of a container; None of one that is simulated, or has not run yet."""
+        known = self._pods.get(meta.uid(pod))
+        return known.runs.get(name) if known else None
+
+    def runs_of(self, uid: str) -> Iterable[ProcessRun]:
+        known = self._pods.get(uid)
+        return known.runs.values() if known else ()
+
+    def is_process(self, pod: ReadOnlyTree, name: str) -> bool:
+        return name in self.states(pod)
+
+    def log_of(self, pod: ReadOnlyTree, name: str, restarts: int) -> Path | None:
+        """The log of a run of a process; None where there is none any more."""
+        run = self.run_of(pod, name)
+        path = run.log.with_name(f"{name}.{restarts}.log") if run is not None else None
+        return path if path is not None and path.exists() else None
+
+    def forget(self, uid: str) -> None:
+        """A pod is gone: what it has left behind goes, too."""
+        known = self._pods.pop(uid, None)
+        if known is not None:
+            task = start("the end of a pod", self._clean_up(uid, known))
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
+
+    # ---
+
+    def _start(self, pod: ReadOnlyTree, name: str, restarts: int) -> None:
+        uid = meta.uid(pod)
+        known = self._pods.get(uid)
+        if known is None:
+            known = self._pods[uid] = _Pod(PodReferences(self._loader, self._clock, pod))
+        before = known.runs.get(name)
+        if self._context is None or (before is not None and before.state.restarts >= restarts):
+            return
+        field, container = next((field, one) for field, one in _containers(pod) if one["name"] == name)
+        image = self._images.find(container["image"])
+        if image is None:
+            return
+        run = ProcessRun(
+            self._context,
+            known.references,
+            container,
+            field=f"spec.{field}{{{name}}}",
+            image=image,
+            restarts=restarts,
+        )
+        if before is not None:
+            _forget_log(before.log, restarts - RUNS_KEPT)
+        known.runs[name] = run
+        task = start(f"container {name} of {Key.of(pod)}", run.run())
+        known.tasks.add(task)
+        task.add_done_callback(known.tasks.discard)
+        if known.refreshing is None:
+            known.refreshing = start(f"volumes of {Key.of(pod)}", self._keep_fresh(known))
+
+    async def _keep_fresh(self, known: _Pod) -> None:
+        """Write what the API server tells into the pod's volumes again and again."""
+        while True:
+            await self._clock.sleep(REFRESH_SECONDS)
+            for run in [*known.runs.values()]:
+                if run.spec is not None and run.state.exit is None:
+                    await self._refresh(run, known.references)
+
+    async def _refresh(self, run: ProcessRun, references: PodReferences) -> None:
+        assert self._context is not None
+        try:
+            found = await references.load(run.container)
+        except (ApiError, NoAnswer):
+            return
+        if not missing_volume(references.pod, run.container, found)[1]:
+            write_volumes(self._context.folder, references.pod, run.container, found)
+
+    async def _clean_up(self, uid: str, known: _Pod) -> None:
+        await _end_runs(known, FORCED_GRACE)
+        assert self._context is not None
+        shutil.rmtree(self._context.folder / uid, ignore_errors=True)
+
+    async def _end_all(self) -> None:
+        pods, self._pods = [*self._pods.values()], {}
+        await asyncio.gather(*(_end_runs(known, LAST_GRACE) for known in pods), *self._ending)
+
+
+async def _end_runs(known: _Pod, grace: float) -> None:
+    if known.refreshing is not None:
+        await all_ended([known.refreshing])
+    for run in known.runs.values():
+        run.stop(grace)
+    await asyncio.gather(*known.tasks)
+
+
+def _containers(pod: ReadOnlyTree) -> Iterator[tuple[str, ReadOnlyTree]]:
+    """Each with the field that it is in."""
+    for field in _FIELDS:
+        for container in pod["spec"].get(field) or ():
+            yield field, container
+
+
+def _forget_log(latest: Path, restarts: int) -> None:
+    name = latest.name.rsplit(".", 2)[0]
+    path = latest.with_name(f"{name}.{restarts}.log")
+    for one in (path, older(path)):
+        one.unlink(missing_ok=True)
+
+
+def process_runtime(context: Context) -> ProcessRuntime:
+    """The one of a manager, which is made when it is first asked for."""
+    found: ProcessRuntime | None = context.shared.get(ProcessRuntime)
+    if found is None:
+        path = context.options.simulation.images
+        assert path is not None
+        found = context.shared[ProcessRuntime] = ProcessRuntime(context, load_images(path))
+    return found

@@ -1,0 +1,128 @@
+"""Exec, attach and ports of containers that are processes of this machine."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import orjson
+
+from mockube.controller_manager.kubelet.processes.command import StartError
+from mockube.controller_manager.kubelet.processes.local_process import LocalProcess, read_some
+from mockube.controller_manager.kubelet.processes.log_files import LogFile
+from mockube.controller_manager.kubelet.processes.process_run import OUTPUT_END, ProcessRun
+from mockube.controller_manager.kubelet.server.container_logs import LogSource
+from mockube.controller_manager.kubelet.server.remote_command import StreamOptions
+from mockube.controller_manager.kubelet.server.spdy_session import ByteStream
+from mockube.controller_manager.kubelet.server.streams import (
+    InputStream,
+    Streams,
+    StreamsClosed,
+    exit_status,
+    failure,
+    success,
+)
+from mockube.controller_manager.supervision import all_ended, start
+
+READ: Final = 32 << 10
+MAX_RESIZE: Final = 1024
+
+
+def open_log(path: Path) -> LogSource:
+    return LogFile(path)
+
+
+async def execute_beside(
+    run: ProcessRun, command: list[str], options: StreamOptions, streams: Streams
+) -> bytes:
+    """Run a command in a container; return the Status by which it ends."""
+    try:
+        process = await run.start_beside(command, stdin=streams.stdin is not None, terminal=options.tty)
+    except (StartError, OSError) as error:
+        return failure(
+            "error executing command in container: failed to exec in container: failed to start exec: OCI runtime exec "
+            f"failed: exec failed: unable to start container process: {error}"
+        )
+    tasks = [start("input of a command", _feed(process, streams.stdin))] if streams.stdin else []
+    if options.tty:
+        tasks.append(start("sizes of a terminal", _follow_sizes(process, streams.resize)))
+    try:
+        await _copy_all(process.outputs, streams)
+        return exit_status(await process.wait())
+    finally:
+        await all_ended(tasks)
+        await run.end_beside(process)
+
+
+async def attach_to(run: ProcessRun, streams: Streams) -> bytes:
+    """What a container writes from now on, and its input."""
+    queue = run.listen()
+    tasks = []
+    if run.process is not None and streams.stdin is not None and run.process.stdin is not None:
+        once = bool(run.container.get("stdinOnce"))
+        tasks.append(start("input of a container", _feed(run.process, streams.stdin, close=once)))
+    if run.process is not None and run.container.get("tty"):
+        tasks.append(start("sizes of a terminal", _follow_sizes(run.process, streams.resize)))
+    try:
+        while (piece := await queue.get()) != OUTPUT_END:
+            await streams.write(*piece)
+    finally:
+        run.forget(queue)
+        await all_ended(tasks)
+    return success()
+
+
+async def _copy_all(outputs: Mapping[int, asyncio.StreamReader], streams: Streams) -> None:
+    async def copy(number: int, reader: asyncio.StreamReader) -> None:
+        while data := await read_some(reader):
+            await streams.write(number, data)
+
+    copying = [start("output of a command", copy(number, reader)) for number, reader in outputs.items()]
+    try:
+        await asyncio.gather(*copying)
+    finally:
+        await all_ended(copying)
+
+
+async def _feed(process: LocalProcess, source: InputStream, *, close: bool = True) -> None:
+    assert process.stdin is not None
+    with suppress(ConnectionError, OSError):
+        while data := await source.read(READ):
+            process.stdin.write(data)
+            await process.stdin.drain()
+        if close:
+            process.close_input()
+
+
+async def _follow_sizes(process: LocalProcess, sizes: InputStream) -> None:
+    """Each is a JSON object of `Width` and `Height`."""
+    while data := await sizes.read(MAX_RESIZE):
+        with suppress(ValueError, KeyError, TypeError, OverflowError):
+            size = orjson.loads(data)
+            process.resize(int(size["Width"]) & 0xFFFF, int(size["Height"]) & 0xFFFF)
+
+
+async def connect_port(port: int, stream: ByteStream) -> str:
+    """Join a stream and a port of this machine; return why that cannot be, or ""."""
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    except OSError:
+        return f"dial tcp4 127.0.0.1:{port}: connect: connection refused"
+
+    async def send() -> None:
+        with suppress(ConnectionError, StreamsClosed):
+            while data := await stream.read(READ):
+                writer.write(data)
+                await writer.drain()
+            writer.write_eof()
+
+    sending = start("a connection to a process", send())
+    try:
+        with suppress(ConnectionError, StreamsClosed):
+            while data := await reader.read(READ):
+                await stream.write(data)
+    finally:
+        await all_ended([sending])
+        writer.close()
+    return ""

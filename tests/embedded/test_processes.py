@@ -1,0 +1,310 @@
+"""Containers as processes of this machine: what they are given, and what becomes of them."""
+
+import gc
+from pathlib import Path
+
+import pytest
+from kubernetes import client as official
+from kubernetes import watch
+from kubernetes.stream import stream
+
+from mockube import Cluster
+from mockube.embedded.handle import NotStarted
+from tests.support.process_pods import IMAGES, assert_gone, create, events, is_over, python, status_of
+from tests.support.processes.acknowledged import until
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with Cluster(nodes=1, images=IMAGES) as started:
+        yield started
+
+
+@pytest.fixture(autouse=True)
+def left_open_no_longer():
+    """Before another test is blamed for what a client leaves open."""
+    yield
+    gc.collect()
+
+
+@pytest.fixture
+def pods(cluster):
+    return official.CoreV1Api(cluster.kubernetes())
+
+
+OBJECTS = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {color: blue}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: password}
+stringData: {word: hidden}
+"""
+SHOW = """
+import os
+root = os.environ["MOCKUBE_ROOT"]
+for path in ("/etc/settings/color", "/etc/password/word", "/etc/about/name"):
+    print(open(root + path).read())
+account = root + "/var/run/secrets/kubernetes.io/serviceaccount/"
+print(sorted(one for one in os.listdir(account) if not one.startswith(".")))
+print(os.environ["COLOR"], os.environ["WORD"], os.environ["NODE"], os.environ["LIMIT"], os.environ["HOSTNAME"])
+print(os.environ["KUBERNETES_SERVICE_HOST"], os.environ["KUBERNETES_SERVICE_PORT"])
+open(root + "/dev/termination-log", "w").write("left behind")
+open(root + "/scratch/file", "w").write("x")
+raise SystemExit(3)
+"""
+VOLUMES = [
+    {"name": "settings", "configMap": {"name": "settings"}},
+    {"name": "password", "secret": {"secretName": "password"}},
+    {
+        "name": "about",
+        "downwardAPI": {"items": [{"path": "name", "fieldRef": {"fieldPath": "metadata.name"}}]},
+    },
+    {"name": "scratch", "emptyDir": {}},
+]
+
+
+def test_a_process_has_what_its_pod_says(cluster, pods):
+    cluster.apply(OBJECTS)
+    mounts = ("settings", "password", "about")
+    container = python(
+        SHOW,
+        env=[
+            {"name": "COLOR", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "color"}}},
+            {"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+            {"name": "LIMIT", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}},
+        ],
+        envFrom=[{"prefix": "", "secretRef": {"name": "words"}}],
+        resources={"limits": {"cpu": "2"}},
+        volumeMounts=[
+            *({"name": one, "mountPath": f"/etc/{one}"} for one in mounts),
+            {"name": "scratch", "mountPath": "/scratch"},
+        ],
+    )
+    name = create(
+        pods,
+        container,
+        policy="Never",
+        volumes=VOLUMES,
+    )
+    waits = cluster.wait("Pod", name, lambda pod: "waiting" in status_of(pod).get("state", {}))
+    assert not is_over(waits)
+    pods.create_namespaced_secret("default", {"metadata": {"name": "words"}, "stringData": {"WORD": "open"}})
+    cluster.advance(3)
+    pod = cluster.wait("Pod", name, is_over)
+    host, port = cluster.url.removeprefix("https://").split(":")
+    assert pods.read_namespaced_pod_log(name, "default").splitlines() == [
+        "blue",
+        "hidden",
+        name,
+        "['ca.crt', 'namespace', 'token']",
+        f"blue open node-1 2 {name}",
+        f"{host} {port}",
+    ]
+    end = status_of(pod)["state"]["terminated"]
+    assert (end["exitCode"], end["reason"], end["message"]) == (3, "Error", "left behind")
+    assert pod["status"]["phase"] == "Failed"
+
+
+def test_its_kubeconfig_leads_to_this_server(cluster, pods):
+    script = """
+import json, os, ssl, urllib.request
+account = os.environ["MOCKUBE_ROOT"] + "/var/run/secrets/kubernetes.io/serviceaccount/"
+tls = ssl.create_default_context(cafile=account + "ca.crt")
+host = "https://" + os.environ["KUBERNETES_SERVICE_HOST"] + ":" + os.environ["KUBERNETES_SERVICE_PORT"]
+path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+body = json.dumps({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}).encode()
+token = open(account + "token").read()
+headers = {"Authorization": "Bearer " + token, "Content-Type": "application/json"}
+answer = json.load(urllib.request.urlopen(urllib.request.Request(host + path, body, headers), context=tls))
+print(answer["status"]["userInfo"]["username"])
+print(os.environ["KUBECONFIG"] == os.environ["MOCKUBE_ROOT"] + "/kubeconfig")
+"""
+    name = create(pods, python(script), policy="Never")
+    cluster.wait("Pod", name, is_over)
+    assert pods.read_namespaced_pod_log(name, "default") == "system:serviceaccount:default:default\nTrue\n"
+
+
+def test_it_is_restarted_with_back_off_and_keeps_its_previous_log(cluster, pods):
+    name = create(pods, python("import os; print('run', os.environ['HOSTNAME']); raise SystemExit(4)"))
+
+    def crashes(pod):
+        return status_of(pod).get("state", {}).get("waiting", {}).get("reason") == "CrashLoopBackOff"
+
+    pod = cluster.wait("Pod", name, crashes)
+    assert status_of(pod)["restartCount"] == 1
+    assert status_of(pod)["lastState"]["terminated"]["exitCode"] == 4
+    cluster.advance(11)
+    pod = cluster.wait("Pod", name, lambda pod: status_of(pod).get("restartCount") == 2 and crashes(pod))
+    assert status_of(pod)["state"]["waiting"]["message"].startswith("back-off 20s restarting failed")
+    assert pods.read_namespaced_pod_log(name, "default", previous=True) == f"run {name}\n"
+    until(lambda: any(reason == "BackOff" for reason, _ in events(cluster, name)), "the event")
+
+
+def test_probes_decide_about_readiness_and_restarts(cluster, pods):
+    probe = {"httpGet": {"port": 8080}, "periodSeconds": 1, "failureThreshold": 1}
+    name = create(
+        pods,
+        {
+            "name": "c",
+            "image": "example.org/server",
+            "startupProbe": {"tcpSocket": {"port": 8080}, "periodSeconds": 1},
+            "readinessProbe": {**probe, "httpGet": {"port": 8080, "path": "/unready"}},
+            "livenessProbe": {**probe, "httpGet": {"port": 8080, "path": "/dead"}},
+        },
+    )
+
+    def touch(path):
+        script = f"echo > $MOCKUBE_ROOT/tmp/{path}"
+        stream(
+            pods.connect_get_namespaced_pod_exec, name, "default", command=["sh", "-c", script], stdout=True
+        )
+
+    cluster.wait("Pod", name, "Ready")
+    touch("unready")
+    cluster.advance(1)
+    cluster.wait("Pod", name, lambda pod: not status_of(pod)["ready"])
+    touch("dead")
+    cluster.advance(1)
+    pod = cluster.wait("Pod", name, lambda pod: status_of(pod).get("restartCount") == 1)
+    assert status_of(pod)["lastState"]["terminated"]["exitCode"] == 0
+    said = events(cluster, name)
+    assert ("Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 500") in said
+    assert ("Unhealthy", "Liveness probe failed: HTTP probe failed with statuscode: 500") in said
+    assert ("Killing", "Container c failed liveness probe, will be restarted") in said
+
+
+def test_hooks_run_and_a_stop_has_grace(cluster, pods, tmp_path):
+    def note(word):
+        return {"exec": {"command": ["sh", "-c", f"echo {word} >> {tmp_path}/notes"]}}
+
+    script = f"""
+import signal, sys
+def end(*_):
+    open("{tmp_path}/notes", "a").write("stopped\\n")
+    sys.exit(7)
+signal.signal(signal.SIGTERM, end)
+print("up")
+signal.pause()
+"""
+    name = create(pods, python(script, lifecycle={"postStart": note("begun"), "preStop": note("ending")}))
+    cluster.wait("Pod", name, "Ready")
+    lines = watch.Watch().stream(pods.read_namespaced_pod_log, name, "default")
+    assert next(lines) == "up"
+    pods.delete_namespaced_pod(name, "default")
+    cluster.wait_gone("Pod", name)
+    assert (tmp_path / "notes").read_text() == "begun\nending\nstopped\n"
+    assert list(lines) == []
+
+
+def test_who_does_not_stop_is_killed_with_all_that_he_started(cluster, pods, tmp_path):
+    script = f"""
+import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.fork() == 0:
+    open("{tmp_path}/child", "w").write(str(os.getpid()))
+    print("up")
+time.sleep(1000)
+"""
+    name = create(pods, python(script))
+    cluster.wait("Pod", name, "Ready")
+    assert next(watch.Watch().stream(pods.read_namespaced_pod_log, name, "default")) == "up"
+    pods.delete_namespaced_pod(name, "default")
+    cluster.wait("Pod", name, lambda pod: pod["metadata"].get("deletionTimestamp"))
+    cluster.advance(6)
+    cluster.wait_gone("Pod", name)
+    assert_gone(int((tmp_path / "child").read_text()))
+
+
+def test_init_containers_and_sidecars_keep_their_order(cluster, pods):
+    def step(name, script, **fields):
+        return {**python(script), "name": name, **fields, "volumeMounts": [{"name": "v", "mountPath": "/v"}]}
+
+    write = "import os; f = open(os.environ['MOCKUBE_ROOT'] + '/v/order', 'a'); f.write({!r}); f.close()"
+    wait = "; import signal, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(0)); signal.pause()"
+    read = "import os; print(open(os.environ['MOCKUBE_ROOT'] + '/v/order').read())"
+    started = {"exec": {"command": ["sh", "-c", "grep -q side $MOCKUBE_ROOT/v/order"]}, "periodSeconds": 1}
+    name = create(
+        pods,
+        step("main", read),
+        policy="Never",
+        initContainers=[
+            step("first", write.format("init ")),
+            step("side", write.format("side ") + wait, restartPolicy="Always", startupProbe=started),
+        ],
+        volumes=[{"name": "v", "emptyDir": {}}],
+    )
+    pod = cluster.wait("Pod", name, is_over)
+    assert pod["status"]["phase"] == "Succeeded"
+    assert pods.read_namespaced_pod_log(name, "default", container="main") == "init side \n"
+    ends = [one["state"]["terminated"]["exitCode"] for one in pod["status"]["initContainerStatuses"]]
+    assert ends == [0, 0]
+
+
+def test_what_cannot_be_started_says_why(cluster, pods):
+    name = create(pods, {"name": "c", "image": "example.org/missing"}, policy="Never")
+    pod = cluster.wait("Pod", name, is_over)
+    end = status_of(pod)["state"]["terminated"]
+    assert (end["exitCode"], end["reason"]) == (128, "StartError")
+    assert 'exec: "no-such-program": executable file not found in $PATH' in end["message"]
+
+
+def test_a_host_path_is_refused_by_name(cluster, pods):
+    mount = {"volumeMounts": [{"name": "v", "mountPath": "/v"}]}
+    name = create(pods, python("pass", **mount), volumes=[{"name": "v", "hostPath": {"path": "/"}}])
+    pod = cluster.wait(
+        "Pod", name, lambda pod: "message" in status_of(pod).get("state", {}).get("waiting", {})
+    )
+    assert status_of(pod)["state"]["waiting"] == {
+        "reason": "CreateContainerConfigError",
+        "message": "volume 'v': a container that is a local process has no hostPath volumes",
+    }
+
+
+def test_other_images_stay_simulated(cluster, pods):
+    name = create(pods, python("import time; time.sleep(1000)"), {"name": "other", "image": "nginx"})
+    cluster.wait("Pod", name, "Ready")
+    log = pods.read_namespaced_pod_log(name, "default", container="other")
+    assert log == "mockube: container other is simulated: the image nginx does not run\n"
+
+
+def test_a_changed_config_map_reaches_a_running_process(cluster, pods):
+    cluster.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: changing}, data: {a: old}}")
+    mount = {"volumeMounts": [{"name": "v", "mountPath": "/v"}]}
+    name = create(
+        pods,
+        python("import os, time; print(os.environ['MOCKUBE_ROOT']); time.sleep(1000)", **mount),
+        volumes=[{"name": "v", "configMap": {"name": "changing"}}],
+    )
+    cluster.wait("Pod", name, "Ready")
+    root = Path(next(watch.Watch().stream(pods.read_namespaced_pod_log, name, "default")))
+    assert (root / "v/a").read_text() == "old"
+    cluster.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: changing}, data: {a: new, b: more}}")
+    cluster.advance(61)
+    until(lambda: (root / "v/a").read_text() == "new", "the new file")
+    assert (root / "v/b").read_text() == "more"
+
+
+def test_processes_end_with_their_cluster(tmp_path):
+    script = (
+        f"import os, time; open('{tmp_path}/pid', 'w').write(str(os.getpid())); print('up'); time.sleep(1000)"
+    )
+    with Cluster(nodes=1, images=IMAGES) as cluster:
+        pods = official.CoreV1Api(cluster.kubernetes())
+        name = create(pods, python(script))
+        cluster.wait("Pod", name, "Ready")
+        assert next(watch.Watch().stream(pods.read_namespaced_pod_log, name, "default")) == "up"
+    assert_gone(int((tmp_path / "pid").read_text()))
+
+
+def test_a_map_that_makes_no_sense_is_refused():
+    with pytest.raises(NotStarted, match="app: unknown comand; known are args, command"):
+        Cluster(images={"app": {"comand": ["x"]}}).start()

@@ -1,0 +1,67 @@
+"""Pods whose containers are processes: the images, the pods, and what is seen of them."""
+
+import itertools
+import sys
+from pathlib import Path
+
+from mockube.apimachinery.tree import ReadOnlyTree
+from tests.support.processes.acknowledged import until
+
+NAMES = map("process-{}".format, itertools.count())
+RUN = [sys.executable, "-I", "-S", "-u", "-c"]
+SERVE = """
+import http.server, os, signal, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        ok = not os.path.isfile(os.environ["MOCKUBE_ROOT"] + "/tmp" + self.path)
+        self.send_response(200 if ok else 500)
+        self.send_header("Content-Type", "text/plain")
+        self.end_headers()
+        self.wfile.write(b"served\\n")
+    def log_message(self, *_):
+        pass
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+server = http.server.HTTPServer(("127.0.0.1", int(os.environ["MOCKUBE_PORT_8080"])), Handler)
+print("serving", flush=True)
+server.serve_forever()
+"""
+IMAGES = {
+    "example.org/python:*": {"command": RUN},
+    "example.org/server": {"command": [*RUN, SERVE], "ports": {8080: 0}, "env": {"PYTHONUNBUFFERED": "1"}},
+    "example.org/shell": {"command": ["sh"], "args": ["-c", "read line; echo got $line; sleep 1000"]},
+    "example.org/missing": {"command": ["no-such-program"]},
+}
+
+
+def python(script, **fields):
+    return {"name": "c", "image": "example.org/python:3", "args": [script], **fields}
+
+
+def create(pods, *containers, policy="Always", **spec):
+    name = next(NAMES)
+    spec = {"containers": list(containers), "restartPolicy": policy, **spec}
+    spec.setdefault("terminationGracePeriodSeconds", 5)
+    pods.create_namespaced_pod("default", {"metadata": {"name": name}, "spec": spec})
+    return name
+
+
+def status_of(pod: ReadOnlyTree) -> ReadOnlyTree:
+    return ((pod.get("status") or {}).get("containerStatuses") or [{}])[0]
+
+
+def is_over(pod):
+    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+
+
+def events(cluster, name):
+    return {
+        (one["reason"], one["message"])
+        for one in cluster.list("Event")
+        if one["involvedObject"]["name"] == name
+    }
+
+
+def assert_gone(process):
+    """Nobody may have asked how it ended, which is all that is left of it then."""
+    path = Path(f"/proc/{process}/stat")
+    until(lambda: not path.exists() or path.read_text().rpartition(") ")[2][0] == "Z", "the end of a process")
