@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from typing import Final
 
+from mockube.controller_manager.attacher import ATTACHER
 from mockube.controller_manager.control.controller import Controller
 from mockube.controller_manager.control.runnable import Runnable
 from mockube.controller_manager.controllers.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
+from mockube.controller_manager.controllers.attachdetach.controller import ATTACH_DETACH
 from mockube.controller_manager.controllers.certificates.approving import CSR_APPROVING, CSR_CLEANER
 from mockube.controller_manager.controllers.certificates.signing import CSR_SIGNING
 from mockube.controller_manager.controllers.cloneset.controller import CLONE_SET
@@ -81,6 +83,8 @@ CONTROLLERS: Final[tuple[Controller, ...]] = (
     VOLUME_PROTECTION,
     ATTRIBUTES_CLASS_PROTECTION,
     EPHEMERAL_VOLUME,
+    ATTACH_DETACH,
+    ATTACHER,
     EXPAND,
     NODE_TTL,
     PROVISIONER,
@@ -125,6 +129,7 @@ WITH_SIMULATED_NODES: Final = frozenset(
         SIMULATED_PODS.name,
         SIMULATED_KUBELETS.name,
         PROVISIONER.name,
+        ATTACHER.name,
         RESIZER.name,
         NODE_RESIZER.name,
         OFFERED_CLASS.name,

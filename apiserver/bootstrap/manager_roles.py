@@ -33,7 +33,8 @@ _RULES: Final = (
     _rule("", ["nodes/status", "pods/status"], ["patch", "update"]),
     _rule("", ["persistentvolumes", "persistentvolumeclaims"], _ALL),
     _rule("", ["persistentvolumes/status", "persistentvolumeclaims/status"], ["patch", "update"]),
-    _rule("storage.k8s.io", ["storageclasses"], _ALL),
+    _rule("storage.k8s.io", ["storageclasses", "volumeattachments"], _ALL),
+    _rule("storage.k8s.io", ["volumeattachments/status"], ["patch", "update"]),
     _rule("coordination.k8s.io", ["leases"], _ALL),
     # OpenKruise's controllers, which have no roles upstream.
     _rule("apps.kruise.io", ["*"], ["*"]),

@@ -72,6 +72,10 @@ STORAGE_CLASSES: Final = _row("storage.k8s.io/v1", "storageclasses", "StorageCla
 VOLUME_ATTRIBUTES_CLASSES: Final = _row(
     "storage.k8s.io/v1", "volumeattributesclasses", "VolumeAttributesClass", namespaced=False
 )
+VOLUME_ATTACHMENTS: Final = _row(
+    "storage.k8s.io/v1", "volumeattachments", "VolumeAttachment", namespaced=False
+)
+CSI_DRIVERS: Final = _row("storage.k8s.io/v1", "csidrivers", "CSIDriver", namespaced=False)
 CSI_NODES: Final = _row("storage.k8s.io/v1", "csinodes", "CSINode", namespaced=False)
 CLUSTER_ROLES: Final = _row("rbac.authorization.k8s.io/v1", "clusterroles", "ClusterRole", namespaced=False)
 VALIDATING_ADMISSION_POLICIES: Final = _row(

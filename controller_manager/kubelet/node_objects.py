@@ -22,6 +22,8 @@ from mockube.controller_manager.kubelet.resizing import DesiredNodes
 
 MARK: Final = ("kwok.x-k8s.io/node", "fake")
 """The annotation of nodes that are simulated, by whomever; it is kwok's."""
+ATTACHED_BY_CONTROLLER: Final = ("volumes.kubernetes.io/controller-managed-attach-detach", "true")
+"""What a kubelet says of its node unless it attaches volumes itself."""
 STOP_HEARTBEATS: Final = "mockube.dev/stop-heartbeats"
 """The annotation that makes a node as silent as if it were cut off."""
 USUAL_CAPACITY: Final = {"ephemeral-storage": "1Ti", "hugepages-1Gi": "0", "hugepages-2Mi": "0"}
@@ -95,7 +97,7 @@ def node(
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": labels, "annotations": dict([MARK])},
+        "metadata": {"name": name, "labels": labels, "annotations": dict([MARK, ATTACHED_BY_CONTROLLER])},
         "status": {
             "allocatable": amounts,
             "capacity": amounts,

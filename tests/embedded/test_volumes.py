@@ -1,4 +1,4 @@
-"""A claim that asks for more gets it: of the default class, with a pod that runs."""
+"""A claim of the default class with a pod that runs: its volume is attached, and grows when it asks for more."""
 
 CLAIM = """
 apiVersion: v1
@@ -16,7 +16,7 @@ spec:
 """
 
 
-def test_a_claim_that_asks_for_more_gets_it(cluster):
+def test_a_claim_is_attached_and_gets_more_where_it_asks(cluster):
     cluster.apply(CLAIM.format(size="1Gi"))
     cluster.apply(POD)
     cluster.wait("Pod", "reader", lambda tree: tree["status"]["phase"] == "Running")
@@ -31,3 +31,17 @@ def test_a_claim_that_asks_for_more_gets_it(cluster):
     assert volume["spec"]["capacity"] == {"storage": "3Gi"}
     events = [one["reason"] for one in cluster.list("Event") if one["involvedObject"]["name"] == "data"]
     assert {"ExternalExpanding", "Resizing", "FileSystemResizeRequired"} <= {*events}
+    check_attached_until_the_pod_goes(cluster)
+
+
+def check_attached_until_the_pod_goes(cluster):
+    pod = cluster.get("Pod", "reader")
+    volume = cluster.get("PersistentVolumeClaim", "data")["spec"]["volumeName"]
+    (found,) = cluster.list("VolumeAttachment")
+    assert found["spec"]["nodeName"] == pod["spec"]["nodeName"]
+    assert found["spec"]["source"] == {"persistentVolumeName": volume}
+    cluster.wait("VolumeAttachment", found["metadata"]["name"], lambda tree: tree["status"]["attached"])
+    cluster.wait("Node", pod["spec"]["nodeName"], lambda tree: "volumesAttached" in tree["status"])
+    cluster.delete("Pod", "reader")
+    cluster.wait_gone("VolumeAttachment", found["metadata"]["name"])
+    cluster.wait("Node", pod["spec"]["nodeName"], lambda tree: "volumesAttached" not in tree["status"])

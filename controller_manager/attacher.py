@@ -1,0 +1,60 @@
+"""Attach volumes at once, as an external attacher does for a driver: those of the drivers that `provisioner` stands for."""
+
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+from mockube.apimachinery import meta
+from mockube.controller_manager.cache.store import Caches, Change
+from mockube.controller_manager.client.kinds import VOLUME_ATTACHMENTS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import (
+    NOTHING,
+    ObjectRef,
+    Patch,
+    Plan,
+    RemoveFinalizer,
+)
+from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.provisioner import ANSWERED, SIMULATED
+
+_UNUSUAL: Final = re.compile("[^a-zA-Z0-9-]")
+
+
+def finalizer(driver: str) -> str:
+    text = _UNUSUAL.sub("-", driver)
+    return f"external-attacher/{text}{'X' if text.endswith('-') else ''}"
+
+
+def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
+    found = caches.of(VOLUME_ATTACHMENTS).get(*key)
+    if found is None or found["spec"].get("attacher") not in ANSWERED:
+        return NOTHING
+    mine = finalizer(found["spec"]["attacher"])
+    is_protected = mine in meta.finalizers(found)
+    if meta.is_deleting(found):
+        removal = RemoveFinalizer(resource=VOLUME_ATTACHMENTS, objects=(ObjectRef.of(found),), finalizer=mine)
+        return Plan(actions=(removal,)) if is_protected else NOTHING
+    version = {"uid": meta.uid(found)}
+    protection = {"metadata": {**version, "finalizers": [*meta.finalizers(found), mine]}}
+    attached = {"metadata": version, "status": {"attached": True}}
+    protect = Patch(resource=VOLUME_ATTACHMENTS, key=key, body=protection)
+    attach = Patch(resource=VOLUME_ATTACHMENTS, key=key, body=attached, subresource="status")
+    is_attached = (found.get("status") or {}).get("attached")
+    return Plan(actions=(*(() if is_protected else (protect,)), *(() if is_attached else (attach,))))
+
+
+def _of_itself(_: Caches, change: Change) -> Iterable[Key]:
+    return () if change.new is None else (Key.of(change.new),)
+
+
+ATTACHER: Final = Controller(
+    name="simulated-attacher",
+    queue="simulated_attacher",
+    service_account="",
+    speaks_as=SIMULATED,
+    watches=(Watch(resource=VOLUME_ATTACHMENTS, keys=_of_itself),),
+    reconcile=reconcile,
+    workers=5,
+)

@@ -1,0 +1,147 @@
+"""Which volumes the pods of a node need there, and what their VolumeAttachments are called. Pure."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches
+from mockube.controller_manager.client.kinds import (
+    CSI_DRIVERS,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    VOLUME_ATTACHMENTS,
+)
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.workloads.indexes import claims_of_pod
+from mockube.controller_manager.workloads.volumes import is_bound_to
+
+BY_NODE_WITH_CLAIMS: Final = "node-with-claims"
+BY_ATTACHED_NODE: Final = "attached-node"
+BY_ATTACHED_VOLUME: Final = "attached-volume"
+_OWN_NAME: Final = re.compile("csi-[0-9a-f]{64}")
+_SHARED: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
+
+
+@dataclass(frozen=True, slots=True)
+class NeededVolume:
+    """A volume that pods of one node use."""
+
+    volume: ReadOnlyTree
+    pods: list[PodView] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return meta.name(self.volume)
+
+    @property
+    def unique_name(self) -> str:
+        return unique_name(self.volume)
+
+    @property
+    def is_exclusive(self) -> bool:
+        modes = self.volume["spec"].get("accessModes") or ()
+        return bool(modes) and not _SHARED & {*modes}
+
+
+def unique_name(volume: ReadOnlyTree) -> str:
+    """As the status of a node names it."""
+    source = volume["spec"]["csi"]
+    return f"kubernetes.io/csi/{source['driver']}^{source['volumeHandle']}"
+
+
+def attachment_name(volume: ReadOnlyTree, node: str) -> str:
+    source = volume["spec"]["csi"]
+    text = f"{source['volumeHandle']}{source['driver']}{node}"
+    return f"csi-{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def needed_volumes(caches: Caches, node: str) -> Mapping[str, NeededVolume]:
+    """By the names of their attachments."""
+    found: dict[str, NeededVolume] = {}
+    for pod in caches.of(PODS).by_index(BY_NODE_WITH_CLAIMS, node):
+        if pod.is_terminal:
+            continue
+        for volume in _volumes_of(caches, pod):
+            name = attachment_name(volume, node)
+            found.setdefault(name, NeededVolume(volume)).pods.append(pod)
+    return found
+
+
+def _volumes_of(caches: Caches, pod: PodView) -> Iterator[ReadOnlyTree]:
+    for text in claims_of_pod(pod):
+        claim = caches.of(PERSISTENT_VOLUME_CLAIMS).get(*claim_key(text))
+        name = None if claim is None else claim["spec"].get("volumeName")
+        volume = None if not name else caches.of(PERSISTENT_VOLUMES).get("", name)
+        if claim is None or volume is None or not is_bound_to(volume, claim):
+            continue
+        if "csi" in volume["spec"] and _is_attached(caches, volume["spec"]["csi"]["driver"]):
+            yield volume
+
+
+def _is_attached(caches: Caches, driver: str) -> bool:
+    """Whether a driver's volumes have to be attached: all have that do not say otherwise."""
+    found = caches.of(CSI_DRIVERS).get("", driver)
+    return found is None or found["spec"].get("attachRequired") is not False
+
+
+def claim_key(text: str) -> Key:
+    namespace, _, name = text.partition("/")
+    return Key(namespace, name)
+
+
+def own_volume(caches: Caches, attachment: ReadOnlyTree) -> ReadOnlyTree | None:
+    """The volume of an attachment that was made here: others have other names."""
+    name = next(volume_of_attachment(attachment))
+    volume = caches.of(PERSISTENT_VOLUMES).get("", name) if name else None
+    if volume is None or "csi" not in volume["spec"]:
+        return None
+    is_named_so = attachment_name(volume, attachment["spec"]["nodeName"]) == meta.name(attachment)
+    return volume if is_named_so else None
+
+
+def is_own(caches: Caches, attachment: ReadOnlyTree) -> bool:
+    """Also where the volume is gone already: the name tells."""
+    name = next(volume_of_attachment(attachment))
+    is_orphan = bool(name) and caches.of(PERSISTENT_VOLUMES).get("", name) is None
+    if is_orphan:
+        return _OWN_NAME.fullmatch(meta.name(attachment)) is not None
+    return own_volume(caches, attachment) is not None
+
+
+def attachment(needed: NeededVolume, node: str) -> dict[str, Any]:
+    return {
+        "kind": VOLUME_ATTACHMENTS.kind,
+        "apiVersion": VOLUME_ATTACHMENTS.api_version,
+        "metadata": {"name": attachment_name(needed.volume, node)},
+        "spec": {
+            "attacher": needed.volume["spec"]["csi"]["driver"],
+            "nodeName": node,
+            "source": {"persistentVolumeName": needed.name},
+        },
+    }
+
+
+def is_attached(attachment: ReadOnlyTree) -> bool:
+    return bool((attachment.get("status") or {}).get("attached"))
+
+
+# --- indexes
+
+
+def nodes_of_claim_users(pod: PodView) -> Iterator[str]:
+    if pod.node and any(True for _ in claims_of_pod(pod)):
+        yield pod.node
+
+
+def node_of_attachment(attachment: ReadOnlyTree) -> Iterator[str]:
+    yield attachment["spec"].get("nodeName") or ""
+
+
+def volume_of_attachment(attachment: ReadOnlyTree) -> Iterator[str]:
+    yield (attachment["spec"].get("source") or {}).get("persistentVolumeName") or ""

@@ -1,0 +1,277 @@
+"""Volumes are attached where pods need them, and detached after the last: as kube-controller-manager did it."""
+
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.attacher import ATTACHER, finalizer
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.kinds import (
+    CSI_DRIVERS,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    VOLUME_ATTACHMENTS,
+)
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.controllers.attachdetach.controller import ATTACH_DETACH, MANAGED
+from mockube.controller_manager.provisioner import SIMULATED
+from tests.support.controllers.planned import World
+
+NA = "csi-534b86cd295e5df6fffcf7a2b664e864c7e07ec998802e2fc028d669c8047c61"
+"""What a real kube-controller-manager called the attachment of h1 of csi.example.com to na."""
+NB = "csi-fced8c6e1fd91db6f55f1015c5b0e68aeaf9c74221b3ef2e422442a78ddd6a24"
+PLACE = {"devicePath": "", "name": "kubernetes.io/csi/csi.example.com^h1"}
+
+
+def world(*, modes=("ReadWriteOnce",), driver="csi.example.com", managed="true", **source):
+    found = World(ATTACH_DETACH, SteppedClock())
+    for name in ("na", "nb"):
+        found.add(NODES, {"metadata": {"name": name, "annotations": {MANAGED: managed}}, "status": {}})
+    claim = {"metadata": {"name": "c", "namespace": "default"}, "spec": {"volumeName": "pv"}}
+    uid = meta.uid(found.add(PERSISTENT_VOLUME_CLAIMS, claim))
+    reference = {"namespace": "default", "name": "c", "uid": uid}
+    csi = source or {"csi": {"driver": driver, "volumeHandle": "h1"}}
+    spec = {"accessModes": list(modes), "claimRef": reference, **csi}
+    found.add(PERSISTENT_VOLUMES, {"metadata": {"name": "pv"}, "spec": spec})
+    return found
+
+
+def pod(volumes, name, node, phase="Running"):
+    uses = [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]
+    tree = {"metadata": {"name": name, "namespace": "default"}, "spec": {"nodeName": node, "volumes": uses}}
+    return volumes.add(PODS, {**tree, "status": {"phase": phase}})
+
+
+def attach(volumes, name):
+    volumes.change(VOLUME_ATTACHMENTS, name, ("status",), {"attached": True}, "")
+
+
+def listed(volumes, node):
+    return volumes.get(NODES, node, "")["status"].get("volumesAttached") or []
+
+
+def look(volumes, *nodes):
+    for node in nodes or ("na", "nb"):
+        volumes.reconcile(Key("", node))
+
+
+def test_a_volume_is_attached_to_the_node_of_its_pod():
+    volumes = world()
+    pod(volumes, "pa", "na")
+    look(volumes)
+    (found,) = volumes.all(VOLUME_ATTACHMENTS)
+    assert meta.name(found) == NA
+    source = {"persistentVolumeName": "pv"}
+    assert found["spec"] == {"attacher": "csi.example.com", "nodeName": "na", "source": source}
+    assert listed(volumes, "na") == []
+    attach(volumes, NA)
+    look(volumes)
+    assert listed(volumes, "na") == [PLACE]
+    message = 'AttachVolume.Attach succeeded for volume "pv" '
+    assert volumes.events == [("Normal", "SuccessfulAttachVolume", message)]
+    writes = len(volumes.done)
+    look(volumes)
+    assert len(volumes.done) == writes == 2
+
+
+def attached(*pods, **of):
+    volumes = world(**of)
+    for name, node in pods or (("pa", "na"),):
+        pod(volumes, name, node)
+    look(volumes, "na")
+    attach(volumes, NA)
+    look(volumes, "na")
+    volumes.events.clear()
+    return volumes
+
+
+@pytest.mark.parametrize("ends", [True, False], ids=["ended", "gone"])
+def test_it_is_detached_after_the_last_pod(ends):
+    volumes = attached()
+    if ends:
+        volumes.change(PODS, "pa", ("status", "phase"), "Succeeded")
+    else:
+        volumes.remove(PODS, "pa")
+    look(volumes)
+    assert listed(volumes, "na") == []
+    assert volumes.all(VOLUME_ATTACHMENTS) == []
+
+
+def test_what_the_node_still_uses_stays():
+    volumes = attached()
+    volumes.change(NODES, "na", ("status", "volumesInUse"), [PLACE["name"]], "")
+    volumes.remove(PODS, "pa")
+    look(volumes)
+    assert listed(volumes, "na") == [PLACE]
+    volumes.change(NODES, "na", ("status", "volumesInUse"), [], "")
+    look(volumes)
+    assert volumes.all(VOLUME_ATTACHMENTS) == []
+
+
+def test_a_volume_of_one_node_waits_for_the_other():
+    volumes = attached()
+    pod(volumes, "pb", "nb")
+    look(volumes)
+    look(volumes)
+    message = 'Multi-Attach error for volume "pv" Volume is already used by pod(s) pa'
+    assert volumes.events == [("Warning", "FailedAttachVolume", message)]
+    assert volumes.names(VOLUME_ATTACHMENTS) == [NA]
+    volumes.remove(PODS, "pa")
+    look(volumes)
+    assert volumes.names(VOLUME_ATTACHMENTS) == [NB]
+
+
+def test_without_a_pod_in_the_way_another_text_tells_of_it():
+    volumes = attached()
+    volumes.change(NODES, "na", ("status", "volumesInUse"), [PLACE["name"]], "")
+    volumes.remove(PODS, "pa")
+    pod(volumes, "pb", "nb")
+    look(volumes)
+    problem = "Volume is already exclusively attached to one node and can't be attached to another"
+    assert volumes.events[0][2] == f'Multi-Attach error for volume "pv" {problem}'
+
+
+@pytest.mark.parametrize("modes", [("ReadWriteMany",), ("ReadOnlyMany", "ReadWriteOnce"), ()])
+def test_a_volume_of_many_nodes_is_attached_to_both(modes):
+    volumes = attached(modes=modes)
+    pod(volumes, "pb", "nb")
+    look(volumes)
+    assert volumes.names(VOLUME_ATTACHMENTS) == [NA, NB]
+
+
+@pytest.mark.parametrize(
+    "of", [{"managed": "false"}, {"hostPath": {"path": "/x"}}], ids=["by the kubelet", "a directory"]
+)
+def test_other_volumes_are_left_alone(of):
+    volumes = world(**of)
+    pod(volumes, "pa", "na")
+    look(volumes)
+    assert volumes.done == []
+
+
+@pytest.mark.parametrize(("required", "count"), [(False, 0), (True, 1)])
+def test_the_driver_says_whether_its_volumes_are_attached(required, count):
+    volumes = world()
+    pod(volumes, "pa", "na")
+    driver = {"metadata": {"name": "csi.example.com"}, "spec": {"attachRequired": required}}
+    volumes.add(CSI_DRIVERS, driver)
+    look(volumes)
+    assert len(volumes.all(VOLUME_ATTACHMENTS)) == count
+
+
+def test_attachments_of_others_stay():
+    volumes = world()
+    source = {"persistentVolumeName": "nothing"}
+    spec = {"attacher": "a", "nodeName": "na", "source": source}
+    volumes.add(VOLUME_ATTACHMENTS, {"metadata": {"name": "by-hand"}, "spec": spec})
+    look(volumes)
+    assert volumes.names(VOLUME_ATTACHMENTS) == ["by-hand"]
+
+
+@pytest.mark.parametrize("gone", [NODES, PERSISTENT_VOLUMES], ids=["the node", "the volume"])
+def test_what_is_left_of_something_gone_is_detached(gone):
+    volumes = attached()
+    if gone is PERSISTENT_VOLUMES:
+        volumes.remove(PODS, "pa")
+    volumes.remove(gone, "na" if gone is NODES else "pv", "")
+    look(volumes, "na")
+    assert volumes.all(VOLUME_ATTACHMENTS) == []
+
+
+@settings(max_examples=60)
+@given(st.lists(st.sampled_from(["+na", "-na", "+nb", "-nb", "attach", "look na", "look nb"]), max_size=25))
+def test_a_volume_of_one_node_is_never_attached_to_two(steps):
+    volumes, numbers = world(), itertools.count()
+    for step in steps:
+        node = step[-2:]
+        if step.startswith("+"):
+            pod(volumes, f"{node}-{next(numbers)}", node)
+        elif step.startswith("-"):
+            for name in volumes.names(PODS):
+                if name.startswith(node):
+                    volumes.remove(PODS, name)
+        elif step == "attach":
+            for name in volumes.names(VOLUME_ATTACHMENTS):
+                attach(volumes, name)
+        else:
+            look(volumes, node)
+        assert len(volumes.all(VOLUME_ATTACHMENTS)) <= 1
+    for _ in range(3):
+        look(volumes)
+    nodes = {one["spec"]["nodeName"] for one in volumes.all(VOLUME_ATTACHMENTS)}
+    users = {one["spec"]["nodeName"] for one in volumes.all(PODS)}
+    assert nodes <= users
+    assert bool(nodes) == bool(users)
+
+
+def test_which_changes_concern_it():
+    volumes = attached()
+    of_node, of_pod, of_attachment, of_volume, of_claim, of_driver = (
+        watch.keys for watch in ATTACH_DETACH.watches
+    )
+    caches, key = volumes.caches(), Key("", "na")
+    node, view = volumes.get(NODES, "na", ""), PodView.of(volumes.get(PODS, "pa"))
+    found, volume = volumes.get(VOLUME_ATTACHMENTS, NA, ""), volumes.get(PERSISTENT_VOLUMES, "pv", "")
+    claim = volumes.get(PERSISTENT_VOLUME_CLAIMS, "c")
+    beating = meta.with_value(node, ("status", "conditions"), [{"type": "Ready"}])
+    plain = PodView.of({**view.object, "spec": {"nodeName": "na"}})
+    for keys, change, concerned in (
+        (of_node, Change(None, node), {key}),
+        (of_node, Change(node, beating), set()),
+        (of_node, Change(node, meta.with_value(node, ("status", "volumesInUse"), ["x"])), {key}),
+        (of_pod, Change(None, view), {key}),
+        (of_pod, Change(view, view), set()),
+        (of_pod, Change(view, None), {key}),
+        (of_pod, Change(None, plain), set()),
+        (of_attachment, Change(None, found), {key}),
+        (of_attachment, Change(found, None), {key}),
+        (of_volume, Change(None, volume), {key}),
+        (of_volume, Change(volume, volume), set()),
+        (of_claim, Change(None, claim), {key}),
+        (of_claim, Change(claim, claim), set()),
+        (of_driver, Change(None, {}), set()),
+    ):
+        assert {*keys(caches, change)} == concerned
+
+
+# --- the simulated attacher
+
+
+def by_hand(driver, **metadata):
+    found = World(ATTACHER, SteppedClock())
+    spec = {"attacher": driver, "nodeName": "n", "source": {"persistentVolumeName": "pv"}}
+    found.add(VOLUME_ATTACHMENTS, {"metadata": {"name": "a", **metadata}, "spec": spec})
+    return found
+
+
+def test_a_simulated_driver_attaches_at_once():
+    volumes = by_hand(SIMULATED)
+    volumes.reconcile(Key("", "a"))
+    found = volumes.get(VOLUME_ATTACHMENTS, "a", "")
+    assert found["status"] == {"attached": True}
+    assert meta.finalizers(found) == ["external-attacher/simulated-mockube-dev"]
+    assert volumes.reconcile(Key("", "a")) == ([], None)
+
+
+def test_it_lets_go_what_is_deleted():
+    mine = finalizer(SIMULATED)
+    volumes = by_hand(SIMULATED, deletionTimestamp="2030-01-01T00:00:00Z", finalizers=[mine])
+    volumes.reconcile(Key("", "a"))
+    assert not meta.finalizers(volumes.get(VOLUME_ATTACHMENTS, "a", ""))
+    assert volumes.reconcile(Key("", "a")) == ([], None)
+
+
+def test_other_drivers_are_left_alone():
+    assert by_hand("csi.example.com").reconcile(Key("", "a")) == ([], None)
+
+
+@pytest.mark.parametrize(("driver", "name"), [("a.b", "a-b"), ("a.", "a-X")])
+def test_finalizers_are_named_after_drivers(driver, name):
+    assert finalizer(driver) == f"external-attacher/{name}"
