@@ -290,7 +290,7 @@ class ApiServer:
     def _printer(self, api_version: str, kind: str) -> Printer:
         custom = self.catalog.custom_kind(api_version, kind)
         group = GroupVersion.parse(api_version).group
-        return printer_of_kind(GroupKind(group, kind)) if custom is None else custom.printer
+        return printer_of_kind(GroupKind(group, kind), self._kinds) if custom is None else custom.printer
 
     def _counts(self) -> Mapping[str, int]:
         resource_caches = self.backend.watch_cache.resource_caches()

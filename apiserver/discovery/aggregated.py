@@ -22,6 +22,14 @@ def discovery_items(groups: Iterable[Group]) -> Sequence[Document]:
     return [_group(group) for group in groups]
 
 
+def as_written(items: Sequence[Document], minor: str) -> Sequence[Document]:
+    """The groups as a minor writes them: until 1.33 Go wrote a time that is not set as null."""
+    if not minors.is_before(minor, "1.34"):
+        return items
+    unset = {"creationTimestamp": None}
+    return [{**item, "metadata": {**item["metadata"], **unset}} for item in items]
+
+
 def discovery(items: Sequence[Document], version: str) -> Document:
     return {
         "kind": "APIGroupDiscoveryList",

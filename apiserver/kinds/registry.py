@@ -245,6 +245,10 @@ class Kinds:
             {kind.resource.group_kind: kind.warnings for kind in kinds if kind.warnings}
         )
 
+        self.printers: Mapping[GroupKind, Printer] = MappingProxyType(
+            {kind.resource.group_kind: kind.printer for kind in kinds if kind.printer}
+        )
+
     def defaults(self, clock: Clock) -> Table:
         """Return the defaults of all structs. The clock is for the one default that is a time."""
         table: dict[str, Steps | None] = {}
@@ -273,8 +277,8 @@ def kinds_of(minor: str) -> Kinds:
 
 METRICS: Final = METRICS_GROUP.kinds
 """Not among the groups that every server has."""
-PRINTERS: Final[Mapping[GroupKind, Printer]] = {
-    **{kind.resource.group_kind: kind.printer for kind in (*KINDS, *METRICS) if kind.printer},
+_OTHERS: Final[Mapping[GroupKind, Printer]] = {
+    **{kind.resource.group_kind: kind.printer for kind in METRICS if kind.printer},
     scale.GROUP_KIND: scale.PRINTER,
 }
 
@@ -290,5 +294,5 @@ DEFAULT: Final = Printer(
 """For a kind that has no printer of its own."""
 
 
-def printer_of_kind(group_kind: GroupKind) -> Printer:
-    return PRINTERS.get(group_kind, DEFAULT)
+def printer_of_kind(group_kind: GroupKind, kinds: Kinds = NEWEST) -> Printer:
+    return kinds.printers.get(group_kind) or _OTHERS.get(group_kind, DEFAULT)

@@ -61,8 +61,9 @@ def api_pages(
     groups, endpoint = list(groups), aggregated.endpoint(minor)
     core = [group for group in groups if not group.name]
     named = others.merged([group for group in groups if group.name])
-    items = [group.whole(others.documents) for group in named]
-    versions = _either(document(legacy.core_versions(address)), aggregated.discovery_items(core), endpoint)
+    items = aggregated.as_written([group.whole(others.documents) for group in named], minor)
+    own = aggregated.as_written(aggregated.discovery_items(core), minor)
+    versions = _either(document(legacy.core_versions(address)), own, endpoint)
     pages: dict[str, Page] = {
         "/api": routed(versions, consumed=FORMATS),
         "/apis": _either(document(legacy.group_list(group.plain() for group in named)), items, endpoint),

@@ -15,6 +15,7 @@ import pytest
 
 from mockube.apimachinery.chance import SystemChance
 from mockube.apimachinery.clock import RealClock
+from mockube.apimachinery.schema import minors
 from mockube.apiserver.http.listen import Door, bind
 from mockube.apiserver.running import Surroundings, running
 from mockube.apiserver.serving_credentials import gather
@@ -23,15 +24,17 @@ from mockube.embedded.serving import server_config
 from tests.support.processes.process import ROOT, ApiServerProcess, ManagerProcess, tls
 from tests.support.recorded.recordings import COUNTS, DIFFERENCES, FOLDER, reasons
 
+OLDER = tuple(minor for minor in minors.OLDER if (FOLDER / minor).is_dir())
+"""Minor releases that were recorded as well."""
 RUNNER = FOLDER / "golden.py"
 FILES = sorted(
     str(path.relative_to(FOLDER).with_suffix(""))
-    for folder in ("api", "answers", "rights", "controllers")
+    for folder in ("api", "answers", "rights", "controllers", *OLDER)
     for path in (FOLDER / folder).glob("*.jsonl")
 )
 TIMING = "timing: "
 """How a reason begins when the conversation may also come out the same."""
-JOBS = {"api": 1, "answers": 1, "rights": 6, "controllers": 3}
+JOBS = {"api": 1, "answers": 1, "rights": 6, "controllers": 3, **dict.fromkeys(OLDER, 1)}
 """How many conversations are held at once: those with controllers wait for most of their time."""
 
 
@@ -80,8 +83,11 @@ def url(recording, tmp_path):
         if recording == "api/managedfields":
             yield stack.enter_context(server_within_one_second(tmp_path, flags))
             return
+        folder = recording.partition("/")[0]
+        if folder in OLDER:
+            flags += ("--kubernetes-version", folder)
         server = stack.enter_context(ApiServerProcess(tmp_path, *flags))
-        if not recording.startswith(("api/", "answers/")):
+        if folder in ("rights", "controllers"):
             stack.enter_context(ManagerProcess(server.kubeconfig, "--use-service-account-credentials"))
             wait_for_aggregated_roles(server)
         yield server.url

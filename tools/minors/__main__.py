@@ -41,10 +41,10 @@ RELEASES = (
 
 
 def main() -> None:
-    newer = current()
+    newer = newest = current()
     found = {}
     for release in RELEASES:
-        tables = read(release)
+        tables = read(release, newest)
         found[release.minor] = {
             name: changed for name, table in tables.items() if (changed := changes(table, newer[name]))
         }
@@ -70,11 +70,23 @@ def current() -> Mapping[str, Table]:
     return tables_of(CURRENT, types, openapi, {name: rows_by_name(rows) for name, rows in roles.items()})
 
 
-def read(release: Release) -> Mapping[str, Table]:
+def with_defaults(fields: list[dict[str, Any]], newest: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The fields with the defaults that newer types declare: before, code filled in the same."""
+    declared = {field["name"]: field["default"] for field in newest if "default" in field}
+    return [
+        field | ({"default": declared[field["name"]]} if field["name"] in declared else {})
+        for field in fields
+    ]
+
+
+def read(release: Release, newest: Mapping[str, Table]) -> Mapping[str, Table]:
     types = go_types(release)
     definitions = schema_data.definitions_of(release.minor)
     types["structs"] = {
-        name: schema_data.merge_struct(name, fields, definitions) for name, fields in types["structs"].items()
+        name: with_defaults(
+            schema_data.merge_struct(name, fields, definitions), newest["structs"].get(name, ())
+        )
+        for name, fields in types["structs"].items()
     }
     return tables_of(release, types, additions(release), read_roles(release))
 

@@ -9,8 +9,10 @@ from typing import Final
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.kind import Group, Kind
-from mockube.apiserver.kinds.minors.fields import disabled_fields
+from mockube.apiserver.kinds.minors.columns import older_printer
+from mockube.apiserver.kinds.minors.fields import PODS, disabled_fields
 from mockube.apiserver.kinds.minors.flowcontrol import V1BETA3
+from mockube.apiserver.kinds.minors.rules import older_validation, older_warnings
 from mockube.apiserver.kinds.networking import ip_address, service_cidr
 from mockube.apiserver.kinds.registry import NEWEST, Kinds
 from mockube.apiserver.kinds.strategy import DEFAULT, Strategy
@@ -71,7 +73,14 @@ def _kind(kind: Kind, minor: str) -> Kind:
         subresources=tuple(one for one in row.subresources if _is_served(row, minor, one.name)),
         deprecated=_deprecation(row.deprecated, minor),
     )
-    return replace(kind, resource=resource, strategy=_strategy(kind, minor))
+    return replace(
+        kind,
+        resource=resource,
+        strategy=_strategy(kind, minor),
+        validation=older_validation(kind, minor),
+        warnings=older_warnings(kind, minor),
+        printer=older_printer(kind, minor),
+    )
 
 
 def _deprecation(text: str, minor: str) -> str:
@@ -85,4 +94,6 @@ def _strategy(kind: Kind, minor: str) -> Strategy | None:
         return None  # that of the stored version
     own = kind.strategy or DEFAULT
     disabled = disabled_fields(row.group_resource, own.disabled, minor)
+    if row.group_resource == PODS and minors.is_before(minor, "1.33"):
+        return replace(own, disabled=disabled, generation=(), first_generation=0)
     return kind.strategy if disabled is own.disabled else replace(own, disabled=disabled)

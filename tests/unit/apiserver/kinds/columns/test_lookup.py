@@ -21,7 +21,7 @@ DEFAULTS = {
 def test_every_printer_is_of_a_kind_that_exists():
     simulated = {GroupKind("metrics.k8s.io", kind) for kind in ("NodeMetrics", "PodMetrics")}
     kinds = {row.group_kind for row in CATALOG} | {GroupKind("autoscaling", "Scale")} | simulated
-    assert lookup.PRINTERS.keys() <= kinds
+    assert lookup.NEWEST.printers.keys() <= kinds
 
 
 def test_kinds_without_a_printer_have_the_default():

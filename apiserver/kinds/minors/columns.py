@@ -1,0 +1,47 @@
+"""The columns of kinds that older minors show in another order, or others."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from mockube.apimachinery.groups import GroupKind
+from mockube.apimachinery.schema import minors
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.wire.table import Column, Printer
+
+SECRETS: Final = "Secrets"
+
+
+class _Order(NamedTuple):
+    until: str
+    columns: tuple[str, ...] = ()
+    """Those that begin a row, by their names, if not all as they are."""
+    left_out: tuple[str, ...] = ()
+
+
+_ORDERS: Final[Mapping[GroupKind, _Order]] = {
+    GroupKind("", "ResourceQuota"): _Order("1.32", columns=("Name", "Age", "Request", "Limit")),
+    GroupKind("", "ServiceAccount"): _Order("1.34", columns=("Name", SECRETS, "Age")),
+    GroupKind("batch", "CronJob"): _Order("1.29", left_out=("Timezone",)),
+    GroupKind("batch", "Job"): _Order("1.29", left_out=("Status",)),
+    GroupKind("scheduling.k8s.io", "PriorityClass"): _Order("1.31", left_out=("PreemptionPolicy",)),
+}
+
+
+def older_printer(kind: Kind, minor: str) -> Printer | None:
+    """The columns of a kind in a minor."""
+    own, order = kind.printer, _ORDERS.get(kind.resource.group_kind)
+    if own is None or order is None or minors.is_before(order.until, minor):
+        return own
+    columns = {column.name: column for column in own.columns} | {SECRETS: Column(name=SECRETS)}
+    names = order.columns or tuple(column.name for column in own.columns if column.name not in order.left_out)
+    known = [column.name for column in own.columns]
+
+    def cells(tree: Tree, now: datetime) -> list[Any]:
+        found = dict(zip(known, own.cells(tree, now), strict=True))
+        found[SECRETS] = len(tree.get("secrets") or ())
+        return [found[name] for name in names]
+
+    return replace(own, columns=[columns[name] for name in names], cells=cells)

@@ -1,0 +1,246 @@
+"""Rules of validation that older minors have: what they did not check yet, and what they did not allow yet.
+
+A rule says until which minor it holds. `ignored` are fields whose errors an older minor does not know; `check` finds what
+is wrong there besides. What an object had already is not said again when it changes.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple, TypeAlias
+
+from mockube.apimachinery import errors, meta, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.groups import GroupKind
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.schema import minors
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.warnings import Warnings
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.minors.fields import CONTAINERS, TEMPLATES
+
+Check: TypeAlias = Callable[[ReadOnlyTree], Iterable[FieldError]]
+
+
+def _nothing(_tree: ReadOnlyTree) -> Iterable[FieldError]:
+    return ()
+
+
+def _nothing_changed(_new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterable[FieldError]:
+    return ()
+
+
+class Rule(NamedTuple):
+    until: str
+    check: Check = _nothing
+    ignored: tuple[str, ...] = ()
+    """Fields, with all below them."""
+    kept: tuple[str, ...] = ()
+    """Fields below `ignored` whose errors are known all the same."""
+    known: str = ""
+    """The detail of an error there that is known all the same."""
+    check_update: Callable[[ReadOnlyTree, ReadOnlyTree], Iterable[FieldError]] = _nothing_changed
+    """Takes the new object and the old one."""
+
+
+# --- pods and their templates
+
+
+def _spec(tree: ReadOnlyTree, way: Sequence[str]) -> tuple[ReadOnlyTree, Path]:
+    path = ROOT
+    for step in way:
+        tree, path = tree.get(step) or {}, path.child(step)
+    return tree, path
+
+
+def _containers(spec: ReadOnlyTree, path: Path) -> Iterator[tuple[ReadOnlyTree, Path]]:
+    for name in CONTAINERS:
+        for index, container in enumerate(spec.get(name) or ()):
+            yield container, path.child(name).index(index)
+
+
+def _strict_names(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    """Environment variables have names of letters, digits and few signs."""
+    for container, at in _containers(spec, path):
+        for index, variable in enumerate(container.get("env") or ()):
+            name = variable.get("name") or ""
+            for problem in names.check_env_var_name(name) if name else ():
+                yield errors.invalid(at.child("env").index(index).child("name"), name, problem)
+        for index, source in enumerate(container.get("envFrom") or ()):
+            prefix = source.get("prefix") or ""
+            for problem in names.check_env_var_name(prefix) if prefix else ():
+                yield errors.invalid(at.child("envFrom").index(index).child("prefix"), prefix, problem)
+
+
+def _strict_searches(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    """Search domains are DNS names: without underscores, and no single dot."""
+    at = path.child("dnsConfig", "searches")
+    for index, search in enumerate((spec.get("dnsConfig") or {}).get("searches") or ()):
+        name = search.removesuffix(".")
+        if name and not names.check_dns1123_subdomain_with_underscore(name) and "_" not in name:
+            continue
+        for problem in names.check_dns1123_subdomain(name):
+            yield errors.invalid(at.index(index), search, problem)
+
+
+def _positive_sleeps(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    grace = spec.get("terminationGracePeriodSeconds")
+    for container, at in _containers(spec, path):
+        for hook in ("postStart", "preStop"):
+            sleep = ((container.get("lifecycle") or {}).get(hook) or {}).get("sleep")
+            if sleep is not None and grace is not None and sleep.get("seconds", 0) == 0:
+                problem = f"must be greater than 0 and less than terminationGracePeriodSeconds ({grace})"
+                yield errors.invalid(at.child("lifecycle", hook, "sleep"), 0, problem)
+
+
+_POD_RULES: Final[Sequence[tuple[str, Callable[[ReadOnlyTree, Path], Iterable[FieldError]]]]] = (
+    ("1.31", _strict_names),
+    ("1.32", _strict_searches),
+    ("1.32", _positive_sleeps),
+)
+
+
+def _of_pods(way: tuple[str, ...]) -> tuple[Rule, ...]:
+    def at(check: Callable[[ReadOnlyTree, Path], Iterable[FieldError]]) -> Check:
+        return lambda tree: check(*_spec(tree, way))
+
+    return tuple(Rule(until, at(check)) for until, check in _POD_RULES)
+
+
+# --- other kinds
+
+
+def _only_close(service: ReadOnlyTree) -> Iterator[FieldError]:
+    given = (service.get("spec") or {}).get("trafficDistribution")
+    if given is not None and given != "PreferClose":
+        yield errors.not_supported(ROOT.child("spec", "trafficDistribution"), given, ("PreferClose",))
+
+
+def _name_begins_with_letter(service: ReadOnlyTree) -> Iterator[FieldError]:
+    name = meta.name(service)
+    if name and not names.check_dns1123_label(name):
+        for problem in names.check_dns1035_label(name):
+            yield errors.invalid(ROOT.child("metadata", "name"), name, problem)
+
+
+def _keeps_history_limit(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    before, after = ((tree.get("spec") or {}).get("revisionHistoryLimit") for tree in (old, new))
+    if before != after:
+        detail = (
+            "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
+            "'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+        )
+        yield errors.forbidden(ROOT.child("spec"), detail)
+
+
+SERVICE: Final = GroupKind("", "Service")
+STATEFUL_SET: Final = GroupKind("apps", "StatefulSet")
+
+_OTHERS: Final[Mapping[GroupKind, tuple[Rule, ...]]] = {
+    SERVICE: (
+        Rule("1.33", _only_close, ("spec.trafficDistribution",)),
+        Rule("1.35", _name_begins_with_letter),
+    ),
+    STATEFUL_SET: (
+        Rule(
+            "1.33",
+            ignored=("spec.template.spec",),
+            kept=("spec.template.spec.restartPolicy", "spec.template.spec.activeDeadlineSeconds"),
+        ),
+        Rule("1.32", ignored=("spec.serviceName",), check_update=_keeps_history_limit),
+    ),
+    GroupKind("apps", "ControllerRevision"): (Rule("1.30", ignored=("data",), known="data is mandatory"),),
+    GroupKind("autoscaling", "HorizontalPodAutoscaler"): (
+        Rule("1.33", ignored=("spec.scaleTargetRef.apiVersion",)),
+    ),
+}
+_KINDS: Final[Mapping[str, GroupKind]] = {
+    "podtemplates": GroupKind("", "PodTemplate"),
+    "replicationcontrollers": GroupKind("", "ReplicationController"),
+    "daemonsets": GroupKind("apps", "DaemonSet"),
+    "deployments": GroupKind("apps", "Deployment"),
+    "replicasets": GroupKind("apps", "ReplicaSet"),
+    "cronjobs": GroupKind("batch", "CronJob"),
+    "jobs": GroupKind("batch", "Job"),
+}
+"""Of those with pod templates that are checked: in StatefulSets they are not."""
+RULES: Final[Mapping[GroupKind, tuple[Rule, ...]]] = {
+    GroupKind("", "Pod"): _of_pods(("spec",)),
+    **{
+        _KINDS[resource.resource]: _of_pods((*path.split("."), "spec"))
+        for resource, path in TEMPLATES.items()
+        if resource.resource in _KINDS
+    },
+    **_OTHERS,
+}
+
+
+def rules_of(kind: GroupKind, minor: str) -> Sequence[Rule]:
+    return [rule for rule in RULES.get(kind, ()) if not minors.is_before(rule.until, minor)]
+
+
+def older_validation(kind: Kind, minor: str) -> Validation | None:
+    """The validation of a kind in a minor."""
+    rules = rules_of(kind.resource.group_kind, minor)
+    own = kind.validation
+    if own is None or not rules:
+        return own
+
+    def create(tree: ReadOnlyTree) -> list[FieldError]:
+        return [*_known(own.create(tree), rules), *_found(tree, rules)]
+
+    def update(new: ReadOnlyTree, old: ReadOnlyTree) -> list[FieldError]:
+        before = {(error.type, error.value, error.detail) for error in _found(old, rules)}
+        found = [
+            error for error in _found(new, rules) if (error.type, error.value, error.detail) not in before
+        ]
+        changed = [error for rule in rules for error in rule.check_update(new, old)]
+        return [*_known(own.update(new, old), rules), *found, *changed]
+
+    return replace(own, create=create, update=update)
+
+
+def _found(tree: ReadOnlyTree, rules: Sequence[Rule]) -> list[FieldError]:
+    return [error for rule in rules for error in rule.check(tree)]
+
+
+def _known(found: Iterable[FieldError], rules: Sequence[Rule]) -> Iterator[FieldError]:
+    return (error for error in found if not any(_is_ignored(error, rule) for rule in rules))
+
+
+def _is_ignored(error: FieldError, rule: Rule) -> bool:
+    if rule.known and error.detail == rule.known:
+        return False
+    return _is_below(error.field, rule.ignored) and not _is_below(error.field, rule.kept)
+
+
+def _is_below(field: str, fields: Iterable[str]) -> bool:
+    return any(field == one or field.startswith((f"{one}.", f"{one}[")) for one in fields)
+
+
+# --- warnings
+
+_SINCE: Final[Sequence[tuple[str, str]]] = (
+    ("spec.serviceAccountTokenInSecrets is unset", "1.35"),
+    ('spec.trafficDistribution: "PreferClose" is deprecated', "1.35"),
+    ("spec.revisionHistoryLimit: a negative value retains all", "1.33"),
+)
+"""Warnings by how they begin, and the first minor that gives them."""
+
+
+def older_warnings(kind: Kind, minor: str) -> Warnings | None:
+    own = kind.warnings
+    later = tuple(text for text, since in _SINCE if minors.is_before(minor, since))
+    if own is None or not later:
+        return own
+
+    def without(given: Iterable[str]) -> Iterator[str]:
+        return (text for text in given if not text.startswith(later))
+
+    def create(tree: ReadOnlyTree) -> Iterable[str]:
+        return without(own.create(tree))
+
+    def update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[str]:
+        return without(own.update(new, old))
+
+    return replace(own, create=create, update=update)

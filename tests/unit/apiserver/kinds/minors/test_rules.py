@@ -1,0 +1,133 @@
+"""What older minors find wrong, and warn of, in their own way; and the columns that they show."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from mockube.apimachinery.groups import GroupKind
+from mockube.apimachinery.schema import minors
+from mockube.apiserver.kinds import kind_rules
+from mockube.apiserver.kinds.registry import kinds_of, printer_of_kind
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+PODS, SERVICES = ("", "pods"), ("", "services")
+STATEFUL_SETS = ("apps", "statefulsets")
+
+
+def row(resource, minor):
+    return next(
+        kind.resource for kind in kinds_of(minor).all if (kind.resource.group, kind.resource.name) == resource
+    )
+
+
+def wrong(resource, tree, minor, name="a"):
+    whole = {"metadata": {"name": name, "namespace": "default"}} | tree
+    found = kind_rules.check_create(row(resource, minor), whole, kinds_of(minor))
+    return [str(error) for error in found]
+
+
+def refusing(resource, tree, name="a"):
+    """The minors in which an object is refused that the newest takes."""
+    assert wrong(resource, tree, minors.NEWEST, name) == []
+    return [minor for minor in minors.OLDER if wrong(resource, tree, minor, name)]
+
+
+def pod(**container):
+    usual = {"name": "a", "image": "a", "imagePullPolicy": "Always", "terminationMessagePolicy": "File"}
+    spec = {"restartPolicy": "Always", "dnsPolicy": "ClusterFirst", "terminationGracePeriodSeconds": 30}
+    return {"spec": spec | {"containers": [usual | container]}}
+
+
+def service(**spec):
+    usual = {
+        "type": "ClusterIP",
+        "sessionAffinity": "None",
+        "internalTrafficPolicy": "Cluster",
+        "ports": [{"port": 80, "protocol": "TCP", "targetPort": 80}],
+    }
+    return {"spec": usual | spec}
+
+
+def test_names_of_environment_variables_are_strict_until_1_31():
+    assert refusing(PODS, pod(env=[{"name": "1:a"}])) == ["1.31", "1.30", "1.29"]
+
+
+def test_a_sleep_lasts_until_1_32():
+    lifecycle = {"preStop": {"sleep": {"seconds": 0}}}
+    assert refusing(PODS, pod(lifecycle=lifecycle)) == ["1.32", "1.31", "1.30", "1.29"]
+
+
+def test_search_domains_have_no_underscores_until_1_32():
+    tree = pod()
+    tree["spec"]["dnsConfig"] = {"searches": ["_tcp.example.com"]}
+    assert refusing(PODS, tree) == ["1.32", "1.31", "1.30", "1.29"]
+
+
+def test_traffic_is_distributed_in_one_way_until_1_33():
+    assert refusing(SERVICES, service(trafficDistribution="PreferSameNode")) == [*minors.OLDER[2:]]
+    (problem,) = wrong(SERVICES, service(trafficDistribution="PreferSameNode"), "1.31")
+    assert problem == (
+        'spec.trafficDistribution: Unsupported value: "PreferSameNode": supported values: "PreferClose"'
+    )
+
+
+def test_names_of_services_begin_with_a_letter_until_1_35():
+    assert refusing(SERVICES, service(), name="1a") == [*minors.OLDER]
+
+
+def test_templates_of_stateful_sets_are_not_looked_into_until_1_33():
+    tree = {
+        "spec": {
+            "selector": {"matchLabels": {"a": "b"}},
+            "serviceName": "a",
+            "podManagementPolicy": "OrderedReady",
+            "updateStrategy": {"type": "RollingUpdate"},
+            "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"restartPolicy": "Always"}},
+        }
+    }
+    taken = [minor for minor in minors.MINORS if not wrong(STATEFUL_SETS, tree, minor)]
+    assert taken == ["1.33", "1.32", "1.31", "1.30", "1.29"]
+
+
+def test_what_an_object_had_is_not_said_again():
+    kinds, resource = kinds_of("1.31"), row(PODS, "1.31")
+    old = {"metadata": {"name": "a", "namespace": "default", "resourceVersion": "1"}} | pod(
+        env=[{"name": "1:a"}]
+    )
+    assert kind_rules.check_update(resource, "", old, old, kinds) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "minor", "columns"),
+    [
+        (GroupKind("", "ResourceQuota"), "1.32", ["Name", "Age", "Request", "Limit"]),
+        (GroupKind("", "ResourceQuota"), "1.33", ["Name", "Request", "Limit", "Age"]),
+        (GroupKind("", "ServiceAccount"), "1.34", ["Name", "Secrets", "Age"]),
+        (GroupKind("", "ServiceAccount"), "1.35", ["Name", "Age"]),
+        (GroupKind("scheduling.k8s.io", "PriorityClass"), "1.31", ["Name", "Value", "Global-Default", "Age"]),
+    ],
+)
+def test_columns_are_those_of_the_minor(kind, minor, columns):
+    printer = printer_of_kind(kind, kinds_of(minor))
+    assert [column.name for column in printer.columns] == columns
+
+
+def test_secrets_of_accounts_are_counted():
+    printer = printer_of_kind(GroupKind("", "ServiceAccount"), kinds_of("1.31"))
+    account = {"metadata": {"name": "a"}, "secrets": [{"name": "b"}]}
+    assert printer.cells(account, NOW)[:2] == ["a", 1]
+
+
+def test_pods_have_no_generation_until_1_32():
+    counted = [
+        minor
+        for minor in minors.MINORS
+        if next(
+            iter(
+                kinds_of(minor).strategies[key]
+                for key in kinds_of(minor).strategies
+                if key.resource == "pods"
+            )
+        ).first_generation
+    ]
+    assert counted == ["1.36", "1.35", "1.34", "1.33"]
