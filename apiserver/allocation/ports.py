@@ -3,7 +3,7 @@
 import base64
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import orjson
 
@@ -28,6 +28,9 @@ def key(backend: Backend) -> bytes:
     return backend.layout.root + b"ranges/servicenodeports"
 
 
+FIRST_MADE_UP: Final = 32769
+
+
 @dataclass(slots=True, kw_only=True)
 class NodePorts:
     """The ports of a cluster as they were at one revision, and what one write does to them."""
@@ -41,10 +44,15 @@ class NodePorts:
     """A number from 0 up to, but not, 1."""
     taken: set[int] = field(default_factory=set)
     freed: set[int] = field(default_factory=set)
+    dry_run: bool = False
+    """Nothing is stored: then upstream does not mind the range, and makes up the ports that it chooses."""
 
     def take(self, port: int) -> str:
         """Take a port; answers with why it cannot be, if it cannot."""
-        if port not in self.ports:
+        if self.dry_run and port not in self.ports and port not in self.taken:
+            self.taken.add(port)
+            return ""
+        if port not in self.ports and not self.dry_run:
             valid = f"{self.ports[0]}-{self.ports[-1]}"
             return f"provided port is not in the valid range. The range of valid ports is {valid}"
         if self._is_used(port):
@@ -54,6 +62,10 @@ class NodePorts:
 
     def take_any(self) -> int:
         """Take a port that nobody has; 0 if there is none."""
+        if self.dry_run:
+            port = max(self.taken, default=FIRST_MADE_UP - 1) + 1
+            self.taken.add(port)
+            return port
         static = min(max(LEAST_STATIC, len(self.ports) // 32), MOST_STATIC)
         if len(self.ports) <= LEAST_STATIC:
             static = 0
@@ -74,7 +86,7 @@ class NodePorts:
         self.freed |= {port for port in self.ports if self._is_used(port) and port not in kept}
 
     def _is_used(self, port: int) -> bool:
-        return port in self.taken or bool(self.used >> self.ports.index(port) & 1)
+        return port in self.taken or (port in self.ports and bool(self.used >> self.ports.index(port) & 1))
 
     @property
     def is_changed(self) -> bool:

@@ -33,7 +33,9 @@ class ServiceAllocator:
     networks: Sequence[Network]
     node_ports: range
 
-    async def claim(self, backend: Backend, new: Tree | None, old: Tree | None) -> Claims:
+    async def claim(
+        self, backend: Backend, new: Tree | None, old: Tree | None, *, dry_run: bool = False
+    ) -> Claims:
         if new is None:
             return await self._release(backend, old or {})
         before = {} if old is None else old["spec"]
@@ -45,7 +47,7 @@ class ServiceAllocator:
         await self._settle_addresses(backend, new, before)
         held, had = _held_addresses(new["spec"]), _held_addresses(before)
         taken, freed = [one for one in held if one not in had], [one for one in had if one not in held]
-        record = await self._settle_ports(backend, new, before)
+        record = await self._settle_ports(backend, new, before, dry_run=dry_run)
         return Claims(
             compare=[
                 *(Compare(key=_key(backend, one), target=Target.MOD, operand=0) for one in taken),
@@ -113,17 +115,20 @@ class ServiceAllocator:
         found = [*given, *(_any(backend, family, networks) for family in lacking)]
         spec["clusterIP"], spec["clusterIPs"] = found[0], found
 
-    async def _settle_ports(self, backend: Backend, new: Tree, before: Tree) -> ports.NodePorts | None:
+    async def _settle_ports(
+        self, backend: Backend, new: Tree, before: Tree, *, dry_run: bool
+    ) -> ports.NodePorts | None:
         """Fill in the node ports; answers with the record of them, if this write changes it."""
         had = held_node_ports(before)
         if not had and not needs_node_port(new["spec"]):
             return None
         record = await ports.read(backend, self.node_ports, _all_held(backend))
+        record.dry_run = dry_run
         wrong = settle_node_ports(new["spec"], record, had, is_new=not before)
         if wrong:
             raise status.invalid(SERVICE, meta.name(new), wrong)
         record.free(had - held_node_ports(new["spec"]))
-        return record if record.is_changed else None
+        return record if record.is_changed and not dry_run else None
 
 
 def _check_addresses(spec: Tree, before: Tree | None) -> Sequence[FieldError]:

@@ -8,9 +8,18 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, TypeAlias
 
+from mockube.apimachinery import gotext, status
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.wellknown import ANNOTATION_TEMPLATE_GENERATION
+from mockube.apiserver.kinds.autoscaling.horizontal_pod_autoscaler.conversion import (
+    V1,
+    V2,
+    to_v1,
+    to_v2,
+    without_annotations,
+)
 
+ANNOTATION_ROLLBACK_TO: Final = "deprecated.deployment.rollback.to"
 Settle: TypeAlias = Callable[[Tree], None]
 """Changes a tree that may share its inner parts with others: they are replaced, never changed."""
 
@@ -90,9 +99,44 @@ def _count_template(daemon_set: Tree) -> None:
     """The template's generation is a field of the internal type, which is always written: 0, if nothing was read."""
     metadata = daemon_set.get("metadata") or {}
     annotations = metadata.get("annotations") or {}
-    if ANNOTATION_TEMPLATE_GENERATION not in annotations:
-        annotations = annotations | {ANNOTATION_TEMPLATE_GENERATION: "0"}
+    text = annotations.get(ANNOTATION_TEMPLATE_GENERATION, "0")
+    if annotations.get(ANNOTATION_TEMPLATE_GENERATION) != (number := _number("DaemonSet", text)):
+        annotations = annotations | {ANNOTATION_TEMPLATE_GENERATION: number}
         daemon_set["metadata"] = metadata | {"annotations": annotations}
+
+
+def _read_rollback(deployment: Tree) -> None:
+    """The revision to go back to was a field once, and still has to be a number."""
+    metadata = deployment.get("metadata") or {}
+    annotations = metadata.get("annotations") or {}
+    text = annotations.get(ANNOTATION_ROLLBACK_TO)
+    if text is None:
+        return
+    others = {name: value for name, value in annotations.items() if name != ANNOTATION_ROLLBACK_TO}
+    if text:
+        about = f"failed to parse annotation[{ANNOTATION_ROLLBACK_TO}]={text} as int64: "
+        others[ANNOTATION_ROLLBACK_TO] = _number("Deployment", text, about)
+    deployment["metadata"] = metadata | {"annotations": others}
+    if not others:
+        deployment["metadata"].pop("annotations")
+
+
+def _number(kind: str, text: str, about: str = "") -> str:
+    """Return the text of a number as Go writes it, or refuse the object of that kind that has it."""
+    try:
+        return str(gotext.parse_int(text))
+    except gotext.NumberError as error:
+        problem = f'{kind} in version "v1" cannot be handled as a {kind}: {about}{error}'
+        raise status.BadRequest(problem) from error
+
+
+def _keep_in_annotations(autoscaler: Tree) -> None:
+    """What annotations of v1 hold is read, and written to them again; what cannot be read is gone."""
+    autoscaler.update(to_v1(to_v2(autoscaler)))
+
+
+def _drop_annotations(autoscaler: Tree) -> None:
+    autoscaler.update(without_annotations(autoscaler))
 
 
 _TABLE: Final[Mapping[tuple[str, str], tuple[Settle, ...]]] = {
@@ -102,9 +146,11 @@ _TABLE: Final[Mapping[tuple[str, str], tuple[Settle, ...]]] = {
     ("v1", "ReplicationController"): (_IN_TEMPLATE,),
     ("v1", "Secret"): (_take_up_texts,),
     ("apps/v1", "DaemonSet"): (_IN_TEMPLATE, _count_template),
-    ("apps/v1", "Deployment"): (_IN_TEMPLATE,),
+    ("apps/v1", "Deployment"): (_IN_TEMPLATE, _read_rollback),
     ("apps/v1", "ReplicaSet"): (_IN_TEMPLATE,),
     ("apps/v1", "StatefulSet"): (_IN_TEMPLATE, _type_claims),
+    (V1, "HorizontalPodAutoscaler"): (_keep_in_annotations,),
+    (V2, "HorizontalPodAutoscaler"): (_drop_annotations,),
     ("batch/v1", "CronJob"): (partial(_name_account, ("spec", "jobTemplate", "spec", "template", "spec")),),
     ("batch/v1", "Job"): (_IN_TEMPLATE,),
 }

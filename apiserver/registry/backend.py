@@ -91,7 +91,7 @@ NO_CLAIMS = Claims()
 class Claimant(Protocol):
     """Gives the objects of a resource what no two of them may hold, such as addresses."""
 
-    async def claim(self, backend: "Backend", new: Tree | None, old: Tree | None) -> Claims:
+    async def claim(self, backend: "Backend", new: Tree | None, old: Tree | None, *, dry_run: bool) -> Claims:
         """Fill in what the new object is given. `old` is None at its creation, `new` at its deletion."""
 
     async def reclaim(self, backend: "Backend", namespace: str, name: str) -> Claims:
@@ -175,9 +175,11 @@ class Backend:
         """Whether objects of the resource may be given what others ask for at the same time."""
         return resource.group_resource in self.claimants
 
-    async def claims(self, resource: Resource, new: Tree | None, old: Tree | None) -> Claims:
+    async def claims(
+        self, resource: Resource, new: Tree | None, old: Tree | None, *, dry_run: bool = False
+    ) -> Claims:
         claimant = self.claimants.get(resource.group_resource)
-        return NO_CLAIMS if claimant is None else await claimant.claim(self, new, old)
+        return NO_CLAIMS if claimant is None else await claimant.claim(self, new, old, dry_run=dry_run)
 
     async def claims_of_unreadable(self, resource: Resource, namespace: str, name: str) -> Claims:
         claimant = self.claimants.get(resource.group_resource)

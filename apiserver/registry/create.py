@@ -101,7 +101,7 @@ async def _create_named(backend: Backend, attributes: Attributes, tree: Tree) ->
     """Prepare, check and store an object; None if it claimed what somebody else got first."""
     resource, size, run = backend.stored_row(attributes.resource), attributes.call.size, backend.worker.run
     tree = await run(size, _prepared, backend, attributes, resource, tree)
-    claims = await backend.claims(resource, tree, None)
+    claims = await backend.claims(resource, tree, None, dry_run=attributes.dry_run)
     await run(size, _check, backend, attributes, resource, tree)
     attributes.name = metadata.of(tree).get("name", "")
     await backend.admission.validate(backend, attributes)

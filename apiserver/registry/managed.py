@@ -1,6 +1,7 @@
 """Who manages which fields, kept in `metadata.managedFields` at every write."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.patch.apply import FieldManager, Unconvertible, Versions
@@ -11,6 +12,7 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.kind import Conversion
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.call import Call
@@ -31,7 +33,7 @@ def field_manager(backend: Backend, resource: Resource, subresource: str) -> Fie
 def _make(backend: Backend, resource: Resource, subresource: str) -> FieldManager:
     version, kind = resource.api_version, resource.kind
     resets = of_fields(*map(".".join, backend.strategy(resource).resets.get(subresource, ())))
-    every = (version, *resource.relabelled)
+    every = (version, *resource.relabelled, *_other_versions(backend, resource))
     versions = Versions(
         own=version,
         atoms={one: atom_of(backend.schemas.kind(one, kind)) for one in every},
@@ -47,7 +49,8 @@ def _converter(backend: Backend, resource: Resource) -> Callable[[Json, str], Js
     """What shows an object in another version: where a webhook does it, `NotConverted` asks for it."""
     remote = remote_conversion(backend, resource)
     if remote is None:
-        return with_api_version
+        local = _local_conversions(backend, resource)
+        return partial(_converted, local) if local else with_api_version
 
     def convert(tree: Json, version: str) -> Json:
         try:
@@ -56,6 +59,35 @@ def _converter(backend: Backend, resource: Resource) -> Callable[[Json, str], Js
             raise Unconvertible(str(error)) from error
 
     return convert
+
+
+def _local_conversions(backend: Backend, resource: Resource) -> Mapping[str, Conversion]:
+    """Return how functions convert a built-in kind, by each of its versions that is not the stored one."""
+    if resource.custom:
+        return {}
+    return {
+        "/".join(filter(None, group_version)): conversion
+        for (group_version, name), conversion in backend.conversions.items()
+        if name == resource.name and conversion.remote is None and not conversion.at_storage
+    }
+
+
+def _other_versions(backend: Backend, resource: Resource) -> Iterable[str]:
+    """Return the versions of a built-in kind that functions convert it to, beside its own."""
+    local = _local_conversions(backend, resource)
+    if not local:
+        return ()
+    stored = "/".join(filter(None, resource.storage_version or resource.group_version))
+    return {stored, *local} - {resource.api_version}
+
+
+def _converted(conversions: Mapping[str, Conversion], tree: Json, version: str) -> Json:
+    """Return an object in another version, by way of the stored one."""
+    given: Tree = dict(tree)
+    own = conversions.get(given["apiVersion"])
+    stored = given if own is None else own.to_stored(given)
+    wanted = conversions.get(version)
+    return stored if wanted is None else wanted.from_stored(stored)
 
 
 def _of_kind(backend: Backend, api_version: str, kind: str, subresource: str) -> FieldManager:

@@ -150,7 +150,7 @@ async def _prepare(
     _check_version(backend, call, attributes.object, old)
     run = backend.worker.run
     new = attributes.object = await run(call.size, _prepared, backend, call, attributes.object, old)
-    claims = await backend.claims(resource, new, old)
+    claims = await backend.claims(resource, new, old, dry_run=options.dry_run)
     await run(call.size, _check, backend, call, new, old)
     await backend.admission.validate(backend, attributes)
     return new, claims

@@ -24,7 +24,7 @@ from pathlib import Path
 import yaml
 
 from tests.conformance.golden import golden
-from tests.differential import custom, table
+from tests.differential import custom, table, updates, users
 from tests.differential.conversations import Conversations
 from tests.differential.report import Report
 from tests.differential.schemas import Schemas
@@ -73,6 +73,16 @@ def main() -> int:
                 prefix=f"c{options.seed}",
                 goes_on=True,
             )
+        elif options.users:
+            found = users.cases(options.seed, _resources(servers[0]))
+            prefix = f"u{options.seed}"
+            report = run(
+                servers, found, requests=options.requests, jobs=options.jobs, prefix=prefix, goes_on=True
+            )
+        elif options.updates is not None:
+            inner = {path: resource.subresources for path, resource in _resources(servers[0]).items()}
+            found = updates.cases(tuple(options.updates), inner)
+            report = run(servers, found, jobs=options.jobs, prefix="p", goes_on=True)
         elif options.table is not None:
             report = run(servers, table.cases(tuple(options.table)), jobs=options.jobs, goes_on=True)
         else:
@@ -299,6 +309,10 @@ def _options():
     parser.add_argument(
         "--table", nargs="*", metavar="RESOURCE", help="the table of one-field changes, of these or all"
     )
+    parser.add_argument(
+        "--updates", nargs="*", metavar="RESOURCE", help="the table of one-field updates, of these or all"
+    )
+    parser.add_argument("--users", action="store_true", help="users that may do less than everything")
     parser.add_argument("--jobs", type=int, default=4)
     parser.add_argument("--groups", type=int, default=40, help="how many groups of differences to print")
     parser.add_argument("--output", help="a file for every group's smallest reproducers, one a line")

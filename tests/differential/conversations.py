@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 from collections import defaultdict
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -263,6 +264,7 @@ def accepted_bodies(*, tables: bool = True):
                     request.get("method") == "POST"
                     and response.get("status") == 201
                     and isinstance(body, dict)
+                    and not re.search(r"\$\{\d", request["path"] + json.dumps(body))
                 ):
                     found[request["path"].partition("?")[0]][json.dumps(body, sort_keys=True)] = body
     return {path: [*bodies.values()] for path, bodies in found.items()}

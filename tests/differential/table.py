@@ -41,18 +41,18 @@ def _requests(path, bodies):
             if name in known or name == ("metadata", "name"):
                 continue
             known.add(name)
-            for changed in _changes(body, place):
+            for changed in changes(body, place):
                 yield {"method": "POST", "path": f"{path}?dryRun=All", "body": changed}
 
 
-def _changes(body, place):
+def changes(body, place):
     without = copy.deepcopy(body)
     parent = without
     for key in place[:-1]:
         parent = parent[key]
     old = parent.pop(place[-1])
     yield without
-    for value in next(values for kind, values in VALUES if isinstance(old, kind)):
+    for value in next((values for kind, values in VALUES if isinstance(old, kind)), ()):
         changed = copy.deepcopy(body)
         parent = changed
         for key in place[:-1]:

@@ -3,7 +3,7 @@
 import contextlib
 import json
 
-from tests.differential import custom, table
+from tests.differential import custom, table, updates, users
 from tests.differential.__main__ import Resource, _comparable, _learn, _translated, _without_suffix
 from tests.differential.conversations import Conversations
 from tests.differential.report import Report
@@ -128,3 +128,23 @@ def test_the_table_leaves_each_field_out_and_puts_other_values_there():
     assert all(
         body["metadata"]["name"] == "${ns}-x" for body in bodies if "name" in (body.get("metadata") or "")
     )
+
+
+def test_updates_change_each_field_of_what_is_stored():
+    case = next(updates.cases(("leases",)))
+    made = next(case)
+    stored = {"metadata": {"name": "x", "labels": {"a": "b"}}, "spec": {"holderIdentity": "h"}}
+    bodies = [case.send({"status": 201, "body": stored})["body"]]
+    bodies += [request["body"] for request in case]
+    assert made["method"] == "POST"
+    assert {"labels": {}, "name": "x"} in [body.get("metadata") for body in bodies]
+    assert any(body.get("spec") == {"holderIdentity": ""} for body in bodies)
+
+
+def test_users_are_given_roles_and_then_try_what_others_made():
+    resources = {PATH: Resource("", "v1", "ConfigMap", ("status",))}
+    requests = [*next(users.cases(3, resources))]
+    assert requests == [*next(users.cases(3, resources))] != [*next(users.cases(4, resources))]
+    assert any("rolebindings" in request["path"] for request in requests[:5])
+    senders = [request["headers"] for request in requests if "headers" in request]
+    assert {"Impersonate-User": "viewer"} in senders

@@ -93,8 +93,14 @@ def _check_variable(variable: ReadOnlyTree, path: Path, compiler: Compiler, has:
         yield expression_error(at, text, error)
 
 
+def _check_failure_policy(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    """An empty one is not the same as none."""
+    at, value = path.child("failurePolicy"), spec.get("failurePolicy")
+    return (errors.required(at),) if value is None else check_failure_policy(value, at)
+
+
 _HEAD: Final = every(
-    required("failurePolicy", check_failure_policy),
+    _check_failure_policy,
     pointer("paramKind", _PARAM_KIND),
     _check_constraints,
 )

@@ -4,7 +4,7 @@
 """
 
 import gzip
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from difflib import unified_diff
 from functools import cache
 from itertools import islice
@@ -21,9 +21,13 @@ _NAMES_OF_FILES: Final = 2
 """The lines that every difference begins with, and that mean nothing here."""
 
 
-def difference(struct: str, old: ReadOnlyTree, new: ReadOnlyTree) -> str:
-    """Between two trees of the internal type of that name, such as `core.PodSpec`."""
-    lines = unified_diff(_lines(internal(struct, old)), _lines(internal(struct, new)))
+def difference(struct: str, old: ReadOnlyTree, new: ReadOnlyTree, *, without: Collection[str] = ()) -> str:
+    """Between two trees of the internal type of that name, such as `core.PodSpec`; `without` some of its fields."""
+    before, after = (
+        _lines({name: value for name, value in internal(struct, tree).items() if name not in without})
+        for tree in (old, new)
+    )
+    lines = unified_diff(before, after)
     return "".join(islice(lines, _NAMES_OF_FILES, None))
 
 

@@ -137,7 +137,7 @@ def _networks(spec: ReadOnlyTree) -> Iterator[str]:
         (rule, "to") for rule in (spec.get("egress") or ())
     ]
     for rule, name in rules:
-        for block in (peer.get("ipBlock") or {} for peer in (rule.get(name) or ())):
+        for block in filter(None, (peer.get("ipBlock") for peer in (rule.get(name) or ()))):
             yield block.get("cidr", "")
             yield from block.get("except") or ()
 

@@ -6,10 +6,9 @@ is lost on the way through v1.
 
 from typing import Any, Final
 
-import orjson
-
-from mockube.apimachinery import meta
+from mockube.apimachinery import gotext, meta
 from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.autoscaling.horizontal_pod_autoscaler import annotations
 from mockube.apiserver.kinds.autoscaling.horizontal_pod_autoscaler import metric_conversion as metrics
 
 V1, V2 = "autoscaling/v1", "autoscaling/v2"
@@ -18,7 +17,15 @@ _PREFIX: Final = "autoscaling.alpha.kubernetes.io/"
 METRICS, CURRENT, CONDITIONS, BEHAVIOR = (
     f"{_PREFIX}{name}" for name in ("metrics", "current-metrics", "conditions", "behavior")
 )
-_ANNOTATIONS: Final = frozenset({METRICS, CURRENT, CONDITIONS, BEHAVIOR})
+_READ: Final = {
+    METRICS: annotations.SPECS,
+    CURRENT: annotations.STATUSES,
+    CONDITIONS: annotations.CONDITIONS,
+    BEHAVIOR: annotations.BEHAVIOR,
+}
+_ANNOTATIONS: Final = (*_READ, f"{_PREFIX}scale-down-tolerance", f"{_PREFIX}scale-up-tolerance")
+CPU_UTILIZATION: Final = 80
+"""Of an autoscaler without metrics."""
 
 _SPEC: Final = ("scaleTargetRef", "minReplicas", "maxReplicas")
 _STATUS: Final = ("observedGeneration", "lastScaleTime", "currentReplicas", "desiredReplicas")
@@ -26,13 +33,12 @@ _STATUS: Final = ("observedGeneration", "lastScaleTime", "currentReplicas", "des
 
 def to_v2(autoscaler: Tree) -> Tree:
     spec, status = autoscaler.get("spec", {}), autoscaler.get("status", {})
-    annotated = {name: _read(autoscaler, name) for name in _ANNOTATIONS}
+    annotated = {name: _read(autoscaler, name) for name in _READ}
     made_spec = _kept(spec, _SPEC)
     found = [metrics.spec_to_v2(metric) for metric in annotated[METRICS] or ()]
     if (percentage := spec.get("targetCPUUtilizationPercentage")) is not None:
         found.append(metrics.cpu_spec(percentage))
-    if found:
-        made_spec["metrics"] = found
+    made_spec["metrics"] = found or [metrics.cpu_spec(CPU_UTILIZATION)]
     if annotated[BEHAVIOR]:
         made_spec["behavior"] = annotated[BEHAVIOR]
     made_status = _kept(status, _STATUS) | {"currentMetrics": _current(status, annotated[CURRENT])}
@@ -49,28 +55,42 @@ def to_v1(autoscaler: Tree) -> Tree:
     made_spec = _kept(spec, _SPEC)
     made_status = {"currentReplicas": 0, "desiredReplicas": 0} | _kept(status, _STATUS)
     wanted, current = spec.get("metrics") or (), status.get("currentMetrics") or ()
-    for metric in filter(metrics.is_cpu_utilization, wanted):
+    for metric in filter(metrics.is_cpu_utilization, reversed(wanted)):  # the first one counts
         made_spec["targetCPUUtilizationPercentage"] = metric["resource"]["target"]["averageUtilization"]
     for metric in filter(metrics.is_current_cpu_utilization, current):
         made_status["currentCPUUtilizationPercentage"] = metric["resource"]["current"]["averageUtilization"]
-    annotations = {
-        METRICS: [metrics.spec_to_v1(one) for one in wanted if not metrics.is_cpu_utilization(one)],
-        CURRENT: [
-            metrics.status_to_v1(one) for one in current if not metrics.is_current_cpu_utilization(one)
-        ],
-        CONDITIONS: status.get("conditions"),
-        BEHAVIOR: spec.get("behavior"),
-    }
+    texts: dict[str, str | None] = dict.fromkeys(_ANNOTATIONS)
+    for name, value in (
+        (METRICS, [metrics.spec_to_v1(one) for one in wanted if not metrics.is_cpu_utilization(one)]),
+        (CURRENT, [*map(metrics.status_to_v1, current)]),
+        (CONDITIONS, status.get("conditions")),
+    ):
+        texts[name] = gotext.marshal(value) if value else None
+    if (behavior := spec.get("behavior")) is not None:
+        texts[BEHAVIOR] = annotations.write_behavior(behavior)
     made = autoscaler | {"apiVersion": V1, "spec": made_spec, "status": made_status}
-    texts = {name: orjson.dumps(value).decode() if value else None for name, value in annotations.items()}
     return _with_annotations(made, texts)
 
 
+def without_annotations(autoscaler: Tree) -> Tree:
+    """Return an autoscaler of v2 without the annotations that are v1's."""
+    return _with_annotations(autoscaler, dict.fromkeys(_ANNOTATIONS))
+
+
 def _current(status: Tree, annotated: list[Tree] | None) -> list[Tree] | None:
-    current = [metrics.status_to_v2(metric) for metric in annotated or ()]
-    if (percentage := status.get("currentCPUUtilizationPercentage")) is not None:
-        current.append(metrics.current_cpu(percentage))
-    return current or None
+    """The annotation knows more than the field, and takes its place."""
+    if annotated is not None:
+        return [metrics.status_to_v2(_without_zero(metric)) for metric in annotated] or None
+    percentage = status.get("currentCPUUtilizationPercentage")
+    return None if percentage is None else [metrics.current_cpu(percentage)]
+
+
+def _without_zero(metric: Tree) -> Tree:
+    """Return a metric of a resource without the amount that v1 writes where there is none."""
+    resource = metric.get("resource") or {}
+    if "currentAverageUtilization" not in resource or resource.get("currentAverageValue") != "0":
+        return metric
+    return metric | {"resource": {k: v for k, v in resource.items() if k != "currentAverageValue"}}
 
 
 def _kept(tree: Tree, fields: tuple[str, ...]) -> Tree:
@@ -78,16 +98,13 @@ def _kept(tree: Tree, fields: tuple[str, ...]) -> Tree:
 
 
 def _read(autoscaler: Tree, annotation: str) -> Any:
-    """Return the value of an annotation, or None if it is not JSON."""
+    """Return the value of an annotation, or None if it is none of its type."""
     text = meta.annotations(autoscaler).get(annotation)
-    try:
-        return orjson.loads(text) if text else None
-    except orjson.JSONDecodeError:
-        return None
+    return annotations.read(text, _READ[annotation]) if isinstance(text, str) else None
 
 
 def _with_annotations(autoscaler: Tree, changes: dict[str, str | None]) -> Tree:
     present = meta.annotations(autoscaler)
-    if not present and not any(changes.values()):
+    if not any(changes.values()) and not any(name in present for name in changes):
         return autoscaler
     return meta.with_annotations(autoscaler, changes)

@@ -9,7 +9,8 @@ from mockube.apimachinery.tree import Tree
 Places: TypeAlias = Sequence[tuple[str, tuple[str, ...]]]
 """For a metric source: each field of v1, and its path in v2."""
 
-_NAMED: Final[Places] = (("metricName", ("metric", "name")), ("selector", ("metric", "selector")))
+_NAME: Final = ("metricName", ("metric", "name"))
+_SELECTOR: Final = ("selector", ("metric", "selector"))
 
 _SPECS: Final[Mapping[str, Places]] = {
     "resource": (
@@ -23,11 +24,12 @@ _SPECS: Final[Mapping[str, Places]] = {
         ("targetAverageValue", ("target", "averageValue")),
         ("container", ("container",)),
     ),
-    "pods": (*_NAMED, ("targetAverageValue", ("target", "averageValue"))),
+    "pods": (_NAME, ("targetAverageValue", ("target", "averageValue")), _SELECTOR),
     "object": (
         ("target", ("describedObject",)),
-        *_NAMED,
+        _NAME,
         ("targetValue", ("target", "value")),
+        _SELECTOR,
         ("averageValue", ("target", "averageValue")),
     ),
     "external": (
@@ -49,11 +51,12 @@ _STATUSES: Final[Mapping[str, Places]] = {
         ("currentAverageValue", ("current", "averageValue")),
         ("container", ("container",)),
     ),
-    "pods": (*_NAMED, ("currentAverageValue", ("current", "averageValue"))),
+    "pods": (_NAME, ("currentAverageValue", ("current", "averageValue")), _SELECTOR),
     "object": (
         ("target", ("describedObject",)),
-        *_NAMED,
+        _NAME,
         ("currentValue", ("current", "value")),
+        _SELECTOR,
         ("averageValue", ("current", "averageValue")),
     ),
     "external": (
@@ -63,6 +66,15 @@ _STATUSES: Final[Mapping[str, Places]] = {
         ("currentAverageValue", ("current", "averageValue")),
     ),
 }
+_ALWAYS: Final = frozenset(
+    {
+        *(("object", "targetValue"), ("pods", "targetAverageValue"), ("object", "currentValue")),
+        *(("pods", "currentAverageValue"), ("resource", "currentAverageValue")),
+        ("containerResource", "currentAverageValue"),
+    }
+)
+"""Quantities that v1 writes even where there is none, as 0."""
+_ORDER: Final = ("type", "object", "pods", "resource", "containerResource", "external")
 _TARGET_TYPES: Final = (
     ("averageUtilization", "Utilization"),
     ("averageValue", "AverageValue"),
@@ -135,10 +147,15 @@ def _to_v2(metric: Tree, table: Mapping[str, Places]) -> Tree:
 
 
 def _to_v1(metric: Tree, table: Mapping[str, Places]) -> Tree:
-    made: dict[str, Any] = dict(metric)
+    made: dict[str, Any] = {name: metric[name] for name in _ORDER if name in metric}
     for source in _sources(metric, table):
         found = {field: _get(metric[source], path) for field, path in table[source]}
-        made[source] = {field: value for field, value in found.items() if value is not None}
+        least = {field: "0" for field in found if (source, field) in _ALWAYS}
+        made[source] = {
+            field: value if value is not None else least[field]
+            for field, value in found.items()
+            if value is not None or field in least
+        }
     return made
 
 

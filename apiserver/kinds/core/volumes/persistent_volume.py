@@ -28,7 +28,7 @@ from mockube.apiserver.kinds.common.checks import (
     valid,
 )
 from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, of
-from mockube.apiserver.kinds.common.internal import internal
+from mockube.apiserver.kinds.common.internal import difference, internal
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
 from mockube.apiserver.kinds.common.objects import as_created, created, in_order, within
 from mockube.apiserver.kinds.common.resource_names import STORAGE, check_positive
@@ -160,6 +160,15 @@ check_inline_spec: Final = every(
 # --- changes
 
 
+_BESIDES_SOURCE: Final = frozenset(
+    {
+        *("Capacity", "AccessModes", "ClaimRef", "PersistentVolumeReclaimPolicy", "StorageClassName"),
+        *("MountOptions", "VolumeMode", "NodeAffinity", "VolumeAttributesClassName"),
+    }
+)
+"""What the internal type of a spec has beside the source, which is a type of its own there."""
+
+
 def _source(volume: ReadOnlyTree) -> dict[str, Any]:
     spec = within(volume, "spec")
     return {name: spec[name] for name in PERSISTENT_SOURCES if spec.get(name) is not None}
@@ -174,8 +183,8 @@ def _check_same_source(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldEr
     if now == before:
         return ()
     name = "spec.persistentvolumesource"
-    # Upstream goes on with the difference of the two; this is the line that clients look for.
-    return (errors.forbidden(ROOT.child(name), f"{name} is immutable after creation\n"),)
+    diff = difference("core.PersistentVolumeSpec", before, now, without=_BESIDES_SOURCE)
+    return (errors.forbidden(ROOT.child(name), f"{name} is immutable after creation\n{diff}"),)
 
 
 def _check_same_mode_and_nodes(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
@@ -193,6 +202,8 @@ def _check_same_mode_and_nodes(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator
 
 _CREATE: Final = created(field("spec", _spec(check_node_selector), absent={}))
 _RECREATE: Final = created(field("spec", _spec(check_node_selector_leniently), absent={}))
+_AS_CREATED: Final = as_created(_RECREATE, SUBDOMAIN, namespaced=False)
+"""Upstream says it twice of an update."""
 
 
 # --- strategy and defaults
@@ -209,8 +220,11 @@ def _note_phase(new: Tree, old: Tree, request: Request) -> None:
     """Say since when the phase is what it is, unless the client does."""
     status, before = new.get("status") or {}, old.get("status") or {}
     since = status.get(_PHASE_TIME)
-    if status.get("phase") != before.get("phase") and since in (None, before.get(_PHASE_TIME)):
-        new["status"] = status | {_PHASE_TIME: format_time(request.now)}
+    if status.get("phase") != before.get("phase"):
+        if since in (None, before.get(_PHASE_TIME)):
+            new["status"] = status | {_PHASE_TIME: format_time(request.now)}
+    elif since is None and before.get(_PHASE_TIME) is not None:
+        new["status"] = status | {_PHASE_TIME: before[_PHASE_TIME]}
 
 
 def _default(volume: Tree) -> None:
@@ -288,9 +302,7 @@ KIND: Final = Kind(
     validation=Validation(
         again=NOTHING,
         create=_CREATE,
-        update=in_order(
-            as_created(_RECREATE, SUBDOMAIN, namespaced=False), _check_same_source, _check_same_mode_and_nodes
-        ),
+        update=in_order(_AS_CREATED, _AS_CREATED, _check_same_source, _check_same_mode_and_nodes),
     ),
     warnings=always(_warn),
     printer=Printer(

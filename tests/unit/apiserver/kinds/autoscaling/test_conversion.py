@@ -6,6 +6,7 @@ import pytest
 from mockube.apiserver.kinds.autoscaling.horizontal_pod_autoscaler.conversion import (
     BEHAVIOR,
     CONDITIONS,
+    CURRENT,
     METRICS,
     to_v1,
     to_v2,
@@ -70,7 +71,9 @@ def test_the_cpus_utilization_is_a_field_in_v1():
 
 def test_the_cpus_current_utilization_too():
     current = {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 40}}}
-    v2 = autoscaler("v2", {}, {"desiredReplicas": 1, "currentReplicas": 1, "currentMetrics": [current]})
+    v2 = autoscaler(
+        "v2", {"metrics": [CPU]}, {"desiredReplicas": 1, "currentReplicas": 1, "currentMetrics": [current]}
+    )
     assert to_v1(v2)["status"]["currentCPUUtilizationPercentage"] == 40
     assert to_v2(to_v1(v2)) == v2
 
@@ -107,13 +110,37 @@ def test_other_metrics_are_kept_in_an_annotation(metric, expected):
 
 
 def test_behaviour_and_conditions_are_kept_in_annotations():
-    spec = {"behavior": {"scaleDown": {"selectPolicy": "Max"}}}
+    spec = {"behavior": {"scaleDown": {"selectPolicy": "Max"}}, "metrics": [CPU]}
     status = {"desiredReplicas": 0, "currentMetrics": None, "conditions": [{"type": "AbleToScale"}]}
     v2 = autoscaler("v2", spec, status, {"mine": "1"})
     v1 = to_v1(v2)
     assert v1["metadata"]["annotations"].keys() == {"mine", BEHAVIOR, CONDITIONS}
+    assert v1["metadata"]["annotations"][BEHAVIOR] == (
+        '{"ScaleUp":null,"ScaleDown":{"StabilizationWindowSeconds":null,"SelectPolicy":"Max","Policies":null,'
+        '"Tolerance":null}}'
+    )
     assert to_v2(v1) == v2
 
 
-def test_an_annotation_that_is_no_json_tells_nothing():
-    assert "metrics" not in to_v2(autoscaler("v1", annotations={METRICS: "rubbish"}))["spec"]
+@pytest.mark.parametrize(
+    "text", ["rubbish", "{}", "[1]", '[{"type":1}]', '[{"resource":{"targetAverageValue":"x"}}]']
+)
+def test_an_annotation_that_is_of_another_type_tells_nothing(text):
+    target = {"type": "Utilization", "averageUtilization": 80}
+    expected = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+    assert to_v2(autoscaler("v1", annotations={METRICS: text}))["spec"]["metrics"] == expected
+
+
+@pytest.mark.parametrize("name", [BEHAVIOR, CONDITIONS, CURRENT])
+@pytest.mark.parametrize("text", ["{", "[[]]", '"x"', "7", '{"ScaleUp":{"Policies":{}}}', '[{"status":[]}]'])
+def test_wrong_annotations_are_dropped(name, text):
+    v2 = to_v2(autoscaler("v1", annotations={name: text, "mine": "1"}))
+    assert v2["metadata"]["annotations"] == {"mine": "1"}
+    assert "behavior" not in v2["spec"]
+
+
+def test_a_behaviour_is_read_whatever_the_case_of_its_names():
+    text = '{"scaleup":{"STABILIZATIONWINDOWSECONDS":5,"Policies":[{"type":"Pods","Value":4,"periodseconds":15}]}}'
+    v2 = to_v2(autoscaler("v1", annotations={BEHAVIOR: text}))
+    policy = {"type": "Pods", "value": 4, "periodSeconds": 15}
+    assert v2["spec"]["behavior"] == {"scaleUp": {"stabilizationWindowSeconds": 5, "policies": [policy]}}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from mockube.apimachinery.status import BadRequest
 from mockube.apiserver.kinds.internal_version import settle
 
 
@@ -95,3 +96,39 @@ def test_inner_parts_are_replaced_not_changed():
     settle("apps/v1", "Deployment", tree)
     assert tree["spec"]["template"]["spec"]["serviceAccount"] == "a"
     assert (inner, template) == ({"serviceAccountName": "a"}, {"spec": inner})
+
+
+GENERATION, ROLLBACK = "deprecated.daemonset.template.generation", "deprecated.deployment.rollback.to"
+
+
+@pytest.mark.parametrize(
+    ("kind", "annotation", "text", "expected"),
+    [
+        ("DaemonSet", GENERATION, "+6", {GENERATION: "6"}),
+        ("Deployment", ROLLBACK, "05", {ROLLBACK: "5"}),
+        ("Deployment", ROLLBACK, "", {}),
+    ],
+)
+def test_annotations_that_are_numbers_inside_are_written_anew(kind, annotation, text, expected):
+    tree = {"metadata": {"annotations": {annotation: text}}}
+    settle("apps/v1", kind, tree)
+    assert tree["metadata"].get("annotations", {}) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "annotation", "text", "problem"),
+    [
+        ("DaemonSet", GENERATION, "x", 'strconv.ParseInt: parsing "x": invalid syntax'),
+        ("DaemonSet", GENERATION, "", 'strconv.ParseInt: parsing "": invalid syntax'),
+        (
+            "Deployment",
+            ROLLBACK,
+            "1.5",
+            f'failed to parse annotation[{ROLLBACK}]=1.5 as int64: strconv.ParseInt: parsing "1.5": invalid syntax',
+        ),
+    ],
+)
+def test_annotations_that_have_to_be_numbers_are_refused(kind, annotation, text, problem):
+    with pytest.raises(BadRequest) as refused:
+        settle("apps/v1", kind, {"metadata": {"annotations": {annotation: text}}})
+    assert str(refused.value) == f'{kind} in version "v1" cannot be handled as a {kind}: {problem}'

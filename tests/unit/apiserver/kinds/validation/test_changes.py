@@ -52,7 +52,18 @@ EVENT = {
     "eventTime": "2030-01-01T00:00:00.000000Z", "regarding": {"namespace": "ns"}, "reportingController": "c",
     "reportingInstance": "i", "action": "a", "reason": "r", "note": "a", "type": "Normal",
 }  # fmt: skip
-MOVED = "spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation\n"
+MOVED = """\
+spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation
+@@ -22,7 +22,7 @@
+  "StorageOS": null,
+  "CSI": {
+   "Driver": "d",
+-  "VolumeHandle": "h",
++  "VolumeHandle": "i",
+   "ReadOnly": false,
+   "FSType": "",
+   "VolumeAttributes": null,
+"""
 REPLACED = """\
 spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims
 @@ -9,7 +9,7 @@

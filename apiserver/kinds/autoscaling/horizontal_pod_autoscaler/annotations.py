@@ -1,0 +1,139 @@
+"""The JSON in which annotations of autoscaling/v1 keep what it has no fields for, read as Go reads it."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import orjson
+
+from mockube.apimachinery import gotext, quantity
+from mockube.apimachinery.timestamps import TimestampError, parse_time
+
+_QUANTITY, _TIME = object(), object()
+_OBJECT: Final = {"kind": str, "name": str, "apiVersion": str}
+_SELECTOR: Final = {
+    "matchLabels": {"*": str},
+    "matchExpressions": [{"key": str, "operator": str, "values": [str]}],
+}
+
+
+def _sources(side: str) -> list[Any]:
+    """Return the shape of a list of metrics; `side` is what their values begin with."""
+    utilization, average, value = f"{side}AverageUtilization", f"{side}AverageValue", f"{side}Value"
+    named = {"metricName": str, "selector": _SELECTOR}
+    measured = {"name": str, utilization: int, average: _QUANTITY}
+    return [
+        {
+            "type": str,
+            "object": {"target": _OBJECT, **named, value: _QUANTITY, "averageValue": _QUANTITY},
+            "pods": {**named, average: _QUANTITY},
+            "resource": measured,
+            "containerResource": {**measured, "container": str},
+            "external": {
+                "metricName": str,
+                "metricSelector": _SELECTOR,
+                value: _QUANTITY,
+                average: _QUANTITY,
+            },
+        }
+    ]
+
+
+SPECS: Final = _sources("target")
+STATUSES: Final = _sources("current")
+CONDITIONS: Final = [{"type": str, "status": str, "lastTransitionTime": _TIME, "reason": str, "message": str}]
+_RULES: Final = {
+    "stabilizationWindowSeconds": int,
+    "selectPolicy": str,
+    "policies": [{"type": str, "value": int, "periodSeconds": int}],
+    "tolerance": _QUANTITY,
+}
+BEHAVIOR: Final = {"scaleUp": _RULES, "scaleDown": _RULES}
+
+
+class Mistyped(ValueError):
+    """A value is not of the type that it has in Go."""
+
+
+def read(text: str, shape: Any) -> Any:
+    """Return what a text holds in a shape; None for null, and for what is not JSON or not of that shape."""
+    try:
+        return _read(orjson.loads(text), shape)
+    except (orjson.JSONDecodeError, Mistyped):
+        return None
+
+
+def _read(value: Any, shape: Any) -> Any:
+    if value is None:
+        return None
+    if isinstance(shape, list):
+        _check(isinstance(value, list))
+        return [found for item in value if (found := _read(item, shape[0])) is not None]
+    if isinstance(shape, dict):
+        _check(isinstance(value, dict))
+        return _fields(value, shape)
+    if shape is int:
+        _check(type(value) is int and -(2**31) <= value < 2**31)
+        return value
+    if shape is _QUANTITY:
+        return _quantity(value)
+    _check(isinstance(value, str))
+    if shape is _TIME:
+        try:
+            parse_time(value)
+        except TimestampError as error:
+            raise Mistyped from error
+    return value
+
+
+def _fields(value: Mapping[str, Any], shape: Mapping[str, Any]) -> dict[str, Any]:
+    """Names are found whatever their case; others are passed over."""
+    if "*" in shape:
+        return {name: _read(each, shape["*"]) or "" for name, each in value.items()}
+    names = {name.lower(): name for name in shape}
+    made = {}
+    for name, each in value.items():
+        known = name if name in shape else names.get(name.lower())
+        if known is not None and (found := _read(each, shape[known])) is not None:
+            made[known] = found
+    return {name: made[name] for name in shape if name in made}
+
+
+def _quantity(value: Any) -> str:
+    text = value if isinstance(value, str) else orjson.dumps(value).decode()
+    try:
+        return str(quantity.parse(text))
+    except quantity.QuantityError as error:
+        raise Mistyped from error
+
+
+def _check(is_right: bool) -> None:  # noqa: FBT001 - a condition
+    if not is_right:
+        raise Mistyped
+
+
+def write_behavior(behavior: Mapping[str, Any]) -> str:
+    """Return a behavior as Go writes the struct that has no names for JSON: all fields, with capitals."""
+    return gotext.marshal(
+        {"ScaleUp": _rules(behavior.get("scaleUp")), "ScaleDown": _rules(behavior.get("scaleDown"))}
+    )
+
+
+def _rules(rules: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if rules is None:
+        return None
+    found = {_capital(name): rules.get(name) for name in _RULES}
+    policies = rules.get("policies")
+    if policies is not None:
+        found["Policies"] = [
+            {
+                "Type": one.get("type", ""),
+                "Value": one.get("value", 0),
+                "PeriodSeconds": one.get("periodSeconds", 0),
+            }
+            for one in policies
+        ]
+    return found
+
+
+def _capital(name: str) -> str:
+    return name[0].upper() + name[1:]

@@ -1,0 +1,32 @@
+"""Node ports of a dry run, which upstream does not look up in the range."""
+
+from mockube.apiserver.allocation.node_ports import settle_node_ports
+from mockube.apiserver.allocation.ports import FIRST_MADE_UP, NodePorts
+
+
+def record(*, dry_run):
+    ports = NodePorts(ports=range(30000, 32768), used=1, revision=0, tree={}, draw=lambda: 0.0)
+    ports.dry_run = dry_run
+    return ports
+
+
+def settled(*ports, dry_run=True):
+    spec = {
+        "type": "NodePort",
+        "ports": [{"port": at + 1, "nodePort": port} for at, port in enumerate(ports)],
+    }
+    wrong = settle_node_ports(spec, record(dry_run=dry_run), (), is_new=True)
+    return [port["nodePort"] for port in spec["ports"]] if not wrong else wrong[0].detail
+
+
+def test_ports_out_of_range_are_only_refused_when_they_are_stored():
+    assert settled(70000, -1, 80) == [70000, -1, 80]
+    assert "not in the valid range" in settled(70000, dry_run=False)
+
+
+def test_a_port_that_is_taken_is_refused_all_the_same():
+    assert settled(30000) == settled(70000, 70000) == settled(30000, dry_run=False)
+
+
+def test_ports_are_made_up():
+    assert settled(0, 0) == [FIRST_MADE_UP, FIRST_MADE_UP + 1]
