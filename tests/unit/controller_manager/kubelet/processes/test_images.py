@@ -1,0 +1,81 @@
+"""The map of images to local commands."""
+
+from pathlib import Path
+
+import pytest
+
+from mockube.controller_manager.kubelet.processes.command import local_ports
+from mockube.controller_manager.kubelet.processes.images import ImageMapError, image_map, load_images
+
+HERE = Path("/maps")
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("example.org/app:1", "exact"),
+        ("example.org/app:2", "tag"),
+        ("example.org/app", None),
+        ("registry:5000/x[1]:3", "odd"),
+        ("registry:5000/x1:3", None),
+    ],
+)
+def test_an_exact_name_comes_first_and_a_star_stands_for_anything(name, found):
+    images = image_map(
+        {
+            "example.org/*:*": {"command": ["tag"]},
+            "example.org/app:1": {"command": ["exact"]},
+            "registry:5000/x[1]:*": {"command": ["odd"]},
+        },
+        HERE,
+    )
+    image = images.find(name)
+    assert (image.command[0] if image else None) == found
+
+
+@pytest.mark.parametrize(
+    ("image", "problem"),
+    [
+        ({"command": "run me"}, "app: command is a list of words, and no line for a shell"),
+        ({"env": ["A=b"]}, "app: env is a map of names to values"),
+        (
+            {"ports": {"http": 0}},
+            "app: ports is a map of ports of the container to ports here, 0 for a free one",
+        ),
+        ({"ports": [8080]}, "app: ports is a map of ports of the container to ports here, 0 for a free one"),
+        ({"ready": {"path": "/"}}, "app: ready is a probe, with one of exec, grpc, httpGet, tcpSocket"),
+        ({"directory": 3}, "app: directory is the path of a folder"),
+        ([], "app: a map of command, args, env, ports, ready and directory"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(image, problem):
+    with pytest.raises(ImageMapError) as refused:
+        image_map({"app": image}, HERE)
+    assert str(refused.value) == problem
+
+
+def test_a_file_is_read_with_the_folder_where_it_lies(tmp_path):
+    path = tmp_path / "images.yaml"
+    path.write_text("images: {app: {directory: src, ports: {8080: 18080, 9090: 0}}}")
+    image = load_images(path).find("app")
+    assert image.directory == tmp_path / "src"
+    assert local_ports({"ports": [{"containerPort": 80}, {"containerPort": 8080}]}, image) == {
+        80: 80,
+        8080: 18080,
+        9090: 0,
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "image: {}", "images: {}", "images: [", "{images: {a: }, other: 1}"]
+)
+def test_a_file_that_is_no_map_is_refused(tmp_path, text):
+    path = tmp_path / "images.yaml"
+    path.write_text(text)
+    with pytest.raises(ImageMapError, match=r"images\.yaml: "):
+        load_images(path)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(ImageMapError, match="No such file"):
+        load_images(tmp_path / "images.yaml")

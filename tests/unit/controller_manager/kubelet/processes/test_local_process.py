@@ -1,0 +1,42 @@
+"""Processes end with whoever started them, even if that is killed."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.process_pods import assert_gone
+
+STARTER = """
+import asyncio, os, sys
+from pathlib import Path
+from mockube.controller_manager.kubelet.processes.command import Identity
+from mockube.controller_manager.kubelet.processes.local_process import GroupWatch, read_some, start_process
+
+SCRIPT = "import os, time; child = os.fork(); print(os.getpid(), flush=True); time.sleep(1000)"
+
+async def main():
+    watch = GroupWatch()
+    await watch.begin()
+    process = await start_process(
+        [sys.executable, "-I", "-S", "-c", SCRIPT], environment={}, directory=Path("/"), identity=Identity()
+    )
+    watch.add(process.pid)
+    said = b""
+    while said.count(b"\\n") < 2:
+        said += await read_some(process.outputs[1])
+    print(said.decode().replace("\\n", " "), flush=True)
+    await asyncio.sleep(1000)
+
+asyncio.run(main())
+"""
+
+
+def test_a_process_and_what_it_started_die_with_a_kubelet_that_is_killed():
+    with subprocess.Popen([sys.executable, "-c", STARTER], stdout=subprocess.PIPE, text=True) as starter:
+        first, second = starter.stdout.readline().split()
+        assert {Path(f"/proc/{one}").exists() for one in (first, second)} == {True}
+        os.kill(starter.pid, signal.SIGKILL)
+    assert_gone(int(first))
+    assert_gone(int(second))

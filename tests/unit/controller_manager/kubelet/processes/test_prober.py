@@ -1,0 +1,140 @@
+"""Single attempts of probes, against servers that answer as a test says."""
+
+import asyncio
+
+import pytest
+
+from mockube.apimachinery.clock import RealClock, SteppedClock
+from mockube.controller_manager.kubelet.processes.prober import Attempt, Target, attempt
+from tests.support.turns import turns
+
+CLOCK = RealClock()
+SERVING, NOT_SERVING = b"\x00\x00\x00\x00\x02\x08\x01", b"\x00\x00\x00\x00\x02\x08\x02"
+
+
+async def no_command(_):
+    raise AssertionError("no command is run")
+
+
+def target(port=0, *, execute=no_command):
+    spec = {"ports": [{"name": "web", "containerPort": 8080}]}
+    return Target(spec=spec, ports={8080: port}, execute=execute)
+
+
+async def answered(probe, answer, *, clock=CLOCK):
+    """What comes of a probe of a server that sends this after its first read, and what it was sent."""
+    requests = []
+
+    async def serve(reader, writer):
+        requests.append(await reader.read(4096))
+        writer.write(answer)
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        result = await attempt(probe, target(port), clock, 5)
+    return result, b"".join(requests)
+
+
+def get(**fields):
+    return {"httpGet": {"port": "web", **fields}}
+
+
+@pytest.mark.parametrize(
+    ("head", "success", "output"),
+    [
+        (b"HTTP/1.1 200 OK\r\n\r\n", True, "HTTP probe failed with statuscode: 200"),
+        (b"HTTP/1.1 399 Odd\r\n\r\n", True, "HTTP probe failed with statuscode: 399"),
+        (
+            b"HTTP/1.1 302 Found\r\nLocation: http://elsewhere.example/\r\n\r\n",
+            True,
+            "HTTP probe failed with statuscode: 302",
+        ),
+        (b"HTTP/1.1 503 No\r\n\r\n", False, "HTTP probe failed with statuscode: 503"),
+    ],
+)
+async def test_an_http_probe_goes_by_the_code(head, success, output):
+    result, _ = await answered(get(), head)
+    assert result == Attempt(success=success, output=output)
+
+
+async def test_an_http_probe_sends_its_path_and_headers():
+    probe = get(path="healthz?full=1", httpHeaders=[{"name": "X-Probe", "value": "yes"}])
+    _, sent = await answered(probe, b"HTTP/1.1 200 OK\r\n\r\n")
+    assert sent.startswith(b"GET /healthz?full=1 HTTP/1.1\r\n")
+    assert b"\r\nX-Probe: yes\r\n" in sent
+    assert b"\r\nUser-Agent: kube-probe/1.36\r\n" in sent
+
+
+@pytest.mark.parametrize("answer", [b"", b"nonsense\r\n\r\n", b"HTTP/1.1 \r\n\r\n", b"HTTP/1.1 x y\r\n\r\n"])
+async def test_an_answer_that_is_no_http_is_a_failure(answer):
+    result, _ = await answered(get(), answer)
+    assert not result.success
+
+
+async def test_a_closed_port_is_a_failure():
+    server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    server.close()
+    await server.wait_closed()
+    probes = (get(), {"tcpSocket": {"port": 8080}}, {"grpc": {"port": 8080}})
+    for result in [await attempt(probe, target(port), CLOCK, 5) for probe in probes]:
+        assert not result.success
+        assert f"dial tcp 127.0.0.1:{port}: connect: connection refused" in result.output
+
+
+def frame(kind, flags, payload):
+    return len(payload).to_bytes(3) + bytes([kind, flags]) + b"\x00\x00\x00\x01" + payload
+
+
+@pytest.mark.parametrize(
+    ("frames", "success", "output"),
+    [
+        ((frame(0, 0, SERVING), frame(1, 5, b"")), True, 'service unhealthy (responded with "SERVING")'),
+        (
+            (frame(0, 0, NOT_SERVING), frame(1, 5, b"")),
+            False,
+            'service unhealthy (responded with "NOT_SERVING")',
+        ),
+        (
+            (frame(0, 8, b"\x02" + SERVING + b"\x00\x00"), frame(1, 5, b"")),
+            True,
+            'service unhealthy (responded with "SERVING")',
+        ),
+        (
+            (frame(1, 5, b""),),
+            False,
+            "error: health rpc failed: the server does not implement the health protocol, or does not know the service",
+        ),
+        ((frame(3, 0, b"\x00\x00\x00\x08"),), False, "error: health rpc failed: the server ended the call"),
+    ],
+)
+async def test_a_grpc_probe_goes_by_the_status(frames, success, output):
+    settings = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+    result, sent = await answered({"grpc": {"port": 8080, "service": "s"}}, settings + b"".join(frames))
+    assert result == Attempt(success=success, output=output)
+    assert b"/grpc.health.v1.Health/Check" in sent
+
+
+async def test_a_command_decides_by_its_code():
+    async def execute(command):
+        return int(command[-1]), "said"
+
+    for code in (0, 1):
+        result = await attempt({"exec": {"command": ["x", str(code)]}}, target(execute=execute), CLOCK, 5)
+        assert result == Attempt(success=code == 0, output="said")
+
+
+async def test_what_takes_too_long_is_a_failure():
+    clock, never = SteppedClock(), asyncio.Event()
+
+    async def execute(_):
+        await never.wait()
+
+    async with asyncio.TaskGroup() as group:
+        probe = {"exec": {"command": ["x"]}}
+        trying = group.create_task(attempt(probe, target(execute=execute), clock, 2))
+        await turns(3)
+        clock.advance(2)
+    assert trying.result() == Attempt(success=False, output='command timed out: "x" timed out after 2s')
