@@ -3,28 +3,39 @@
 Pure, and without memory: everything that the next look needs stands in the container's status.
 """
 
-import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
-from enum import Enum
-from typing import Any, Final, Literal
+from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.durations import format_duration
 from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.effects import (
-    ContainerAction,
     EmitEvent,
     StartContainer,
     StopContainer,
 )
+from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
+    Container,
+    ContainerMoment,
+    Role,
+    end_container,
+    last_end,
+    running_since,
+    running_status,
+    serves,
+    waiting,
+)
+from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe, restart_message
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
 from mockube.controller_manager.kubelet.pod_lifecycle.program import Program
-from mockube.controller_manager.kubelet.pod_lifecycle.script import NEVER, Script
-
-RestartPolicy = Literal["Always", "OnFailure", "Never"]
+from mockube.controller_manager.kubelet.pod_lifecycle.script import NEVER
+from mockube.controller_manager.kubelet.pod_lifecycle.scripted_probes import (
+    ProbedRun,
+    probed_run,
+    scripted_failure,
+)
 
 INITIAL_BACKOFF: Final = timedelta(seconds=10)
 LONGEST_BACKOFF: Final = timedelta(minutes=5)
@@ -35,75 +46,6 @@ _KILLED: Final = 137
 _LOST: Final = (
     "The container could not be located when the pod was synchronized. The container used to be Running"
 )
-
-
-class Role(Enum):
-    INIT = "init"
-    SIDECAR = "sidecar"
-    MAIN = "main"
-    EPHEMERAL = "ephemeral"
-
-
-_LISTS: Final = {
-    Role.INIT: "initContainers",
-    Role.SIDECAR: "initContainers",
-    Role.MAIN: "containers",
-    Role.EPHEMERAL: "ephemeralContainers",
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Container:
-    spec: ReadOnlyTree
-    pod: ReadOnlyTree
-    role: Role
-    policy: RestartPolicy
-    program: Program
-    restarted: Callable[..., Program | None] | None = None
-    """What it does after so many `restarts`, if that is not always the same."""
-    script: Script
-    ids: bool
-    """Whether it has ids of a container and an image."""
-    config_error: str = ""
-    """Why it cannot be created."""
-    process: ProcessState | None = None
-    """Of a container that is a local process: what it does is not foretold, but seen."""
-
-    @property
-    def name(self) -> str:
-        return str(self.spec["name"])
-
-    @property
-    def field(self) -> str:
-        """Where it is in the pod."""
-        return f"spec.{_LISTS[self.role]}{{{self.name}}}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerMoment:
-    """A container as it is at one time, and when it changes by itself."""
-
-    status: ReadOnlyTree
-    due: datetime | None = None
-    tells: tuple[EmitEvent, ...] = ()
-    actions: tuple[ContainerAction, ...] = ()
-
-
-# --- what a status says
-
-
-def running_since(status: ReadOnlyTree) -> datetime | None:
-    running = status["state"].get("running")
-    return parse_time(running["startedAt"]) if running else None
-
-
-def last_end(status: ReadOnlyTree) -> ReadOnlyTree | None:
-    """How the latest run ended, for a container that does not run."""
-    state = status["state"]
-    if "running" in state:
-        return None
-    end: ReadOnlyTree | None = state.get("terminated") or (status.get("lastState") or {}).get("terminated")
-    return end
 
 
 def is_over(container: Container, status: ReadOnlyTree) -> bool:
@@ -130,12 +72,6 @@ def backoff(restarts: int, ran: timedelta) -> timedelta:
 
 
 # --- what becomes of it
-
-
-def waiting(container: Container, reason: str, message: str = "") -> ReadOnlyTree:
-    """A container that did not start yet."""
-    said = {"message": message} if message else {}
-    return _status(container, restarts=0, state={"waiting": {**said, "reason": reason}})
 
 
 def advance(container: Container, status: ReadOnlyTree | None, now: datetime) -> ContainerMoment:
@@ -180,6 +116,8 @@ def _run(container: Container, status: ReadOnlyTree, started: datetime, now: dat
     own, restarts = container.program, status["restartCount"]
     if restarts and container.restarted:
         own = container.restarted(restarts=restarts) or own
+    if _failed_hook(container, "postStart", "", ""):
+        own = Program(seconds=0, exit_code=_KILLED)
     program = container.script.program(own, restarts)
     ends = None if program.seconds is None else after(started, span_of(program.seconds))
     if ends is not None and ends <= now:
@@ -187,6 +125,9 @@ def _run(container: Container, status: ReadOnlyTree, started: datetime, now: dat
             container, status, exit_code=program.exit_code, at=ends, message=program.message
         )
         return ContainerMoment(status=ended)
+    probes = probed_run(container.spec, container.script)
+    if probes is not None:
+        return _run_probed(container, status, probes, started, now, ends)
     if (
         status["ready"]
         or container.role in (Role.INIT, Role.EPHEMERAL)
@@ -197,6 +138,62 @@ def _run(container: Container, status: ReadOnlyTree, started: datetime, now: dat
     if ready_at <= now:
         return ContainerMoment(status={**status, "ready": True}, due=ends)
     return ContainerMoment(status=status, due=ready_at if ends is None else min(ready_at, ends))
+
+
+def _run_probed(
+    container: Container,
+    status: ReadOnlyTree,
+    probes: ProbedRun,
+    started: datetime,
+    now: datetime,
+    ends: datetime | None,
+) -> ContainerMoment:
+    """A run whose probes are scripted, as long as its command runs."""
+    seconds = (now - started).total_seconds()
+    if probes.killed <= seconds:
+        at = after(started, span_of(probes.killed))
+        ended = end_container(container, status, exit_code=container.program.stop_code, at=at)
+        failed = _unhealthy(container, probes.killed_by)
+        message = restart_message(probes.killed_by, container.name)
+        killing = EmitEvent("Normal", "Killing", message, container.field)
+        return ContainerMoment(status=ended, tells=(failed, killing))
+    seen = {
+        "ready": serves(container) and probes.is_ready(seconds),
+        "started": probes.started <= seconds,
+    }
+    tells = (_unhealthy(container, Probe.READINESS),) if status["ready"] and not seen["ready"] else ()
+    dues = [after(started, span_of(change)) for change in probes.changes if seconds < change < NEVER]
+    due = min([*dues, *([ends] if ends is not None else [])], default=None)
+    if seen.items() <= status.items():
+        return ContainerMoment(status=status, due=due)
+    return ContainerMoment(status={**status, **seen}, due=due, tells=tells)
+
+
+def _unhealthy(container: Container, probe: Probe) -> EmitEvent:
+    return EmitEvent("Warning", "Unhealthy", scripted_failure(container.spec, probe), container.field)
+
+
+def _first_failure(container: Container) -> tuple[EmitEvent, ...]:
+    """Of probes that fail from the start on; their later failures are the same event again."""
+    probes = probed_run(container.spec, container.script)
+    if probes is None or container.process is not None:
+        return ()
+    if probes.started > 0 and container.script.startup_after:
+        return (_unhealthy(container, Probe.STARTUP),)
+    fails = container.spec.get(Probe.READINESS.value) and probes.ready == NEVER
+    return (_unhealthy(container, Probe.READINESS),) if fails else ()
+
+
+def _failed_hook(container: Container, hook: str, reason: str, message: str) -> tuple[EmitEvent, ...]:
+    fails = container.script.fail_post_start if hook == "postStart" else container.script.fail_pre_stop
+    if not fails or container.process is not None or not (container.spec.get("lifecycle") or {}).get(hook):
+        return ()
+    return (EmitEvent("Warning", reason, message, container.field),)
+
+
+def pre_stop_failure(container: Container) -> tuple[EmitEvent, ...]:
+    """What is told of a hook that is scripted to fail, when the container is stopped."""
+    return _failed_hook(container, "preStop", "FailedPreStopHook", "PreStopHook failed")
 
 
 def _wait(container: Container, status: ReadOnlyTree, end: ReadOnlyTree, now: datetime) -> ContainerMoment:
@@ -234,13 +231,18 @@ def _started(
     container: Container, now: datetime, *, restarts: int, last: ReadOnlyTree | None = None
 ) -> ContainerMoment:
     state = {"running": {"startedAt": format_time(now)}}
-    status = _status(container, restarts=restarts, state=state, last=last)
+    status = running_status(container, restarts=restarts, state=state, last=last)
+    probes = probed_run(container.spec, container.script)
+    if probes is not None:
+        status |= {"ready": serves(container) and probes.is_ready(0), "started": probes.started <= 0}
     image = container.spec["image"]
     pulled = f'Container image "{image}" already present on machine and can be accessed by the pod'
     tells = (
         EmitEvent("Normal", "Pulled", pulled, container.field),
         EmitEvent("Normal", "Created", "Container created", container.field),
         EmitEvent("Normal", "Started", "Container started", container.field),
+        *_first_failure(container),
+        *_failed_hook(container, "postStart", "FailedPostStartHook", "PostStartHook failed"),
     )
     return ContainerMoment(status=status, tells=tells)
 
@@ -262,7 +264,7 @@ def _run_process(
     if status["image"] != container.spec["image"] and not process.is_stopping:
         told = EmitEvent("Normal", "Killing", _definition_changed(container), container.field)
         return ContainerMoment(status=status, tells=(told,), actions=(StopContainer(container.name),))
-    seen = {"ready": _serves(container) and process.is_ready, "started": process.passed_startup}
+    seen = {"ready": serves(container) and process.is_ready, "started": process.passed_startup}
     return ContainerMoment(status=status if seen.items() <= status.items() else {**status, **seen})
 
 
@@ -280,7 +282,7 @@ def _start_process(
         return ContainerMoment(status=before, actions=(StartContainer(container.name, restarts),))
     if process.started is not None:
         moment = _started(container, process.started, restarts=restarts, last=last)
-        seen = {"ready": _serves(container) and process.is_ready, "started": process.passed_startup}
+        seen = {"ready": serves(container) and process.is_ready, "started": process.passed_startup}
         return replace(moment, status={**moment.status, **seen})
     if not process.waiting_reason:
         return ContainerMoment(status=before)
@@ -302,10 +304,6 @@ def end_process(container: Container, status: ReadOnlyTree, now: datetime) -> Re
     )
 
 
-def _serves(container: Container) -> bool:
-    return container.role in (Role.MAIN, Role.SIDECAR)
-
-
 def _definition_changed(container: Container) -> str:
     return f"Container {container.name} definition changed, will be restarted"
 
@@ -324,77 +322,3 @@ def restart_container(container: Container, status: ReadOnlyTree, now: datetime)
     return _started(
         container, now, restarts=status["restartCount"] + 1, last=old["state"]["terminated"]
     ).status
-
-
-def end_container(
-    container: Container,
-    status: ReadOnlyTree,
-    *,
-    exit_code: int,
-    at: datetime,
-    message: str = "",
-    reason: str = "",
-) -> ReadOnlyTree:
-    """A running container after its end."""
-    end = {
-        "exitCode": exit_code,
-        "finishedAt": format_time(at),
-        "reason": reason or ("Error" if exit_code else "Completed"),
-        "startedAt": status["state"]["running"]["startedAt"],
-    }
-    if message:
-        end["message"] = message
-    if container.ids:
-        end["containerID"] = status["containerID"]
-    ready = container.role is Role.INIT and exit_code == 0
-    return {**status, "ready": ready, "started": False, "state": {"terminated": end}}
-
-
-# --- the record itself
-
-
-def _status(
-    container: Container, *, restarts: int, state: dict[str, Any], last: ReadOnlyTree | None = None
-) -> dict[str, Any]:
-    runs = "running" in state
-    counts_as_ready = runs and _serves(container) and not container.script.ready_after
-    status: dict[str, Any] = {
-        "image": container.spec["image"],
-        "imageID": _image_id(container) if container.ids and runs else "",
-        "lastState": {"terminated": last} if last else {},
-        "name": container.name,
-        "ready": counts_as_ready,
-        "restartCount": restarts,
-        "started": runs,
-        "state": state,
-    }
-    if container.ids and runs:
-        status["containerID"] = _container_id(container, restarts)
-    return {**status, **assigned_resources(container.spec)} if runs else status
-
-
-def assigned_resources(spec: ReadOnlyTree) -> dict[str, Any]:
-    """What a running container reports of the resources that it was given.
-
-    It says that these are none rather than nothing: by that a server knows that the node can resize pods.
-    """
-    asked = spec.get("resources") or {}
-    resources = {field: asked[field] for field in ("limits", "requests") if asked.get(field)}
-    allocated = {"allocatedResources": resources["requests"]} if "requests" in resources else {}
-    return {**allocated, "resources": resources}
-
-
-def _container_id(container: Container, restarts: int) -> str:
-    return f"mockube://{_digest(meta.uid(container.pod), container.name, str(restarts))}"
-
-
-def _image_id(container: Container) -> str:
-    image = container.spec["image"]
-    repository, _, tag = image.rpartition(":")
-    # A colon before the last slash is that of a port, not of a tag.
-    repository = image if not repository or "/" in tag else repository
-    return f"{repository}@sha256:{_digest(image)}"
-
-
-def _digest(*parts: str) -> str:
-    return hashlib.sha256("/".join(parts).encode()).hexdigest()

@@ -17,11 +17,15 @@ from mockube.controller_manager.kubelet.containers.environment import identity_o
 from mockube.controller_manager.kubelet.containers.mounts import config_error, writable_paths
 from mockube.controller_manager.kubelet.effects import ContainerAction, EmitEvent, StopContainer
 from mockube.controller_manager.kubelet.pod_lifecycle import container as life
-from mockube.controller_manager.kubelet.pod_lifecycle.container import (
+from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
     Container,
     ContainerMoment,
     RestartPolicy,
     Role,
+    end_container,
+    last_end,
+    running_since,
+    waiting,
 )
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
 from mockube.controller_manager.kubelet.pod_lifecycle.program import (
@@ -155,7 +159,7 @@ def run(members: Members, now: datetime) -> RunningContainers:
     init, blocked = _run_init(members, now)
     if blocked:
         main = [
-            ContainerMoment(status=held or life.waiting(container, "PodInitializing"))
+            ContainerMoment(status=held or waiting(container, "PodInitializing"))
             for container, held in members.main
         ]
     else:
@@ -175,13 +179,11 @@ def run(members: Members, now: datetime) -> RunningContainers:
 
 def wait(members: Members, reason: str) -> RunningContainers:
     """Nobody runs yet; those whose turn it is wait for the reason."""
-    first = [
-        ContainerMoment(status=life.waiting(container, "PodInitializing")) for container, _ in members.init
-    ]
+    first = [ContainerMoment(status=waiting(container, "PodInitializing")) for container, _ in members.init]
     main_reason = "PodInitializing" if first else reason
-    main = [ContainerMoment(status=life.waiting(container, main_reason)) for container, _ in members.main]
+    main = [ContainerMoment(status=waiting(container, main_reason)) for container, _ in members.main]
     if members.init:
-        first[0] = ContainerMoment(status=life.waiting(members.init[0][0], reason))
+        first[0] = ContainerMoment(status=waiting(members.init[0][0], reason))
     return _living(members, (first, main, []), PENDING, [container.name for container, _ in members.init])
 
 
@@ -191,7 +193,7 @@ def stop(members: Members, now: datetime, *, code: int | None = None) -> Running
         [
             _stop(
                 container,
-                ContainerMoment(status=held or life.waiting(container, "ContainerCreating")),
+                ContainerMoment(status=held or waiting(container, "ContainerCreating")),
                 now,
                 code,
             )
@@ -199,7 +201,7 @@ def stop(members: Members, now: datetime, *, code: int | None = None) -> Running
         ]
         for group in (members.init, members.main, members.ephemeral)
     )
-    ends = [life.last_end(moment.status) for moment in main]
+    ends = [last_end(moment.status) for moment in main]
     phase = SUCCEEDED if all(end is not None and end["exitCode"] == 0 for end in ends) else FAILED
     return _living(members, (init, main, ephemeral), phase, ())
 
@@ -244,7 +246,7 @@ def _run_init(members: Members, now: datetime) -> tuple[list[ContainerMoment], l
     blocked: list[str] = []
     for container, held in members.init:
         if blocked:
-            moments.append(ContainerMoment(status=held or life.waiting(container, "PodInitializing")))
+            moments.append(ContainerMoment(status=held or waiting(container, "PodInitializing")))
             blocked += [container.name] if not _passes(container, moments[-1].status) else []
             continue
         moment = life.advance(container, held, now)
@@ -257,8 +259,8 @@ def _run_init(members: Members, now: datetime) -> tuple[list[ContainerMoment], l
 def _passes(container: Container, status: ReadOnlyTree) -> bool:
     """Those after it may run: it has done its work, or, as a sidecar, has begun it once."""
     if container.role is Role.SIDECAR:
-        runs = life.running_since(status) is not None and status["started"]
-        return runs or life.last_end(status) is not None
+        runs = running_since(status) is not None and status["started"]
+        return runs or last_end(status) is not None
     return life.has_succeeded(container, status)
 
 
@@ -284,15 +286,16 @@ def _phase(
 def _stop(
     container: Container, moment: ContainerMoment, now: datetime, code: int | None = None
 ) -> ContainerMoment:
-    if life.running_since(moment.status) is None:
+    if running_since(moment.status) is None:
         return ContainerMoment(status=moment.status, tells=moment.tells)
     if container.process is not None:
         status = life.end_process(container, moment.status, now)
         return ContainerMoment(status=status, tells=moment.tells)
     exit_code = container.program.stop_code if code is None else code
     told = _killing(container)
-    status = life.end_container(container, moment.status, exit_code=exit_code, at=now)
-    return ContainerMoment(status=status, tells=(*moment.tells, told))
+    status = end_container(container, moment.status, exit_code=exit_code, at=now)
+    failed = life.pre_stop_failure(container)
+    return ContainerMoment(status=status, tells=(*moment.tells, told, *failed))
 
 
 def _living(

@@ -12,10 +12,10 @@ from mockube.apimachinery import conditions, meta, quantity
 from mockube.apimachinery.quantity import Quantity
 from mockube.apimachinery.timestamps import after, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.pod_lifecycle.container import (
+from mockube.controller_manager.kubelet.pod_lifecycle.container import restart_container
+from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
     Container,
     assigned_resources,
-    restart_container,
     running_since,
 )
 

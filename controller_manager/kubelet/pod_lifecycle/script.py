@@ -24,6 +24,15 @@ class Script:
     """After the pod was seen on its node."""
     ready_after: float = 0
     """After each start of a container; `never` is possible."""
+    startup_after: float = 0
+    """So long after each start a startup probe succeeds first; `never` is possible."""
+    fail_readiness_after: float = NEVER
+    """So long after each start a readiness probe fails."""
+    fail_liveness_after: float = NEVER
+    """The same of a liveness probe."""
+    fail_post_start: bool = False
+    """Whether the hooks of its containers fail."""
+    fail_pre_stop: bool = False
     exit_after: float | None = None
     """How long each run of a container lasts, whatever its command says."""
     fail_with_code: int | None = None
@@ -44,6 +53,11 @@ class Script:
     answers: Mapping[str, str] = field(default_factory=dict)
     """What is answered over HTTP on a port: `answer.PORT`."""
     problems: tuple[str, ...] = ()
+
+    @property
+    def has_probes(self) -> bool:
+        """Whether the results of probes are scripted."""
+        return bool(self.startup_after) or min(self.fail_readiness_after, self.fail_liveness_after) != NEVER
 
     def command(self, container: str) -> str | None:
         """The script that a container runs instead of its command."""
@@ -124,6 +138,11 @@ def _truth(text: str) -> bool:
 _READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "start-after": _span,
     "ready-after": _span_or_never,
+    "startup-after": _span_or_never,
+    "fail-readiness-after": _span,
+    "fail-liveness-after": _span,
+    "fail-post-start": _truth,
+    "fail-pre-stop": _truth,
     "exit-after": _span,
     "fail-with-code": _code,
     "crash-times": _count,

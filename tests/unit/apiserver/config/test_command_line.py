@@ -93,10 +93,10 @@ def test_the_environment_stands_for_flags_and_flags_override_it():
         pytest.param(
             ["--logging-format=xml"], '--logging-format: "xml" is none of text, json', id="no choice"
         ),
-        pytest.param(["--authorization-mode=Node,ABAC"], "authorization policy file not passed", id="no policies"),
         pytest.param(
-            ["--authorization-config=/nowhere"], "No such file or directory", id="no such file"
+            ["--authorization-mode=Node,ABAC"], "authorization policy file not passed", id="no policies"
         ),
+        pytest.param(["--authorization-config=/nowhere"], "No such file or directory", id="no such file"),
         pytest.param(["--authorization-mode=RBAC,RBAC"], "more than once", id="a mode twice"),
         pytest.param(
             ["--authorization-mode=AlwaysAllow", "--bind-address=0.0.0.0"],

@@ -1,0 +1,125 @@
+"""Probes and hooks of simulated containers: they succeed unless annotations say otherwise."""
+
+import pytest
+
+from tests.support.controllers.pods import World, container, home, pod
+
+GET = {"httpGet": {"port": 80}, "periodSeconds": 10, "failureThreshold": 3}
+PROBED = {"readinessProbe": GET, "livenessProbe": GET, "startupProbe": GET}
+
+
+def world(annotations, *, policy="Always", **fields):
+    named = {f"mockube.dev/{name}": text for name, text in annotations.items()}
+    subject = pod(container("c", **fields), annotations=named, policy=policy)
+    return World(subject, place=home(details=True))
+
+
+def now(world):
+    status = world.status["containerStatuses"][0]
+    return next(iter(status["state"])), status["started"], status["ready"], status["restartCount"]
+
+
+def told(world):
+    return [
+        (one.reason, one.message) for one in world.told if one.type == "Warning" or one.reason == "Killing"
+    ]
+
+
+def test_probes_succeed_by_default_at_once():
+    probed = world({}, **PROBED)
+    assert now(probed) == ("running", True, True, 0)
+    assert probed.writes == 1
+    assert probed.due is None
+
+
+@pytest.mark.parametrize("annotation", ["startup-after", "fail-readiness-after", "fail-liveness-after"])
+def test_a_container_without_such_a_probe_takes_no_notice(annotation):
+    plain = world({annotation: "5s"})
+    assert now(plain) == ("running", True, True, 0)
+    assert plain.due is None
+
+
+def test_readiness_fails_once_enough_tries_have_failed():
+    probed = world({"fail-readiness-after": "30s"}, readinessProbe=GET)
+    probed.after(49)
+    assert now(probed) == ("running", True, True, 0)
+    probed.after(1)
+    assert now(probed) == ("running", True, False, 0)
+    assert told(probed) == [("Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 500")]
+    assert probed.due is None
+    ready = next(one for one in probed.status["conditions"] if one["type"] == "Ready")
+    assert (ready["status"], ready["reason"]) == ("False", "ContainersNotReady")
+
+
+def test_readiness_that_always_fails_is_never_there():
+    probed = world({"fail-readiness-after": "0s"}, readinessProbe=GET)
+    probed.after(3600)
+    assert now(probed) == ("running", True, False, 0)
+    assert told(probed) == [("Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 500")]
+
+
+def test_a_startup_that_takes_a_while_holds_up_readiness():
+    probed = world({"startup-after": "15s"}, **PROBED)
+    assert now(probed) == ("running", False, False, 0)
+    probed.after(19)
+    assert now(probed) == ("running", False, False, 0)
+    probed.after(1)
+    assert now(probed) == ("running", True, True, 0)
+
+
+def test_a_startup_that_never_succeeds_restarts_the_container_with_back_off():
+    probed = world({"startup-after": "never"}, startupProbe=GET)
+    probed.after(19)
+    assert now(probed) == ("running", False, False, 0)
+    probed.after(1)
+    assert now(probed) == ("running", False, False, 1)
+    assert told(probed)[1:3] == [
+        ("Unhealthy", "Startup probe failed: HTTP probe failed with statuscode: 500"),
+        ("Killing", "Container c failed startup probe, will be restarted"),
+    ]
+    probed.after(20)
+    assert now(probed) == ("waiting", False, False, 1)
+    assert probed.status["containerStatuses"][0]["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+
+
+@pytest.mark.parametrize(("policy", "state"), [("Always", "running"), ("Never", "terminated")])
+def test_a_liveness_that_fails_ends_the_run(policy, state):
+    probed = world(
+        {"fail-liveness-after": "0s"}, policy=policy, livenessProbe={**GET, "initialDelaySeconds": 5}
+    )
+    probed.after(24)
+    assert now(probed) == ("running", True, True, 0)
+    probed.after(1)
+    assert now(probed)[0] == state
+    assert ("Killing", "Container c failed liveness probe, will be restarted") in told(probed)
+
+
+def test_the_first_startup_of_a_sidecar_lets_the_others_run():
+    side = container("side", restartPolicy="Always", startupProbe=GET)
+    subject = pod(container(), init=[side], annotations={"mockube.dev/startup-after": "15s"})
+    world = World(subject, place=home(details=True))
+    assert world.status["phase"] == "Pending"
+    world.after(20)
+    assert world.status["phase"] == "Running"
+
+
+@pytest.mark.parametrize(
+    ("annotation", "hook", "event"),
+    [
+        ("fail-post-start", "postStart", ("FailedPostStartHook", "PostStartHook failed")),
+        ("fail-pre-stop", "preStop", ("FailedPreStopHook", "PreStopHook failed")),
+    ],
+)
+def test_hooks_that_fail_are_told_of(annotation, hook, event):
+    hooked = world({annotation: "true"}, lifecycle={hook: {"exec": {"command": ["true"]}}})
+    if hook == "preStop":
+        hooked.delete()
+    assert event in told(hooked)
+    restarts = 0 if hook == "preStop" else 1
+    assert hooked.status["containerStatuses"][0]["restartCount"] == restarts
+
+
+def test_hooks_succeed_by_default():
+    hooked = world({}, lifecycle={"postStart": {"exec": {"command": ["false"]}}})
+    assert now(hooked) == ("running", True, True, 0)
+    assert told(hooked) == []
