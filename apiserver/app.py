@@ -181,7 +181,8 @@ class ApiServer:
         if settings.simulate_metrics:
             expressions = Expressions(backend.clock, backend.chance)
             metrics = MetricsPages(CustomMetrics(backend, expressions))
-            verbs, groups = ResourceMetrics(expressions).among(verbs), metrics.groups()
+            verbs = ResourceMetrics(expressions).among(verbs)
+            groups = metrics.groups(self.aggregator.replaced)
             others |= metrics.versions()
         routes = Routes(
             verbs=verbs,
@@ -224,7 +225,12 @@ class ApiServer:
         return Renderer(self._printer, backend.clock, report, backend.worker)
 
     def _renewed_pages(self, address: str, others: Pages) -> Pages:
-        pages = Renewed(lambda: with_index({**self._pages(address), **others}))
+        def made() -> Pages:
+            left_out = tuple(f"/apis/{group}/" for group in self.aggregator.replaced())
+            own = {path: page for path, page in others.items() if not path.startswith(left_out)}
+            return with_index({**self._pages(address), **own})
+
+        pages = Renewed(made)
         for changes in (self.catalog.on_change, self.aggregator.remotes.on_change):
             changes.append(pages.outdate)
         return pages
@@ -239,10 +245,11 @@ class ApiServer:
         """What tells of all that is served."""
         catalog = self.catalog
         kinds, others = self._kinds, self.aggregator.other_groups()
-        foreign = [*self.aggregator.foreign_documents()]
+        foreign, replaced = [*self.aggregator.foreign_documents()], self.aggregator.replaced()
+        groups = [group for group in catalog.groups if group.name not in replaced]
         documents = Documents(documented(catalog), catalog.customs, kinds.strategies, foreign, kinds.minor)
         return {
-            **api_pages(catalog.groups, address=address, others=others, minor=kinds.minor),
+            **api_pages(groups, address=address, others=others, minor=kinds.minor),
             **self._health.pages,
             **openapi_pages(documents, self._document_worker, self.backend.clock),
             **self.aggregator.pages(),
@@ -283,7 +290,9 @@ class ApiServer:
 
     def _find_row(self, group: str, version: str, name: str) -> Resource | None:
         remotes = self.aggregator.remotes
-        if remotes and GroupVersion(group, version) in remotes.served:
+        if remotes and (
+            GroupVersion(group, version) in remotes.served or group in self.aggregator.replaced()
+        ):
             return None
         return self.resources.get((group, version, name))
 

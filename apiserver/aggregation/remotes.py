@@ -90,6 +90,7 @@ class Remotes:
         self.prefix = backend.layout.resource_cache(api_services)
         self._seen: dict[bytes, tuple[int, Remote | None]] = {}
         self._served: dict[GroupVersion, Remote] = {}
+        self._groups: frozenset[str] = frozenset()
         self._is_outdated = False
         self.documents: dict[str, Documents] = {}
         """By the name of the APIService."""
@@ -105,6 +106,12 @@ class Remotes:
         if self._is_outdated:
             self._look()
         return self._served
+
+    @property
+    def groups(self) -> frozenset[str]:
+        if self._is_outdated:
+            self._look()
+        return self._groups
 
     def follow(self) -> None:
         """Begin, once the watch cache has listed everything."""
@@ -136,6 +143,7 @@ class Remotes:
                 known = stored.revision, self._read(stored)
             self._seen[stored.key] = known
         self._served = {remote.served: remote for _, remote in self._seen.values() if remote is not None}
+        self._groups = frozenset(version.group for version in self._served)
         for name in self.documents.keys() - {remote.name for remote in self._served.values()}:
             del self.documents[name]
 

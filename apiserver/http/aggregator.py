@@ -1,6 +1,7 @@
 """All that leads to other servers: those that APIServices name, and the webhooks that convert custom resources."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.admission.webhooks.review import CallFailed
@@ -13,6 +14,7 @@ from mockube.apiserver.customresources.conversion_review import ConversionFailed
 from mockube.apiserver.http.service_proxy import ServiceProxy
 from mockube.apiserver.http.webhook_client import WebhookClient
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.metrics import resource_metrics
 from mockube.apiserver.openapi.documents import Foreign
 from mockube.apiserver.pki.issue import Pair
 from mockube.apiserver.registry.backend import Backend
@@ -22,6 +24,8 @@ CONVERSION_SECONDS = 30
 """How long a conversion webhook may take."""
 CALL_FAILED = "failed to call webhook: "
 """How the errors of admission webhooks begin, and those of conversion webhooks do not."""
+
+_SIMULATED: Final = frozenset(group.name for group in resource_metrics.GROUPS)
 
 Services = Mapping[str, tuple[str, int]]
 """Where Services are that lead nowhere by themselves, by NAMESPACE/NAME."""
@@ -67,6 +71,10 @@ class Aggregator:
 
     def pages(self) -> Pages:
         return {remote.path: self._forwarding(remote) for remote in self.remotes.served.values()}
+
+    def replaced(self) -> frozenset[str]:
+        """Return the groups of metrics that are not simulated, for another server serves a version of them."""
+        return self.remotes.groups & _SIMULATED
 
     def other_groups(self) -> OtherGroups:
         served, documents = tuple(self.remotes.served.values()), self.remotes.documents

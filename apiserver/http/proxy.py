@@ -1,10 +1,8 @@
 """Passes requests on to kubelets and pods: bodies in both directions as they come, and upgraded connections as bytes."""
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import suppress
 from http import HTTPStatus
-from typing import Any, Final, cast
+from typing import Final, cast
 from urllib.parse import urlsplit
 
 from mockube.apimachinery import status
@@ -14,14 +12,13 @@ from mockube.apimachinery.status import ApiError, BadRequest
 from mockube.apiserver.authn.credentials import token_of_subprotocols
 from mockube.apiserver.http.adapter import SocketClient
 from mockube.apiserver.http.backend_connection import (
-    LIMIT,
     BackendConnection,
     Dialer,
     DialFailed,
     KubeletClient,
     ResponseHead,
 )
-from mockube.apiserver.http.tunnel import Tunnel
+from mockube.apiserver.http.exchanges import Exchanges, copy_body, is_upgrade, switch_protocols
 from mockube.apiserver.registry.subresources.locations import Location
 from mockube.apiserver.request.request import AUTHORIZATION, SUBPROTOCOL, Request
 from mockube.apiserver.request.response import Response
@@ -66,50 +63,25 @@ class ReverseProxy:
     def __init__(self, kubelets: KubeletClient, clock: Clock) -> None:
         """The clock is that of sockets."""
         self._dialer = Dialer(kubelets, clock)
-        self._running: set[Callable[[], None]] = set()
+        self._exchanges = Exchanges()
 
     def end_all(self) -> None:
         """End what would not end by itself."""
-        for cut in [*self._running]:
-            cut()
+        self._exchanges.end_all()
 
     async def stream(self, request: Request, location: Location, name: str) -> Response:
         """Pass on what a GET of a location answers, as plain text; an error as a Status."""
-        return await self._ended(request, self._stream(request, location, name))
+        return await self._exchanges.run(request, self._stream(request, location, name))
 
     async def forward(self, request: Request, location: Location, *, upgrade_required: bool) -> Response:
         """Pass a request on; an upgrade becomes a tunnel."""
         if not isinstance(request.client, SocketClient):
             raise BadRequest("what is proxied needs a connection of its own")
-        if _is_upgrade(request):
-            return await self._ended(request, self._upgrade(request, location))
+        if is_upgrade(request):
+            return await self._exchanges.run(request, self._upgrade(request, location))
         if upgrade_required:
             raise BadRequest("Upgrade request required")
-        return await self._ended(request, self._forward(request, location))
-
-    async def _ended(self, request: Request, work: Coroutine[Any, Any, Response]) -> Response:
-        """What the work comes to; it ends when its client goes, or when all are ended."""
-        task = asyncio.current_task()
-        assert task is not None
-        before, is_cut = task.cancelling(), False
-
-        def cut() -> None:
-            nonlocal is_cut
-            is_cut = True
-            task.cancel()
-
-        self._running.add(cut)
-        request.client.on_lost(cut)
-        try:
-            return await work
-        except asyncio.CancelledError:
-            if not is_cut or task.uncancel() > before:
-                raise
-            request.is_aborted = True
-            return Response(HTTPStatus.SERVICE_UNAVAILABLE)
-        finally:
-            self._running.discard(cut)
-            request.client.on_lost(None)
+        return await self._exchanges.run(request, self._forward(request, location))
 
     # --- logs
 
@@ -125,7 +97,7 @@ class ReverseProxy:
                 if not HTTPStatus.OK <= head.code <= HTTPStatus.PARTIAL_CONTENT:
                     raise await _log_error(backend, head, name)
                 response = Response(HTTPStatus.OK, (), "text/plain")
-                return await _copy(request, response, backend.body(head, "GET"))
+                return await copy_body(request, response, backend.body(head, "GET"))
         except DialFailed as error:
             raise ApiError(f'Get "{url}": {error}') from error
 
@@ -152,67 +124,20 @@ class ReverseProxy:
                 response = Response(
                     head.code, (), head.header("content-type"), headers=_returned(head, request, location)
                 )
-                return await _copy(request, response, backend.body(head, request.method))
+                return await copy_body(request, response, backend.body(head, request.method))
         except DialFailed as error:
             raise status.ServiceUnavailable(f"error trying to reach service: {error}") from error
 
     # --- upgrades
 
     async def _upgrade(self, request: Request, location: Location) -> Response:
-        client = cast("SocketClient", request.client)
         try:
             async with self._dialer.dial(location) as backend:
                 headers = [("Host", request.header("Host")), *_node(location), *_upgrade_headers(request)]
                 await backend.send_head(request.method, _target(location), headers)
-                head = await backend.read_head()
-                if head.code != HTTPStatus.SWITCHING_PROTOCOLS:
-                    if head.code < HTTPStatus.BAD_REQUEST:
-                        raise status.internal_error(f"invalid upgrade response: status code {head.code}")
-                    response = Response(head.code, (), head.header("content-type"))
-                    return await _copy(request, response, backend.body(head, request.method))
-                tunnel = client.take_over()
-                tunnel.writer.write(head.raw)
-                await _pipe(tunnel, backend)
-                return Response(HTTPStatus.SWITCHING_PROTOCOLS)
+                return await switch_protocols(request, backend)
         except DialFailed as error:
             raise ApiError(f"error dialing backend: {error}") from error
-
-
-async def _pipe(tunnel: Tunnel, backend: BackendConnection) -> None:
-    """Copy both ways, until one side has nothing more to say."""
-    directions = (
-        asyncio.create_task(_copy_bytes(tunnel.reader, backend.writer), name="from the client"),
-        asyncio.create_task(_copy_bytes(backend.reader, tunnel.writer), name="from the backend"),
-    )
-    try:
-        await asyncio.wait(directions, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for direction in directions:
-            direction.cancel()
-        await asyncio.gather(*directions, return_exceptions=True)
-        tunnel.writer.close()
-
-
-async def _copy_bytes(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with suppress(ConnectionError):
-        while data := await reader.read(LIMIT):
-            writer.write(data)
-            await writer.drain()
-
-
-async def _copy(request: Request, response: Response, body: AsyncIterator[bytes]) -> Response:
-    """Write a body as it comes; an end that comes too early cuts the connection."""
-    sink = request.client.stream(response)
-    try:
-        await sink.begin()
-        async for data in body:
-            await sink.write([data])
-        await sink.end()
-    except ConnectionError:
-        request.is_aborted = True
-    finally:
-        sink.release()
-    return response
 
 
 async def _send_body(request: Request, backend: BackendConnection, *, is_chunked: bool) -> None:
@@ -240,11 +165,6 @@ async def _log_error(backend: BackendConnection, head: ResponseHead, name: str) 
 
 
 # --- headers
-
-
-def _is_upgrade(request: Request) -> bool:
-    connection = ",".join(request.headers.getall("Connection", ())).lower()
-    return "upgrade" in {word.strip() for word in connection.split(",")} and "Upgrade" in request.headers
 
 
 def _target(location: Location) -> str:

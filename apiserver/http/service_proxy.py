@@ -8,7 +8,7 @@ import asyncio
 import os
 import ssl
 import tempfile
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final
@@ -18,15 +18,26 @@ from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, D
 from multidict import CIMultiDict
 from yarl import URL
 
+from mockube.apimachinery import status
+from mockube.apimachinery.clock import RealClock
+from mockube.apimachinery.status import Timeout
 from mockube.apiserver.aggregation.availability import Unreachable
 from mockube.apiserver.aggregation.remotes import Documents, Remote, index_of, resources_of
+from mockube.apiserver.authn.credentials import token_of_subprotocols
+from mockube.apiserver.http.adapter import SocketClient
+from mockube.apiserver.http.backend_connection import LIMIT, BackendConnection, DialFailed
+from mockube.apiserver.http.exchanges import Exchanges, is_upgrade, switch_protocols
 from mockube.apiserver.http.webhook_client import CheckedResolver, check_address, failure_reason
 from mockube.apiserver.pki.issue import Pair
-from mockube.apiserver.request.request import Request
+from mockube.apiserver.request.limits import Deadlines
+from mockube.apiserver.request.request import SUBPROTOCOL, Request
 from mockube.apiserver.request.response import NOT_CACHED, Response, text_response
 from mockube.apiserver.user import User
 
 MAX_BODY: Final = 16 << 20
+"""Of a request that is made within this process."""
+MAX_BUFFERED: Final = 1 << 20
+"""Bytes of a body that is read before it is passed on; a longer one is passed on as it comes."""
 MAX_DOCUMENT: Final = 32 << 20
 """Of what another server tells of itself."""
 CHECK_SECONDS: Final = 5.0
@@ -40,7 +51,7 @@ _OF_CONNECTION: Final = frozenset(
         "transfer-encoding", "upgrade",
     }
 )  # fmt: skip
-_NOT_PASSED: Final = _OF_CONNECTION | {"authorization", "content-length", "host", "audit-id"}
+_NOT_PASSED: Final = _OF_CONNECTION | {"authorization", "content-length", "expect", "host", "audit-id"}
 _OF_USERS: Final = ("x-remote-", "impersonate-")
 
 Resolve = Callable[[Remote], tuple[str, int]]
@@ -53,7 +64,9 @@ class ServiceProxy:
     def __init__(self, resolve: Resolve, certificate: Pair | None) -> None:
         self._resolve = resolve
         self._certificate = certificate
-        self._sessions: dict[tuple[bytes, bool], ClientSession] = {}
+        self._sessions: dict[tuple[bytes, bool, bool], ClientSession] = {}
+        self._exchanges = Exchanges()
+        self._deadlines = Deadlines(RealClock())  # of sockets
         self._streams: set[ClientResponse] = set()
 
     async def close(self) -> None:
@@ -62,6 +75,7 @@ class ServiceProxy:
 
     def end_all(self) -> None:
         """End what would go on as long as the other server likes."""
+        self._exchanges.end_all()
         for stream in list(self._streams):
             stream.close()
 
@@ -74,21 +88,50 @@ class ServiceProxy:
             check_address(host)
         except Unreachable:
             return text_response("service unavailable\n", HTTPStatus.SERVICE_UNAVAILABLE)
-        body = await request.client.read(MAX_BODY) if request.client.has_body else b""
         path, _, query = request.uri.partition("?")
-        url = URL(
-            f"https://{_in_url(host)}:{port}{path}{_sorted_query(request) if query else ''}", encoded=True
-        )
+        target = f"{path}{_sorted_query(request) if query else ''}"
         headers = _forwarded_headers(request, f"{host}:{port}")
+        if is_upgrade(request) and isinstance(request.client, SocketClient):
+            return await self._exchanges.run(request, self._upgrade(remote, request, (host, port), target))
+        url = URL(f"https://{_in_url(host)}:{port}{target}", encoded=True)
+        body, is_streamed = await _body(request, headers)
         try:
-            response = await self._session(remote).request(
-                request.method, url, data=body or None, headers=headers, allow_redirects=False,
+            response = await self._session(remote, is_streamed=is_streamed).request(
+                request.method, url, data=body, headers=headers, allow_redirects=False,
                 server_hostname=remote.host,
             )  # fmt: skip
         except (ClientError, OSError, TimeoutError, ValueError) as error:
             reason = failure_reason(error, f"https://{remote.host}")
             return text_response(f"error trying to reach service: {reason}\n", HTTPStatus.SERVICE_UNAVAILABLE)
         return await self._returned(request, response)
+
+    async def _upgrade(
+        self, remote: Remote, request: Request, address: tuple[str, int], target: str
+    ) -> Response:
+        """Switch protocols with another server, as a client of its own would: over a connection for this alone."""
+        host, port = address
+        headers = _forwarded_headers(request, f"{host}:{port}")
+        for name in ("Connection", "Upgrade"):
+            headers[name] = request.header(name)
+        if SUBPROTOCOL in request.headers:
+            _, others = token_of_subprotocols(request.subprotocols)
+            headers[SUBPROTOCOL] = ", ".join(others)
+        opening = asyncio.open_connection(
+            host, port, ssl=self._context(remote), server_hostname=remote.host, limit=LIMIT
+        )
+        try:
+            reader, writer = await self._deadlines.within(CONNECT_SECONDS, opening)
+            backend = BackendConnection(reader, writer)
+            try:
+                await backend.send_head(
+                    request.method, target, [("Host", f"{host}:{port}"), *headers.items()]
+                )
+                return await switch_protocols(request, backend)
+            finally:
+                writer.transport.abort()
+        except (OSError, DialFailed, Timeout) as error:
+            reason = _dial_problem(error, host, port) if isinstance(error, OSError) else error
+            raise status.internal_error(f"error dialing backend: {reason}") from error
 
     async def _returned(self, request: Request, response: ClientResponse) -> Response:
         if response.status in _REDIRECTS:
@@ -137,24 +180,24 @@ class ServiceProxy:
         url = f"https://{_in_url(host)}:{port}{remote.path}"
         try:
             check_address(host)
-            status, data = await self._get(remote, url)
+            code, data = await self._get(remote, url)
         except (ClientError, OSError, TimeoutError, ValueError) as error:
             reason = failure_reason(error, f"https://{remote.host}")
             if isinstance(error, TimeoutError):
                 reason = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
             problem = f'failing or missing response from {url}: Get "{url}": {reason}'
             raise Unreachable(problem) from error
-        if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
-            raise Unreachable(f"failing or missing response from {url}: bad status from {url}: {status}")
+        if not HTTPStatus.OK <= code < HTTPStatus.MULTIPLE_CHOICES:
+            raise Unreachable(f"failing or missing response from {url}: bad status from {url}: {code}")
         return data
 
     async def _document(self, remote: Remote, path: str) -> bytes:
         host, port = self._resolve(remote)
         try:
-            status, data = await self._get(remote, f"https://{_in_url(host)}:{port}{path}")
+            code, data = await self._get(remote, f"https://{_in_url(host)}:{port}{path}")
         except (ClientError, OSError, TimeoutError, ValueError):
             return b""
-        return data if status == HTTPStatus.OK else b""
+        return data if code == HTTPStatus.OK else b""
 
     async def _get(self, remote: Remote, url: str) -> tuple[int, bytes]:
         headers = {"Accept": "application/json", **_user_headers(CHECKER)}
@@ -164,13 +207,16 @@ class ServiceProxy:
         ) as response:  # fmt: skip
             return response.status, await response.content.read(MAX_DOCUMENT)
 
-    def _session(self, remote: Remote) -> ClientSession:
-        """What speaks to servers whose certificates one authority has signed."""
-        key = remote.authority, remote.is_insecure
+    def _session(self, remote: Remote, *, is_streamed: bool = False) -> ClientSession:
+        """What speaks to servers whose certificates one authority has signed.
+
+        A body that is streamed cannot be sent again, so it never goes over a connection that was used before.
+        """
+        key = remote.authority, remote.is_insecure, is_streamed
         if key not in self._sessions:
             context = self._context(remote)
             self._sessions[key] = ClientSession(
-                connector=TCPConnector(resolver=CheckedResolver(), ssl=context),
+                connector=TCPConnector(resolver=CheckedResolver(), ssl=context, force_close=is_streamed),
                 cookie_jar=DummyCookieJar(),
                 timeout=ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
                 auto_decompress=False,
@@ -200,6 +246,28 @@ def _load(context: ssl.SSLContext, pair: Pair) -> None:
         context.load_cert_chain(path)
     finally:
         Path(path).unlink()
+
+
+async def _body(
+    request: Request, headers: CIMultiDict[str]
+) -> tuple[bytes | AsyncIterator[bytes] | None, bool]:
+    """Return a body and whether it is sent as it comes: of one that is small all is read before."""
+    client, length = request.client, request.header("Content-Length")
+    if not client.has_body:
+        return None, False
+    is_small = length.isascii() and length.isdecimal() and len(length) < 10 and int(length) <= MAX_BUFFERED
+    if is_small or not isinstance(client, SocketClient):
+        return await client.read(MAX_BODY) or None, False
+    if length:
+        headers["Content-Length"] = length
+    return client.content(), True
+
+
+def _dial_problem(error: OSError, host: str, port: int) -> str:
+    if isinstance(error, ssl.SSLError):
+        return f"remote error: tls: {error.reason or error}"
+    reason = os.strerror(error.errno).lower() if error.errno else str(error)
+    return f"dial tcp {_in_url(host)}:{port}: connect: {reason}"
 
 
 def _in_url(host: str) -> str:

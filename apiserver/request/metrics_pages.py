@@ -1,5 +1,7 @@
 """custom.metrics.k8s.io and external.metrics.k8s.io, whose resources are named after metrics: pages below a group."""
 
+from collections.abc import Callable, Container
+
 import orjson
 
 from mockube.apimachinery.groups import GroupResource
@@ -9,7 +11,7 @@ from mockube.apiserver.kinds.metrics.resource_metrics import CUSTOM, EXTERNAL
 from mockube.apiserver.registry.custom_metrics import CustomMetrics, resource_list
 from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.request.request import Request
-from mockube.apiserver.request.response import Response, json_body
+from mockube.apiserver.request.response import Response, json_body, text_response
 from mockube.apiserver.request.routes import NOT_ALLOWED
 from mockube.apiserver.wire.negotiation import Format
 
@@ -33,9 +35,19 @@ class MetricsPages:
             for version in group.versions
         }
 
-    def groups(self) -> Pages:
-        """By group, what answers to paths of its resources."""
-        return {CUSTOM.name: self._custom, EXTERNAL.name: self._external}
+    def groups(self, replaced: Callable[[], Container[str]]) -> Pages:
+        """By group, what answers to paths of its resources, unless another server has replaced it."""
+
+        def unless_replaced(group: str, page: Page) -> Page:
+            async def answer(request: Request) -> Response:
+                if group in replaced():
+                    return text_response("404 page not found\n", 404)
+                return await page(request)
+
+            return answer
+
+        pages = {CUSTOM.name: self._custom, EXTERNAL.name: self._external}
+        return {group: unless_replaced(group, page) for group, page in pages.items()}
 
     def _resources(self, group: str, version: str) -> Tree:
         if group == EXTERNAL.name:

@@ -253,3 +253,74 @@ async def test_what_was_served_is_gone_with_its_api_service(available):
     assert (await available.get(THINGS)).data == b"404 page not found\n"
     groups = [group["name"] for group in (await available.get("/apis")).body["groups"]]
     assert GROUP not in groups
+
+
+async def test_another_server_takes_the_place_of_simulated_metrics(server):
+    """As metrics-server, an adapter or KEDA does, whichever version of a group it serves."""
+    async with client_of(server, simulate_metrics=True) as client:
+        assert (await client.get("/apis/custom.metrics.k8s.io/v1beta2")).status == 200
+        await register(client, server)
+        for group, version in (("metrics.k8s.io", "v1beta1"), ("custom.metrics.k8s.io", "v1beta1")):
+            service = server.api_service(group=group, version=version)
+            service["metadata"]["name"] = f"{version}.{group}"
+            assert (await client.post(SERVICES, service)).status == 201
+            path = f"{SERVICES}?watch=1&fieldSelector=metadata.name%3D{version}.{group}"
+            async with client.watch(path) as events:
+                async for event in events:
+                    found = event["object"].get("status", {}).get("conditions", ())
+                    if any(one["reason"] == "Passed" for one in found):
+                        break
+        nodes = await client.get("/apis/metrics.k8s.io/v1beta1/nodes")
+        assert nodes.body["kind"] == "Echo"
+        group = await client.get("/apis/custom.metrics.k8s.io")
+        assert [one["version"] for one in group.body["versions"]] == ["v1beta1"]
+        for path in ("", "/namespaces/default/pods/p/m"):
+            assert (await client.get(f"/apis/custom.metrics.k8s.io/v1beta2{path}")).status == 404
+        assert (await client.get("/apis/external.metrics.k8s.io/v1beta1")).body["kind"] == "APIResourceList"
+
+
+# --- upgrades and long bodies
+
+PROTOCOLS = ("v5.channel.k8s.io", "base64url.bearer.authorization.k8s.io.YWRtaW4")
+"""The second is the administrator's token."""
+
+
+async def test_a_websocket_leads_to_the_other_server(available):
+    url = f"{available.url}{THINGS}/x/exec"
+    async with available.session.ws_connect(url, protocols=PROTOCOLS) as socket:
+        assert socket.protocol == "v5.channel.k8s.io"
+        assert await socket.receive_str() == "admin None"
+        await socket.send_bytes(b"abc")
+        assert await socket.receive_bytes() == b"cba"
+
+
+async def test_a_server_that_stops_ends_what_it_passes_on(available):
+    url = f"{available.url}{THINGS}/x/exec"
+    async with available.session.ws_connect(url, protocols=PROTOCOLS) as socket:
+        await socket.receive_str()
+        available.server.end_streams()
+        assert (await socket.receive()).type.name in ("CLOSED", "CLOSE", "ERROR")
+
+
+async def test_an_upgrade_that_is_refused_is_answered_as_the_other_server_did(available):
+    headers = {"Connection": "Upgrade", "Upgrade": "websocket"}
+    answer = await available.get(f"{THINGS}/x/refuse", **headers)
+    assert (answer.status, answer.data) == (403, b"no sockets")
+    plain = await available.get(f"{THINGS}/x", **headers)
+    assert plain.status == 500
+    assert "invalid upgrade response: status code 200" in plain.body["message"]
+
+
+@pytest.mark.parametrize("size", [1, 3 << 20, 20 << 20])
+async def test_a_body_of_any_length_is_passed_on(available, size):
+    answer = await available.send("PUT", f"{THINGS}/x/count", bytes(size))
+    assert (answer.status, answer.body) == (200, {"size": size, "length": str(size)})
+
+
+async def test_a_body_of_unknown_length_is_passed_on_as_it_comes(available):
+    async def pieces():
+        for _ in range(20):
+            yield bytes(1 << 20)
+
+    answer = await available.send("POST", f"{THINGS}/x/count", pieces())
+    assert answer.body == {"size": 20 << 20, "length": None}

@@ -12,7 +12,7 @@ ALLOWED: Mapping[str, str] = {
     "controller_manager/supervision.py": "it supervises the tasks of the manager",
     "apiserver/customresources/establishing.py": "its group raises what a clean-up raises in a supervised task",
     "apiserver/http/listen.py": "its group ends the server with what an acceptor raises; a handshake ends its connection",
-    "apiserver/http/proxy.py": "it waits for both directions of a tunnel, which ends with either",
+    "apiserver/http/exchanges.py": "it waits for both directions of a tunnel, which ends with either",
     "apiserver/http/streams.py": "it listens to the client of one watch, and ends that watch however it ends",
     "etcd/embedded/store.py": "it hands what its tasks raise to `supervise`, a task of the server",
     "etcd/embedded/group_commit.py": "it hands what its task raises to the store, and to whoever waits for a write",

@@ -72,6 +72,12 @@ class AggregatedServer:
             return web.json_response(documents[request.path])
         if "watch" in request.query:
             return await self.watch(request)
+        if request.path.endswith("/exec"):
+            return await self.echo(request)
+        if request.path.endswith("/refuse"):
+            return web.Response(status=403, text="no sockets")
+        if request.path.endswith("/count"):
+            return await self.count(request)
         if request.path.endswith("/redirect"):
             return web.Response(status=302, headers={"Location": "/elsewhere"})
         status = 404 if request.path.endswith("/missing") else 200
@@ -83,6 +89,21 @@ class AggregatedServer:
             "headers": [[name.lower(), value] for name, value in request.headers.items()],
         }
         return web.json_response(sent, status=status, headers={"X-Mine": "yes"})
+
+    async def echo(self, request):
+        """Send back, with the user and the token's protocol, what comes over a WebSocket."""
+        socket = web.WebSocketResponse(protocols=("v5.channel.k8s.io",))
+        await socket.prepare(request)
+        await socket.send_str(f"{request.headers['X-Remote-User']} {request.headers.get('Authorization')}")
+        async for message in socket:
+            await socket.send_bytes(message.data[::-1])
+        return socket
+
+    async def count(self, request):
+        size = 0
+        async for data in request.content.iter_any():
+            size += len(data)
+        return web.json_response({"size": size, "length": request.headers.get("Content-Length")})
 
     async def watch(self, request):
         response = web.StreamResponse(headers={"Content-Type": "application/json"})

@@ -1,0 +1,106 @@
+"""What all proxies do with a request that another server answers: end with its client, copy bodies, switch protocols."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import suppress
+from http import HTTPStatus
+from typing import Any, cast
+
+from mockube.apimachinery import status
+from mockube.apiserver.http.adapter import SocketClient
+from mockube.apiserver.http.backend_connection import LIMIT, BackendConnection
+from mockube.apiserver.http.tunnel import Tunnel
+from mockube.apiserver.request.request import Request
+from mockube.apiserver.request.response import Response
+
+
+class Exchanges:
+    """Those that go on now, so that all of them can be ended."""
+
+    def __init__(self) -> None:
+        self._running: set[Callable[[], None]] = set()
+
+    def end_all(self) -> None:
+        """End what would not end by itself."""
+        for cut in [*self._running]:
+            cut()
+
+    async def run(self, request: Request, work: Coroutine[Any, Any, Response]) -> Response:
+        """What the work comes to; it ends when its client goes, or when all are ended."""
+        task = asyncio.current_task()
+        assert task is not None
+        before, is_cut = task.cancelling(), False
+
+        def cut() -> None:
+            nonlocal is_cut
+            is_cut = True
+            task.cancel()
+
+        self._running.add(cut)
+        request.client.on_lost(cut)
+        try:
+            return await work
+        except asyncio.CancelledError:
+            if not is_cut or task.uncancel() > before:
+                raise
+            request.is_aborted = True
+            return Response(HTTPStatus.SERVICE_UNAVAILABLE)
+        finally:
+            self._running.discard(cut)
+            request.client.on_lost(None)
+
+
+async def switch_protocols(request: Request, backend: BackendConnection) -> Response:
+    """Pass on what a server answers to an upgrade: a tunnel, or an error."""
+    head = await backend.read_head()
+    if head.code != HTTPStatus.SWITCHING_PROTOCOLS:
+        if head.code < HTTPStatus.BAD_REQUEST:
+            raise status.internal_error(f"invalid upgrade response: status code {head.code}")
+        response = Response(head.code, (), head.header("content-type"))
+        return await copy_body(request, response, backend.body(head, request.method))
+    tunnel = cast("SocketClient", request.client).take_over()
+    tunnel.writer.write(head.raw)
+    await _pipe(tunnel, backend)
+    return Response(HTTPStatus.SWITCHING_PROTOCOLS)
+
+
+async def _pipe(tunnel: Tunnel, backend: BackendConnection) -> None:
+    """Copy both ways, until one side has nothing more to say."""
+    directions = (
+        asyncio.create_task(_copy_bytes(tunnel.reader, backend.writer), name="from the client"),
+        asyncio.create_task(_copy_bytes(backend.reader, tunnel.writer), name="from the backend"),
+    )
+    try:
+        await asyncio.wait(directions, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for direction in directions:
+            direction.cancel()
+        await asyncio.gather(*directions, return_exceptions=True)
+        tunnel.writer.close()
+
+
+async def _copy_bytes(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(ConnectionError):
+        while data := await reader.read(LIMIT):
+            writer.write(data)
+            await writer.drain()
+
+
+async def copy_body(request: Request, response: Response, body: AsyncIterator[bytes]) -> Response:
+    """Write a body as it comes; an end that comes too early cuts the connection."""
+    sink = request.client.stream(response)
+    try:
+        await sink.begin()
+        async for data in body:
+            await sink.write([data])
+        await sink.end()
+    except ConnectionError:
+        request.is_aborted = True
+    finally:
+        sink.release()
+    return response
+
+
+def is_upgrade(request: Request) -> bool:
+    connection = ",".join(request.headers.getall("Connection", ())).lower()
+    return "upgrade" in {word.strip() for word in connection.split(",")} and "Upgrade" in request.headers
