@@ -158,7 +158,7 @@ def _settings(config: Config, surroundings: Surroundings) -> Settings:
         minor=config.features.kubernetes_version,
         packs=config.features.packs,
         simulate_metrics=config.features.simulate_metrics,
-        watch_list=is_on("WatchList", config.features.feature_gates),
+        watch_list=is_on("WatchList", config.features.feature_gates, config.features.kubernetes_version),
         audit_log=config.auditing.audit_log_path,
         audit_policy=config.auditing.audit_policy_file,
         flags=config.flags,
@@ -174,6 +174,7 @@ def _authorities(credentials: Credentials) -> Authorities | None:
 
 def _facts(config: Config, surroundings: Surroundings) -> Facts:
     return Facts(
+        minor=config.features.kubernetes_version,
         address=surroundings.address,
         port=surroundings.port,
         service_range=config.services.service_cluster_ip_range,

@@ -38,6 +38,7 @@ VERSION_PRIORITY: Mapping[tuple[str, str], int] = {
     ("autoscaling", "v2"): 30,
     ("resource.k8s.io", "v1"): 21,
     ("flowcontrol.apiserver.k8s.io", "v1"): 21,
+    ("flowcontrol.apiserver.k8s.io", "v1beta3"): 18,
     ("metrics.k8s.io", "v1beta1"): 100,
     ("custom.metrics.k8s.io", "v1beta2"): 200,
     ("custom.metrics.k8s.io", "v1beta1"): 100,

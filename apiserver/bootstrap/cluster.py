@@ -6,6 +6,7 @@ from functools import partial
 from ipaddress import ip_address, ip_network
 
 from mockube.apimachinery import wellknown
+from mockube.apimachinery.schema import minors
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apiserver.authn.request_headers import RequestHeaders
 from mockube.apiserver.bootstrap.apiservices import api_services
@@ -52,6 +53,8 @@ class Facts:
     request_headers_ca: bytes = b""
     """Who signs the certificates of front proxies."""
     now: str
+    minor: str = minors.NEWEST
+    """The minor release that the server is of."""
 
 
 def cluster(facts: Facts, groups: Sequence[Group]) -> Sequence[RequiredObject]:
@@ -80,7 +83,7 @@ def _all(facts: Facts, groups: Sequence[Group]) -> Iterable[RequiredObject]:
             namespace=wellknown.NAMESPACE_SYSTEM,
             content={"data": {"since": facts.now[: len("2030-01-01")]}},
         ),
-        *flow_control(),
+        *flow_control(facts.minor),
         *api_services(groups),
     )
 

@@ -1,8 +1,9 @@
 """The priority levels and flow schemas that upstream suggests. They are shown to clients; nothing here enforces them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from mockube.apimachinery.schema import minors
 from mockube.apiserver.bootstrap.required_object import RequiredObject
 
 _GROUP = ("flowcontrol.apiserver.k8s.io", "v1")
@@ -103,10 +104,31 @@ SCHEMAS: Sequence[Schema] = (
 )
 
 
-def flow_control() -> Sequence[RequiredObject]:
+_ENDPOINTS_ALONE: Final = {
+    "resourceRules": [_resources(["get", "create", "update"], "", ["endpoints"], cluster=False)]
+}
+_OLD_ELECTION: Final = {
+    "resourceRules": [
+        _resources(["get", "create", "update"], "", ["endpoints", "configmaps"], cluster=False),
+        *_ELECTION["resourceRules"],
+    ]
+}
+_MIRRORS: Final = tuple(
+    {"kind": "ServiceAccount", "serviceAccount": {"namespace": "kube-system", "name": name}}
+    for name in ("endpoint-controller", "endpointslicemirroring-controller")
+)
+UNTIL_1_33: Sequence[Schema] = (
+    Schema("endpoint-controller", "workload-high", 150, "ByUser", (_MANAGER, *_MIRRORS), _ENDPOINTS_ALONE),
+    Schema("workload-leader-election", "leader-election", 200, "ByUser", (_SYSTEM_ACCOUNTS,), _OLD_ELECTION),
+)
+"""Schemas of older minors besides."""
+
+
+def flow_control(minor: str = minors.NEWEST) -> Sequence[RequiredObject]:
+    schemas = [*SCHEMAS, *(UNTIL_1_33 if minors.is_before(minor, "1.34") else ())]
     exempt = {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 0, "lendablePercent": 0}}
     levels = [_level("exempt", exempt), *(_limited(name, *row) for name, row in LIMITED.items())]
-    return [*levels, *(_schema(schema) for schema in SCHEMAS)]
+    return [*levels, *(_schema(schema) for schema in schemas)]
 
 
 def _level(name: str, spec: Mapping[str, Any]) -> RequiredObject:

@@ -2,10 +2,11 @@
 
 import re
 from argparse import ArgumentTypeError
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.schema import minors
 from mockube.apiserver.admission.chain import PLUGINS
 from mockube.apiserver.admission.plugin import name_of
 
@@ -28,11 +29,22 @@ WITHOUT_EFFECT: Final = frozenset(
 BUILT: Final = frozenset(name_of(plugin) for plugin in PLUGINS) | WITHOUT_EFFECT
 
 
-def problem(enabled: Sequence[str], disabled: Collection[str]) -> str:
+SINCE: Final[Mapping[str, str]] = {
+    "MutatingAdmissionPolicy": "1.32",
+    "NodeDeclaredFeatureValidator": "1.35",
+    "PodGroupProtection": "1.36",
+    "PodGroupWorkloadExists": "1.36",
+    "PodResizeValidator": "1.36",
+    "PodTopologyLabels": "1.33",
+}
+"""The first minor that knows a plugin."""
+
+
+def problem(enabled: Sequence[str], disabled: Collection[str], minor: str = minors.NEWEST) -> str:
     """What is wrong with switching plugins so; "" if nothing is."""
     for flag, names in (("enable", enabled), ("disable", disabled)):
         for name in names:
-            if name not in UPSTREAM:
+            if name not in UPSTREAM or minors.is_before(minor, SINCE.get(name, minor)):
                 return f"{flag}-admission-plugins plugin {quote(name)} is unknown"
     both = sorted(set(enabled) & set(disabled))
     if both:

@@ -17,7 +17,7 @@ from mockube.apiserver.config import (
 )
 from mockube.apiserver.config.authentication_configuration import OpenIDConnect
 from mockube.apiserver.config.authorization import Authorization
-from mockube.apiserver.config.feature_gates import ignored_settings
+from mockube.apiserver.config.feature_gates import gates_problem, ignored_settings
 from mockube.apiserver.config.settings import (
     SECTIONS,
     Admission,
@@ -54,7 +54,7 @@ class Config:
         """Flags that are known, with values that would have another effect on kube-apiserver than they have here."""
         store = self.store
         return (
-            *(f"--feature-gates={gate}" for gate in ignored_settings(self.features.feature_gates)),
+            *(f"--feature-gates={gate}" for gate in ignored_settings(*_gates(self))),
             *(() if store.watch_cache else ("--watch-cache=false",)),
             *(() if store.default_watch_cache_size else ("--default-watch-cache-size=0",)),
             *(f"--watch-cache-sizes={name}#0" for name, size in store.watch_cache_sizes if not size),
@@ -80,6 +80,11 @@ def _text(value: object, read: Callable[[str], object]) -> str:
     if read is seconds and isinstance(value, float):
         return format_duration(round(value * 10**9))
     return str(value) if isinstance(value, (str, int, float, Path)) else ""
+
+
+def _gates(config: Config) -> tuple[tuple[tuple[str, bool], ...], str]:
+    """The settings of gates, and the minor whose gates they are."""
+    return config.features.feature_gates, config.features.kubernetes_version
 
 
 def parse(arguments: Sequence[str], environment: Mapping[str, str]) -> Config:
@@ -120,10 +125,15 @@ def _problem(config: Config) -> str:
         return f'--packs: "{unknown[0]}" is no pack: there is {", ".join(PACKS)}'
     admission = config.admission
     return (
-        store_problem(config.store)
+        gates_problem(*_gates(config))
+        or store_problem(config.store)
         or authorization.problem(config.authorization)
         or _mode_problem(config.authorization.types, serving.bind_address)
-        or admission_plugins.problem(admission.enable_admission_plugins, admission.disable_admission_plugins)
+        or admission_plugins.problem(
+            admission.enable_admission_plugins,
+            admission.disable_admission_plugins,
+            config.features.kubernetes_version,
+        )
     )
 
 

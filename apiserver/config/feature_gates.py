@@ -1,12 +1,16 @@
-"""Feature gates of kube-apiserver 1.36: which there are, what they are by default, and what setting one means here."""
+"""Feature gates of kube-apiserver: which there are in 1.36, and in a minor, and what setting one means here."""
 
 from argparse import ArgumentTypeError
 from collections.abc import Iterable, Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from msgspec.json import decode
+
 from mockube.apimachinery.flags import boolean
 from mockube.apimachinery.gotext import plain, quote
+from mockube.apimachinery.schema import minors
 
 HONOURED: Final = frozenset({"DetectCacheInconsistency", "WatchList"})
 """Gates that switch something of this server. All others are as they are by default."""
@@ -135,24 +139,47 @@ def _gate(text: str) -> tuple[str, bool]:
     except ArgumentTypeError as error:
         problem = f"strconv.ParseBool: parsing {quote(value)}: invalid syntax"
         raise ArgumentTypeError(f"invalid value of {name}={value}, err: {problem}") from error
-    gate = GATES.get(name)
-    if gate is None:
+    if name not in GATES and not any(name in gates_of(minor) for minor in minors.OLDER):
         raise ArgumentTypeError(f"unrecognized feature gate: {name}")
-    if gate.locked and wanted != gate.default:
-        shown, only = plain(wanted), plain(gate.default)
-        raise ArgumentTypeError(f"cannot set feature gate {name} to {shown}, feature is locked to {only}")
     return name, wanted
 
 
-def is_on(name: str, given: Iterable[tuple[str, bool]]) -> bool:
-    return dict(given).get(name, GATES[name].default)
+@cache
+def gates_of(minor: str) -> Mapping[str, Gate]:
+    """The gates of a minor release's kube-apiserver."""
+    changed = minors.changes(minor, "gates")
+    if not changed:
+        return GATES
+    rows = {
+        name: None if row is None else Gate(*decode(row, type=tuple[str, bool, bool]))
+        for name, row in changed.items()
+    }
+    return {name: gate for name, gate in {**GATES, **rows}.items() if gate is not None}
 
 
-def ignored_settings(given: Iterable[tuple[str, bool]]) -> list[str]:
+def gates_problem(given: Iterable[tuple[str, bool]], minor: str) -> str:
+    """What is wrong with settings of a server of a minor; "" if nothing is."""
+    known = gates_of(minor)
+    for name, wanted in given:
+        gate = known.get(name)
+        if gate is None:
+            return f"unrecognized feature gate: {name}"
+        if gate.locked and wanted != gate.default:
+            shown, only = plain(wanted), plain(gate.default)
+            return f"cannot set feature gate {name} to {shown}, feature is locked to {only}"
+    return ""
+
+
+def is_on(name: str, given: Iterable[tuple[str, bool]], minor: str = minors.NEWEST) -> bool:
+    """Whether a gate is on. One that a minor does not know yet is as it came to be, for it says how this server works."""
+    return dict(given).get(name, gates_of(minor).get(name, GATES[name]).default)
+
+
+def ignored_settings(given: Iterable[tuple[str, bool]], minor: str = minors.NEWEST) -> list[str]:
     """Settings that change what kube-apiserver does, and nothing here; of one that comes twice the last counts."""
-    wanted = dict(given)
+    wanted, known = dict(given), gates_of(minor)
     return [
         f"{name}={plain(flag)}"
         for name, flag in wanted.items()
-        if name not in HONOURED and flag != GATES[name].default
+        if name not in HONOURED and flag != known[name].default
     ]

@@ -44,15 +44,20 @@ def load(release: str) -> _Data:
 
 
 def extend_schema(schema: Schema, addition: Schema) -> Schema:
-    """The schema with the addition, which has its form; only a description is added to the end of the schema's own."""
+    """The schema with the addition, which has its form; only a description is added to the end of the schema's own.
+
+    What the schema lacks nothing is added to: the definitions are of a minor's first release, and additions of its last.
+    """
     made = schema | addition
     for keyword in _ONE_SCHEMA:
-        if keyword in addition:
+        if keyword in addition and keyword in schema:
             made[keyword] = extend_schema(schema[keyword], addition[keyword])
     if "properties" in addition:
-        fields = schema["properties"]
+        fields = schema.get("properties", {})
         made["properties"] = fields | {
-            name: extend_schema(fields[name], added) for name, added in addition["properties"].items()
+            name: extend_schema(fields[name], added)
+            for name, added in addition["properties"].items()
+            if name in fields
         }
     if "description" in addition:
         made["description"] = schema.get("description", "") + addition["description"]

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from mockube.apiserver.config.command_line import parse
+from mockube.apiserver.config.feature_gates import is_on
 from mockube.apiserver.config.upstream import IGNORED
 
 
@@ -185,6 +186,45 @@ def test_settings_that_kube_apiserver_would_honour_and_this_server_cannot_are_to
         "--watch-cache-sizes=pods#0",
     )
     assert (config.ignored, read().unhonoured()) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("minor", "gate", "says"),
+    [
+        ("1.31", "JobSuccessPolicy=false", ""),
+        ("1.36", "JobSuccessPolicy=false", "feature is locked to true"),
+        ("1.29", "JobSuccessPolicy=false", "unrecognized feature gate: JobSuccessPolicy"),
+        ("1.29", "SecurityContextDeny=true", ""),
+        ("1.36", "SecurityContextDeny=true", "unrecognized feature gate: SecurityContextDeny"),
+        ("1.30", "HonorPVReclaimPolicy=true", ""),
+    ],
+)
+def test_gates_are_those_of_the_minor(minor, gate, says, capsys):
+    flags = [f"--kubernetes-version={minor}", f"--feature-gates={gate}"]
+    if not says:
+        assert read(*flags).unhonoured() == (f"--feature-gates={gate}",)
+        return
+    with pytest.raises(SystemExit):
+        read(*flags)
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("minor", "is_known"), [("1.32", False), ("1.33", True)])
+def test_plugins_are_those_of_the_minor(minor, is_known, capsys):
+    flags = [f"--kubernetes-version={minor}", "--disable-admission-plugins=PodTopologyLabels"]
+    if is_known:
+        read(*flags)
+        return
+    with pytest.raises(SystemExit):
+        read(*flags)
+    assert 'plugin "PodTopologyLabels" is unknown' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("minor", "is_streamed"), [("1.31", False), ("1.32", True), ("1.33", False), ("1.34", True)]
+)
+def test_lists_are_streamed_where_the_minor_does(minor, is_streamed):
+    assert is_on("WatchList", (), minor) == is_streamed
 
 
 def test_no_flag_is_both_built_and_ignored():

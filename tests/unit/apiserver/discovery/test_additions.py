@@ -3,11 +3,22 @@
 import orjson
 import pytest
 
+from mockube.apimachinery.schema import minors
 from mockube.apimachinery.schema.descriptions import openapi_definitions
 from mockube.apiserver.openapi import schemas
 
 DEFINITIONS = openapi_definitions("1.36")
 ADDITIONS = schemas.load("1.36").additions
+
+
+@pytest.mark.parametrize("minor", minors.OLDER)
+def test_definitions_of_older_minors_are_whole(minor):
+    definitions = schemas.Definitions(minor)
+    assert definitions.of_kinds()["apps", "v1", "Deployment"] == "io.k8s.api.apps.v1.Deployment"
+    policy = definitions.schema("io.k8s.api.core.v1.Container", schemas.V3)["properties"]["imagePullPolicy"]
+    assert policy["enum"] == ["Always", "IfNotPresent", "Never"]
+    needed = definitions.needed(["io.k8s.api.core.v1.PodList"])
+    assert all(definitions.schema(name, schemas.V2) for name in needed)
 
 
 def test_a_release_without_facts_is_refused():

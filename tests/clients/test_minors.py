@@ -1,0 +1,50 @@
+"""kubectl and a server of the same minor, for some of the minors whose kubectl is on this machine."""
+
+import orjson
+import pytest
+
+from mockube import Cluster
+from mockube.apimachinery.schema import minors
+from tests.support.processes.kubectls import Kubectl, binaries
+
+WEB = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      hostnameOverride: a
+      containers: [{name: web, image: nginx}]
+"""
+
+
+SOME = ("1.29", "1.31", "1.33")
+
+
+def minor_of(binary):
+    return str(binary).rpartition("kubectl.")[2]
+
+
+@pytest.mark.parametrize(
+    "binary",
+    [found for found in binaries() if minor_of(found.values[0]) in SOME],
+)
+def test_kubectl_of_the_same_minor(binary, tmp_path):
+    minor = minor_of(binary)
+    with Cluster(version=minor, nodes=1, packs="") as cluster:
+        kubectl = Kubectl(binary, cluster.kubeconfig, tmp_path)
+        versions = orjson.loads(kubectl("version", "-o", "json"))
+        assert versions["serverVersion"]["minor"] == minor.partition(".")[2]
+        refused = kubectl.attempt("create", "-f", "-", stdin=WEB)
+        assert 'unknown field "spec.template.spec.hostnameOverride"' in refused.stderr
+        kubectl("apply", "-f", "-", "--validate=warn", stdin=WEB)
+        kubectl("rollout", "status", "deployment/web", "--timeout=20s")
+        assert "nginx" in kubectl("get", "deployments", "-o", "wide")
+        served = kubectl("api-resources", "--no-headers", "-o", "name").split()
+        assert ("servicecidrs.networking.k8s.io" in served) == (not minors.is_before(minor, "1.33"))
+        assert "FIELD" in kubectl("explain", "deployment.spec.replicas")
+        assert "does not exist" in kubectl.attempt("explain", "pod.spec.hostnameOverride").stderr
