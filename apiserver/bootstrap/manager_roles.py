@@ -36,6 +36,8 @@ _RULES: Final = (
     _rule("storage.k8s.io", ["storageclasses", "volumeattachments"], _ALL),
     _rule("storage.k8s.io", ["volumeattachments/status"], ["patch", "update"]),
     _rule("coordination.k8s.io", ["leases"], _ALL),
+    # kwok's, which say what simulated containers log and do.
+    _rule("kwok.x-k8s.io", ["*"], ["get", "list"]),
     # OpenKruise's controllers, which have no roles upstream.
     _rule("apps.kruise.io", ["*"], ["*"]),
     _rule("apps", ["controllerrevisions", "deployments", "replicasets", "statefulsets"], _ALL),

@@ -286,6 +286,13 @@ class Simulation:
             boolean,
         ),
     ] = True
+    allow_host_access: Annotated[
+        bool,
+        Flag(
+            "let kwok's Logs, Attach, Exec and PortForward objects use files, commands and ports of this machine (false)",
+            boolean,
+        ),
+    ] = False
     container_runtime: Annotated[
         str,
         Flag(

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
@@ -46,6 +47,7 @@ from mockube.controller_manager.kubelet.server.container_logs import (
 )
 from mockube.controller_manager.kubelet.server.execution import execute
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
+from mockube.controller_manager.kubelet.server.kwok_objects import HostLog, KwokKind, KwokObjects
 from mockube.controller_manager.kubelet.server.port_forward import serve_port_forward
 from mockube.controller_manager.kubelet.server.ports import is_open, serve_port
 from mockube.controller_manager.kubelet.server.references import ReferenceLoader
@@ -109,6 +111,8 @@ class KubeletEndpoints:
     ) -> None:
         self.processes: ProcessRuntime | None = None
         """What runs containers as processes of this machine; None where there can be none."""
+        self.kwok: KwokObjects | None = None
+        """What kwok's objects say of simulated containers."""
         self._pods = pods
         self._nodes = nodes
         self._watchers = watchers
@@ -199,6 +203,13 @@ class KubeletEndpoints:
                 options,
                 lambda streams: _streams().execute_beside(process, command, options, streams),
             )
+        if (entry := await self._kwok_entry(KwokKind.EXEC, pod.object, name)) is not None:
+            commands = _streams().HostCommands(entry)
+            return await self._serve_process(
+                request,
+                options,
+                lambda streams: _streams().execute_beside(commands, command, options, streams),
+            )
         references = await self._references.load(pod.object, container)
         host = host_of(pod.object, container, references, run.started, is_partial=False)
         host.files = self._files.of(
@@ -223,12 +234,10 @@ class KubeletEndpoints:
             return await self._serve_process(
                 request, options, lambda streams: _streams().attach_to(process, streams)
             )
-        references = await self._references.load(pod.object, container)
-        host = host_of(pod.object, container, references, run.started, is_partial=True)
-        replay = LogReplay(main_process(pod.object, container, references, host), host, run.started)
+        replay = await self._replay(pod, container, run, KwokKind.ATTACH)
 
         async def attach(streams: Streams) -> bytes:
-            with self._watchers.watching(pod.key) as changed:
+            with closing(replay), self._watchers.watching(pod.key) as changed:
                 stream = LogStream(
                     LogOptions(follow=True, since=self._clock.now()),
                     replay,
@@ -272,6 +281,12 @@ class KubeletEndpoints:
                 problem = await _streams().connect_port(local, stream)
                 told = f"error forwarding port {port} to pod {pod.uid}, uid : failed to connect to localhost:{port}: "
                 return f"{told}{problem}" if problem else ""
+            try:
+                entry = await self._kwok_entry(KwokKind.PORT_FORWARD, current or {}, port)
+            except HttpError as error:
+                return str(error)
+            if entry is not None:
+                return str(await _streams().connect_target(entry, stream))
             if current is None or not is_open(current, port):
                 return (
                     f"error forwarding port {port} to pod {pod.uid}, uid : failed to connect to localhost:{port} "
@@ -325,7 +340,7 @@ class KubeletEndpoints:
             run = run_of(pod.object, name, previous=options.previous)
         except (BadLogOptions, NoLogs) as error:
             raise HttpError(400, str(error)) from error
-        replay = await self._replay(pod, container, run)
+        replay = await self._replay(pod, container, run, KwokKind.LOGS)
         response = web.StreamResponse(headers={"Content-Type": "text/plain"})
         response.enable_chunked_encoding()
         await response.prepare(request)
@@ -342,7 +357,12 @@ class KubeletEndpoints:
         await response.write_eof()
         return response
 
-    async def _replay(self, pod: PodView, container: ReadOnlyTree, run: ContainerRun) -> LogSource:
+    async def _kwok_entry(self, kind: KwokKind, pod: ReadOnlyTree, which: str | int) -> ReadOnlyTree | None:
+        return await self.kwok.entry(kind, pod, which) if self.kwok is not None and pod else None
+
+    async def _replay(
+        self, pod: PodView, container: ReadOnlyTree, run: ContainerRun, kind: KwokKind
+    ) -> LogSource:
         name = container["name"]
         if self.processes is not None and self.processes.is_process(pod.object, name):
             path = self.processes.log_of(pod.object, name, run.restarts)
@@ -352,6 +372,12 @@ class KubeletEndpoints:
                 )
             opened: LogSource = _streams().open_log(path)
             return opened
+        entry = await self._kwok_entry(kind, pod.object, name)
+        if entry is not None and entry.get("logsFile"):
+            log = HostLog(Path(entry["logsFile"]), run.started, follow=entry.get("follow") is not False)
+            if kind is KwokKind.ATTACH:
+                log.skip_to_end()
+            return log
         references = await self._references.load(pod.object, container)
         host = host_of(pod.object, container, references, run.started, is_partial=True)
         return LogReplay(main_process(pod.object, container, references, host), host, run.started)

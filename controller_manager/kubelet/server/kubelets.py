@@ -27,6 +27,7 @@ from mockube.controller_manager.http_endpoints import context_of_pair, self_sign
 from mockube.controller_manager.kubelet.pods import shared_runtime
 from mockube.controller_manager.kubelet.server.authorization import Authorizer
 from mockube.controller_manager.kubelet.server.endpoints import KubeletEndpoints, PodWatchers
+from mockube.controller_manager.kubelet.server.kwok_objects import KwokObjects
 from mockube.controller_manager.kubelet.server.references import ReferenceLoader
 from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
 
@@ -69,6 +70,9 @@ class SimulatedKubelets:
             clock=self._context.clock,
         )
         endpoints.processes = self._processes
+        endpoints.kwok = KwokObjects(
+            self._context.client, self._context.clock, allowed=self._options.allow_host_access
+        )
         async with AsyncExitStack() as stack:
             runner = web.ServerRunner(
                 web.Server(endpoints.answer, access_log=None), shutdown_timeout=END_SECONDS

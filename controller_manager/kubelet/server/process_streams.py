@@ -1,18 +1,25 @@
 """Exec, attach and ports of containers that are processes of this machine."""
 
 import asyncio
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import orjson
 
-from mockube.controller_manager.kubelet.processes.command import StartError
-from mockube.controller_manager.kubelet.processes.local_process import LocalProcess, read_some
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.processes.command import Identity, StartError, find_program
+from mockube.controller_manager.kubelet.processes.local_process import (
+    LocalProcess,
+    read_some,
+    start_process,
+)
 from mockube.controller_manager.kubelet.processes.log_files import LogFile
 from mockube.controller_manager.kubelet.processes.process_run import OUTPUT_END, ProcessRun
 from mockube.controller_manager.kubelet.server.container_logs import LogSource
+from mockube.controller_manager.kubelet.server.kwok_objects import exec_variables
 from mockube.controller_manager.kubelet.server.remote_command import StreamOptions
 from mockube.controller_manager.kubelet.server.spdy_session import ByteStream
 from mockube.controller_manager.kubelet.server.streams import (
@@ -33,8 +40,46 @@ def open_log(path: Path) -> LogSource:
     return LogFile(path)
 
 
+class Commands(Protocol):
+    """Where commands are run."""
+
+    async def start_beside(
+        self, command: Sequence[str], *, stdin: bool = False, terminal: bool = False
+    ) -> LocalProcess: ...
+
+    async def end_beside(self, process: LocalProcess) -> None: ...
+
+
+class HostCommands:
+    """Commands of this machine, as an Exec of kwok says."""
+
+    def __init__(self, entry: ReadOnlyTree) -> None:
+        self._entry = entry
+
+    async def start_beside(
+        self, command: Sequence[str], *, stdin: bool = False, terminal: bool = False
+    ) -> LocalProcess:
+        local = self._entry.get("local") or {}
+        user = local.get("securityContext") or {}
+        if user and os.geteuid() != 0:
+            raise StartError("only root can run commands as another user")
+        environment = exec_variables(self._entry, {"PATH": os.environ.get("PATH") or os.defpath})
+        directory = Path(local.get("workDir") or "/")
+        return await start_process(
+            [find_program(command[0], environment, directory), *command[1:]],
+            environment=environment,
+            directory=directory,
+            identity=Identity(user=user.get("runAsUser"), group=user.get("runAsGroup")),
+            stdin=stdin,
+            terminal=terminal,
+        )
+
+    async def end_beside(self, process: LocalProcess) -> None:
+        await process.end()
+
+
 async def execute_beside(
-    run: ProcessRun, command: list[str], options: StreamOptions, streams: Streams
+    run: Commands, command: list[str], options: StreamOptions, streams: Streams
 ) -> bytes:
     """Run a command in a container; return the Status by which it ends."""
     try:
@@ -103,12 +148,12 @@ async def _follow_sizes(process: LocalProcess, sizes: InputStream) -> None:
             process.resize(int(size["Width"]) & 0xFFFF, int(size["Height"]) & 0xFFFF)
 
 
-async def connect_port(port: int, stream: ByteStream) -> str:
+async def connect_port(port: int, stream: ByteStream, host: str = "127.0.0.1") -> str:
     """Join a stream and a port of this machine; return why that cannot be, or ""."""
     try:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        reader, writer = await asyncio.open_connection(host, port)
     except OSError:
-        return f"dial tcp4 127.0.0.1:{port}: connect: connection refused"
+        return f"dial tcp4 {host}:{port}: connect: connection refused"
 
     async def send() -> None:
         with suppress(ConnectionError, StreamsClosed):
@@ -126,3 +171,11 @@ async def connect_port(port: int, stream: ByteStream) -> str:
         await all_ended([sending])
         writer.close()
     return ""
+
+
+async def connect_target(entry: ReadOnlyTree, stream: ByteStream) -> str:
+    """Join a stream and what a PortForward of kwok says."""
+    target = entry.get("target")
+    if entry.get("command") or not target:
+        return "a PortForward with a command is not supported: give it a target"
+    return await connect_port(target["port"], stream, target.get("address") or "127.0.0.1")

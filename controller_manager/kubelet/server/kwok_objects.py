@@ -1,0 +1,161 @@
+"""kwok's objects that say what a simulated container logs, does for exec, writes to attach, and where its ports lead.
+
+A Logs, Exec, Attach or PortForward of the pod's name decides, else the first object of its Cluster kind, by name, that selects
+the pod. All of them mean files, commands and ports of this machine, which `--allow-host-access` allows.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from enum import Enum
+from pathlib import Path
+from typing import Any, Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.status import NotFound
+from mockube.apimachinery.timestamps import TimestampError, parse_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.client import Client
+from mockube.controller_manager.kubelet.containers.logs import LogLine
+from mockube.controller_manager.kubelet.server.http_errors import HttpError
+
+GROUP_VERSION: Final = "/apis/kwok.x-k8s.io/v1alpha1"
+FLAG: Final = "--allow-host-access"
+DISCOVERY_SECONDS: Final = 10.0
+"""For how long it is believed which kinds the server has."""
+POLL: Final = timedelta(seconds=1)
+"""How often a file that is followed is looked at."""
+CHUNK: Final = 64 << 10
+_STREAMS: Final = {b"stdout": 1, b"stderr": 2}
+
+
+class KwokKind(Enum):
+    """The value is the plural name, which is that of the list in the object as well, but for ports."""
+
+    LOGS = "logs"
+    EXEC = "execs"
+    ATTACH = "attaches"
+    PORT_FORWARD = "portforwards"
+
+    @property
+    def entries(self) -> str:
+        return "forwards" if self is KwokKind.PORT_FORWARD else self.value
+
+
+class KwokObjects:
+    def __init__(self, client: Client, clock: Clock, *, allowed: bool) -> None:
+        self._client = client
+        self._clock = clock
+        self._allowed = allowed
+        self._served: frozenset[str] = frozenset()
+        self._asked_until = 0.0
+
+    async def entry(self, kind: KwokKind, pod: ReadOnlyTree, which: str | int) -> ReadOnlyTree | None:
+        """What is said of a container, or of a port; None if nothing is. What is not allowed is refused."""
+        served = await self._kinds()
+        for source in await self._objects(kind, pod, served):
+            found = choose_entry((source.get("spec") or {}).get(kind.entries) or (), which)
+            if found is not None:
+                if not self._allowed:
+                    name = f"{source.get('kind') or kind.value} {meta.name(source)!r}"
+                    raise HttpError(
+                        403, f"{name} says what is on the machine of the simulated kubelet: see {FLAG}"
+                    )
+                return found
+        return None
+
+    async def _objects(
+        self, kind: KwokKind, pod: ReadOnlyTree, served: frozenset[str]
+    ) -> Sequence[ReadOnlyTree]:
+        found: list[ReadOnlyTree] = []
+        if kind.value in served:
+            path = f"namespaces/{meta.namespace(pod)}/{kind.value}/{meta.name(pod)}"
+            own = await self._get(path)
+            found += [own] if own is not None else []
+        if f"cluster{kind.value}" in served:
+            listed = (await self._get(f"cluster{kind.value}") or {}).get("items") or ()
+            found += sorted((one for one in listed if selects(one, pod)), key=meta.name)
+        return found
+
+    async def _kinds(self) -> frozenset[str]:
+        now = self._clock.monotonic()
+        if now >= self._asked_until:
+            document = await self._get("") or {}
+            self._served = frozenset(one["name"] for one in document.get("resources") or ())
+            self._asked_until = now + DISCOVERY_SECONDS
+        return self._served
+
+    async def _get(self, path: str) -> ReadOnlyTree | None:
+        try:
+            answer: ReadOnlyTree = await self._client.raw("GET", f"{GROUP_VERSION}/{path}".rstrip("/"))
+        except NotFound:
+            return None
+        return answer
+
+
+def selects(cluster_object: ReadOnlyTree, pod: ReadOnlyTree) -> bool:
+    """Whether an object for many pods is for this one."""
+    selector = (cluster_object.get("spec") or {}).get("selector") or {}
+    namespaces, names = selector.get("matchNamespaces"), selector.get("matchNames")
+    return (not namespaces or meta.namespace(pod) in namespaces) and (not names or meta.name(pod) in names)
+
+
+def choose_entry(entries: Sequence[ReadOnlyTree], which: str | int) -> ReadOnlyTree | None:
+    """The first entry that names a container or a port, else the first that names none."""
+    field = "ports" if isinstance(which, int) else "containers"
+    named = next((one for one in entries if which in (one.get(field) or ())), None)
+    return named or next((one for one in entries if not one.get(field)), None)
+
+
+def exec_variables(entry: ReadOnlyTree, base: Mapping[str, str]) -> dict[str, str]:
+    local: Mapping[str, Any] = entry.get("local") or {}
+    return {**base, **{one["name"]: one.get("value") or "" for one in local.get("envs") or ()}}
+
+
+class HostLog:
+    """A file of this machine as a log: lines as a container runtime writes them, or as they are."""
+
+    def __init__(self, path: Path, started: datetime, *, follow: bool = True) -> None:
+        """Lines without a time are taken to have been written at the start."""
+        try:
+            self._file = path.open("rb", buffering=0)
+        except OSError as error:
+            raise HttpError(500, f"{path}: {error.strerror}") from error
+        self._started = started
+        self._follows = follow
+        self._rest = b""
+        self._until = started
+
+    @property
+    def due(self) -> datetime | None:
+        return self._until + POLL if self._follows else None
+
+    def is_behind(self, until: datetime) -> bool:
+        self._until = until
+        position = self._file.tell()
+        end = self._file.seek(0, 2)
+        self._file.seek(position)
+        return end > position
+
+    def advance(self, _: datetime) -> Iterator[LogLine]:
+        *lines, self._rest = (self._rest + self._file.read(CHUNK)).split(b"\n")
+        for line in lines:
+            yield self._line(line)
+
+    def _line(self, line: bytes) -> LogLine:
+        time, _, rest = line.partition(b" ")
+        stream, _, rest = rest.partition(b" ")
+        tag, _, text = rest.partition(b" ")
+        try:
+            if stream in _STREAMS and tag in (b"F", b"P"):
+                at = parse_time(time.decode("ascii", "replace"))
+                return LogLine(at, _STREAMS[stream], text + b"\n" if tag == b"F" else text)
+        except TimestampError:
+            pass
+        return LogLine(self._started, 1, line + b"\n")
+
+    def skip_to_end(self) -> None:
+        self._file.seek(0, 2)
+
+    def close(self) -> None:
+        self._file.close()

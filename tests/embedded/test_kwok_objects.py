@@ -1,0 +1,132 @@
+"""kwok's Logs, Exec, Attach and PortForward objects, by real clients."""
+
+import gc
+import os
+import socket
+
+import pytest
+from kubernetes import client as official
+from kubernetes import watch
+from kubernetes.stream import portforward, stream
+
+from mockube import Cluster
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+KINDS = {
+    "logs": "Logs",
+    "clusterlogs": "ClusterLogs",
+    "clusterexecs": "ClusterExec",
+    "clusterattaches": "ClusterAttach",
+    "clusterportforwards": "ClusterPortForward",
+}
+
+
+@pytest.fixture(autouse=True)
+def left_open_no_longer():
+    """Before another test is blamed for what a client leaves open."""
+    yield
+    gc.collect()
+
+
+def define(cluster):
+    anything = "{type: object, x-kubernetes-preserve-unknown-fields: true}"
+    for plural, kind in KINDS.items():
+        scope = "Cluster" if kind.startswith("Cluster") else "Namespaced"
+        cluster.apply(f"""
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {{name: {plural}.kwok.x-k8s.io}}
+spec:
+  group: kwok.x-k8s.io
+  scope: {scope}
+  names: {{plural: {plural}, kind: {kind}}}
+  versions: [{{name: v1alpha1, served: true, storage: true, schema: {{openAPIV3Schema: {anything}}}}}]
+""")
+        cluster.wait("CustomResourceDefinition", f"{plural}.kwok.x-k8s.io", "Established")
+
+
+def kwok(cluster, kind, name, spec):
+    cluster.apply(
+        f"{{apiVersion: kwok.x-k8s.io/v1alpha1, kind: {kind}, metadata: {{name: {name}}}, spec: {spec}}}"
+    )
+
+
+def run_pods(cluster, *names):
+    for name in names:
+        cluster.apply(
+            f"{{apiVersion: v1, kind: Pod, metadata: {{name: {name}}}, spec: {{containers: [{{name: c, image: i}}]}}}}"
+        )
+    for name in names:
+        cluster.wait("Pod", name, "Ready")
+    return official.CoreV1Api(cluster.kubernetes())
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with Cluster(nodes=1, manager_flags=["--allow-host-access"]) as started:
+        define(started)
+        yield started
+
+
+def test_logs_come_from_the_file_of_the_pods_own_object_first(cluster, tmp_path):
+    pods = run_pods(cluster, "own", "selected", "other")
+    (tmp_path / "one").write_text("2030-01-01T00:00:00Z stdout F of the pod\n")
+    (tmp_path / "all").write_text("of all\nlast\n")
+    kwok(cluster, "Logs", "own", f"{{logs: [{{logsFile: {tmp_path}/one, follow: false}}]}}")
+    selector = "{matchNames: [own, selected]}"
+    kwok(cluster, "ClusterLogs", "all", f"{{selector: {selector}, logs: [{{logsFile: {tmp_path}/all}}]}}")
+    assert pods.read_namespaced_pod_log("own", "default") == "of the pod\n"
+    assert pods.read_namespaced_pod_log("selected", "default", tail_lines=1) == "last\n"
+    assert "is simulated" in pods.read_namespaced_pod_log("other", "default")
+    lines = watch.Watch().stream(pods.read_namespaced_pod_log, "selected", "default", tail_lines=1)
+    assert next(lines) == "last"
+    with (tmp_path / "all").open("a") as file:
+        file.write("written later\n")
+    cluster.advance(2)
+    assert next(lines) == "written later"
+
+
+def test_commands_run_on_this_machine(cluster, tmp_path):
+    pods = run_pods(cluster, "commands")
+    local = f"{{workDir: {tmp_path}, envs: [{{name: WORD, value: hello}}]}}"
+    kwok(cluster, "ClusterExec", "all", f"{{execs: [{{containers: [c], local: {local}}}]}}")
+    said = stream(
+        pods.connect_get_namespaced_pod_exec,
+        "commands",
+        "default",
+        command=["sh", "-c", "echo $WORD; pwd"],
+        stdout=True,
+    )
+    assert said == f"hello\n{os.path.realpath(tmp_path)}\n"
+
+
+def test_ports_lead_where_an_object_says(cluster):
+    pods = run_pods(cluster, "ports")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        target = f"{{address: 127.0.0.1, port: {server.getsockname()[1]}}}"
+        kwok(cluster, "ClusterPortForward", "all", f"{{forwards: [{{ports: [80], target: {target}}}]}}")
+        forwarded = portforward(pods.connect_get_namespaced_pod_portforward, "ports", "default", ports="80")
+        connection = forwarded.socket(80)
+        connection.sendall(b"ping")
+        accepted, _ = server.accept()
+        with accepted:
+            assert accepted.recv(4) == b"ping"
+            accepted.sendall(b"pong")
+        assert connection.recv(4) == b"pong"
+        connection.close()
+
+
+def test_without_the_flag_they_are_refused_by_name(tmp_path):
+    with Cluster(nodes=1) as cluster:
+        define(cluster)
+        pods = run_pods(cluster, "p")
+        kwok(cluster, "ClusterLogs", "all", f"{{logs: [{{logsFile: {tmp_path}/secret}}]}}")
+        kwok(cluster, "ClusterExec", "all", "{execs: [{local: {}}]}")
+        problem = "'all' says what is on the machine of the simulated kubelet: see --allow-host-access"
+        with pytest.raises(official.ApiException, match=problem):
+            pods.read_namespaced_pod_log("p", "default")
+        with pytest.raises(official.ApiException, match="403"):
+            stream(pods.connect_get_namespaced_pod_exec, "p", "default", command=["id"], stdout=True)
