@@ -21,7 +21,8 @@ from mockube.apiserver.registry.create import create_tree
 from mockube.apiserver.registry.managed import field_manager
 from mockube.apiserver.registry.options import PATCH_OPTIONS, WriteOptions, write_options
 from mockube.apiserver.registry.update import change
-from mockube.apiserver.wire.parse import Unreadable, duplicate_keys, parse
+from mockube.apiserver.wire.go_json import type_name
+from mockube.apiserver.wire.parse import Unreadable, duplicate_keys, parse_applied
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +43,12 @@ class Application:
         config, manager = self.config, self.manager
         name, force = self.options.field_manager, self.options.force
         if not isinstance(config, dict):
-            raise status.BadRequest("error decoding YAML: an object is expected")
+            problem = (
+                f"json: cannot unmarshal {type_name(config)} into Go value of type map[string]interface {{}}"
+            )
+            raise status.BadRequest(
+                f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {problem}"
+            )
         try:
             merged = manager.apply(live, config, manager=name, time=self.time, force=force)
             self.call.patched = merged
@@ -80,7 +86,7 @@ class Application:
 def read_application(backend: Backend, call: Call, manager: FieldManager, *, time: str | None) -> Application:
     options = write_options(call, PATCH_OPTIONS)
     try:
-        parsed = parse(call.body.data, "application/yaml")
+        parsed = parse_applied(call.body.data)
         duplicates = () if options.field_validation == "Ignore" else duplicate_keys(parsed)
     except Unreadable as error:
         raise status.BadRequest(f"error decoding YAML: {error}") from error
@@ -89,7 +95,7 @@ def read_application(backend: Backend, call: Call, manager: FieldManager, *, tim
         call=call,
         options=options,
         manager=manager,
-        config=parsed.tree,
+        config={} if parsed.tree is None else parsed.tree,
         duplicates=duplicates,
         time=time,
     )

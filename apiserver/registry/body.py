@@ -22,7 +22,7 @@ from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Body, Call
 from mockube.apiserver.registry.options import WriteOptions
 from mockube.apiserver.wire.go_json import type_name
-from mockube.apiserver.wire.parse import Parsed, Unreadable, parse
+from mockube.apiserver.wire.parse import NotJson, Parsed, Unreadable, parse
 
 SHOWN = 30
 """Bytes of a body that is no object, in the error that says so."""
@@ -174,7 +174,7 @@ def _parse(body: Body, kind: str) -> Parsed:
     try:
         parsed = parse(body.data, body.media_type)
     except Unreadable as error:
-        raise _unrecognized(body, kind, str(error)) from error
+        raise _not_recognized(body, kind, undecodable(error)) from error
     if not isinstance(parsed.tree, dict):
         raise _unrecognized(body, kind, _not_readable(parsed.tree, _TYPE_META))
     for name, value in parsed.tree.items():
@@ -230,7 +230,7 @@ def _check_custom(call: Call, parsed: Parsed) -> None:
     tree, (expected_version, expected_kind) = parsed.tree, expected_type(call)
     api_version, kind = tree.get("apiVersion") or "", tree.get("kind")
     if not kind:
-        text = parsed.text or orjson.dumps(tree)
+        text = (parsed.text or orjson.dumps(tree)) if call.body.data else b""
         raise _not_recognized(call.body, expected_kind, missing_kind(text.decode("utf-8", "replace")))
     if api_version != expected_version:
         mismatch = f"does not match the expected API version ({expected_version})"
@@ -243,6 +243,11 @@ def _check_custom(call: Call, parsed: Parsed) -> None:
 
 def _go_name(api_version: str, kind: str) -> str:
     return f"{api_version.rpartition('/')[2]}.{kind}"
+
+
+def undecodable(error: Unreadable) -> str:
+    """What upstream says of a body that cannot be decoded: of JSON, that it looked for the kind first."""
+    return f"{_NO_TYPE}{error}" if isinstance(error, NotJson) else str(error)
 
 
 def _unrecognized(body: Body, kind: str, problem: str) -> status.BadRequest:

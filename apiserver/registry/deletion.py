@@ -10,7 +10,7 @@ from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry.backend import Backend
-from mockube.apiserver.registry.body import decode_as, not_registered, type_of
+from mockube.apiserver.registry.body import decode_as, not_registered, type_of, undecodable
 from mockube.apiserver.registry.call import Call
 from mockube.apiserver.registry.options import META, check_dry_run, flag, number, refuse
 from mockube.apiserver.wire.parse import Unreadable, parse
@@ -77,7 +77,9 @@ def _from_body(backend: Backend, call: Call) -> Tree:
         _check_kind(parsed.tree)
         typed = parsed.tree | {"kind": KIND, "apiVersion": "v1"}
         tree: Tree = decode_as(backend, typed, text=parsed.text).tree
-    except (Unreadable, DecodeError) as error:
+    except Unreadable as error:
+        raise status.BadRequest(undecodable(error)) from error
+    except DecodeError as error:
         raise status.BadRequest(str(error)) from error
     return tree
 

@@ -59,6 +59,8 @@ class Language:
     """How strict decoding tells of a field that comes twice."""
     shows_patch: bool = False
     """An error shows the patch as Go prints a map, and not what came of it."""
+    refusal: str = "error decoding patch: {}"
+    """What is said of bytes that are no JSON."""
     growth: Callable[[Any], int] = lambda _: 0
     """Bytes that an object may become larger by, beyond those of the patch."""
 
@@ -72,7 +74,11 @@ LANGUAGES: Mapping[str, Language] = {
     ),
     "application/merge-patch+json": Language(carry_out=lambda tree, patch, _: merge.apply(tree, patch)),
     "application/strategic-merge-patch+json": Language(
-        carry_out=strategic.apply, reads_type=False, decode=decode_unstructured, shows_patch=True
+        carry_out=strategic.apply,
+        reads_type=False,
+        decode=decode_unstructured,
+        shows_patch=True,
+        refusal="{}",
     ),
 }
 
@@ -97,7 +103,13 @@ async def patch(backend: Backend, call: Call, face: SubresourceView = ITSELF) ->
     if language is None:
         raise UnsupportedMediaType("415: Unsupported Media Type", Details())
     options = write_options(call, PATCH_OPTIONS)
-    read = await backend.begin(call, _read, call, language, options)
+    try:
+        read = await backend.begin(call, _read, call, language, options)
+    except ApiError:
+        # Upstream reads the patch when it has the object.
+        if await backend.find(call.resource, call.namespace, call.name) is None:
+            raise status.not_found(call.resource.group_resource, call.name) from None
+        raise
     call.growth = language.growth(read.given)
 
     def patched_tree(old: Tree) -> Tree:
@@ -152,7 +164,7 @@ def _read(call: Call, language: Language, options: WriteOptions) -> Patch:
     try:
         parsed = parse(call.body.data, "application/json")
     except Unreadable as error:
-        raise status.BadRequest(f"error decoding patch: {error}") from error
+        raise status.BadRequest(language.refusal.format(error)) from error
     given = parsed.tree
     if options.field_validation == "Ignore":
         return Patch(language, given, call.body.data)
@@ -226,6 +238,7 @@ def _check_type(call: Call, options: WriteOptions, outcome: Outcome) -> None:
         if outcome.patched.get("apiVersion", "") is None:
             raise _invalid(outcome, _NO_TEXT)
         _check_custom_type(outcome.patched, api_version, kind)
+        _check_same_type(call, outcome, (api_version, kind))
     if not api_version:
         _check_internal(call, options, outcome, kind or old["kind"])
     elif (api_version, kind or old["kind"]) != (old["apiVersion"], old["kind"]):
@@ -243,6 +256,23 @@ def _check_custom_type(patched: Tree, api_version: str, kind: str) -> None:
         raise _not_taken(text, missing_kind(text))
     if not api_version:
         raise status.internal_error("Object 'apiVersion' is missing in 'object has no apiVersion field'")
+
+
+def _check_same_type(call: Call, outcome: Outcome, given: tuple[str, str]) -> None:
+    """A custom object that a patch makes one of another kind is refused by the name of that kind."""
+    api_version, kind = given
+    expected = {"kind": outcome.old["kind"], "apiVersion": outcome.old["apiVersion"]}
+    wrong = [
+        errors.invalid(ROOT.child(name), value, f"must be {expected[name]}")
+        for name, value in (("kind", kind), ("apiVersion", api_version))
+        if value != expected[name]
+    ]
+    if not wrong:
+        return
+    said = outcome.patched.get("metadata")
+    if isinstance(said, dict) and isinstance(said.get("name"), str):
+        metadata.match_name(outcome.patched, call.name)
+    raise status.invalid(GroupKind(api_version.rpartition("/")[0], kind), call.name, wrong)
 
 
 def _check_internal(call: Call, options: WriteOptions, outcome: Outcome, kind: str) -> None:

@@ -85,7 +85,11 @@ class Endpoints:
             return error_response(error, request, [resource.deprecated] if resource.deprecated else ())
         if request.info.subresource in LONG_SUBRESOURCES:
             return await self._connecting.serve(request, _call(request, resource, NO_BODY))
-        body = await self._body(request) if request.client.has_body else NO_BODY
+        body = NO_BODY
+        if request.client.has_body:
+            body = await self._body(request)
+        elif request.info.verb in _WRITTEN:
+            body = Body(data=b"", media_type=request.header(CONTENT_TYPE))
         call = _call(request, resource, body)
         wanted = negotiate(request.header(ACCEPT), _endpoint(resource, call.subresource))
         if wanted is None:
@@ -239,6 +243,8 @@ def _check_is_connected(resource: Resource, request: Request) -> None:
         raise MethodNotSupported(NOT_ALLOWED, Details())
 
 
+_WRITTEN: Final = frozenset({"create", "update", "patch"})
+"""Verbs of which a body is read, whether there is one or not."""
 _PRODUCED_LOG: Final = ("text/plain", *FORMATS)
 _PRODUCED: Final = {"list": (*FORMATS, *STREAMED), "watch": (*FORMATS, *STREAMED)}
 _OF_ONE = frozenset({"get", "update", "patch", "delete", "watch"})

@@ -6,7 +6,7 @@ here, as they are many. Everything else is made from trees.
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter, itemgetter
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import orjson
 
@@ -131,7 +131,7 @@ class Renderer:
         row = self._row(printer, call.parameter("includeObject"), wanted.version)
         encode = _ITEMS[wanted.format]
         rows = await self._each(call, lambda stored: encode(row(stored.tree())), items)
-        head = table.make(printer, (), answer.metadata, version=wanted.version)
+        head = table.make(printer, (), _without_empty(answer.metadata), version=wanted.version)
         if not rows and printer.has_no_rows:
             return [write(head | {"rows": None}, wanted.format)]
         del head["rows"]
@@ -193,8 +193,13 @@ def _joined(head: Tree, field: str, items: Sequence[bytes], format_: Format) -> 
 
 def _head(answer: ListAnswer, wanted: OutputFormat) -> Tree:
     if wanted.view is View.PARTIAL:
-        return partial.head_of_list(answer.metadata, wanted.version)
+        return partial.head_of_list(_without_empty(answer.metadata), wanted.version)
     return {"kind": answer.kind, "apiVersion": answer.api_version, "metadata": answer.metadata}
+
+
+def _without_empty(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Only lists of custom objects themselves have an empty token."""
+    return {name: value for name, value in metadata.items() if value != ""}
 
 
 def _shape(answer: ListAnswer, wanted: OutputFormat) -> Callable[[Stored], Tree]:

@@ -21,6 +21,10 @@ class Unreadable(ValueError):
     """The bytes are not what their media type says; the text is as Go's decoder would put it."""
 
 
+class NotJson(Unreadable):
+    """Upstream looks for the kind of JSON before it decodes it, and says so."""
+
+
 class Parsed(Struct, frozen=True):
     tree: Any
     text: bytes = b""
@@ -46,21 +50,33 @@ def duplicate_keys(parsed: Parsed) -> tuple[str, ...]:
 
 def _json(data: bytes) -> Parsed:
     if is_too_deep(data):
-        raise Unreadable("exceeded max depth")
+        raise NotJson("exceeded max depth")
     try:
         return Parsed(orjson.loads(data), data)
     except orjson.JSONDecodeError as error:
         fault = go_json.syntax_error(data)
         if fault:
-            raise Unreadable(fault) from error
+            raise NotJson(fault) from error
     try:
         return Parsed(go_json.replace_invalid_characters(data))
     except go_json.OutOfRange as error:
-        raise Unreadable(str(error)) from error
+        raise NotJson(str(error)) from error
 
 
 def _yaml(data: bytes) -> Parsed:
-    """Upstream writes YAML as JSON before it is read: `2.0` is 2, and `1e3` is 1000."""
+    """A body in YAML; one that says nothing is an object without fields."""
+    try:
+        parsed = parse_applied(data)
+    except Unreadable as error:
+        raise Unreadable(str(error).removeprefix(_CONVERTING)) from error
+    return Parsed({}) if parsed.tree is None else parsed
+
+
+def parse_applied(data: bytes) -> Parsed:
+    """What is applied, which upstream converts first, with errors that tell.
+
+    Upstream writes YAML as JSON before it is read: `2.0` is 2, and `1e3` is 1000.
+    """
     if data.lstrip()[:1] in (b"{", b"[") and not is_too_deep(data):  # JSON is YAML, and much quicker to read
         with suppress(orjson.JSONDecodeError):
             return Parsed(rewritten(orjson.loads(data)), data)
@@ -82,5 +98,6 @@ _READERS: Mapping[str, Callable[[bytes], Parsed]] = {
     Format.JSON: _json,
     Format.YAML: _yaml,
     Format.PROTOBUF: _protobuf,
-    "application/apply-patch+yaml": _yaml,
+    "application/apply-patch+yaml": parse_applied,
 }
+_CONVERTING = "error converting YAML to JSON: "

@@ -179,7 +179,11 @@ def _converse(servers, case: Iterator[dict], namespace, report, lock, *, goes_on
 def _answer(server, request):
     try:
         return server.send(request)
-    except (OSError, http.client.HTTPException) as error:
+    except (
+        OSError,
+        http.client.HTTPException,
+        UnicodeError,
+    ) as error:  # the last of a path that cannot be sent
         return {"status": 0, "type": "", "body": f"no answer: {error!r}"}
 
 

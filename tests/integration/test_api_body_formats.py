@@ -1,0 +1,54 @@
+"""Bodies of every media type that are no objects, or none at all: what is said of them, and in which order."""
+
+import pytest
+
+from tests.support.server.apiserver import running
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+NO_OBJECT = "the object provided is unrecognized (must be of type ConfigMap): "
+NO_JSON = "couldn't get version/kind; json parse error: unexpected end of JSON input"
+NO_MAP = "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type map[string]interface {{}}"
+ACCEPTED = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+MERGE, STRATEGIC, APPLY = "merge-patch+json", "strategic-merge-patch+json", "apply-patch+yaml"
+
+
+@pytest.fixture
+async def client():
+    async with running() as client:
+        await client.post(MAPS, {"metadata": {"name": "a"}})
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "kind", "data", "expected"),
+    [
+        ("POST", "", "json", "{", (400, f"{NO_OBJECT}{NO_JSON} ({{)")),
+        ("POST", "", "yaml", "{", (400, f"{NO_OBJECT}yaml: line 1: did not find expected node content ({{)")),
+        ("POST", "", "yaml", "", (422, None)),
+        ("POST", "", "vnd.kubernetes.protobuf", "", (400, f"{NO_OBJECT}empty data (<empty>)")),
+        (
+            "POST",
+            "",
+            "cbor",
+            "",
+            (
+                415,
+                f"the body of the request was in an unknown format - accepted media types include: {ACCEPTED}",
+            ),
+        ),
+        ("DELETE", "/a", "json", "{", (400, NO_JSON)),
+        ("DELETE", "/a", "yaml", "{", (400, "yaml: line 1: did not find expected node content")),
+        ("PATCH", "/a", MERGE, "", (400, "error decoding patch: unexpected end of JSON input")),
+        ("PATCH", "/a", STRATEGIC, "x", (400, "invalid character 'x' looking for beginning of value")),
+        ("PATCH", "/b", MERGE, "x", (404, 'configmaps "b" not found')),
+        ("PATCH", "/b", "json-patch+json", "{}", (404, 'configmaps "b" not found')),
+        ("PATCH", "/a?fieldManager=m", APPLY, "", (400, "invalid object type: /, Kind=")),
+        ("PATCH", "/a?fieldManager=m", APPLY, "[]", (400, NO_MAP.format("array"))),
+        ("PATCH", "/a?fieldManager=m", APPLY, "x", (400, NO_MAP.format("string"))),
+        ("PATCH", "/a?fieldManager=m", APPLY, "1", (400, NO_MAP.format("number"))),
+    ],
+)
+async def test_bodies_that_are_no_objects(client, method, path, kind, data, expected):
+    answer = await client.send(method, MAPS + path, data.encode(), Content_Type=f"application/{kind}")
+    message = answer.body["message"]
+    assert (answer.status, message) == (expected[0], expected[1] or message)
