@@ -8,16 +8,23 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.status import NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_PV_BOUND_BY_CONTROLLER
-from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.cache.store import Change, Lister
 from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
+from mockube.controller_manager.client.kinds import (
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    RESOURCE_CLAIMS,
+)
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.events.recorder import Recorder
 from mockube.controller_manager.control.runnable import Context
+from mockube.controller_manager.scheduler.devices.claims import claims_of
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.preemption import Candidate
 from mockube.controller_manager.scheduler.volumes import Binding, is_bound
 from mockube.controller_manager.supervision import within
+from mockube.controller_manager.workloads.device_claims import FINALIZER, is_reserved_for, with_consumer
 from mockube.controller_manager.workloads.volumes import SELECTED_NODE, claim_reference
 
 _LONGEST: Final = timedelta(seconds=600)
@@ -47,6 +54,27 @@ class Binder:
             "target": {"kind": "Node", "name": node},
         }
         await self._client.create(PODS, body, key=key, subresource="binding")
+
+    async def reserve_devices(
+        self, pod: PodInfo, claims: Lister[ReadOnlyTree], allocations: dict[str, ReadOnlyTree]
+    ) -> None:
+        """Write what each claim is given and that the pod uses it; before, that it is not to go meanwhile.
+
+        What is written is taken out of `allocations`.
+        """
+        for claim in claims_of(pod.view, claims):
+            allocated = allocations.get(meta.uid(claim))
+            if allocated is None and is_reserved_for(pod.view, claim):
+                continue
+            latest: ReadOnlyTree = claim
+            if allocated is not None:
+                if FINALIZER not in meta.finalizers(latest):
+                    body = meta.with_finalizer(latest, FINALIZER)
+                    latest = await self._client.update(RESOURCE_CLAIMS, body)
+                latest = meta.with_value(latest, ("status", "allocation"), allocated)
+            body = with_consumer(pod.view, latest)
+            await self._client.update(RESOURCE_CLAIMS, body, subresource="status")
+            allocations.pop(meta.uid(claim), None)
 
     async def _reserve(self, binding: Binding, node: str) -> None:
         """Say which volume a claim is to have, or where a new one is wanted: others do the rest."""

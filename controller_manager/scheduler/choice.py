@@ -24,6 +24,10 @@ class FeasibleNodes:
     rejection: Refusal | None = None
     """Of all nodes alike."""
 
+    @property
+    def is_error(self) -> bool:
+        return self.rejection is not None and self.rejection.is_error
+
 
 def find_able(pod: PodInfo, world: ClusterSnapshot, *, only: NodeInfo | None = None) -> FeasibleNodes:
     """Of all nodes, or to see about a single one."""
@@ -37,6 +41,10 @@ def find_able(pod: PodInfo, world: ClusterSnapshot, *, only: NodeInfo | None = N
     refusals = {
         node.name: refusal for node in nodes if (refusal := _refusal(checks, pod, node, world)) is not None
     }
+    if world.devices is not None:
+        error = next((one for one in refusals.values() if one.is_error), None)
+        if error is not None:
+            return FeasibleNodes((), refusals, error)
     return FeasibleNodes([node for node in nodes if node.name not in refusals], refusals)
 
 
@@ -94,6 +102,8 @@ def fit_error_message(refusals: Iterable[Refusal], nodes: int) -> str:
 def diagnosis(found: FeasibleNodes, nodes: int) -> str:
     if not nodes:
         return "no nodes available to schedule pods"
+    if found.rejection is not None and found.rejection.is_error:
+        return found.rejection.reasons[0]
     if found.rejection is not None:
         return f"0/{nodes} nodes are available: {', '.join(found.rejection.reasons)}."
     return fit_error_message(found.refusals.values(), nodes)

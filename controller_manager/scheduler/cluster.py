@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -9,6 +10,9 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.volumes import Storage
+
+if TYPE_CHECKING:
+    from mockube.controller_manager.scheduler.devices.claims import DeviceSnapshot
 
 
 class Cluster:
@@ -73,5 +77,7 @@ class ClusterSnapshot:
     nodes: Sequence[NodeInfo]
     labels_of_namespace: Callable[[str], Mapping[str, str]]
     storage: Storage
+    devices: "DeviceSnapshot | None" = None
+    """None as long as no pod has claimed any."""
     nominees: Callable[[str], Sequence[PodInfo]] = no_nominees
     """The pods that wait for victims on a node to go: by its name."""

@@ -7,6 +7,7 @@ from typing import Any, Final
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.scheduler.devices.claims import dynamic_resources
 from mockube.controller_manager.scheduler.filters.pod_affinity import inter_pod_affinity
 from mockube.controller_manager.scheduler.filters.single_node import (
     Filter,
@@ -48,13 +49,13 @@ def nominated_node(pod: ReadOnlyTree) -> str:
 
 
 def unschedulable_patch(
-    pod: ReadOnlyTree, message: str, now: datetime, nominee: str | None
+    pod: ReadOnlyTree, message: str, now: datetime, nominee: str | None, reason: str = "Unschedulable"
 ) -> dict[str, Any] | None:
     """A merge patch of the status; None where it says so already. `nominee` None leaves that field as it is."""
     condition: Mapping[str, Any] = {
         "type": "PodScheduled",
         "status": "False",
-        "reason": "Unschedulable",
+        "reason": reason,
         "message": message,
         "observedGeneration": meta.generation(pod),
     }
@@ -75,6 +76,7 @@ FILTERS: Final[tuple[Filter, ...]] = (
     volume_binding,
     topology_spread,
     inter_pod_affinity,
+    dynamic_resources,
 )
 
 SCORES: Final[tuple[tuple[Score, int], ...]] = (

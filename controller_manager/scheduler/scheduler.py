@@ -12,6 +12,7 @@ from typing import Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.chance import fraction
 from mockube.apimachinery.status import ApiError, Conflict, NotFound
+from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.informer import Informer
 from mockube.controller_manager.cache.store import Change
@@ -31,6 +32,8 @@ from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.scheduler.binder import Binder, evict
 from mockube.controller_manager.scheduler.choice import FeasibleNodes, best_of, diagnosis, find_able
 from mockube.controller_manager.scheduler.cluster import Cluster, ClusterSnapshot
+from mockube.controller_manager.scheduler.devices.claims import allocate, waits_for_claims
+from mockube.controller_manager.scheduler.devices.state import DeviceState
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.preemption import Candidate, preempt
@@ -55,6 +58,8 @@ _WATCHED: Final = (
 )
 _NO_CLAIMS: Final = "no new claims to deallocate"
 """What the allocator of devices has to say, for pods that claim none."""
+_STILL_NONE: Final = "still not schedulable"
+"""And for those that claim some."""
 _BINDINGS: Final = 32
 """How many are under way at most; deciding waits for the oldest then."""
 
@@ -72,6 +77,10 @@ class Scheduler:
         self._pods = context.informers.of(PODS)
         self._cluster = Cluster()
         self._queue = SchedulingQueue(context.clock)
+        self._informers_of_all = context.informers
+        self._devices: DeviceState | None = None
+        self._without_claims: set[Key] = set()
+        """Pods whose claims are not there yet."""
         self._assumed: set[str] = set()
         self._nominees: dict[str, tuple[str, PodInfo]] = {}
         """By uid: the pods that wait for victims to go, and on which node."""
@@ -135,7 +144,26 @@ class Scheduler:
         elif not waits_for_node(pod):
             self._gone(pod)
         elif pod.uid not in self._assumed:
-            self._queue.put(pod.key, int(pod.object["spec"].get("priority") or 0))
+            if self._waits_for_claims(pod):
+                self._without_claims.add(pod.key)
+                self._queue.drop(pod.key)
+            else:
+                self._queue.put(pod.key, int(pod.object["spec"].get("priority") or 0))
+
+    def _waits_for_claims(self, pod: PodView) -> bool:
+        if not pod.object["spec"].get("resourceClaims"):
+            return False
+        if self._devices is None:
+            self._devices = DeviceState(self._informers_of_all, self._devices_changed)
+        return waits_for_claims(pod, self._devices.snapshot().claims)
+
+    def _devices_changed(self) -> None:
+        waiting, self._without_claims = self._without_claims, set()
+        for key in waiting:
+            view = self._pods.lister.get(*key)
+            if view is not None and waits_for_node(view):
+                self._came(view)
+        self._queue.move_all()
 
     def _gone(self, pod: PodView) -> None:
         self._queue.drop(pod.key)
@@ -162,6 +190,7 @@ class Scheduler:
                 volumes=self._informers[PERSISTENT_VOLUMES].lister,
                 classes=self._informers[STORAGE_CLASSES].lister,
             ),
+            devices=None if self._devices is None else self._devices.snapshot(),
             nominees=lambda node: [pod for at, pod in self._nominees.values() if at == node],
         )
 
@@ -176,18 +205,27 @@ class Scheduler:
         found = find_able(pod, world)
         if not found.able:
             await self._refuse(pod, world, found)
-            self._queue.stick(key)
+            (self._queue.retry if found.is_error else self._queue.stick)(key)
             self._room.release()
             return
         node = self._pick(best_of(pod, world, found.able))
         claims = claims_of(pod, world.storage)
         volumes = [] if isinstance(claims, str) else claims.assign(node.node, world.storage) or []
+        devices = self._allocate(pod, node, world)
         self._cluster.place(pod, node.name)
         self._assumed.add(view.uid)
         self._queue.drop(key)
-        task = start(f"scheduler/bind {key}", self._bind(pod, node.name, volumes))
+        task = start(f"scheduler/bind {key}", self._bind(pod, node.name, volumes, devices))
         bindings.add(task)
         task.add_done_callback(bindings.discard)
+
+    def _allocate(self, pod: PodInfo, node: NodeInfo, world: ClusterSnapshot) -> dict[str, ReadOnlyTree]:
+        """Nobody else is given these devices from now on."""
+        if self._devices is None or world.devices is None or not pod.spec.get("resourceClaims"):
+            return {}
+        found = allocate(pod.view, node.node, world.devices, format_time(self._clock.now()))
+        self._devices.assume(found)
+        return dict(found)
 
     def _pick(self, best: Sequence[NodeInfo]) -> NodeInfo:
         return best[int(fraction(self._chance) * len(best))]
@@ -195,17 +233,20 @@ class Scheduler:
     async def _refuse(self, pod: PodInfo, world: ClusterSnapshot, found: FeasibleNodes) -> None:
         """Say why there is no node; where it helps, make lesser pods go."""
         budgets = self._informers[POD_DISRUPTION_BUDGETS].lister.all()
-        outcome = preempt(pod, world, found, budgets) if world.nodes else ""
+        outcome = preempt(pod, world, found, budgets) if world.nodes and not found.is_error else ""
         message, nominee = diagnosis(found, len(world.nodes)), ""
         if isinstance(outcome, Candidate):
             nominee = outcome.node
             self._nominees[pod.view.uid] = (nominee, pod)
         else:
             self._nominees.pop(pod.view.uid, None)
-            message += f" {_NO_CLAIMS}, preemption: {outcome}" if outcome else ""
+            has_claims = pod.spec.get("resourceClaims") and found.rejection is None
+            of_claims = _STILL_NONE if has_claims else _NO_CLAIMS
+            message += f" {of_claims}, preemption: {outcome}" if outcome else ""
         about = pod.view.object
         self._events.say(about, "Warning", "FailedScheduling", message, action="Scheduling")
-        patch = unschedulable_patch(about, message, self._clock.now(), nominee)
+        reason = "SchedulerError" if found.is_error else "Unschedulable"
+        patch = unschedulable_patch(about, message, self._clock.now(), nominee, reason)
         try:
             if isinstance(outcome, Candidate):
                 await evict(self._client, self._events, pod, outcome, self._clock.now())
@@ -218,8 +259,13 @@ class Scheduler:
 
     # --- binding
 
-    async def _bind(self, pod: PodInfo, node: str, volumes: list[Binding]) -> None:
+    async def _bind(
+        self, pod: PodInfo, node: str, volumes: list[Binding], devices: dict[str, ReadOnlyTree]
+    ) -> None:
+        """What is left in `devices` at the end was not written: others may have it then."""
         try:
+            if self._devices is not None and pod.spec.get("resourceClaims"):
+                await self._binder.reserve_devices(pod, self._devices.snapshot().claims, devices)
             await self._binder.bind(pod, node, volumes)
         except (ApiError, NoAnswer, TimeoutError) as error:
             self._unbound(pod, error)
@@ -231,6 +277,8 @@ class Scheduler:
             text = f"Successfully assigned {pod.view.key} to {node}"
             self._events.say(pod.view.object, "Normal", "Scheduled", text, action="Binding")
         finally:
+            if self._devices is not None and devices:
+                self._devices.forget([*devices])
             self._room.release()
 
     def _unbound(self, pod: PodInfo, error: Exception) -> None:

@@ -20,7 +20,7 @@ from mockube.controller_manager.control.actions import (
     Plan,
     Update,
 )
-from mockube.controller_manager.controllers.resourceclaim.references import (
+from mockube.controller_manager.workloads.device_claims import (
     FINALIZER,
     allocation,
     is_done,

@@ -21,7 +21,7 @@ from mockube.controller_manager.control.runner import ControllerRunner
 from mockube.controller_manager.control.wait_for_kinds import WaitForKinds
 from mockube.controller_manager.controllers.resourceclaim.claims import reconcile_claim
 from mockube.controller_manager.controllers.resourceclaim.pods import BY_OWNER, needs_work, reconcile_pod
-from mockube.controller_manager.controllers.resourceclaim.references import (
+from mockube.controller_manager.workloads.device_claims import (
     OF_POD_CLAIM,
     allocation,
     claim_names,

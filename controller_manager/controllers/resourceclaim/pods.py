@@ -22,7 +22,7 @@ from mockube.controller_manager.control.actions import (
     Update,
 )
 from mockube.controller_manager.control.worker import TryAgain
-from mockube.controller_manager.controllers.resourceclaim.references import (
+from mockube.controller_manager.workloads.device_claims import (
     OF_POD_CLAIM,
     NotCreated,
     allocation,

@@ -14,6 +14,8 @@ class Refusal(NamedTuple):
     reasons: tuple[str, ...]
     is_final: bool = False
     """No pod that goes would change it."""
+    is_error: bool = False
+    """Something is wrong with what the pod asks for, so that it is tried on no node; the reason says all."""
 
 
 Check = Callable[[NodeInfo], Refusal | None]

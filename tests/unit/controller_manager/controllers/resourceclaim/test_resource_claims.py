@@ -18,7 +18,7 @@ from mockube.controller_manager.controllers.resourceclaim.controller import (
     resource_claims,
 )
 from mockube.controller_manager.controllers.resourceclaim.pods import generate_name
-from mockube.controller_manager.controllers.resourceclaim.references import FINALIZER, OF_POD_CLAIM
+from mockube.controller_manager.workloads.device_claims import FINALIZER, OF_POD_CLAIM
 from tests.support.controllers.planned import World
 
 APP = pod_key(Key("default", "app"))

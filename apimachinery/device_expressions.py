@@ -1,0 +1,126 @@
+"""The expressions in CEL that select devices: what they may mention, and whether a device is selected."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final
+
+from mockube.apimachinery.cel import types
+from mockube.apimachinery.cel.cost.ranges import Range
+from mockube.apimachinery.cel.environment import Compiled, Environment
+from mockube.apimachinery.cel.libraries import semver
+from mockube.apimachinery.cel.libraries.quantities import QuantityValue
+from mockube.apimachinery.cel.macros import BINDINGS
+from mockube.apimachinery.cel.program import ProgramError
+from mockube.apimachinery.cel.schema_types import DeclaredStructs, DeclaredType, sizes_of
+from mockube.apimachinery.cel.source import Issues
+from mockube.apimachinery.cel.values import CelError, CostExceeded
+from mockube.apimachinery.quantity import from_json
+from mockube.apimachinery.remembered import remembered
+from mockube.apimachinery.tree import ReadOnlyTree
+
+MAX_COST: Final = 1_000_000
+_MAX_ATTRIBUTES: Final = 32
+_NAME: Final = "kubernetes.DRADevice"
+
+
+class SelectorError(ValueError):
+    """An expression that cannot be evaluated."""
+
+
+def _entries(key: DeclaredType, value: DeclaredType) -> DeclaredType:
+    type_ = types.map_of(types.STRING, value.type)
+    return DeclaredType(type_, _MAX_ATTRIBUTES, key=key, element=value)
+
+
+def _by_name(value: DeclaredType) -> DeclaredType:
+    """Return the type of attributes or capacities: by their domains, then by their identifiers."""
+    domain, identifier = DeclaredType(types.STRING, 63), DeclaredType(types.STRING, 32)
+    return _entries(domain, _entries(identifier, value))
+
+
+_ATTRIBUTE: Final = DeclaredType(types.ANY, 64)
+_FIELDS: Final = {
+    "driver": DeclaredType(types.STRING, 63),
+    "attributes": _by_name(_ATTRIBUTE),
+    "capacity": _by_name(DeclaredType(types.struct("kubernetes.Quantity"))),
+    "allowMultipleAllocations": DeclaredType(types.BOOL, 1),
+}
+_DEVICE: Final = DeclaredType(types.struct(_NAME), fields=_FIELDS)
+
+
+@cache
+def environment() -> Environment:
+    structs = DeclaredStructs({_NAME: {name: declared.type for name, declared in _FIELDS.items()}})
+    return Environment({"device": _DEVICE.type}, structs, macros=BINDINGS)
+
+
+def sizes(path: tuple[str, ...]) -> Range | None:
+    """Return how large a part of a device may be: every attribute is as large, whatever its name."""
+    if path[:1] == ("device",) and path[1:2] == ("attributes",) and len(path) == 4:
+        path = (*path[:3], "@keys" if path[3] == "@keys" else "@values")
+    return sizes_of(_DEVICE, path)
+
+
+def selects(expression: str, driver: str, device: ReadOnlyTree) -> bool:
+    """Whether an expression selects a device, or `SelectorError`."""
+    try:
+        value, _ = _compiled(expression).program.evaluate({"device": _value(driver, device)}, MAX_COST)
+    except (Issues, ProgramError) as error:
+        raise SelectorError(f"CEL compile error: {error}") from error
+    except CostExceeded as error:
+        raise SelectorError("CEL runtime error: operation cancelled: actual cost limit exceeded") from error
+    except CelError as error:
+        raise SelectorError(f"CEL runtime error: {error}") from error
+    if not isinstance(value, bool):
+        raise SelectorError("CEL runtime error: the result is no bool")
+    return value
+
+
+def _compile(expression: str) -> Compiled:
+    return environment().compile(expression)
+
+
+_compiled = remembered(256, longest=10 * 1024)(_compile)
+
+
+class _Domains(dict[str, Any]):
+    """A domain that a device has nothing of is empty."""
+
+    def __missing__(self, key: str) -> Mapping[str, Any]:
+        return {}
+
+    def __contains__(self, key: object) -> bool:
+        return True
+
+    def get(self, key: str, default: Any = None) -> Any:  # noqa: ARG002 - it is never missing
+        return self[key]
+
+
+def _value(driver: str, device: ReadOnlyTree) -> Mapping[str, Any]:
+    return {
+        "driver": driver,
+        "allowMultipleAllocations": bool(device.get("allowMultipleAllocations")),
+        "attributes": _by_domain(driver, device.get("attributes") or {}, attribute_value),
+        "capacity": _by_domain(driver, device.get("capacity") or {}, _capacity),
+    }
+
+
+def _by_domain(driver: str, named: Mapping[str, ReadOnlyTree], read: Any) -> _Domains:
+    domains = _Domains()
+    for name, found in named.items():
+        domain, _, identifier = name.rpartition("/")
+        domains.setdefault(domain or driver, {})[identifier] = read(found)
+    return domains
+
+
+def attribute_value(attribute: ReadOnlyTree) -> Any:
+    for field in ("int", "bool", "string"):
+        if field in attribute:
+            return attribute[field]
+    if "version" in attribute:
+        return semver.parse(attribute["version"])
+    raise SelectorError("unsupported attribute value")
+
+
+def _capacity(capacity: ReadOnlyTree) -> QuantityValue:
+    return QuantityValue(from_json(capacity["value"]))

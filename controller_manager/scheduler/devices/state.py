@@ -1,0 +1,83 @@
+"""What the scheduler knows of devices: claims, classes and slices, and which devices are given away."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.informers import Informers
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.kinds import DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_SLICES
+from mockube.controller_manager.scheduler.devices.claims import DeviceSnapshot, device_ids
+from mockube.controller_manager.scheduler.devices.pools import DeviceId
+from mockube.controller_manager.workloads.device_claims import allocation
+
+_BY_PLACE: Final = "device-place"
+_ANYWHERE: Final = ""
+
+
+class DeviceState:
+    """Made for the first pod that has claims: there is nothing to be watched before."""
+
+    def __init__(self, informers: Informers, changed: Callable[[], None]) -> None:
+        self._claims = informers.of(RESOURCE_CLAIMS)
+        self._classes = informers.of(DEVICE_CLASSES)
+        self._slices = informers.of(RESOURCE_SLICES)
+        self._changed = changed
+        self._held: dict[str, tuple[DeviceId, ...]] = {}
+        self._users: Counter[DeviceId] = Counter()
+        self._in_flight: dict[str, ReadOnlyTree] = {}
+        self._slices.add_index(_BY_PLACE, _place)
+        self._claims.add_handler(self._claim_changed)
+        for informer in (self._classes, self._slices):
+            informer.add_handler(lambda _: changed())
+
+    def snapshot(self) -> DeviceSnapshot:
+        return DeviceSnapshot(
+            claims=self._claims.lister,
+            classes=self._classes.lister,
+            slices=self._slices_for,
+            in_use=self._users,
+            in_flight=self._in_flight,
+        )
+
+    def assume(self, allocations: Mapping[str, ReadOnlyTree]) -> None:
+        """What was decided counts before the cache shows it."""
+        for uid, allocated in allocations.items():
+            self._in_flight[uid] = allocated
+            self._hold(uid, device_ids(allocated))
+
+    def forget(self, uids: Iterable[str]) -> None:
+        """Nothing came of it."""
+        for uid in uids:
+            if self._in_flight.pop(uid, None) is not None:
+                self._hold(uid, ())
+        self._changed()
+
+    def _claim_changed(self, change: Change) -> None:
+        uid = meta.uid(change.latest)
+        allocated = None if change.new is None else allocation(change.new)
+        if change.new is None or allocated is not None:
+            self._in_flight.pop(uid, None)
+        if uid not in self._in_flight:
+            self._hold(uid, () if allocated is None else device_ids(allocated))
+        self._changed()
+
+    def _hold(self, uid: str, devices: Iterable[DeviceId]) -> None:
+        for device in self._held.pop(uid, ()):
+            self._users[device] -= 1
+            if not self._users[device]:
+                del self._users[device]
+        found = tuple(devices)
+        if found:
+            self._held[uid] = found
+            self._users.update(found)
+
+    def _slices_for(self, node: str) -> Sequence[ReadOnlyTree]:
+        lister = self._slices.lister
+        return [*lister.by_index(_BY_PLACE, node), *lister.by_index(_BY_PLACE, _ANYWHERE)]
+
+
+def _place(found: ReadOnlyTree) -> Iterable[str]:
+    return (found["spec"].get("nodeName") or _ANYWHERE,)

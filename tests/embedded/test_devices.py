@@ -1,0 +1,54 @@
+"""Pods with claims of devices run as many at a time as there are devices."""
+
+SLICE = """
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: s}
+spec:
+  driver: gpu.example.com
+  nodeName: node-1
+  pool: {name: p, generation: 1, resourceSliceCount: 1}
+  devices: [{name: g0, attributes: {model: {string: a100}}}]
+---
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu}
+spec: {selectors: [{cel: {expression: 'device.driver == "gpu.example.com"'}}]}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: one}
+spec:
+  spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu}}]}}
+"""
+POD = """
+apiVersion: v1
+kind: Pod
+metadata: {{name: {name}}}
+spec:
+  resourceClaims: [{{name: gpu, resourceClaimTemplateName: one}}]
+  containers: [{{name: c, image: busybox, resources: {{claims: [{{name: gpu}}]}}}}]
+"""
+
+
+def is_running(tree):
+    return tree["status"]["phase"] == "Running"
+
+
+def test_a_device_goes_from_pod_to_pod(cluster):
+    cluster.apply(SLICE)
+    cluster.apply(POD.format(name="first"))
+    first = cluster.wait("Pod", "first", is_running)
+    assert first["spec"]["nodeName"] == "node-1"
+    name = first["status"]["resourceClaimStatuses"][0]["resourceClaimName"]
+    claim = cluster.get("ResourceClaim", name)
+    (result,) = claim["status"]["allocation"]["devices"]["results"]
+    assert (result["device"], claim["status"]["reservedFor"][0]["name"]) == ("g0", "first")
+    cluster.apply(POD.format(name="second"))
+    waiting = cluster.wait("Pod", "second", lambda tree: tree["status"].get("conditions"))
+    (condition,) = waiting["status"]["conditions"]
+    assert condition["message"].startswith("0/2 nodes are available: 2 cannot allocate all claims.")
+    cluster.delete("Pod", "first")
+    cluster.wait_gone("ResourceClaim", name)
+    cluster.advance(15)
+    cluster.wait("Pod", "second", is_running)

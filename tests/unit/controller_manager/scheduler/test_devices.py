@@ -1,0 +1,305 @@
+"""Claims are given the devices that kube-scheduler gave them: `allocations.jsonl` has what it wrote, and said."""
+
+from pathlib import Path
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mockube.apimachinery import meta
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.kinds import DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_SLICES
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.scheduler.choice import diagnosis, find_able
+from mockube.controller_manager.scheduler.cluster import Cluster, ClusterSnapshot
+from mockube.controller_manager.scheduler.devices.allocation import MOST_STEPS, Alternative, Search
+from mockube.controller_manager.scheduler.devices.claims import (
+    DeviceSnapshot,
+    allocate,
+    device_ids,
+    waits_for_claims,
+)
+from mockube.controller_manager.scheduler.devices.pools import DeviceId, gather
+from mockube.controller_manager.scheduler.devices.state import DeviceState
+from mockube.controller_manager.scheduler.podinfo import PodInfo
+from mockube.controller_manager.scheduler.volumes import Storage
+from tests.support.controllers.cached import Cached
+
+RECORDED = [
+    orjson.loads(line) for line in Path(__file__).with_name("allocations.jsonl").read_text().splitlines()
+]
+OF_GPU = 'device.driver == "gpu.example.com"'
+CONFIG = {"opaque": {"driver": "gpu.example.com", "parameters": {"a": 1}}}
+CLASSES = [
+    {"metadata": {"name": "gpu"}, "spec": {"selectors": [{"cel": {"expression": OF_GPU}}]}},
+    {"metadata": {"name": "any"}, "spec": {}},
+    {"metadata": {"name": "cfg"}, "spec": {"config": [CONFIG]}},
+]
+NOW = "2030-01-01T00:00:00Z"
+EMPTY = Cached({}).of(RESOURCE_CLAIMS)
+
+
+def nodes():
+    cluster = Cluster()
+    for name, labels in (("na", {}), ("nb", {"zone": "z"})):
+        status = {"allocatable": {"pods": "9"}}
+        cluster.set_node({"metadata": {"name": name, "labels": labels}, "spec": {}, "status": status})
+    return cluster.nodes()
+
+
+def claim(spec, name="c", **more):
+    return {"metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"}, "spec": spec, **more}
+
+
+def pod(*names, **spec):
+    claims = [{"name": name, "resourceClaimName": name} for name in names]
+    metadata = {"name": "p", "namespace": "default", "uid": "p"}
+    return PodInfo.of(
+        PodView.of({"metadata": metadata, "spec": {"containers": [], "resourceClaims": claims, **spec}})
+    )
+
+
+def snapshot(slices, *claims, in_use=(), in_flight=None):
+    caches = Cached({RESOURCE_CLAIMS: claims, DEVICE_CLASSES: CLASSES})
+    return DeviceSnapshot(
+        claims=caches.of(RESOURCE_CLAIMS),
+        classes=caches.of(DEVICE_CLASSES),
+        slices=lambda node: [one for one in slices if one["spec"].get("nodeName", node) == node],
+        in_use=set(in_use),
+        in_flight=in_flight or {},
+    )
+
+
+def world(devices):
+    storage = Storage(claims=EMPTY, volumes=EMPTY, classes=EMPTY)
+    return ClusterSnapshot(nodes=nodes(), labels_of_namespace=lambda _: {}, storage=storage, devices=devices)
+
+
+@pytest.mark.parametrize("case", RECORDED, ids=lambda case: case["name"])
+def test_a_claim_is_given_what_upstream_gave_it(case):
+    devices = snapshot(case["slices"], claim(case["claim"]))
+    where = {"nodeSelector": {"zone": "z"}} if case["name"] == "for all nodes" else {}
+    wanted, seen = pod("c", **where), world(devices)
+    found = find_able(wanted, seen)
+    if case["allocation"] is None:
+        assert ([*found.able], diagnosis(found, 2)) == ([], case["message"])
+        return
+    (node,) = found.able
+    (allocated,) = allocate(wanted.view, node.node, devices, NOW).values()
+    assert allocated.pop("allocationTimestamp") == NOW
+    assert allocated == case["allocation"]
+
+
+def request(name="r", **exactly):
+    return {"name": name, "exactly": {"deviceClassName": "any", **exactly}}
+
+
+def slices(count, **place):
+    devices = [{"name": f"g{number}"} for number in range(count)]
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "d", "pool": pool, "devices": devices, **(place or {"allNodes": True})}
+    return [{"metadata": {"name": "s"}, "spec": spec}]
+
+
+def spec(*requests, **more):
+    return {"devices": {"requests": list(requests), **more}}
+
+
+def reasons(*args, **options):
+    found = find_able(pod("c"), world(snapshot(*args, **options)))
+    return sorted({reason for one in found.refusals.values() for reason in one.reasons})
+
+
+def test_what_others_have_is_not_given_again():
+    taken = DeviceId("d", "p", "g0")
+    assert reasons(slices(1), claim(spec(request())), in_use=[taken]) == ["cannot allocate all claims"]
+    assert reasons(slices(1), claim(spec(request(adminAccess=True))), in_use=[taken]) == []
+
+
+def test_two_claims_of_a_pod_share_no_device():
+    devices = snapshot(slices(2), claim(spec(request())), claim(spec(request()), "other"))
+    node = nodes()[0].node
+    allocated = allocate(pod("c", "other").view, node, devices, NOW)
+    assert [one.device for found in allocated.values() for one in device_ids(found)] == ["g0", "g1"]
+
+
+def test_what_is_allocated_binds_its_pods_to_its_nodes():
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["nb"]}]}
+    status = {"allocation": {"nodeSelector": {"nodeSelectorTerms": [term]}}}
+    found = find_able(pod("c"), world(snapshot([], claim(spec(request()), status=status))))
+    assert [one.name for one in found.able] == ["nb"]
+    assert found.refusals["na"].reasons == ("resourceclaim not available on the node",)
+
+
+def test_a_claim_of_too_many_consumers_is_in_use():
+    consumers = [{"resource": "pods", "name": "x", "uid": str(number)} for number in range(256)]
+    status = {"reservedFor": consumers, "allocation": {}}
+    assert reasons([], claim(spec(request()), status=status)) == ["resourceclaim in use"]
+
+
+def test_a_claim_that_is_being_allocated_is_waited_for():
+    problem = "resource claim default/c is in the process of being allocated"
+    assert reasons(slices(1), claim(spec(request())), in_flight={"uid-c": {}}) == [problem]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("consumesCounters", [{}]), ("allowMultipleAllocations", True), ("bindingConditions", ["x"])],
+)
+def test_devices_that_need_more_are_given_to_nobody(field, value):
+    listed = slices(1)
+    listed[0]["spec"]["devices"][0][field] = value
+    assert reasons(listed, claim(spec(request()))) == ["cannot allocate all claims"]
+
+
+def test_a_search_ends():
+    alternatives = [
+        [[Alternative(base=f"r{n}", sub="", spec={"count": 1}, device_class=CLASSES[1])] for n in range(12)]
+    ]
+    constraint = {"matchAttribute": "d/a"}
+    listed = slices(24)
+    for number, device in enumerate(listed[0]["spec"]["devices"]):
+        device["attributes"] = {"a": {"int": number % 3}}
+    search = Search(
+        pools=gather(listed, nodes()[0].node),
+        claims=[claim(spec(constraints=[constraint]))],
+        requests=alternatives,
+        in_use=(),
+    )
+    assert not search.run()
+    assert search._steps > MOST_STEPS
+
+
+@settings(max_examples=100)
+@given(
+    st.lists(st.integers(1, 3), max_size=4),
+    st.integers(0, 7),
+    st.sets(st.integers(0, 6)),
+    st.booleans(),
+)
+def test_every_device_is_given_once_and_only_where_there_are_enough(counts, present, taken, is_local):
+    place = {"nodeName": "nb"} if is_local else {}
+    requests = [request(f"r{number}", count=count) for number, count in enumerate(counts)]
+    in_use = {DeviceId("d", "p", f"g{number}") for number in taken}
+    devices = snapshot(slices(present, **place), claim(spec(*requests)), in_use=in_use)
+    found = find_able(pod("c"), world(devices))
+    free = {f"g{number}" for number in range(present)} - {f"g{number}" for number in taken}
+    expected = {"nb"} if is_local and counts else {"na", "nb"}
+    assert {one.name for one in found.able} == (expected if sum(counts) <= len(free) else set())
+    for node in found.able:
+        (allocated,) = allocate(pod("c").view, node.node, devices, NOW).values()
+        given_ = [one.device for one in device_ids(allocated)]
+        assert len(given_) == len({*given_}) == sum(counts)
+        assert {*given_} <= free
+
+
+# --- what is known of devices
+
+
+class Informer:
+    def __init__(self):
+        self.handlers, self.objects = [], {}
+        self.lister = self
+
+    def add_handler(self, handler):
+        self.handlers.append(handler)
+
+    def add_index(self, _, function):
+        self.index = function
+
+    def by_index(self, _, value):
+        return [one for one in self.objects.values() if value in self.index(one)]
+
+    def get(self, _, name):
+        return self.objects.get(name)
+
+    def put(self, tree):
+        old = self.objects.get(meta.name(tree))
+        self.objects[meta.name(tree)] = tree
+        self.tell(Change(old, tree))
+
+    def drop(self, name):
+        self.tell(Change(self.objects.pop(name), None))
+
+    def tell(self, change):
+        for handler in self.handlers:
+            handler(change)
+
+
+class Informers:
+    def __init__(self):
+        self.all = {}
+
+    def of(self, resource):
+        return self.all.setdefault(resource, Informer())
+
+
+@pytest.fixture
+def informers():
+    return Informers()
+
+
+@pytest.fixture
+def state(informers):
+    return DeviceState(informers, lambda: None)
+
+
+ALLOCATED = {"devices": {"results": [{"driver": "d", "pool": "p", "device": "g0"}]}}
+G0 = DeviceId("d", "p", "g0")
+
+
+def test_what_is_decided_counts_until_the_cache_shows_it(informers, state):
+    claims = informers.of(RESOURCE_CLAIMS)
+    claims.put(claim(spec(request())))
+    state.assume({"uid-c": ALLOCATED})
+    assert G0 in state.snapshot().in_use
+    claims.put(claim(spec(request())))
+    assert G0 in state.snapshot().in_use
+    claims.put(claim(spec(request()), status={"allocation": ALLOCATED}))
+    assert not state.snapshot().in_flight
+    state.forget(["uid-c"])
+    assert G0 in state.snapshot().in_use
+
+
+def test_what_came_to_nothing_is_free_again(state):
+    state.assume({"uid-c": ALLOCATED})
+    state.forget(["uid-c"])
+    assert G0 not in state.snapshot().in_use
+
+
+@pytest.mark.parametrize("goes", [True, False], ids=["deleted", "deallocated"])
+def test_what_is_given_back_is_free_again(informers, state, goes):
+    claims = informers.of(RESOURCE_CLAIMS)
+    claims.put(claim(spec(request()), status={"allocation": ALLOCATED}))
+    assert G0 in state.snapshot().in_use
+    if goes:
+        claims.drop("c")
+    else:
+        claims.put(claim(spec(request())))
+    assert G0 not in state.snapshot().in_use
+
+
+def test_a_node_sees_its_own_slices_and_those_of_all(informers, state):
+    for name, place in (("a", {"nodeName": "na"}), ("b", {"nodeName": "nb"}), ("c", {"allNodes": True})):
+        (one,) = slices(1, **place)
+        informers.of(RESOURCE_SLICES).put({**one, "metadata": {"name": name}})
+    assert [meta.name(one) for one in state.snapshot().slices("nb")] == ["b", "c"]
+
+
+def test_a_pod_waits_for_its_claims(informers, state):
+    claims = informers.of(RESOURCE_CLAIMS)
+    view = pod("c").view
+    assert waits_for_claims(view, claims)
+    claims.put(claim(spec(request())))
+    assert not waits_for_claims(view, claims)
+    going = claim(spec(request()))
+    going["metadata"]["deletionTimestamp"] = NOW
+    claims.put(going)
+    assert waits_for_claims(view, claims)
+    made = PodView.of(
+        {**view.object, "spec": {"resourceClaims": [{"name": "c", "resourceClaimTemplateName": "t"}]}}
+    )
+    assert waits_for_claims(made, claims)
+    named = PodView.of({**made.object, "status": {"resourceClaimStatuses": [{"name": "c"}]}})
+    assert not waits_for_claims(named, claims)
