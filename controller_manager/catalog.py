@@ -15,6 +15,7 @@ from mockube.controller_manager.controllers.clusterroleaggregation.controller im
 from mockube.controller_manager.controllers.cronjob.controller import CRON_JOB
 from mockube.controller_manager.controllers.daemonset.controller import DAEMON_SET
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
+from mockube.controller_manager.controllers.devicetainteviction.controller import DEVICE_TAINT_EVICTION
 from mockube.controller_manager.controllers.disruption.controller import DISRUPTION
 from mockube.controller_manager.controllers.disruption.stale import STALE_POD_DISRUPTION
 from mockube.controller_manager.controllers.endpoints.controller import SERVICE_ENDPOINTS
@@ -76,6 +77,7 @@ CONTROLLERS: Final[tuple[Controller, ...]] = (
     ADVANCED_STATEFUL_SET,
     CLONE_SET,
     UNITED_DEPLOYMENT,
+    DEVICE_TAINT_EVICTION,
     DISRUPTION,
     STALE_POD_DISRUPTION,
     PERSISTENT_VOLUME_BINDER,
@@ -150,6 +152,7 @@ WORKERS: Final[Mapping[str, str]] = {
     "advancedstatefulset-controller": "concurrent_advancedstatefulset_syncs",
     "cloneset-controller": "concurrent_cloneset_syncs",
     "uniteddeployment-controller": "concurrent_uniteddeployment_syncs",
+    "device-taint-eviction-controller": "concurrent_device_taint_eviction_syncs",
     "endpoints-controller": "concurrent_endpoint_syncs",
     "endpointslice-controller": "concurrent_service_endpoint_syncs",
 }

@@ -109,6 +109,9 @@ class Controllers:
     horizontal_pod_autoscaler_initial_readiness_delay: Annotated[
         float, Flag("how long after a pod's start it counts as never having been ready (30s)", seconds)
     ] = 30.0
+    concurrent_device_taint_eviction_syncs: Annotated[
+        int, Flag("pods with tainted devices at a time (8)", number_of)
+    ] = 8
     concurrent_resourceclaim_syncs: Annotated[
         int, Flag("claims of devices for pods at a time (50)", number_of)
     ] = 50

@@ -7,7 +7,7 @@ _NAMES = """
     authorization-always-allow-paths authorization-kubeconfig authorization-webhook-cache-authorized-ttl
     authorization-webhook-cache-unauthorized-ttl cert-dir cidr-allocator-type cloud-config
     cloud-provider cloud-provider-gce-lb-src-cidrs cluster-name
-    concurrent-device-taint-eviction-syncs concurrent-ephemeralvolume-syncs
+    concurrent-ephemeralvolume-syncs
     concurrent-service-syncs concurrent-serviceaccount-token-syncs
     configure-cloud-routes contention-profiling controller-start-interval deployment-controller-sync-period
     disable-attach-detach-reconcile-sync disable-force-detach-on-timeout disable-http2-serving disabled-metrics

@@ -8,6 +8,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
 
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
+BY_RESOURCE_CLAIM: Final = "podResourceClaim"
 OF_POD_CLAIM: Final = "resource.kubernetes.io/pod-claim-name"
 """The annotation of a claim that was made of a template: which of the pod's claims it is."""
 
@@ -40,6 +41,11 @@ def claim_names(pod: PodView) -> Iterator[str]:
             continue
         if name is not None:
             yield name
+
+
+def claims_of_pod(pod: PodView) -> Iterator[str]:
+    """The index of pods by the claims that they use, as `namespace/name`."""
+    return (f"{pod.key.namespace}/{name}" for name in dict.fromkeys(claim_names(pod)))
 
 
 def is_for_pod(pod: PodView, claim: ReadOnlyTree) -> bool:
@@ -87,3 +93,13 @@ def owning_pod(claim: ReadOnlyTree) -> ReadOnlyTree | None:
 def has_admin_access(claim: ReadOnlyTree) -> bool:
     requests = ((claim.get("spec") or {}).get("devices") or {}).get("requests") or ()
     return any((one.get("exactly") or {}).get("adminAccess") for one in requests)
+
+
+def tolerates_taint(toleration: ReadOnlyTree, taint: ReadOnlyTree) -> bool:
+    """Whether a toleration of a device request is about a taint; what either does is another question."""
+    for name in ("effect", "key"):
+        if toleration.get(name) and toleration[name] != taint.get(name):
+            return False
+    if toleration.get("operator", "Equal") == "Exists":
+        return True
+    return bool(toleration.get("value", "") == taint.get("value", ""))

@@ -22,9 +22,11 @@ from mockube.controller_manager.control.wait_for_kinds import WaitForKinds
 from mockube.controller_manager.controllers.resourceclaim.claims import reconcile_claim
 from mockube.controller_manager.controllers.resourceclaim.pods import BY_OWNER, needs_work, reconcile_pod
 from mockube.controller_manager.workloads.device_claims import (
+    BY_RESOURCE_CLAIM,
     OF_POD_CLAIM,
     allocation,
     claim_names,
+    claims_of_pod,
     has_admin_access,
     is_done,
     owning_pod,
@@ -34,7 +36,7 @@ from mockube.controller_manager.workloads.device_claims import (
 NAME: Final = "resourceclaim-controller"
 ACCOUNT: Final = "resource-claim-controller"
 _POD, _CLAIM = "pod:", "claim:"
-_BY_CLAIM, _BY_TEMPLATE = "podResourceClaim", "podResourceClaimTemplate"
+_BY_TEMPLATE: Final = "podResourceClaimTemplate"
 _MOST_GONE: Final = 500
 
 
@@ -85,7 +87,7 @@ def _of_claim(caches: Caches, change: Change) -> Iterable[Key]:
     claim = change.latest
     if change.new is not None:
         yield claim_key(*Key.of(claim))
-    yield from _waiting(caches, _BY_CLAIM, claim)
+    yield from _waiting(caches, BY_RESOURCE_CLAIM, claim)
 
 
 def _of_template(caches: Caches, change: Change) -> Iterable[Key]:
@@ -96,10 +98,6 @@ def _waiting(caches: Caches, index: str, of: ReadOnlyTree) -> Iterator[Key]:
     for pod in caches.of(PODS).by_index(index, str(Key.of(of))):
         if not pod.deleting and needs_work(caches, pod):
             yield pod_key(pod.key)
-
-
-def _claims_of(pod: PodView) -> Iterator[str]:
-    return (f"{pod.key.namespace}/{name}" for name in dict.fromkeys(claim_names(pod)))
 
 
 def _templates_of(pod: PodView) -> Iterator[str]:
@@ -174,7 +172,7 @@ def resource_claims(list_: Callable[[], Iterable[ReadOnlyTree]] = tuple, workers
             Watch(resource=RESOURCE_CLAIM_TEMPLATES, keys=_of_template),
         ),
         indexes={
-            PODS: {_BY_CLAIM: _claims_of, _BY_TEMPLATE: _templates_of},
+            PODS: {BY_RESOURCE_CLAIM: claims_of_pod, _BY_TEMPLATE: _templates_of},
             RESOURCE_CLAIMS: {BY_OWNER: _owners_of},
         },
         reconcile=partial(reconcile, gone),

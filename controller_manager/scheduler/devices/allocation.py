@@ -9,6 +9,7 @@ from mockube.apimachinery.device_expressions import SelectorError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.scheduler.devices.pools import Device, DeviceId, Pool
+from mockube.controller_manager.workloads.device_claims import tolerates_taint
 
 MOST_DEVICES: Final = 32
 """Of one claim."""
@@ -192,15 +193,6 @@ def _tolerates(alternative: Alternative, device: Device) -> bool:
         for taint in device.tree.get("taints") or ()
         if taint.get("effect") in _PREVENTING
     )
-
-
-def tolerates_taint(toleration: ReadOnlyTree, taint: ReadOnlyTree) -> bool:
-    for name in ("effect", "key"):
-        if toleration.get(name) and toleration[name] != taint.get(name):
-            return False
-    if toleration.get("operator", "Equal") == "Exists":
-        return True
-    return bool(toleration.get("value", "") == taint.get("value", ""))
 
 
 def _holds(constraint: ReadOnlyTree, chosen: _Chosen, others: Sequence[_Chosen]) -> bool:

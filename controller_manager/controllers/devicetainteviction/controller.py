@@ -1,0 +1,195 @@
+"""Delete pods whose claims hold devices with taints of effect NoExecute, as soon as these are tolerated no longer."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any, Final
+
+from prometheus_client.core import CounterMetricFamily, Metric
+
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.timestamps import after, parse_time, span_of
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import CONDITION_DISRUPTION_TARGET
+from mockube.controller_manager.cache.store import Caches, Change
+from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import (
+    NOTHING,
+    Action,
+    Delete,
+    ObjectRef,
+    Outcome,
+    Patch,
+    Plan,
+    RecordEvent,
+    Remember,
+)
+from mockube.controller_manager.control.controller import Controller, Observer, Watch
+from mockube.controller_manager.workloads.device_claims import (
+    BY_RESOURCE_CLAIM,
+    NotCreated,
+    allocation,
+    claim_name,
+    claims_of_pod,
+    is_for_pod,
+    is_reserved_for,
+    pod_claims,
+    tolerates_taint,
+)
+
+_BY_POOL: Final = "device-pool"
+_REASON: Final = "DeviceTaintManagerEviction"
+_CONDITION: Final = {
+    "type": CONDITION_DISRUPTION_TARGET,
+    "status": "True",
+    "reason": "DeletionByDeviceTaintManager",
+    "message": "Device Taint manager: deleting due to NoExecute taint",
+}
+
+
+def reconcile(caches: Caches, key: Key, now: datetime, is_pending: object = None) -> Plan:
+    pod = caches.of(PODS).get(*key)
+    if pod is None or pod.deleting:
+        return Plan(actions=(Remember(None),)) if is_pending else NOTHING
+    when = eviction_time(caches, pod)
+    if when is None:
+        cancelled = (Remember(None), _event(pod, "Cancelling deletion"))
+        return Plan(actions=cancelled) if is_pending else NOTHING
+    if when > now:
+        remembered = () if is_pending else (Remember(now),)
+        return Plan(actions=remembered, again_after=when - now)
+    actions: list[Action] = [Remember(None), _event(pod, "Marking for deletion")]
+    if not conditions.says(pod.object, _CONDITION):
+        actions.append(_marking(pod, now))
+    victim = ObjectRef(pod.key, pod.uid)
+    return Plan(actions=(*actions, Delete(resource=PODS, victims=(victim,))))
+
+
+def _marking(pod: PodView, now: datetime) -> Patch:
+    condition = {**_CONDITION, "observedGeneration": meta.generation(pod.object)}
+    listed = conditions.set_condition(conditions.of(pod.object), condition, now)
+    body = {"metadata": {"uid": pod.uid}, "status": {"conditions": listed}}
+    return Patch(resource=PODS, key=pod.key, body=body, kind="strategic", subresource="status")
+
+
+def _event(pod: PodView, message: str) -> RecordEvent:
+    return RecordEvent(about=pod.object, type="Normal", reason=_REASON, message=message)
+
+
+def eviction_time(caches: Caches, pod: PodView) -> datetime | None:
+    """When the first taint of a device is tolerated no longer; None for a pod that may stay."""
+    if not pod.node or not pod_claims(pod):
+        return None
+    times = [
+        time
+        for claim in _claims_in_use(caches, pod)
+        for result in ((allocation(claim) or {}).get("devices") or {}).get("results") or ()
+        for taint in _taints(caches, result)
+        if (time := _end_of_toleration(result, taint)) is not None
+    ]
+    return min(times, default=None)
+
+
+def _claims_in_use(caches: Caches, pod: PodView) -> Iterator[ReadOnlyTree]:
+    for pod_claim in pod_claims(pod):
+        try:
+            name = claim_name(pod, pod_claim)
+        except NotCreated:
+            continue
+        claim = None if name is None else caches.of(RESOURCE_CLAIMS).get(pod.key.namespace, name)
+        if claim is None or not is_reserved_for(pod, claim):
+            continue
+        if not pod_claim.get("resourceClaimTemplateName") or is_for_pod(pod, claim):
+            yield claim
+
+
+def _taints(caches: Caches, result: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
+    """Those of a device, as the newest slice of its pool lists it."""
+    slices = caches.of(RESOURCE_SLICES).by_index(_BY_POOL, f"{result['driver']}/{result['pool']}")
+    newest = max((one["spec"]["pool"].get("generation", 0) for one in slices), default=0)
+    for one in slices:
+        if one["spec"]["pool"].get("generation", 0) != newest:
+            continue
+        for device in one["spec"].get("devices") or ():
+            if device["name"] == result["device"]:
+                taints = device.get("taints") or ()
+                yield from (taint for taint in taints if taint.get("effect") == "NoExecute")
+
+
+def _end_of_toleration(result: ReadOnlyTree, taint: ReadOnlyTree) -> datetime | None:
+    """None where the taint is tolerated for ever."""
+    tolerations = [
+        one
+        for one in result.get("tolerations") or ()
+        if one.get("effect") == "NoExecute" and tolerates_taint(one, taint)
+    ]
+    if any("tolerationSeconds" not in one for one in tolerations) or not taint.get("timeAdded"):
+        return None
+    seconds = min((max(one["tolerationSeconds"], 0) for one in tolerations), default=0)
+    return after(parse_time(taint["timeAdded"]), span_of(seconds))
+
+
+# --- whose key a change concerns
+
+
+def _of_pod(_: Caches, change: Change) -> Iterable[Key]:
+    pod: PodView = change.latest
+    return (pod.key,) if pod_claims(pod) else ()
+
+
+def _of_claim(caches: Caches, change: Change) -> Iterable[Key]:
+    """Not all that changes in a claim matters, but little else does."""
+    users = caches.of(PODS).by_index(BY_RESOURCE_CLAIM, str(Key.of(change.latest)))
+    return [pod.key for pod in users]
+
+
+def _of_slice(caches: Caches, change: Change) -> Iterable[Key]:
+    for pool in {pool for found in change if found is not None for pool in _pool_of_slice(found)}:
+        for claim in caches.of(RESOURCE_CLAIMS).by_index(_BY_POOL, pool):
+            yield from _of_claim(caches, Change(None, claim))
+
+
+def _pool_of_slice(found: ReadOnlyTree) -> Iterable[str]:
+    return (f"{found['spec']['driver']}/{found['spec']['pool']['name']}",)
+
+
+def _pools_of_claim(claim: ReadOnlyTree) -> Iterable[str]:
+    results = ((allocation(claim) or {}).get("devices") or {}).get("results") or ()
+    return dict.fromkeys(f"{one['driver']}/{one['pool']}" for one in results)
+
+
+class Evictions(Observer):
+    def __init__(self) -> None:
+        self._deletions = 0
+
+    def observe(self, primary: Any, outcome: Outcome, seconds: float, now: datetime) -> None:  # noqa: ARG002
+        self._deletions += len(outcome.of(Delete))
+
+    def collect(self) -> Iterable[Metric]:
+        text = "Total number of Pods deleted by DeviceTaintEvictionController since its start."
+        name = "device_taint_eviction_controller_pod_deletions"
+        yield CounterMetricFamily(name, text, value=self._deletions)
+
+
+DEVICE_TAINT_EVICTION: Final = Controller(
+    name="device-taint-eviction-controller",
+    queue="device-taint-eviction-controller",
+    service_account="device-taint-eviction-controller",
+    speaks_as="device-taint-eviction-controller",
+    watches=(
+        Watch(resource=PODS, keys=_of_pod),
+        Watch(resource=RESOURCE_CLAIMS, keys=_of_claim),
+        Watch(resource=RESOURCE_SLICES, keys=_of_slice),
+    ),
+    indexes={
+        PODS: {BY_RESOURCE_CLAIM: claims_of_pod},
+        RESOURCE_CLAIMS: {_BY_POOL: _pools_of_claim},
+        RESOURCE_SLICES: {_BY_POOL: _pool_of_slice},
+    },
+    reconcile=reconcile,
+    remembers=True,
+    needs=(RESOURCE_CLAIMS, RESOURCE_SLICES),
+    observer=Evictions,
+    workers=8,
+)

@@ -1,0 +1,154 @@
+"""Pods with tainted devices go when their claims tolerate that no longer."""
+
+from datetime import timedelta
+
+import pytest
+
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.timestamps import format_time
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import Delete, Outcome, Write
+from mockube.controller_manager.controllers.devicetainteviction.controller import (
+    DEVICE_TAINT_EVICTION,
+    Evictions,
+)
+from tests.support.controllers.planned import World
+
+KEY = Key("default", "p")
+ALL = {"operator": "Exists", "effect": "NoExecute"}
+
+
+def world(*tolerations, effect="NoExecute", node="n", uid="p", tainted=True, generation=1):
+    found = World(DEVICE_TAINT_EVICTION, SteppedClock())
+    spec = {
+        "resourceClaims": [{"name": "c", "resourceClaimName": "c"}],
+        **({"nodeName": node} if node else {}),
+    }
+    found.add(
+        PODS, {"metadata": {"name": "p", "namespace": "default", "uid": "p"}, "spec": spec, "status": {}}
+    )
+    result = {"driver": "d", "pool": "p", "device": "g", "tolerations": list(tolerations)}
+    status = {
+        "allocation": {"devices": {"results": [result]}},
+        "reservedFor": [{"resource": "pods", "name": "p", "uid": uid}],
+    }
+    found.add(
+        RESOURCE_CLAIMS, {"metadata": {"name": "c", "namespace": "default"}, "spec": {}, "status": status}
+    )
+    taint = {"key": "k", "effect": effect, "timeAdded": format_time(found.clock.now())}
+    slice_(found, "old", 1, [taint] if tainted else [])
+    if generation > 1:
+        slice_(found, "new", generation, [])
+    return found
+
+
+def slice_(pods, name, generation, taints):
+    spec = {"driver": "d", "pool": {"name": "p", "generation": generation}}
+    device = {"name": "g", "taints": taints}
+    return pods.add(RESOURCE_SLICES, {"metadata": {"name": name}, "spec": {**spec, "devices": [device]}})
+
+
+def test_a_pod_whose_device_is_tainted_is_marked_and_deleted():
+    pods = world()
+    pods.reconcile(KEY)
+    found = pods.get(PODS, "p")
+    assert meta.is_deleting(found)
+    (condition,) = conditions.of(found)
+    assert (condition["type"], condition["reason"]) == ("DisruptionTarget", "DeletionByDeviceTaintManager")
+    assert pods.events == [("Normal", "DeviceTaintManagerEviction", "Marking for deletion")]
+    assert pods.reconcile(KEY) == ([], None)
+
+
+def test_a_toleration_of_a_time_lets_it_stay_so_long():
+    pods = world({**ALL, "tolerationSeconds": 60}, {**ALL, "tolerationSeconds": 30})
+    plan = pods.plan(KEY)
+    assert timedelta(seconds=29) < plan.again_after <= timedelta(seconds=30)
+    pods.reconcile(KEY)
+    assert pods.done == []
+    pods.clock.advance(31)
+    pods.reconcile(KEY)
+    assert meta.is_deleting(pods.get(PODS, "p"))
+
+
+def test_a_taint_that_goes_in_time_is_forgiven():
+    pods = world({**ALL, "tolerationSeconds": 60})
+    pods.reconcile(KEY)
+    pods.change(RESOURCE_SLICES, "old", ("spec", "devices"), [{"name": "g"}], "")
+    pods.reconcile(KEY)
+    assert pods.events == [("Normal", "DeviceTaintManagerEviction", "Cancelling deletion")]
+    assert pods.reconcile(KEY) == ([], None)
+    assert len(pods.events) == 1
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        {"effect": "NoSchedule"},
+        {"node": ""},
+        {"uid": "another"},
+        {"tainted": False},
+        {"generation": 2},
+    ],
+    ids=["another effect", "not bound", "not its claim", "no taint", "a newer slice"],
+)
+def test_others_stay(of):
+    assert world(**of).reconcile(KEY) == ([], None)
+
+
+@pytest.mark.parametrize("toleration", [ALL, {"key": "k", "effect": "NoExecute"}])
+def test_a_toleration_without_end_lets_it_stay(toleration):
+    assert world(toleration).reconcile(KEY) == ([], None)
+
+
+def test_a_toleration_of_something_else_does_not():
+    pods = world(
+        {"key": "k", "value": "x", "effect": "NoExecute"}, {"operator": "Exists", "effect": "NoSchedule"}
+    )
+    pods.reconcile(KEY)
+    assert meta.is_deleting(pods.get(PODS, "p"))
+
+
+def test_a_claim_of_a_template_that_is_anothers_does_not_count():
+    pods = world()
+    pods.change(PODS, "p", ("spec", "resourceClaims"), [{"name": "c", "resourceClaimTemplateName": "t"}])
+    assert pods.reconcile(KEY) == ([], None)
+    pods.change(PODS, "p", ("status", "resourceClaimStatuses"), [{"name": "c", "resourceClaimName": "c"}])
+    assert pods.reconcile(KEY) == ([], None)
+
+
+@pytest.mark.parametrize("writes", range(4))
+def test_a_death_after_each_action_leads_to_the_same_end(writes):
+    pods = world()
+    pods.begin(KEY, writes)
+    pods.reconcile(KEY)
+    assert meta.is_deleting(pods.get(PODS, "p"))
+    assert len(conditions.of(pods.get(PODS, "p"))) == 1
+
+
+def test_which_keys_a_change_concerns():
+    pods = world()
+    caches = pods.caches()
+    of_pod, of_claim, of_slice = (watch.keys for watch in DEVICE_TAINT_EVICTION.watches)
+    view = PodView.of(pods.get(PODS, "p"))
+    plain = PodView.of({**view.object, "spec": {}})
+    assert {*of_pod(caches, Change(None, view))} == {KEY}
+    assert {*of_pod(caches, Change(None, plain))} == set()
+    assert {*of_claim(caches, Change(None, pods.get(RESOURCE_CLAIMS, "c")))} == {KEY}
+    assert {*of_slice(caches, Change(pods.get(RESOURCE_SLICES, "old", ""), None))} == {KEY}
+    other = slice_(pods, "other", 1, [])
+    other["spec"]["pool"]["name"] = "q"
+    assert {*of_slice(caches, Change(None, other))} == set()
+
+
+def test_deletions_are_counted():
+    evictions = Evictions()
+    deleted = Write(Delete(resource=PODS, victims=()), KEY, None)
+    evictions.observe(None, Outcome(error=None, writes=(deleted,)), 0.0, SteppedClock().now())
+    (family,) = evictions.collect()
+    assert [(one.name, one.value) for one in family.samples] == [
+        ("device_taint_eviction_controller_pod_deletions_total", 1)
+    ]
