@@ -200,7 +200,8 @@ def _pem(text):
 
 def _media_type(text):
     negotiation.sent(text)
-    return f"wanted: {negotiation.negotiate(text)} {negotiation.negotiate(text, custom=True) is None}"
+    wanted = [negotiation.negotiate(text, endpoint) for endpoint in negotiation.Endpoint]
+    return f"wanted: {wanted[0]} {wanted.count(None)} {negotiation.matches_route(text)}"
 
 
 def _url(text):
