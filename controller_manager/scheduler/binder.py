@@ -1,6 +1,7 @@
 """Write what the scheduler decided: bind a pod to its node, and evict the pods that give way to it."""
 
 import asyncio
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -8,7 +9,7 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.status import NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_PV_BOUND_BY_CONTROLLER
-from mockube.controller_manager.cache.store import Change, Lister
+from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kinds import (
     PERSISTENT_VOLUME_CLAIMS,
@@ -19,7 +20,6 @@ from mockube.controller_manager.client.kinds import (
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.events.recorder import Recorder
 from mockube.controller_manager.control.runnable import Context
-from mockube.controller_manager.scheduler.devices.claims import claims_of
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.preemption import Candidate
 from mockube.controller_manager.scheduler.volumes import Binding, is_bound
@@ -56,13 +56,13 @@ class Binder:
         await self._client.create(PODS, body, key=key, subresource="binding")
 
     async def reserve_devices(
-        self, pod: PodInfo, claims: Lister[ReadOnlyTree], allocations: dict[str, ReadOnlyTree]
+        self, pod: PodInfo, claims: Iterable[ReadOnlyTree], allocations: dict[str, ReadOnlyTree]
     ) -> None:
         """Write what each claim is given and that the pod uses it; before, that it is not to go meanwhile.
 
         What is written is taken out of `allocations`.
         """
-        for claim in claims_of(pod.view, claims):
+        for claim in claims:
             allocated = allocations.get(meta.uid(claim))
             if allocated is None and is_reserved_for(pod.view, claim):
                 continue

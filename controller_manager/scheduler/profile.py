@@ -7,7 +7,7 @@ from typing import Any, Final
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.scheduler.devices.claims import dynamic_resources
+from mockube.controller_manager.scheduler.filters.devices import dynamic_resources
 from mockube.controller_manager.scheduler.filters.pod_affinity import inter_pod_affinity
 from mockube.controller_manager.scheduler.filters.single_node import (
     Filter,

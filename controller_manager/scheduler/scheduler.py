@@ -7,7 +7,7 @@ beside: its pod is taken to be on its node from the decision on.
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.chance import fraction
@@ -32,8 +32,6 @@ from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.scheduler.binder import Binder, evict
 from mockube.controller_manager.scheduler.choice import FeasibleNodes, best_of, diagnosis, find_able
 from mockube.controller_manager.scheduler.cluster import Cluster, ClusterSnapshot
-from mockube.controller_manager.scheduler.devices.claims import allocate, waits_for_claims
-from mockube.controller_manager.scheduler.devices.state import DeviceState
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.preemption import Candidate, preempt
@@ -46,6 +44,9 @@ from mockube.controller_manager.scheduler.profile import (
 from mockube.controller_manager.scheduler.queue import SchedulingQueue
 from mockube.controller_manager.scheduler.volumes import Binding, Storage, claims_of
 from mockube.controller_manager.supervision import start
+
+if TYPE_CHECKING:
+    from mockube.controller_manager.scheduler.devices.state import DeviceState
 
 LOG: Final = logging.getLogger(__name__)
 _WATCHED: Final = (
@@ -154,8 +155,12 @@ class Scheduler:
         if not pod.object["spec"].get("resourceClaims"):
             return False
         if self._devices is None:
+            from mockube.controller_manager.scheduler.devices.state import (  # noqa: PLC0415 - few need it
+                DeviceState,
+            )
+
             self._devices = DeviceState(self._informers_of_all, self._devices_changed)
-        return waits_for_claims(pod, self._devices.snapshot().claims)
+        return self._devices.waits_for_claims(pod)
 
     def _devices_changed(self) -> None:
         waiting, self._without_claims = self._without_claims, set()
@@ -223,9 +228,7 @@ class Scheduler:
         """Nobody else is given these devices from now on."""
         if self._devices is None or world.devices is None or not pod.spec.get("resourceClaims"):
             return {}
-        found = allocate(pod.view, node.node, world.devices, format_time(self._clock.now()))
-        self._devices.assume(found)
-        return dict(found)
+        return self._devices.allocate(pod.view, node.node, format_time(self._clock.now()))
 
     def _pick(self, best: Sequence[NodeInfo]) -> NodeInfo:
         return best[int(fraction(self._chance) * len(best))]
@@ -265,7 +268,7 @@ class Scheduler:
         """What is left in `devices` at the end was not written: others may have it then."""
         try:
             if self._devices is not None and pod.spec.get("resourceClaims"):
-                await self._binder.reserve_devices(pod, self._devices.snapshot().claims, devices)
+                await self._binder.reserve_devices(pod, self._devices.claims_of(pod.view), devices)
             await self._binder.bind(pod, node, volumes)
         except (ApiError, NoAnswer, TimeoutError) as error:
             self._unbound(pod, error)

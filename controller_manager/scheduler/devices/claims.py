@@ -9,7 +9,6 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.devices.allocation import (
     AllocationError,
     Alternative,
@@ -80,11 +79,8 @@ def claims_of(pod: PodView, claims: Lister[ReadOnlyTree]) -> Sequence[ReadOnlyTr
     return [claim for claim in found if claim is not None]
 
 
-def dynamic_resources(pod: PodInfo, world: ClusterSnapshot) -> Check | Refusal | None:
-    """Upstream: plugins/dynamicresources. None for pods without claims."""
-    if not pod.spec.get("resourceClaims") or world.devices is None:
-        return None
-    devices = world.devices
+def check_claims(pod: PodInfo, devices: DeviceSnapshot) -> Check | Refusal:
+    """What nodes are checked for, or why no node will do."""
     claims = claims_of(pod.view, devices.claims)
     for claim in claims:
         if len(reserved_for(claim)) >= MOST_CONSUMERS and not is_reserved_for(pod.view, claim):

@@ -9,7 +9,14 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.informers import Informers
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_SLICES
-from mockube.controller_manager.scheduler.devices.claims import DeviceSnapshot, device_ids
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.scheduler.devices.claims import (
+    DeviceSnapshot,
+    allocate,
+    claims_of,
+    device_ids,
+    waits_for_claims,
+)
 from mockube.controller_manager.scheduler.devices.pools import DeviceId
 from mockube.controller_manager.workloads.device_claims import allocation
 
@@ -41,6 +48,18 @@ class DeviceState:
             in_use=self._users,
             in_flight=self._in_flight,
         )
+
+    def waits_for_claims(self, pod: PodView) -> bool:
+        return waits_for_claims(pod, self._claims.lister)
+
+    def claims_of(self, pod: PodView) -> Sequence[ReadOnlyTree]:
+        return claims_of(pod, self._claims.lister)
+
+    def allocate(self, pod: PodView, node: ReadOnlyTree, now: str) -> dict[str, ReadOnlyTree]:
+        """Nobody else is given from now on what the pod's claims are given here."""
+        found = allocate(pod, node, self.snapshot(), now)
+        self.assume(found)
+        return dict(found)
 
     def assume(self, allocations: Mapping[str, ReadOnlyTree]) -> None:
         """What was decided counts before the cache shows it."""
