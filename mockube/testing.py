@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 FIXTURE: Final = "mockube"
 SCOPE, NODES, PACKS = "mockube_scope", "mockube_nodes", "mockube_packs"
 VERSION: Final = "mockube_version"
-OPTIONS: Final = ("nodes", "packs", "version", "flags", "manager_flags")
+OPTIONS: Final = ("nodes", "packs", "version", "flags", "manager_flags", "images")
 """What the marker may say."""
 MARKER: Final = (
     f"mockube({', '.join(f'{one}=...' for one in OPTIONS)}): what the cluster of the fixture `mockube` has"

@@ -9,7 +9,9 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import gotext, status
 from mockube.apimachinery.status import BadRequest
+from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authz.chain import ask_again
+from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call
 from mockube.apiserver.registry.options import flag
@@ -59,9 +61,13 @@ class Connecting:
         if request.query.get("dryRun"):
             raise BadRequest("dryRun is not supported")
         if name == "proxy":
+            await self._admit(call, {"path": _rest(request, call)})
             return await self._proxied(request, call)
-        query = _port_query(call) if name == "portforward" else _stream_query(call, name)
+        ports = _ports(call) if name == "portforward" else []
+        asked = {"ports": ports} if ports else {} if name == "portforward" else _streams(call, name)
+        options = await self._admit(call, asked)
         await self._check_create(call, name)
+        query = _port_query(options) if name == "portforward" else _stream_query(options)
         path = "portForward" if name == "portforward" else name
         location = await self._locator.kubelet(call, path, query)
         if location is None:
@@ -76,6 +82,17 @@ class Connecting:
         if flag(call, "insecureSkipTLSVerifyBackend"):
             location = replace(location, skips_verification=True)
         return await self._proxy.stream(request, location, call.name)
+
+    async def _admit(self, call: Call, asked: Tree) -> Tree:
+        """What was asked for, as admission leaves it; or it refuses."""
+        assert call.subresource is not None
+        kind = {"kind": call.subresource.kind, "apiVersion": call.resource.api_version}
+        attributes = Attributes(
+            operation=Operation.CONNECT, call=call, name=call.name, object={**kind, **asked}
+        )
+        await self._backend.admission.mutate(self._backend, attributes)
+        await self._backend.admission.validate(self._backend, attributes)
+        return attributes.object or {}
 
     async def _check_create(self, call: Call, subresource: str) -> None:
         """A WebSocket begins with a GET: who opens one must be allowed to create, as with other protocols."""
@@ -96,19 +113,39 @@ class Connecting:
         return await self._proxy.forward(request, location, upgrade_required=False)
 
 
-def _stream_query(call: Call, subresource: str) -> list[tuple[str, str]]:
-    """Which streams there are, and the command, as a kubelet reads them."""
-    chosen = [(_QUERIES[name], "1") for name in _STREAMS if flag(call, name)]
+def _rest(request: Request, call: Call) -> str:
+    """The path behind `proxy`."""
+    rest = request.path.split(f"/{call.name}/proxy", 1)[1]
+    return rest or ("/" if request.path.endswith("/") else "")
+
+
+def _streams(call: Call, subresource: str) -> Tree:
+    """Which streams there are, and the command."""
+    options: Tree = {name: True for name in _STREAMS if flag(call, name)}
+    if container := call.parameter("container"):
+        options["container"] = container
     commands = call.query.get("command", ()) if subresource == "exec" else ()
+    return {**options, "command": list(commands)} if commands else options
+
+
+def _stream_query(options: Tree) -> list[tuple[str, str]]:
+    """As a kubelet reads them."""
+    chosen = [(_QUERIES[name], "1") for name in _STREAMS if options.get(name)]
+    commands = options.get("command") or ()
     return sorted([*chosen, *(("command", command) for command in commands)], key=lambda pair: pair[0])
 
 
-def _port_query(call: Call) -> list[tuple[str, str]]:
+def _ports(call: Call) -> list[int]:
     ports = []
     for text in call.query.get("ports", ()):
         for part in text.split(","):
             try:
-                ports.append(str(gotext.parse_uint(part, bits=16)))
+                ports.append(gotext.parse_uint(part, bits=16))
             except gotext.NumberError as error:
                 raise BadRequest(f"cannot convert to []int32: {error}") from error
-    return [("port", ",".join(ports))] if ports else []
+    return ports
+
+
+def _port_query(options: Tree) -> list[tuple[str, str]]:
+    ports = options.get("ports")
+    return [("port", ",".join(map(str, ports)))] if ports else []

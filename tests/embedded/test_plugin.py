@@ -83,7 +83,7 @@ def test_marker(mockube):
         pytest.param(
             "@pytest.mark.mockube(nodess=4)",
             [],
-            "the marker mockube takes nodes, packs, version, flags, manager_flags, not 'nodess'",
+            "the marker mockube takes nodes, packs, version, flags, manager_flags, images, not 'nodess'",
             id="an option that is none",
         ),
         pytest.param("@pytest.mark.mockube(4)", [], "not 4", id="a value without its name"),
