@@ -39,7 +39,7 @@ def read_object(backend: Backend, call: Call, options: WriteOptions) -> Tree:
         tree, text = with_whole_numbers(tree, text)
     else:
         _check_kind(backend, given, api_version, kind)
-    strict = options.field_validation != "Ignore"
+    strict = options.field_validation != "Ignore" and not parsed.is_binary
     try:
         decoded = decode_as(backend, tree, (api_version, kind), text=text, strict=strict)
     except DecodeError as error:

@@ -31,6 +31,8 @@ class Parsed(Struct, frozen=True):
     """The JSON that the tree was read from, if it was."""
     complaints: tuple[str, ...] = ()
     """What strict decoding refuses, as far as the tree does not show it: keys that came twice in YAML."""
+    is_binary: bool = False
+    """It was read by numbers of fields: those that are not known are passed over, even by strict decoding."""
 
 
 def parse(data: bytes, content_type: str) -> Parsed:
@@ -89,7 +91,7 @@ def parse_applied(data: bytes) -> Parsed:
 
 def _protobuf(data: bytes) -> Parsed:
     try:
-        return Parsed(envelope.decode(data))
+        return Parsed(envelope.decode(data), is_binary=True)
     except ProtobufError as error:
         raise Unreadable(str(error)) from error
 

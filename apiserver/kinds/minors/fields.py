@@ -29,8 +29,21 @@ def _each(holders: Sequence[str], *fields: str) -> tuple[str, ...]:
     return tuple(f"{holder}.*.{field}" for holder in holders for field in fields)
 
 
+def _claims(at: str) -> Mapping[str, tuple[str, ...]]:
+    """The fields of a claim, whose spec is at a path."""
+    requests = (f"{at}.devices.requests.*.exactly", f"{at}.devices.requests.*.firstAvailable.*")
+    return {
+        "DRAConsumableCapacity": (
+            *(f"{request}.capacity" for request in requests),
+            f"{at}.devices.constraints.*.distinctAttribute",
+        ),
+        "DRADeviceTaints": tuple(f"{request}.tolerations" for request in requests),
+    }
+
+
 POD_SPEC: Final[Mapping[str, tuple[str, ...]]] = {
     "DynamicResourceAllocation": ("resourceClaims", *_each(CONTAINERS, "resources.claims")),
+    "GenericWorkload": ("workloadRef",),
     "EnvFiles": _each(CONTAINERS, "env.*.valueFrom.fileKeyRef"),
     "HostnameOverride": ("hostnameOverride",),
     "InPlacePodVerticalScaling": _each(CONTAINERS, "resizePolicy"),
@@ -114,6 +127,22 @@ OTHERS: Final[Mapping[GroupResource, Mapping[str, tuple[str, ...]]]] = {
     GroupResource("resource.k8s.io", "deviceclasses"): {
         "DRAExtendedResource": ("spec.extendedResourceName",),
     },
+    GroupResource("resource.k8s.io", "resourceclaims"): _claims("spec"),
+    GroupResource("resource.k8s.io", "resourceclaimtemplates"): _claims("spec.spec"),
+    GroupResource("resource.k8s.io", "resourceslices"): {
+        "DRAConsumableCapacity": _each(
+            ("spec.devices",), "allowMultipleAllocations", "capacity.*.requestPolicy"
+        ),
+        "DRADeviceBindingConditions": _each(
+            ("spec.devices",), "bindsToNode", "bindingConditions", "bindingFailureConditions"
+        ),
+        "DRADeviceTaints": ("spec.devices.*.taints",),
+        "DRAPartitionableDevices": (
+            "spec.sharedCounters",
+            "spec.perDeviceNodeSelection",
+            *_each(("spec.devices",), "consumesCounters", "nodeName", "nodeSelector", "allNodes"),
+        ),
+    },
     GroupResource("storage.k8s.io", "csidrivers"): {
         "MutableCSINodeAllocatableCount": ("spec.nodeAllocatableUpdatePeriodSeconds",),
     },
@@ -125,9 +154,10 @@ OTHERS: Final[Mapping[GroupResource, Mapping[str, tuple[str, ...]]]] = {
 
 @cache
 def gates_off(minor: str) -> frozenset[str]:
-    """Gates that are off in a minor by default, and on in the newest."""
+    """Gates that are off in a minor by default, and on in the newest, or of fields that the newest has no more."""
     changed = minors.changes(minor, "gates").items()
-    return frozenset(name for name, gate in changed if gate is not None and not decode(gate, type=list)[1])
+    off = {name for name, gate in changed if gate is not None and not decode(gate, type=list)[1]}
+    return frozenset(off | {"GenericWorkload"})
 
 
 def disabled_fields(resource: GroupResource, own: DisabledFields, minor: str) -> DisabledFields:

@@ -54,11 +54,13 @@ def test_a_version_is_deprecated_since_its_minor(minor, text):
 
 
 def disabled(minor, resource):
-    strategy = kinds_of(minor).strategies[resource]
-    return {*strategy.disabled.paths}
+    strategy = kinds_of(minor).strategies.get(resource)
+    return {*strategy.disabled.paths} if strategy else set()
 
 
 PODS, SERVICES = GroupResource("", "pods"), GroupResource("", "services")
+SLICES = GroupResource("resource.k8s.io", "resourceslices")
+CLAIMS = GroupResource("resource.k8s.io", "resourceclaims")
 DEPLOYMENTS = GroupResource("apps", "deployments")
 
 
@@ -70,6 +72,8 @@ DEPLOYMENTS = GroupResource("apps", "deployments")
         (DEPLOYMENTS, "spec.template.spec.hostnameOverride", ["1.34"]),
         (DEPLOYMENTS, "status.terminatingReplicas", ["1.34", "1.33"]),
         (SERVICES, "spec.trafficDistribution", ["1.30"]),
+        (SLICES, "spec.devices.*.taints", ["1.35", "1.34"]),
+        (CLAIMS, "spec.devices.requests.*.exactly.tolerations", ["1.35", "1.34"]),
         (SERVICES, "status.loadBalancer.ingress.*.ipMode", ["1.29"]),
     ],
 )
