@@ -1,9 +1,10 @@
 """The expressions of policies and webhooks: which variables they have, how they compile, and how they are evaluated."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mockube.apimachinery.cel import types
 from mockube.apimachinery.cel.attributes import LazyMap
@@ -81,8 +82,7 @@ class BadExpression(Exception):
         self.internal = internal
 
 
-@dataclass(frozen=True, slots=True)
-class Has:
+class Has(Struct, frozen=True):
     """Which variables there are besides the object, the old one, the request and the namespace."""
 
     params: bool = False

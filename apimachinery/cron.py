@@ -1,10 +1,11 @@
 """Schedules of CronJobs, such as `*/5 * * * *` or `@hourly`: the dialect and the arithmetic of robfig/cron v3."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from msgspec import Struct
 
 from mockube.apimachinery import gotext
 from mockube.apimachinery.durations import DurationError, parse_duration
@@ -59,8 +60,7 @@ _EVERY: Final = "@every "
 _ZONES: Final = ("TZ=", "CRON_TZ=")
 
 
-@dataclass(frozen=True, slots=True)
-class Every:
+class Every(Struct, frozen=True):
     """After so long, again and again."""
 
     delay: timedelta
@@ -69,8 +69,7 @@ class Every:
         return after.replace(microsecond=0) + self.delay
 
 
-@dataclass(frozen=True, slots=True)
-class Calendar:
+class Calendar(Struct, frozen=True):
     """At times of the calendar of a zone."""
 
     minute: _Field

@@ -6,7 +6,6 @@ with a text. A field that is absent is an empty text.
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -94,8 +93,7 @@ def _parse_term(term: str, text: str) -> Term:
     return Term(field, unescape(value), operator != "!=")
 
 
-@dataclass(frozen=True, slots=True)
-class SelectableField:
+class SelectableField(Struct, frozen=True):
     """What a field selector may ask for."""
 
     label: str

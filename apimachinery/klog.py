@@ -2,17 +2,16 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Final, TextIO
 
 import orjson
+from msgspec import Struct
 
 from mockube.apimachinery.flags import Flag, choice, natural
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Logging:
+class Logging(Struct, frozen=True, kw_only=True):
     """Logging"""
 
     v: Annotated[

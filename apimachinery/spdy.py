@@ -6,8 +6,9 @@ Of the protocol there is what those use: streams, their headers and data, resets
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 VERSION: Final = 3
 MAX_FRAME: Final = 1 << 20
@@ -46,8 +47,7 @@ class SpdyError(Exception):
     """What was received is no SPDY, or too large."""
 
 
-@dataclass(frozen=True, slots=True)
-class ControlFrame:
+class ControlFrame(Struct, frozen=True):
     type: int
     stream: int
     """0 where none is meant."""
@@ -57,8 +57,7 @@ class ControlFrame:
     """The status of a reset or a GOAWAY, the id of a ping."""
 
 
-@dataclass(frozen=True, slots=True)
-class DataFrame:
+class DataFrame(Struct, frozen=True):
     stream: int
     data: bytes
     flags: int = 0

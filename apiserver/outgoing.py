@@ -1,10 +1,10 @@
 """Requests that the server sends to others for itself, such as issuers of tokens and webhooks, and their answers."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 import orjson
+from msgspec import Struct, field
 
 from mockube.apimachinery import status
 from mockube.apimachinery.clock import Clock
@@ -18,8 +18,7 @@ class CallFailed(Exception):
     """No answer came; the text is Go's."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tls:
+class Tls(Struct, frozen=True, kw_only=True):
     """How the other end is known, and by what it knows this server; PEM. No authority: those of the machine."""
 
     authority: bytes = b""
@@ -29,8 +28,7 @@ class Tls:
     insecure: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outgoing:
+class Outgoing(Struct, frozen=True, kw_only=True):
     url: str
     method: str = "GET"
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -41,8 +39,7 @@ class Outgoing:
     follows_redirects: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(Struct, frozen=True, kw_only=True):
     code: int
     reason: str
     headers: Mapping[str, str]
@@ -66,8 +63,7 @@ ATTEMPTS: Final = 5
 _TRANSIENT: Final = frozenset({429, 500, 504})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True, kw_only=True):
     """Where a kubeconfig leads, and what is shown there."""
 
     url: str
@@ -84,8 +80,7 @@ class ReviewFailed(Exception):
         self.is_timeout = is_timeout
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reviewer:
+class Reviewer(Struct, frozen=True, kw_only=True):
     """Sends reviews to a webhook, and returns the status of its answers. `observe` is told how each attempt ended."""
 
     endpoint: Endpoint

@@ -7,9 +7,10 @@ import logging
 import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from ipaddress import ip_network
+
+from msgspec import Struct
 
 from mockube.apimachinery import chance as chances
 from mockube.apimachinery.chance import Chance
@@ -38,8 +39,7 @@ from mockube.apiserver.store import open_store
 LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True, kw_only=True):
     """What a server is put into."""
 
     doors: Sequence[Door]

@@ -4,10 +4,11 @@ import ssl
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from mockube.apimachinery.chance import Chance
 from mockube.apiserver import kubeconfig
@@ -29,8 +30,7 @@ FOLDER = "pki"
 """Below --data-dir, where no --cert-dir is given."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Credentials:
+class Credentials(Struct, frozen=True, kw_only=True):
     tls: ssl.SSLContext
     server_ca: bytes
     """Whom a client must trust to know the server."""

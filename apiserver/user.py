@@ -1,8 +1,9 @@
 """The user that a request is made as."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 MASTERS: Final = "system:masters"
 """The group of those who may do everything."""
@@ -11,8 +12,7 @@ SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 """How the name of a user begins that is a service account; its namespace and its name follow."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class User:
+class User(Struct, frozen=True, kw_only=True):
     """Who asks, as an authenticator found out."""
 
     name: str
@@ -33,8 +33,7 @@ def node_name(user: User) -> str | None:
     return user.name.removeprefix(NODE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Impersonated:
+class Impersonated(Struct, frozen=True, kw_only=True):
     """The user that a request is made as for another one. `constraint` is the verb that allowed it; "" for the legacy mode."""
 
     user: User

@@ -3,9 +3,9 @@
 import logging
 import socket
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
+from msgspec.structs import replace
 from prometheus_client import ProcessCollector
 
 from mockube.apimachinery import chance

@@ -1,9 +1,10 @@
 """A command line becomes a `Config`, or the process ends with 2 and says which flag is wrong."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from mockube.apimachinery.flags import Sections
 from mockube.controller_manager.config.networks import allocates, node_ranges

@@ -4,7 +4,6 @@ import ssl
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -16,6 +15,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from msgspec import Struct
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 from mockube.apimachinery.chance import Chance
@@ -72,8 +72,7 @@ Check = Callable[[], str]
 ENDPOINTS: Final = ("healthz", "livez", "readyz")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatusSources:
+class StatusSources(Struct, frozen=True, kw_only=True):
     checks: Mapping[str, Check]
     """By name; it may grow while it is served."""
     registry: CollectorRegistry
@@ -81,8 +80,7 @@ class StatusSources:
     """As JSON."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Port:
+class Port(Struct, frozen=True, kw_only=True):
     """0 is any that is free."""
 
     address: str

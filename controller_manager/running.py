@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
 
 from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.clock import Clock
@@ -28,8 +29,7 @@ from mockube.controller_manager.supervision import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dependencies:
+class Dependencies(Struct, frozen=True, kw_only=True):
     """What a manager works with."""
 
     client: Client

@@ -13,11 +13,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.apiserver.discovery.legacy import MINOR
@@ -40,8 +41,7 @@ class CheckResult(StrEnum):
     WRONG = "wrong"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Struct, frozen=True, kw_only=True):
     verdict: CheckResult
     words: str
 

@@ -3,12 +3,12 @@
 They are shown a token instead of the kubeconfig's certificate: for that each of them would write files of its own.
 """
 
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import yaml
+from msgspec import Struct
 
 from mockube.failure import Failure
 
@@ -17,8 +17,7 @@ class NotInstalled(Failure):
     """With the name of the package."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True, kw_only=True):
     """What a client is told of a cluster."""
 
     url: str

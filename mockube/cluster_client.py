@@ -6,11 +6,11 @@ known yet, so that those defined a moment ago are among them.
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import orjson
+from msgspec.structs import replace
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.clock import RealClock

@@ -5,8 +5,9 @@ same. It knows no API server: it writes the keys that one will write.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
+
+from msgspec import Struct
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.etcd.embedded.memory import MemoryStore
@@ -50,8 +51,7 @@ class Out(Protocol):
     def write(self, text: str, /) -> object: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+class Stage(Struct, frozen=True, kw_only=True):
     """What a scene plays on. Keys and values are text here and bytes in the store."""
 
     store: KV

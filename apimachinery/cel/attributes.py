@@ -4,8 +4,10 @@ A frame is a list: the cost so far, its limit, and then the variables.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery.cel.values import (
     NONE,
@@ -128,8 +130,7 @@ class Qualifier(NamedTuple):
     optional: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Attribute:
+class Attribute(Struct, frozen=True):
     """A variable, or what an expression returned, with the keys that are selected of it."""
 
     base: Run

@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mockube.apimachinery.cel import types
 from mockube.apimachinery.cel.types import Type
 
 
-@dataclass(frozen=True, slots=True)
-class Overload:
+class Overload(Struct, frozen=True):
     id: str
     member: bool
     """Whether it is called on its first argument."""

@@ -1,8 +1,9 @@
 """An environment: the variables and functions that expressions may use, and how they are compiled with them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mockube.apimachinery.cel import standard, types
 from mockube.apimachinery.cel.ast import Expr, Ident, Select
@@ -73,8 +74,7 @@ class _Implementation:
 _BASE = _Implementation(*LIBRARIES)
 
 
-@dataclass(frozen=True, slots=True)
-class Compiled:
+class Compiled(Struct, frozen=True):
     """A checked expression and its program."""
 
     expr: Expr

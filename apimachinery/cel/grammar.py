@@ -5,10 +5,11 @@ It is used for what does not parse; what does is read by `parser.py`.
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cache
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
 
 from mockube.apimachinery.cel.lexer import EOF
 
@@ -40,8 +41,7 @@ class Edge(NamedTuple):
     """Of a rule that is called, or one that is asked for."""
 
 
-@dataclass(eq=False, slots=True)
-class State:
+class State(Struct, eq=False):
     kind: StateKind
     rule: str
     edges: list[Edge] = field(default_factory=list)

@@ -1,8 +1,9 @@
 """A checked expression to Python closures, which are called with a frame: the cost so far, its limit, and the variables."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from mockube.apimachinery.cel import comprehensions, operators
 from mockube.apimachinery.cel.ast import (
@@ -72,8 +73,7 @@ class Implementation(Protocol):
     def call_cost(self, function: str, overload: str) -> CallCost: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(Struct, frozen=True):
     value: Any
 
 

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from mockube.apimachinery.cel import types
 from mockube.apimachinery.cel.cost.ranges import Range
@@ -15,8 +16,7 @@ _LONGEST_TEXT: Final = MAX_REQUEST_BYTES - 2
 Schema = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class DeclaredType:
+class DeclaredType(Struct, frozen=True):
     """What a schema declares: a type, with the parts of it that expressions can reach."""
 
     type: Type
@@ -31,8 +31,7 @@ class DeclaredType:
     """Of a list, or the values of a map."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeclaredStructs:
+class DeclaredStructs(Struct, frozen=True):
     """The objects within declared types, by the names that they were given."""
 
     by_name: Mapping[str, Mapping[str, Type]] = field(default_factory=dict)

@@ -1,7 +1,8 @@
 """The text of an expression, places in it, and errors with the places that they are about, as cel-go prints them."""
 
 from bisect import bisect_right
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 MAX_ERRORS = 100
 MAX_SNIPPET_BYTES = 16384
@@ -34,8 +35,7 @@ class Source:
         return self.text[start : self.line_starts[line] - 1 if line < len(self.line_starts) else None]
 
 
-@dataclass(frozen=True, slots=True)
-class Issue:
+class Issue(Struct, frozen=True):
     """One error about an expression."""
 
     offset: int

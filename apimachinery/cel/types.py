@@ -1,11 +1,11 @@
 """Types of the type checker: scalars, lists, maps, structs, opaque types with parameters, and type parameters."""
 
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Type:
+
+class Type(Struct, frozen=True):
     kind: str
     name: str
     parameters: tuple["Type", ...] = ()

@@ -6,9 +6,10 @@ A dict's keys are as `map_key` makes them, since Python takes True for 1.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, Final
+
+from msgspec import Struct
 
 INT_MIN: Final = -(1 << 63)
 INT_MAX: Final = (1 << 63) - 1
@@ -38,13 +39,11 @@ class Uint(int):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Duration:
+class Duration(Struct, frozen=True):
     nanoseconds: int
 
 
-@dataclass(frozen=True, slots=True)
-class Timestamp:
+class Timestamp(Struct, frozen=True):
     nanoseconds: int
     """Since 1970."""
     offset: int = 0
@@ -76,8 +75,7 @@ class Optional:
 NONE: Final = Optional(None, present=False)
 
 
-@dataclass(frozen=True, slots=True)
-class TypeValue:
+class TypeValue(Struct, frozen=True):
     name: str
 
 

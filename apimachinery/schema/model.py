@@ -6,11 +6,12 @@ of the built-in types.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final, Protocol
+
+from msgspec import Struct
 
 
 class Shape(Enum):
@@ -45,8 +46,7 @@ def _no_description() -> str:
     return ""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Type:
+class Type(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     """A type as one field, element or kind uses it. Compared by identity: two uses of a struct are two types.
 
     A struct may contain itself, so its fields are made when they are first asked for, and then kept.
@@ -94,8 +94,7 @@ class Type:
         return f"Type({self.go or self.shape.value})"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Field:
+class Field(Struct, frozen=True, kw_only=True, eq=False):
     """A field of a struct."""
 
     name: str

@@ -1,9 +1,10 @@
 """The admission plugins that are on, in the order in which upstream runs them."""
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
 
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.admission.always import AlwaysAdmit, AlwaysDeny
@@ -118,8 +119,7 @@ OFF_BY_DEFAULT: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Configurations:
+class Configurations(Struct, frozen=True, kw_only=True):
     """What plugins are told by `--admission-control-config-file`."""
 
     pod_security: Configuration = field(default_factory=Configuration)
@@ -131,8 +131,7 @@ class Configurations:
 NO_CONFIGURATIONS: Final = Configurations()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Switches:
+class Switches(Struct, frozen=True, kw_only=True):
     """Which plugins are on that would be off, and the other way round, and how they are configured."""
 
     enabled: Collection[str] = ()

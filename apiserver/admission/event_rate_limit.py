@@ -2,8 +2,9 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from mockube.apimachinery.status import TooManyRequests
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -31,8 +32,7 @@ KEYS: Final[Mapping[str, Callable[[Attributes], str]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
+class Limit(Struct, frozen=True, kw_only=True):
     type: str
     qps: int
     burst: int

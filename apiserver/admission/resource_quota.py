@@ -7,8 +7,9 @@ the versions that were looked at. So no number of writers, of one server or seve
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from mockube.apimachinery import meta, quantity, status
 from mockube.apimachinery.groups import GroupResource
@@ -50,8 +51,7 @@ _UPDATES: Final[frozenset[Target]] = frozenset(
 )
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class _Request:
+class _Request(Struct, kw_only=True, eq=False):
     """A write that waits to be charged."""
 
     attributes: Attributes
@@ -65,8 +65,7 @@ class _Request:
         return self.attributes.object
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Quota:
+class _Quota(Struct, frozen=True, kw_only=True):
     """A quota as it was read, and what of it is used."""
 
     stored: Stored
@@ -76,8 +75,7 @@ class _Quota:
     requirements: Sequence[ReadOnlyTree]
 
 
-@dataclass(slots=True)
-class _Waiting:
+class _Waiting(Struct):
     """The writes that wait for one namespace. Whoever has the lock charges all of them."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)

@@ -1,10 +1,10 @@
 """PodTolerationRestriction and ExtendedResourceToleration: tolerations that pods have or may not have."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import Unknown
@@ -29,8 +29,7 @@ _MEMORY: Final = {
 _CONFLICT: Final = "pod tolerations (possibly merged with namespace default tolerations) conflict with its"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TolerationConfiguration:
+class TolerationConfiguration(Struct, frozen=True, kw_only=True):
     """For namespaces that do not say themselves."""
 
     default: Sequence[Toleration] = ()

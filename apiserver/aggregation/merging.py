@@ -1,8 +1,9 @@
 """Discovery of this server and of others as one: groups by priority, and in each group its versions by priority."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
+
+from msgspec import Struct, field
 
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.aggregation.remotes import Documents, Remote
@@ -94,8 +95,7 @@ def _add(found: list[MergedGroup], remote: Remote) -> None:
     found.insert(place if at is None or priority == group.priority else at, group)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OtherGroups:
+class OtherGroups(Struct, frozen=True, kw_only=True):
     """What other servers have a part in."""
 
     remotes: Sequence[Remote] = ()

@@ -3,11 +3,11 @@
 import base64
 import binascii
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
 import orjson
+from msgspec import Struct, field
 
 from mockube.apimachinery import conditions
 from mockube.apimachinery.groups import GroupVersion
@@ -22,8 +22,7 @@ _OF_ANOTHER: Final = b'"service":'
 """What the text of an APIService has that another server serves."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remote:
+class Remote(Struct, frozen=True, kw_only=True):
     """One API service that another server serves."""
 
     name: str
@@ -48,8 +47,7 @@ class Remote:
         return f"/apis/{self.served.group}/{self.served.version}"
 
 
-@dataclass(slots=True, kw_only=True)
-class Documents:
+class Documents(Struct, kw_only=True):
     """What another server told of its resources."""
 
     resources: Sequence[Tree] | None = None

@@ -2,10 +2,10 @@
 
 import base64
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 import orjson
+from msgspec import Struct, field
 
 from mockube.apimachinery import chance
 from mockube.apimachinery.timestamps import format_time
@@ -31,8 +31,7 @@ def key(backend: Backend) -> bytes:
 FIRST_MADE_UP: Final = 32769
 
 
-@dataclass(slots=True, kw_only=True)
-class NodePorts:
+class NodePorts(Struct, kw_only=True):
     """The ports of a cluster as they were at one revision, and what one write does to them."""
 
     ports: range

@@ -1,8 +1,9 @@
 """What a Service is given when it is written, and gives back when it changes or goes."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from ipaddress import ip_network
+
+from msgspec import Struct
 
 from mockube.apimachinery import chance, conditions, errors, meta, status
 from mockube.apimachinery.errors import FieldError
@@ -26,8 +27,7 @@ SERVICE = GroupKind("", "Service")
 """As an error about one names it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceAllocator:
+class ServiceAllocator(Struct, frozen=True, kw_only=True):
     """The `Claimant` of Services. The first network is of the family that Services are of by default."""
 
     networks: Sequence[Network]

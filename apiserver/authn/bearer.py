@@ -7,8 +7,9 @@ nothing of tokens that would have been right.
 import hashlib
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from mockube.apimachinery import gotext, status
 from mockube.apimachinery.clock import Clock
@@ -26,8 +27,7 @@ class BadToken(Exception):
     """A reader knows this kind of token, and this one is not good."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownToken:
+class KnownToken(Struct, frozen=True):
     """Whose a token is; and of the audiences that were asked for, those that it is meant for."""
 
     user: User

@@ -1,9 +1,10 @@
 """The chain of authenticators, and how it is made of credentials: certificates, token files, service accounts."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct, field
 
 from mockube.apimachinery import status
 from mockube.apimachinery.chance import Chance
@@ -86,8 +87,7 @@ class Authentication:
 ISSUER = "https://kubernetes.default.svc"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trust:
+class Trust(Struct, frozen=True, kw_only=True):
     """Whom the server knows, and by what. `audiences` are its own; none: its issuers."""
 
     tokens: Mapping[str, User]
@@ -108,16 +108,14 @@ class Trust:
     """Whether Secrets of kube-system may hold tokens by which nodes join the cluster."""
 
 
-@dataclass(frozen=True, slots=True)
-class Remote:
+class Remote(Struct, frozen=True):
     """How others are asked about tokens, and what counts that; it is made when it is needed."""
 
     send: Send
     observer: Callable[[], "Observer"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Authenticators:
+class Authenticators(Struct, frozen=True, kw_only=True):
     chain: Authentication
     bearer: BearerTokens
     accounts: ServiceAccounts

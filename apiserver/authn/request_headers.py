@@ -1,9 +1,10 @@
 """Users that a front proxy names in headers: they count only with a certificate of the proxies' authority."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 from mockube.apimachinery import status
 from mockube.apimachinery.clock import Clock
@@ -16,8 +17,7 @@ STANDARD: Final = ("x-remote-user", "x-remote-uid", "x-remote-group")
 STANDARD_PREFIX: Final = "x-remote-extra-"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestHeaders:
+class RequestHeaders(Struct, frozen=True, kw_only=True):
     """Names of headers, and of the proxies whose word counts; none: every one that has a certificate."""
 
     username: Sequence[str] = ()

@@ -4,8 +4,9 @@ import hashlib
 import logging
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.apiserver.authn.bearer import BadToken, KnownToken
@@ -17,8 +18,7 @@ LOG: Final = logging.getLogger(__name__)
 MAX_ANSWERS: Final = 4096
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokenWebhookSettings:
+class TokenWebhookSettings(Struct, frozen=True, kw_only=True):
     endpoint: Endpoint
     version: str = "v1beta1"
     cache_seconds: float = 120.0

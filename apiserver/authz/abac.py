@@ -1,11 +1,11 @@
 """Attribute-based access control: the policies of `--authorization-policy-file`, a line of JSON for each."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct
 
 from mockube.apimachinery.records import ConfigurationError, Record, decode
 from mockube.apiserver.authz.chain import NO_OPINION, Attributes, Decision, Rule, Rules, Verdict
@@ -34,8 +34,7 @@ class Policy(Record, frozen=True, kw_only=True):
     spec: PolicySpec = PolicySpec()
 
 
-@dataclass(frozen=True, slots=True)
-class ABAC:
+class ABAC(Struct, frozen=True):
     """The policies in their order: the first that matches allows."""
 
     policies: Sequence[PolicySpec]

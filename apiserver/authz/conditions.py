@@ -1,9 +1,10 @@
 """Match conditions of an authorization webhook: expressions over a SubjectAccessReview's spec; all must be true."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import errors
 from mockube.apimachinery.admission_expressions import BadExpression
@@ -59,8 +60,7 @@ def _environment() -> Environment:
     return Environment(request, DeclaredStructs(_STRUCTS))
 
 
-@dataclass(frozen=True, slots=True)
-class Conditions:
+class Conditions(Struct, frozen=True):
     expressions: Sequence[tuple[str, Compiled]]
 
     def hold(self, spec: Mapping[str, Any]) -> bool:

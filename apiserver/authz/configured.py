@@ -3,9 +3,10 @@
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import gotext
 from mockube.apimachinery.records import ConfigurationError
@@ -29,8 +30,7 @@ LOG: Final = logging.getLogger(__name__)
 POLL_SECONDS: Final = 1.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuthorizationSettings:
+class AuthorizationSettings(Struct, frozen=True, kw_only=True):
     """`path` is the file that is followed, if there is one."""
 
     configuration: AuthorizationConfiguration

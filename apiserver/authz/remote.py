@@ -1,8 +1,9 @@
 """What authorizers need that ask other servers: a way to send, and what counts that."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.apiserver.outgoing import Send
@@ -22,8 +23,7 @@ class Observer(Protocol):
     def reloaded(self, *, success: bool) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteAuthorization:
+class RemoteAuthorization(Struct, frozen=True):
     """The observer is made when it is needed."""
 
     send: Send

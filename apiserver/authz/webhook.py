@@ -3,10 +3,10 @@
 import logging
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct
 
 from mockube.apimachinery import fields, labels
 from mockube.apimachinery.clock import Clock
@@ -43,8 +43,7 @@ _OPERATORS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookSettings:
+class WebhookSettings(Struct, frozen=True, kw_only=True):
     name: str
     version: str = "v1"
     authorized_seconds: float = 300.0

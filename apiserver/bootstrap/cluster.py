@@ -1,9 +1,11 @@
 """The namespaces of the system, its priority classes, and the service by which pods find the server."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from ipaddress import ip_address, ip_network
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery import wellknown
 from mockube.apimachinery.schema import minors
@@ -39,8 +41,7 @@ SERVICE_PORT = 443
 CRITICAL = 2_000_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class Facts(Struct, frozen=True, kw_only=True):
     """What the objects tell of the server. Without an address, nobody is told where the server is."""
 
     address: str

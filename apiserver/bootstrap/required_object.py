@@ -1,8 +1,9 @@
 """An object that must be there, as a row."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from mockube.apimachinery.tree import Tree
 
@@ -10,8 +11,7 @@ Name: TypeAlias = tuple[str, str, str]
 """A resource's group, version and name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequiredObject:
+class RequiredObject(Struct, frozen=True, kw_only=True):
     resource: Name
     name: str
     namespace: str = ""

@@ -4,9 +4,10 @@ What knows tokens of other issuers is imported when there are some.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import errors
 from mockube.apimachinery.flags import Flag, words
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from mockube.apiserver.authn.oidc.configuration import AuthenticationConfiguration
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuthenticationFile:
+class AuthenticationFile(Struct, frozen=True, kw_only=True):
     """A file that was read; None: no flag names one."""
 
     path: Path | None = None
@@ -66,8 +66,7 @@ def pair(text: str) -> tuple[tuple[str, str], ...]:
     return ((key.strip(), value.strip()),)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenIDConnect:
+class OpenIDConnect(Struct, frozen=True, kw_only=True):
     """OpenID Connect"""
 
     oidc_issuer_url: Annotated[str, Flag("the issuer whose tokens are taken (none)", metavar="URL")] = ""
@@ -102,7 +101,7 @@ class OpenIDConnect:
     def is_given(self) -> bool:
         """Return whether a flag of upstream's is set."""
         default = OpenIDConnect()
-        names = [one.name for one in fields(self) if one.name != "oidc_jwks_file"]
+        names = [name for name in self.__struct_fields__ if name != "oidc_jwks_file"]
         return any(getattr(self, name) != getattr(default, name) for name in names)
 
 

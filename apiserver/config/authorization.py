@@ -1,9 +1,10 @@
 """`--authorization-config`, an AuthorizationConfiguration, and the flags that say the same of one webhook and of policies."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from msgspec import Struct
 
 from mockube.apimachinery.flags import Flag, seconds, words
 from mockube.apimachinery.records import ConfigurationError
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from mockube.apiserver.authz.configured import AuthorizationSettings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuthorizationFile:
+class AuthorizationFile(Struct, frozen=True, kw_only=True):
     """A file that was read; None: no flag names one."""
 
     path: Path | None = None
@@ -56,8 +56,7 @@ def policy_file(text: str) -> "ABAC":
     return from_flag(read, text)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Authorization:
+class Authorization(Struct, frozen=True, kw_only=True):
     """Authorization"""
 
     authorization_mode: Annotated[
@@ -102,7 +101,7 @@ class Authorization:
     def has_flags(self) -> bool:
         """Return whether a flag is set that says what the file says."""
         default = Authorization()
-        names = [one.name for one in fields(self) if one.name.startswith("authorization_webhook")]
+        names = [name for name in self.__struct_fields__ if name.startswith("authorization_webhook")]
         return any(getattr(self, name) != getattr(default, name) for name in ("authorization_mode", *names))
 
 

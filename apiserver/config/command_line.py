@@ -1,9 +1,10 @@
 """A command line becomes a `Config`, or the process ends with 2 and says which flag is wrong."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from mockube.apimachinery.durations import format_duration
 from mockube.apimachinery.flags import Sections, flags_of, seconds
@@ -34,8 +35,7 @@ from mockube.apiserver.config.upstream import IGNORED
 ENVIRONMENT = "MOCKUBE_APISERVER"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Config:
+class Config(Struct, frozen=True, kw_only=True):
     serving: Serving = field(default_factory=Serving)
     store: Store = field(default_factory=Store)
     authentication: Authentication = field(default_factory=Authentication)

@@ -1,9 +1,10 @@
 """What can be set, a record for each section of the help. Names and defaults are kube-apiserver's where it has them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
+
+from msgspec import Struct
 
 from mockube.apimachinery.flags import (
     Flag,
@@ -35,8 +36,7 @@ from mockube.apiserver.config.watch_cache import cache_sizes
 from mockube.apiserver.registry.subresources.locations import PREFERRED_ADDRESSES
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Serving:
+class Serving(Struct, frozen=True, kw_only=True):
     """Serving"""
 
     bind_address: Annotated[str, Flag("the address to listen on (127.0.0.1)", address)] = "127.0.0.1"
@@ -109,8 +109,7 @@ class Serving:
     ] = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Store:
+class Store(Struct, frozen=True, kw_only=True):
     """Store"""
 
     etcd_servers: Annotated[
@@ -159,8 +158,7 @@ class Store:
     ] = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Authentication:
+class Authentication(Struct, frozen=True, kw_only=True):
     """Authentication"""
 
     anonymous_auth: Annotated[
@@ -241,8 +239,7 @@ class Authentication:
     ] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kubelets:
+class Kubelets(Struct, frozen=True, kw_only=True):
     """Kubelets"""
 
     kubelet_client_certificate: Annotated[
@@ -267,8 +264,7 @@ class Kubelets:
     ] = PREFERRED_ADDRESSES
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Admission:
+class Admission(Struct, frozen=True, kw_only=True):
     """Admission"""
 
     enable_admission_plugins: Annotated[
@@ -299,8 +295,7 @@ class Admission:
     allow_privileged: Annotated[bool, Flag("let containers be privileged (true)", boolean)] = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Features:
+class Features(Struct, frozen=True, kw_only=True):
     """Features"""
 
     kubernetes_version: Annotated[
@@ -326,8 +321,7 @@ class Features:
     ] = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Services:
+class Services(Struct, frozen=True, kw_only=True):
     """Services"""
 
     service_cluster_ip_range: Annotated[
@@ -338,8 +332,7 @@ class Services:
     ] = range(30000, 32768)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Auditing:
+class Auditing(Struct, frozen=True, kw_only=True):
     """Auditing"""
 
     audit_log_path: Annotated[

@@ -7,8 +7,9 @@ alphabetically.
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from mockube.apimachinery.fields import selectable
 from mockube.apimachinery.jsonpath import JSONPathError

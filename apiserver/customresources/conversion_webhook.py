@@ -7,10 +7,10 @@ object is kept for all who read it at that revision, and who reads at the same t
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct
 
 from mockube.apimachinery import chance as chances
 from mockube.apimachinery.chance import Chance
@@ -34,8 +34,7 @@ MOST_ANSWERED: Final = 64
 """Conversions of objects that are not stored which are kept until they are needed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reviews:
+class Reviews(Struct, frozen=True, kw_only=True):
     """What calls conversion webhooks."""
 
     post: Callable[[ReadOnlyTree, bytes], Awaitable[bytes]]

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from mockube.apimachinery import errors
@@ -60,8 +60,7 @@ def _bounded(found: Iterable[FieldError]) -> list[FieldError]:
     return kept
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Custom:
+class Custom(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     """What walks objects is made of the schema when it is first needed: most kinds of a cluster are seldom used."""
 
     row: Resource

@@ -8,8 +8,9 @@ definition of its group has.
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.groups import GroupResource
@@ -112,8 +113,7 @@ _ESTABLISHED: Final = {
 _NOT_ESTABLISHED: Final = {"reason": "NotAccepted", "message": "not all names are accepted"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Seen:
+class _Seen(Struct, frozen=True, kw_only=True):
     """A definition at one of its versions, parsed once."""
 
     stored: Stored

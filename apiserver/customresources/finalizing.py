@@ -2,8 +2,9 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.groups import GroupResource

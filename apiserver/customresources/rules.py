@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from mockube.apimachinery import errors, gotext
 from mockube.apimachinery.cel.schema_types import DeclaredType, declare, escape
@@ -27,8 +28,7 @@ class _Ended(Exception):
     """The budget is used up: no further rules are evaluated."""
 
 
-@dataclass(slots=True)
-class _Run:
+class _Run(Struct):
     budget: int = BUDGET
     found: list[FieldError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -38,8 +38,7 @@ class _Run:
         raise _Ended
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """A value, its old one if there is one that can be compared with it, and whether it is what it was."""
 
     path: Path
@@ -48,8 +47,7 @@ class _Place:
     unchanged: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RuleNode:
+class RuleNode(Struct, frozen=True):
     """The rules of a schema and of those within it; a schema without any is None."""
 
     kind: str

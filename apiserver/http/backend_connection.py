@@ -9,10 +9,11 @@ import tempfile
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError, Timeout
@@ -30,8 +31,7 @@ class DialFailed(Exception):
     """There is no connection, in Go's words."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KubeletClient:
+class KubeletClient(Struct, frozen=True, kw_only=True):
     """What kubelets are shown, and by whom their certificates must be signed; None: by anybody."""
 
     certificate: bytes = b""
@@ -42,8 +42,7 @@ class KubeletClient:
     """How long a connection may take."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResponseHead:
+class ResponseHead(Struct, frozen=True, kw_only=True):
     code: int
     reason: str
     headers: Sequence[tuple[str, str]]

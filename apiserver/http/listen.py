@@ -7,8 +7,9 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.apiserver.http.server import HEAD_SECONDS, Server, silent_losses
@@ -23,8 +24,7 @@ FAREWELL_SECONDS = 0.02
 """How long those are waited for, when all time is over, who have not had their answer, or keep their connection."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Door:
+class Door(Struct, frozen=True, kw_only=True):
     """One socket, bound; with TLS, or in the clear."""
 
     socket: socket.socket

@@ -1,10 +1,11 @@
 """What the wiring of a server is told, besides its store and whom it trusts."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from mockube.apimachinery.clock import Clock, RealClock
 from mockube.apimachinery.schema import minors
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
     from mockube.apiserver.authz.configured import AuthorizationSettings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Struct, frozen=True, kw_only=True):
     prefix: str = "/registry"
     """What all keys begin with."""
     address: str = "127.0.0.1:6443"

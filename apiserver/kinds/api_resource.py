@@ -1,8 +1,10 @@
 """A resource as a row of data: everything that discovery, routing, storage and printing need to know of it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from mockube.apimachinery.fields import SelectableField
 from mockube.apimachinery.groups import GroupKind, GroupResource
@@ -13,8 +15,7 @@ ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "up
 READ_WRITE = ("get", "patch", "update")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subresource:
+class Subresource(Struct, frozen=True, kw_only=True):
     """`pods/status` and its like. `kind` and `group_version` are those of what it takes and answers, if not the resource's."""
 
     name: str
@@ -25,8 +26,7 @@ class Subresource:
     """What it answers can be shown as a Table."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replicas:
+class Replicas(Struct, frozen=True, kw_only=True):
     """Where /scale finds in an object what it shows."""
 
     wanted: tuple[str, ...] = ("spec", "replicas")
@@ -42,8 +42,7 @@ STATUS_WITHOUT_TABLE = Subresource(name="status")
 SCALE = Subresource(name="scale", kind="Scale", group_version=("autoscaling", "v1"), has_table=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Resource:
+class Resource(Struct, frozen=True, kw_only=True, eq=False):
     """One resource in one version. Compared by identity, for much is kept by resource."""
 
     group: str
@@ -80,19 +79,19 @@ class Resource:
     work: int = 1
     """How many times as long as usual a byte of its objects may take to check: `apiserver/customresources/cost.py` estimates it."""
 
-    has_table: bool = field(init=False)
+    # What follows from the others: every request asks for it, often.
+    has_table: bool = False
     """It is stored, or read from what is: the answer to a review, for one, is shown as itself alone."""
-    group_resource: GroupResource = field(init=False)
-    group_kind: GroupKind = field(init=False)
-    folder: bytes = field(init=False)
+    group_resource: GroupResource = GroupResource("", "")
+    group_kind: GroupKind = GroupKind("", "")
+    folder: bytes = b""
     """Where all its objects lie, as `pods/` or `services/specs/`, below the store's prefix."""
 
     def __post_init__(self) -> None:
-        # Every request asks for these, often.
-        object.__setattr__(self, "has_table", "get" in self.verbs)
-        object.__setattr__(self, "group_resource", GroupResource(self.group, self.name))
-        object.__setattr__(self, "group_kind", GroupKind(self.group, self.kind))
-        object.__setattr__(self, "folder", f"{self.stored_at or self.name}/".encode())
+        force_setattr(self, "has_table", "get" in self.verbs)
+        force_setattr(self, "group_resource", GroupResource(self.group, self.name))
+        force_setattr(self, "group_kind", GroupKind(self.group, self.kind))
+        force_setattr(self, "folder", f"{self.stored_at or self.name}/".encode())
 
     @property
     def group_version(self) -> GroupVersion:

@@ -4,8 +4,10 @@ Each kind has its record in `kinds/<group>/`, next to the functions that the rec
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
@@ -64,8 +66,7 @@ class Conversion(NamedTuple):
     """What converts in place of the functions, if that needs a webhook."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class Kind(Struct, frozen=True, kw_only=True):
     """One kind in one version. A part that is None is as for every kind."""
 
     resource: Resource
@@ -84,8 +85,7 @@ class Kind:
     """Of those of its structs in which a default is the current time."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class Group(Struct, frozen=True, kw_only=True):
     """An API group: its name, its versions as discovery lists them (the preferred one first), and its kinds."""
 
     name: str
@@ -96,4 +96,4 @@ class Group:
     resources: tuple[Resource, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "resources", (*self.resources, *(kind.resource for kind in self.kinds)))
+        force_setattr(self, "resources", (*self.resources, *(kind.resource for kind in self.kinds)))

@@ -4,11 +4,10 @@ The algorithm of each verb is written once, in `registry/`; a strategy only answ
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.disabled_fields import NONE_DISABLED, DisabledFields
@@ -62,8 +61,7 @@ def _waits_for_finalizers(tree: Tree) -> bool:
     return bool(tree["metadata"].get("finalizers"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Strategy:
+class Strategy(Struct, frozen=True, kw_only=True):
     """One resource's answers. Functions change the tree they are given, which is nobody else's yet."""
 
     cleared: Paths = STATUS

@@ -4,9 +4,10 @@ Operations are first written as version 3 has them; `paths_v2.py` turns them int
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import Tree
@@ -59,8 +60,7 @@ _TYPE_META: Final = frozenset({"apiVersion", "kind"})
 _PROXY_METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
 
 
-@dataclass(frozen=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """Where operations of a resource are, and what their names say of it."""
 
     row: Resource
@@ -95,8 +95,7 @@ class _Place:
         return _CUSTOM if self.row.custom else ("*/*",)
 
 
-@dataclass
-class Writer:
+class Writer(Struct):
     """Writes paths. `returned` tells of which resources a deletion answers with the object."""
 
     definitions: Definitions

@@ -11,10 +11,11 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from ipaddress import ip_network
 from pathlib import Path
+
+from msgspec import Struct
 
 from mockube.apimachinery.chance import Chance
 from mockube.apiserver.pki.issue import Issuer, Pair, Subject, ends, make_authority, make_key
@@ -41,8 +42,7 @@ class BadFolder(Exception):
     """What is in the folder cannot be used, and must not be replaced."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Folder:
+class Folder(Struct, frozen=True, kw_only=True):
     """Where each file is."""
 
     path: Path

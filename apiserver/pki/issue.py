@@ -1,7 +1,6 @@
 """Keys and certificates, made: ECDSA P-256, as PEM. Knows no file."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
@@ -10,6 +9,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from msgspec import Struct
 
 from mockube.apimachinery.chance import Chance
 
@@ -20,16 +20,14 @@ BACKDATED = timedelta(minutes=5)
 """So that a client whose clock is a little behind takes the certificate too."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class Pair(Struct, frozen=True, kw_only=True):
     """A certificate and its key, as PEM."""
 
     certificate: bytes
     key: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class Subject(Struct, frozen=True, kw_only=True):
     """Whom a certificate stands for: a server by its hosts, names or addresses; a client by user and groups."""
 
     name: str

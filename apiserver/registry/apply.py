@@ -1,9 +1,10 @@
 """Server-side apply: a client says what it wants to manage, and the server settles it with all other managers."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
 
 from mockube.apimachinery import status
 from mockube.apimachinery.patch.apply import Conflicts, FieldManager
@@ -25,8 +26,7 @@ from mockube.apiserver.wire.go_json import type_name
 from mockube.apiserver.wire.parse import Unreadable, duplicate_keys, parse_applied
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Application:
+class Application(Struct, frozen=True, kw_only=True):
     """What one request applies, and how."""
 
     backend: Backend

@@ -1,8 +1,9 @@
 """What every verb works with, wired together once in `app.py`."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeVar
+
+from msgspec import Struct, field
 
 from mockube.apimachinery import status
 from mockube.apimachinery.chance import Chance
@@ -77,8 +78,7 @@ class Rules(Protocol):
     def warn_update(self, resource: Resource, subresource: str, new: Tree, old: Tree) -> Iterable[str]: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claims:
+class Claims(Struct, frozen=True, kw_only=True):
     """What a write takes or gives back besides its object, in the same transaction: so nothing is ever held twice."""
 
     compare: Sequence[Compare] = ()
@@ -117,8 +117,7 @@ def _everything(*_about: object, **_more: object) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Backend:
+class Backend(Struct, frozen=True, kw_only=True):
     """The store and all that is known of objects."""
 
     kv: KV

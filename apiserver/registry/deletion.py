@@ -1,7 +1,8 @@
 """How a deletion is wanted: its options, from a body or a query, checked."""
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from mockube.apimachinery import errors, status
 from mockube.apimachinery.errors import FieldError
@@ -39,8 +40,7 @@ _OTHER_KINDS = {
 """What upstream's decoder of options knows besides them, by apiVersion."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteOptions:
+class DeleteOptions(Struct, frozen=True, kw_only=True):
     dry_run: bool = False
     grace: int | None = None
     policy: str = ""

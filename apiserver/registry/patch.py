@@ -5,10 +5,10 @@ again on the newest object when another write came between, so that no one's cha
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import orjson
+from msgspec import Struct
 
 from mockube.apimachinery import errors, gotext, status
 from mockube.apimachinery.groups import GroupKind
@@ -45,8 +45,7 @@ CarryOut: TypeAlias = Callable[[Tree, Any, Type], Any]
 Decode: TypeAlias = Callable[..., Decoded]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Language:
+class Language(Struct, frozen=True, kw_only=True):
     """A way to write a patch. `check` refuses what is no such patch, and tells of what strict decoding minds."""
 
     carry_out: CarryOut

@@ -3,15 +3,15 @@
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.storage.resource_cache import Change
 
 
-@dataclass(slots=True)
-class _Follower:
+class _Follower(Struct):
     prefix: bytes
     changed: asyncio.Event
 

@@ -5,9 +5,10 @@ look at objects.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from mockube.apimachinery import fields, gotext, labels, status
 from mockube.apimachinery.fields import METADATA_NAME, METADATA_NAMESPACE, FieldSelectorError, SelectableField
@@ -24,8 +25,7 @@ _NOT_SUPPORTED: Final = "field label not supported: {label}"
 _NOT_KNOWN: Final = '{quoted} is not a known field selector: only "metadata.name", "metadata.namespace"'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class Selection(Struct, frozen=True, kw_only=True):
     """`name` is what metadata.name must be, if the selector says so; `matches` is None when everything does."""
 
     name: str = ""

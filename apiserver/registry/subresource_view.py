@@ -1,8 +1,8 @@
 """How a subresource shows an object as something else, and what becomes of the object when that is written."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from mockube.apimachinery.tree import Tree
@@ -12,8 +12,7 @@ from mockube.apiserver.registry.call import Call, ObjectAnswer
 from mockube.apiserver.registry.options import WriteOptions
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubresourceView:
+class SubresourceView(Struct, frozen=True, kw_only=True):
     """What a client sees and writes in place of an object."""
 
     show: Callable[[Tree], Tree]

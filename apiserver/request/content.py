@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
 from http import HTTPStatus
 from typing import Final
+
+from msgspec import Struct
 
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import NOT_CACHED, Response
@@ -17,8 +18,7 @@ _NO_PART: Final = "invalid range: failed to overlap"
 MAX_RANGES: Final = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
+class Content(Struct, frozen=True, kw_only=True):
     body: bytes
     content_type: str
     modified: datetime

@@ -1,8 +1,9 @@
 """What a request comes to behind the filters: a verb of a resource, or a page."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from mockube.apimachinery import gotext, status
 from mockube.apimachinery.status import (
@@ -36,8 +37,7 @@ from mockube.apiserver.wire.negotiation import FORMATS, Endpoint, Format, Output
 MAX_BODY: Final = 3 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Routes:
+class Routes(Struct, frozen=True, kw_only=True):
     """What can be requested."""
 
     verbs: Verbs

@@ -1,8 +1,9 @@
 """What a filter is, and what filters are made of."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import Struct
 
 from mockube.apiserver.authn.chain import Authentication
 from mockube.apiserver.authz.chain import Authorization
@@ -24,8 +25,7 @@ Middleware: TypeAlias = Callable[[Request, Handle], Awaitable[Response]]
 """Given a request and how to proceed with it, which raises nothing; must raise nothing either."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Config:
+class Config(Struct, frozen=True, kw_only=True):
     """What the filters of one server share."""
 
     authentication: Authentication

@@ -1,9 +1,9 @@
 """Is the server alive, and is it ready: /healthz, /livez and /readyz, each check by name."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from msgspec import Struct
 from prometheus_client.metrics_core import Metric
 
 from mockube.apimachinery import gotext
@@ -73,8 +73,7 @@ async def ping() -> str:
     return ""
 
 
-@dataclass(slots=True)
-class _Result:
+class _Result(Struct):
     """What came of the runs of one check."""
 
     healthy: bool = False

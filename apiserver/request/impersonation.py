@@ -7,12 +7,12 @@ error is that of the first.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from string import ascii_letters, digits
 from typing import Final
 from urllib.parse import unquote
 
-from msgspec import structs
+from msgspec import Struct, field, structs
+from msgspec.structs import replace
 
 from mockube.apimachinery import errors, names, status
 from mockube.apimachinery.gotext import quote
@@ -37,8 +37,7 @@ _MANY = 4
 """From so many groups or extra values on, a constrained mode first checks the permission for all names at once."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Impersonation:
+class Impersonation(Struct, frozen=True, kw_only=True):
     """The user that the headers of a request name."""
 
     user: str
@@ -101,8 +100,7 @@ class Impersonator:
         self._last[name] = mode
 
 
-@dataclass(frozen=True, slots=True)
-class _Mode:
+class _Mode(Struct, frozen=True):
     name: str
     applies: Callable[[Impersonation, User], bool]
 

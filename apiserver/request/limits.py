@@ -6,8 +6,9 @@ Watches and their like are free of both; a snapshot takes a place, however long 
 import asyncio
 import math
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeVar
+
+from msgspec import Struct
 
 from mockube.apimachinery import status
 from mockube.apimachinery.clock import Clock, Timer
@@ -29,8 +30,7 @@ LONG_SUBRESOURCES = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 READS = frozenset({"get", "list", "watch"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class Budget(Struct, frozen=True, kw_only=True):
     """How many reads and writes are in flight at most, 0 for any number; and how many seconds each may take."""
 
     reads: int = 400

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from functools import lru_cache
 from typing import Final
+
+from msgspec import Struct, field
 
 
 class Format(StrEnum):
@@ -23,8 +24,7 @@ class View(Enum):
     DISCOVERY = "APIGroupDiscoveryList"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutputFormat:
+class OutputFormat(Struct, frozen=True, kw_only=True):
     """An answer's form. `version` is that of the view's own kind, in meta.k8s.io."""
 
     format: Format
@@ -36,8 +36,7 @@ class OutputFormat:
     """JSON is indented."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Clause:
+class Clause(Struct, frozen=True, kw_only=True):
     """One of the alternatives of an Accept header."""
 
     type: str

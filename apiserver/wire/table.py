@@ -4,17 +4,17 @@ The columns of a kind and their cells are its `Printer`, in the kind's file in `
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from mockube.apimachinery import status
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.wire import partial
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class Column(Struct, frozen=True, kw_only=True):
     """A column; those of priority above 0 are only shown with `-o wide`."""
 
     name: str
@@ -28,8 +28,7 @@ NAME = Column(name="Name", format="name")
 AGE = Column(name="Age")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Printer:
+class Printer(Struct, frozen=True, kw_only=True):
     """A kind's columns, and the cells of one object, as many as there are columns."""
 
     columns: Sequence[Column]

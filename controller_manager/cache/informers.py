@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mockube.apimachinery.chance import Chance, fraction
 from mockube.apimachinery.clock import Clock
@@ -19,8 +21,7 @@ from mockube.controller_manager.metrics.informers import InformerMetrics
 from mockube.controller_manager.supervision import start, start_in
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Struct, frozen=True, kw_only=True):
     clock: Clock
     chance: Chance
     metrics: InformerMetrics = field(default_factory=InformerMetrics)

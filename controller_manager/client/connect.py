@@ -2,9 +2,10 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
+
+from msgspec import Struct, field
 
 from mockube.apimachinery.clock import Clock
 from mockube.controller_manager.client.client import Client
@@ -26,8 +27,7 @@ AGENT: Final = "kube-controller-manager"
 """Field ownership goes by the User-Agent, so that objects look as upstream's manager would have left them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Connection:
+class Connection(Struct, frozen=True, kw_only=True):
     access: Access
     clock: Clock
     agent: str = AGENT

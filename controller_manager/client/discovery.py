@@ -4,8 +4,9 @@ Reads the documents; `client` fetches them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.client import Client
@@ -19,8 +20,7 @@ ACCEPT: Final = ", ".join(
 _STALE: Final = "Stale"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiscoveredResource:
+class DiscoveredResource(Struct, frozen=True, kw_only=True):
     """A resource in its group's preferred version, and what can be done with it."""
 
     resource: Resource[ReadOnlyTree]
@@ -28,8 +28,7 @@ class DiscoveredResource:
     subresources: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Discovery:
+class Discovery(Struct, frozen=True, kw_only=True):
     offered: tuple[DiscoveredResource, ...]
     failures: tuple[str, ...] = ()
     """Group versions whose server could not be asked."""

@@ -1,14 +1,14 @@
 """Limit rates: a token bucket for requests, and a backoff that grows with each failure. As client-go's util/flowcontrol."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from mockube.apimachinery.chance import Chance, fraction
 from mockube.apimachinery.clock import Clock
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rate:
+class Rate(Struct, frozen=True, kw_only=True):
     qps: float
     burst: int
 

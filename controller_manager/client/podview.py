@@ -4,9 +4,10 @@ Pure. The whole object stays at hand for what is asked rarely.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.remembered import remembered
@@ -23,8 +24,7 @@ _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """Since when a condition is true that does not say; upstream waits for such a pod for ever, if it waits at all."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PodView:
+class PodView(Struct, frozen=True, kw_only=True, eq=False):
     object: ReadOnlyTree
     key: Key
     uid: str

@@ -4,8 +4,9 @@ Knows no resource in particular: the rows stand in `mockube.controller_manager.c
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
+
+from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupKind, GroupResource
@@ -34,8 +35,7 @@ def whole(tree: ReadOnlyTree) -> ReadOnlyTree:
     return tree
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Resource(Generic[T_co]):
+class Resource(Struct, Generic[T_co], frozen=True, kw_only=True, eq=False):
     """Compared by identity: there is one row for each resource, or one made from discovery."""
 
     group: str
@@ -43,9 +43,9 @@ class Resource(Generic[T_co]):
     plural: str
     kind: str
     namespaced: bool
-    view: Callable[[ReadOnlyTree], T_co] = field(repr=False)
+    view: Callable[[ReadOnlyTree], T_co]
     """Made once for each version of an object when it enters a cache; caches hold views and nothing else."""
-    tree: Callable[[Any], ReadOnlyTree] = field(repr=False, default=whole)
+    tree: Callable[[Any], ReadOnlyTree] = whole
     """The object behind a view."""
     metadata_only: bool = False
     """Listed and watched as PartialObjectMetadata."""

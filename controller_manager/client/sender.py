@@ -2,8 +2,9 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.controller_manager.client import sender
@@ -33,8 +34,7 @@ def delay(request: Request, outcome: Answer | NoAnswer, tried: int) -> float | N
     return asked if may else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sender:
+class Sender(Struct, frozen=True, kw_only=True):
     """Speaks for one component: with its name, its credential and its own limit."""
 
     transport: Transport

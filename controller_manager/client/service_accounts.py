@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import AlreadyExists, ApiError, NotFound
@@ -98,8 +100,7 @@ class ServiceAccountToken:
             await self._client.create(resource, body)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharedIdentity:
+class SharedIdentity(Struct, frozen=True, kw_only=True):
     """Every controller shows what the process shows, and says in its User-Agent which one it is."""
 
     sender: Sender
@@ -109,8 +110,7 @@ class SharedIdentity:
         return _named(self.sender, service_account, self.rate)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnIdentities:
+class OwnIdentities(Struct, frozen=True, kw_only=True):
     """Every controller is a service account, and goes by its name."""
 
     anonymous: Sender

@@ -2,9 +2,10 @@
 
 from argparse import ArgumentTypeError
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final
+
+from msgspec import Struct, field
 
 from mockube.apimachinery.flags import (
     Flag,
@@ -33,8 +34,7 @@ def _runtime(text: str) -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
+class Server(Struct, frozen=True, kw_only=True):
     """API server"""
 
     kubeconfig: Annotated[
@@ -55,8 +55,7 @@ class Server:
     ] = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Controllers:
+class Controllers(Struct, frozen=True, kw_only=True):
     """Controllers"""
 
     controllers: Annotated[
@@ -149,8 +148,7 @@ class Controllers:
     ] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Networks:
+class Networks(Struct, frozen=True, kw_only=True):
     """Addresses"""
 
     allocate_node_cidrs: Annotated[
@@ -189,8 +187,7 @@ class Networks:
     ] = "198.18.0.0/15"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Leading:
+class Leading(Struct, frozen=True, kw_only=True):
     """Leader election"""
 
     leader_elect: Annotated[
@@ -212,8 +209,7 @@ class Leading:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Serving:
+class Serving(Struct, frozen=True, kw_only=True):
     """Serving"""
 
     bind_address: Annotated[
@@ -240,8 +236,7 @@ class Serving:
     ] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Simulation:
+class Simulation(Struct, frozen=True, kw_only=True):
     """Simulation"""
 
     simulate_nodes: Annotated[
@@ -326,8 +321,7 @@ SECTIONS: Final[Mapping[str, type[Any]]] = {
 """By the name of each in the configuration, in the order of the help."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Config:
+class Config(Struct, frozen=True, kw_only=True):
     server: Server = field(default_factory=Server)
     controllers: Controllers = field(default_factory=Controllers)
     networks: Networks = field(default_factory=Networks)

@@ -1,8 +1,10 @@
 """The settings as `/configz` shows them."""
 
-from dataclasses import asdict
 from pathlib import PurePath
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from mockube.controller_manager.config.settings import Config
 
@@ -10,11 +12,13 @@ GROUP = "kubecontrollermanager.config.k8s.io"
 
 
 def configz(config: Config) -> dict[str, Any]:
-    return {GROUP: _shown(asdict(config))}
+    return {GROUP: _shown(config)}
 
 
 def _shown(value: Any) -> Any:
     match value:
+        case Struct():
+            return _shown(asdict(value))
         case dict():
             return {_camel(name): _shown(item) for name, item in value.items()}
         case tuple():

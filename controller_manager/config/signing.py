@@ -1,8 +1,9 @@
 """What certificates are signed with: flags, and which files they name for each signer."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple
+
+from msgspec import Struct
 
 from mockube.apimachinery.flags import Flag, seconds
 
@@ -22,8 +23,7 @@ _CLIENT, _LEGACY = "kubernetes.io/kube-apiserver-client", "kubernetes.io/legacy-
 _EVERY: Final = "all signers (the server's, where both are started together)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Signing:
+class Signing(Struct, frozen=True, kw_only=True):
     """Certificates"""
 
     cluster_signing_cert_file: Annotated[Path | None, _certificate(_EVERY)] = None

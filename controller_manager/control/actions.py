@@ -4,9 +4,10 @@ Data alone: `runtime.executor` carries it out, and is the only writer of the con
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError
@@ -16,8 +17,7 @@ from mockube.controller_manager.client.resources import Key, Resource
 AnyResource = Resource[Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventTemplate:
+class EventTemplate(Struct, frozen=True, kw_only=True):
     """The Event that tells of one effect: its texts may hold `{name}`, `{error}`; an empty reason says nothing."""
 
     about: ReadOnlyTree
@@ -25,8 +25,7 @@ class EventTemplate:
     failed: tuple[str, str] = ("", "")
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectRef:
+class ObjectRef(Struct, frozen=True):
     """An object to delete; nothing happens to another one that took its name since."""
 
     key: Key
@@ -37,8 +36,7 @@ class ObjectRef:
         return cls(Key.of(obj), meta.uid(obj))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delete:
+class Delete(Struct, frozen=True, kw_only=True):
     """Delete objects of one resource, all at once. One that is gone already counts as deleted."""
 
     resource: AnyResource
@@ -47,8 +45,7 @@ class Delete:
     saying: EventTemplate | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Update:
+class Update(Struct, frozen=True, kw_only=True):
     """Replace an object, or its status, at the resourceVersion that the body carries."""
 
     resource: AnyResource
@@ -57,8 +54,7 @@ class Update:
     saying: EventTemplate | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patch:
+class Patch(Struct, frozen=True, kw_only=True):
     """Change a part of an object; a uid or resourceVersion in the patch's metadata is its precondition."""
 
     resource: AnyResource
@@ -75,8 +71,7 @@ def no_more(_: ReadOnlyTree) -> tuple[Patch, ...]:
     return ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Create:
+class Create(Struct, frozen=True, kw_only=True):
     """Make objects of one resource, by slow start: 1, 2, 4 … at once, until a batch has an error."""
 
     resource: AnyResource
@@ -86,15 +81,13 @@ class Create:
     """What else is written of each object as soon as it is there: a head start, which the next round makes up for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlowStart:
+class SlowStart(Struct, frozen=True, kw_only=True):
     """Effects that do not depend on each other: 1, 2, 4 … at once, until a batch has an error."""
 
     effects: tuple[Create | Update | Patch, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Adopt:
+class Adopt(Struct, frozen=True, kw_only=True):
     """Become the controller of orphans, after reading the owner uncached: it must still be the same and not deleting."""
 
     resource: AnyResource
@@ -105,8 +98,7 @@ class Adopt:
     """Added with the owner's reference."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+class Release(Struct, frozen=True, kw_only=True):
     """Give up objects that no longer match: take the owner's reference out. One that is gone counts as released."""
 
     resource: AnyResource
@@ -116,8 +108,7 @@ class Release:
     """Removed with the owner's reference."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemoveFinalizer:
+class RemoveFinalizer(Struct, frozen=True, kw_only=True):
     """Take a finalizer out of objects, of all at once. One that is gone counts as done."""
 
     resource: AnyResource
@@ -125,15 +116,13 @@ class RemoveFinalizer:
     finalizer: str
 
 
-@dataclass(frozen=True, slots=True)
-class Remember:
+class Remember(Struct, frozen=True):
     """Give this to the next reconciliation of the key; None forgets what was remembered."""
 
     memory: object
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordEvent:
+class RecordEvent(Struct, frozen=True, kw_only=True):
     """Record an Event about an object."""
 
     about: ReadOnlyTree
@@ -142,8 +131,7 @@ class RecordEvent:
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Confirm:
+class Confirm(Struct, frozen=True, kw_only=True):
     """Go on only if it holds of what the server has now, read past the caches.
 
     For what cannot be undone and rests on an absence: caches of two resources may be apart, and the object that speaks
@@ -177,8 +165,7 @@ def no_last(_: ApiError | None) -> tuple[Action, ...]:
     return ()
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(Struct, frozen=True):
     """A write that succeeded; `answer` is what the server returned, or None for an object that was gone."""
 
     action: Action
@@ -186,8 +173,7 @@ class Write:
     answer: ReadOnlyTree | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(Struct, frozen=True, kw_only=True):
     """What came of the actions of a plan."""
 
     error: ApiError | None
@@ -202,8 +188,7 @@ def no_more_plans(_: Outcome) -> "Plan | None":
     return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Struct, frozen=True, kw_only=True):
     """What one reconciliation wants: actions in their order, ended by the first that fails.
 
     `last` is asked after them, with the error that ended them or None, for what is written even so: the status.

@@ -7,10 +7,10 @@ for it, so that no plan is made from what is known to be old.
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from msgspec import Struct, field
 from prometheus_client.registry import Collector
 
 from mockube.controller_manager.cache.store import Caches, Change, Indexer
@@ -22,8 +22,7 @@ ToKeys = Callable[[Caches, Change], Iterable[Key]]
 """The keys of the controller's primary objects that a change of another resource concerns."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Watch:
+class Watch(Struct, frozen=True, kw_only=True):
     resource: Resource[Any]
     keys: ToKeys
     patience: timedelta = timedelta()
@@ -40,8 +39,7 @@ class Observer(Collector):
         """`primary` is the object as the cache had it, or None."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Controller:
+class Controller(Struct, frozen=True, kw_only=True):
     name: str
     """As `--controllers` names it: `replicaset-controller`."""
     queue: str

@@ -6,8 +6,9 @@ answer tells no revision is waited for by the uid of what was deleted.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol
+
+from msgspec import Struct, field
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.clock import Clock
@@ -47,8 +48,7 @@ def ignore_write(_: Write) -> None:
     """Nobody needs to know."""
 
 
-@dataclass(slots=True)
-class Writes:
+class Writes(Struct):
     """For one key: the executor tells of each write what came of it."""
 
     at: float

@@ -5,8 +5,9 @@ process leads. A controller that reconciles keys is a `Controller`.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
+
+from msgspec import Struct, field
 
 from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.clock import Clock
@@ -19,8 +20,7 @@ from mockube.controller_manager.metrics.queues import Metrics
 _A_DAY: Final = 86400.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class Context(Struct, frozen=True, kw_only=True):
     """What a controller or an engine is given to work with."""
 
     client: Client
@@ -55,8 +55,7 @@ class Idle:
             await self._clock.sleep(_A_DAY)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Runnable:
+class Runnable(Struct, frozen=True, kw_only=True):
     name: str
     """As `--controllers` names it: `garbage-collector-controller`."""
     service_account: str

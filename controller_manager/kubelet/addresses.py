@@ -6,10 +6,11 @@ Knows no objects: it is told which pod has which address.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 _POD_NETWORK: Final = 244
 _BLOCK: Final = 254
@@ -52,8 +53,7 @@ class PodNetwork(Protocol):
     def at(self, number: int) -> str: ...
 
 
-@dataclass(frozen=True, slots=True)
-class NumberedNode:
+class NumberedNode(Struct, frozen=True):
     """A `PodNetwork` of a node without a range."""
 
     number: int
@@ -70,8 +70,7 @@ class NumberedNode:
         return pod_address(self.number, number)
 
 
-@dataclass(frozen=True, slots=True)
-class NodeRange:
+class NodeRange(Struct, frozen=True):
     """A `PodNetwork`."""
 
     network: IPv4Network | IPv6Network

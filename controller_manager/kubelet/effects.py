@@ -3,13 +3,13 @@
 Data alone, made by the model of pods and by stages; `simulation.performer` carries it out.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Write:
+
+class Write(Struct, frozen=True, kw_only=True):
     """A patch of the object or of one of its subresources."""
 
     body: Any
@@ -17,13 +17,11 @@ class Write:
     subresource: str = "status"
 
 
-@dataclass(frozen=True, slots=True)
-class Remove:
+class Remove(Struct, frozen=True):
     """Delete the object without further grace; nothing happens to another one that took its name."""
 
 
-@dataclass(frozen=True, slots=True)
-class EmitEvent:
+class EmitEvent(Struct, frozen=True):
     """An Event about the object, or about one of its containers."""
 
     type: Literal["Normal", "Warning"]
@@ -36,16 +34,14 @@ class EmitEvent:
 Effect = Write | Remove | EmitEvent
 
 
-@dataclass(frozen=True, slots=True)
-class StartContainer:
+class StartContainer(Struct, frozen=True):
     """Start the process of a container; nothing happens if that run was started already."""
 
     container: str
     restarts: int
 
 
-@dataclass(frozen=True, slots=True)
-class StopContainer:
+class StopContainer(Struct, frozen=True):
     """Stop the process of a container, with the grace that its pod gives; nothing happens if that is under way."""
 
     container: str
@@ -54,8 +50,7 @@ class StopContainer:
 ContainerAction = StartContainer | StopContainer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Struct, frozen=True, kw_only=True):
     """What is due now, and when to look again even if nothing changes."""
 
     effects: tuple[Effect, ...] = ()

@@ -5,9 +5,10 @@ Pods live by the model of `life/`, or by the stages that the user gave for them.
 
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree

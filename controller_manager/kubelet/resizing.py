@@ -13,8 +13,9 @@ Whatever is written into it, even if it is the same, has nodes registered again 
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM
@@ -28,8 +29,7 @@ RESIZING: Final = Key(NAMESPACE_SYSTEM, "mockube-nodes")
 _NUMBERED: Final = re.compile(r"node-([1-9][0-9]*)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DesiredNodes:
+class DesiredNodes(Struct, frozen=True, kw_only=True):
     nodes: int
     zones: Sequence[str] = ()
     labels: Mapping[str, str] = field(default_factory=dict)

@@ -4,9 +4,10 @@ Knows no server: it is made from what the simulation knows.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.clock import Clock
@@ -20,8 +21,7 @@ _VERSION: Final = "v0.7.0"
 """Of the kwok whose stages are understood."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TemplateContext:
+class TemplateContext(Struct, frozen=True, kw_only=True):
     fleet: NodeRegistry
     clock: Clock
     started: datetime

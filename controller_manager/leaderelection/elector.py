@@ -3,8 +3,9 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import chance
 from mockube.apimachinery.chance import Chance
@@ -26,8 +27,7 @@ RELEASED_SECONDS: Final = 1
 """How long a lease lasts that nobody holds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timings:
+class Timings(Struct, frozen=True, kw_only=True):
     """Seconds."""
 
     lease_duration: float = 15.0
@@ -35,8 +35,7 @@ class Timings:
     retry_period: float = 2.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Candidate(Struct, frozen=True, kw_only=True):
     """Who runs for what."""
 
     lease: Key

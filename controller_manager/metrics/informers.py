@@ -1,9 +1,9 @@
 """What reflectors and informers count: upstream's names where upstream has one."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import Struct, field
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -13,8 +13,7 @@ LAG_BUCKETS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
 """Seconds."""
 
 
-@dataclass(slots=True)
-class InformerCounts:
+class InformerCounts(Struct):
     """The plain numbers of one resource; counting is on the way of every event."""
 
     lists: int = 0

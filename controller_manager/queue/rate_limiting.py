@@ -1,8 +1,9 @@
 """How long a key that failed has to wait: longer each time, and no more keys in all than a bucket has tokens for."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
+
+from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.controller_manager.client.flowcontrol import Rate, TokenBucket
@@ -15,8 +16,7 @@ OVERALL: Final = Rate(qps=10.0, burst=100)
 """Retries over all keys of a queue."""
 
 
-@dataclass(frozen=True, slots=True)
-class Retries:
+class Retries(Struct, frozen=True):
     """How long a key that failed waits: first, and at most."""
 
     base: float = BASE_SECONDS

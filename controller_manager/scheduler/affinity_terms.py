@@ -1,7 +1,8 @@
 """Terms of pod affinity, and whether a pod is meant by one. Pure. Upstream: framework, AffinityTerm."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mockube.apimachinery.labels import Selector, from_label_selector
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -10,8 +11,7 @@ from mockube.controller_manager.client.podview import PodView
 Labels = Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Term:
+class Term(Struct, frozen=True, kw_only=True):
     topology_key: str
     selector: Selector
     namespaces: frozenset[str]
@@ -29,8 +29,7 @@ class Term:
         return is_there and self.selector.matches(pod.labels)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class Terms(Struct, frozen=True, kw_only=True):
     """Of one pod: where it must be with others or apart from them, and where it would like to."""
 
     together: tuple[Term, ...] = ()

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.filters.single_node import Check, Refusal
@@ -16,8 +17,7 @@ OF_WRONG_TYPES: Final = (AttributeError, IndexError, KeyError, TypeError, ValueE
 UNREADABLE: Final = Refusal(("node(s) could not be checked for the pod",), is_final=True)
 
 
-@dataclass(frozen=True, slots=True)
-class FeasibleNodes:
+class FeasibleNodes(Struct, frozen=True):
     able: Sequence[NodeInfo]
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
     """By node."""

@@ -1,8 +1,9 @@
 """The state of the cluster that one scheduling decision reads: nodes with the pods on them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -72,8 +73,7 @@ def no_nominees(_: str) -> Sequence[PodInfo]:
     return ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterSnapshot:
+class ClusterSnapshot(Struct, frozen=True, kw_only=True):
     nodes: Sequence[NodeInfo]
     labels_of_namespace: Callable[[str], Mapping[str, str]]
     storage: Storage

@@ -3,8 +3,10 @@
 Pure.
 """
 
-from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
@@ -26,8 +28,7 @@ class HostPort(NamedTuple):
         return self[1:] == other[1:] and same_address
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PodInfo:
+class PodInfo(Struct, frozen=True, kw_only=True, eq=False):
     view: PodView
     priority: int
     requested: Amounts

@@ -5,9 +5,11 @@ Upstream: framework/preemption and plugins/defaultpreemption.
 
 import logging
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.labels import Selector, from_label_selector
@@ -28,8 +30,7 @@ _WAITING: Final = "not eligible due to a terminating pod on the nominated node."
 _LATEST: Final = datetime.max.replace(tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Candidate(Struct, frozen=True, kw_only=True):
     node: str
     victims: Sequence[PodInfo]
     """The most important first."""
@@ -37,8 +38,7 @@ class Candidate:
     """How many of them a disruption budget protects."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Budget:
+class _Budget(Struct, frozen=True, kw_only=True):
     """A PodDisruptionBudget."""
 
     namespace: str

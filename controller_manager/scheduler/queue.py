@@ -6,8 +6,9 @@ Upstream: pkg/scheduler/backend/queue. Pods of higher priority come first, then 
 import asyncio
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock, Timer
 from mockube.controller_manager.client.resources import Key
@@ -18,8 +19,7 @@ LONGEST_WAIT: Final = 300.0
 """Seconds after which a pod is tried again though nothing seems to have changed."""
 
 
-@dataclass(slots=True, eq=False)
-class _Waiting:
+class _Waiting(Struct, eq=False):
     key: Key
     priority: int
     since: int

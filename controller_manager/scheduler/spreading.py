@@ -4,8 +4,9 @@ Upstream: plugins/podtopologyspread, common.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from mockube.apimachinery.labels import Selector, from_label_selector
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -18,8 +19,7 @@ REQUIRED: Final = "DoNotSchedule"
 PREFERRED: Final = "ScheduleAnyway"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Constraint:
+class Constraint(Struct, frozen=True, kw_only=True):
     topology_key: str
     max_skew: int
     selector: Selector

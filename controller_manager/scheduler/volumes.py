@@ -5,8 +5,9 @@ the volumes in mind, then says which, and binds the pod when its claims are boun
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -19,8 +20,7 @@ from mockube.controller_manager.workloads.volumes import NO_PROVISIONER, best, c
 _UNBOUND: Final = "pod has unbound immediate PersistentVolumeClaims"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Storage:
+class Storage(Struct, frozen=True, kw_only=True):
     claims: Lister[ReadOnlyTree]
     volumes: Lister[ReadOnlyTree]
     classes: Lister[ReadOnlyTree]
@@ -33,8 +33,7 @@ class Binding(NamedTuple):
     volume: ReadOnlyTree | None
 
 
-@dataclass(slots=True)
-class PodVolumeClaims:
+class PodVolumeClaims(Struct):
     volumes: list[ReadOnlyTree] = field(default_factory=list)
     """Of the claims that are bound."""
     waiting: list[ReadOnlyTree] = field(default_factory=list)

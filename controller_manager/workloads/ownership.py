@@ -5,8 +5,9 @@ reference names; the selector only decides whether an owner keeps what it has, a
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, Generic
+
+from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.labels import Selector, SelectorError
@@ -18,8 +19,7 @@ from mockube.controller_manager.control.controller import ToKeys
 from mockube.controller_manager.workloads.indexes import BY_OWNER, orphans_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnedObjects(Generic[T]):
+class OwnedObjects(Struct, Generic[T], frozen=True, kw_only=True):
     owned: tuple[T, ...]
     orphans: tuple[T, ...]
     """Nobody's, and selected: to be adopted."""

@@ -8,10 +8,11 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cmp_to_key
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.gotext import int_or_none
@@ -38,8 +39,7 @@ class _Urgency(NamedTuple):
     """How many pods of its kin are on its node, negated: who is doubled up goes first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Standing:
+class _Standing(Struct, frozen=True, kw_only=True):
     pod: PodView
     urgency: _Urgency
     ready_age: int

@@ -5,10 +5,10 @@ business: here it is `data`, a tree that is compared and hashed.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.patch.draft import same
@@ -36,8 +36,7 @@ _GO_ESCAPES: Final = {
 """Characters that Go's JSON never holds as they are; the hash is taken over Go's JSON."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DesiredRevision:
+class DesiredRevision(Struct, frozen=True, kw_only=True):
     """What an owner wants to have recorded, should it not be yet."""
 
     owner: ReadOnlyTree
@@ -46,8 +45,7 @@ class DesiredRevision:
     annotations: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SyncedRevision:
+class SyncedRevision(Struct, frozen=True, kw_only=True):
     """The revision that holds what is wanted, as it is or as the actions make it."""
 
     revision: ReadOnlyTree

@@ -6,7 +6,6 @@ README says where they come from. Names use the alphabet of k8s.io/apimachinery'
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -14,6 +13,7 @@ from struct import iter_unpack
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct
 
 from mockube.apimachinery import quantity
 from mockube.apimachinery.chance import SUFFIX_ALPHABET
@@ -43,8 +43,7 @@ class Shape(Enum):
     """JSON kept as it came, which no template that is stored has."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class Field(Struct, frozen=True, kw_only=True):
     name: str
     """In Go."""
     json: str
@@ -52,8 +51,7 @@ class Field:
     type: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GoType:
+class GoType(Struct, frozen=True, kw_only=True):
     name: str
     shape: Shape
     fields: tuple[Field, ...] = ()

@@ -8,7 +8,6 @@ is the transport's business.
 import asyncio
 import socket
 import ssl
-from dataclasses import dataclass
 from http import HTTPStatus
 from io import BytesIO
 from typing import TypeVar
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import msgspec
 from etcd3 import AioClient
+from msgspec import Struct
 
 from mockube.etcd.errors import Interrupted
 from mockube.etcd.remote.connection import connection_to
@@ -36,8 +36,7 @@ KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 """A stream may be silent for long; this is how a peer that vanished is noticed, where the system has these options."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TLS:
+class TLS(Struct, frozen=True, kw_only=True):
     """Paths of PEM files: the authority that signed the servers' certificates, and our own certificate if they ask."""
 
     ca: str

@@ -6,8 +6,9 @@ deadline. Knows methods and bytes, not what is in them.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
+
+from msgspec import Struct
 
 from mockube.etcd.errors import Closed, Interrupted, PermissionDenied, Timeout, Unavailable
 from mockube.etcd.kv import Revision
@@ -24,8 +25,7 @@ LONGEST_PAUSE = 1.0
 """Seconds between two rounds over all members; each pause is twice the one before."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Credentials:
+class Credentials(Struct, frozen=True, kw_only=True):
     user: str
     password: str
 

@@ -9,9 +9,10 @@ import os
 import signal
 import sys
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol, cast
+
+from msgspec import Struct
 
 from mockube.cli.output import Code, code_of, signal_exit_code
 from mockube.cli.parsing import Parser, nearest
@@ -32,8 +33,7 @@ class Runnable(Protocol):
         """Answers with an exit code."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
+class Command(Struct, frozen=True, kw_only=True):
     name: str
     summary: str
     module: str

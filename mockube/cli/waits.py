@@ -2,8 +2,9 @@
 
 import math
 from argparse import ArgumentTypeError
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from mockube.apimachinery.flags import seconds
 from mockube.clusters.supervisor import Until
@@ -11,8 +12,7 @@ from mockube.clusters.supervisor import Until
 WAIT_SECONDS: Final = 60.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wait:
+class Wait(Struct, frozen=True, kw_only=True):
     until: Until = Until.NODES
     seconds: float = math.inf
     """As long as it takes, if nothing is said."""

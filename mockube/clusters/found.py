@@ -1,8 +1,9 @@
 """A named cluster as it is found: does it run, and what is known of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from mockube.clusters import record
 from mockube.clusters.lock import Holder, holder
@@ -19,8 +20,7 @@ class State(StrEnum):
     """Whatever ran it was killed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundCluster:
+class FoundCluster(Struct, frozen=True, kw_only=True):
     place: ClusterFolder
     state: State
     record: Record | None = None

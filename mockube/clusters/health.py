@@ -3,12 +3,12 @@
 import http.client
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import Struct
 
 from mockube.apimachinery import conditions
 from mockube.clusters.found import FoundCluster, State
@@ -17,8 +17,7 @@ from mockube.controller_manager.client.kubeconfig import Access, KubeconfigError
 SECONDS: Final = 5.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Health:
+class Health(Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
     nodes: int = 0
     nodes_ready: int = 0

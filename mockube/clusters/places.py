@@ -5,9 +5,10 @@ Certificates and keys stay when it ends, so that its kubeconfig is good the next
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from mockube.etcd.embedded.lock import check_private
 from mockube.etcd.errors import UnsafeDirectory
@@ -17,8 +18,7 @@ DEFAULT: Final = "default"
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterFolder:
+class ClusterFolder(Struct, frozen=True, kw_only=True):
     name: str
     folder: Path
 

@@ -7,13 +7,13 @@ import shutil
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from types import ModuleType
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.timestamps import format_time
@@ -42,8 +42,7 @@ class Until(StrEnum):
     """Pods can be made and placed as well."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterSpec:
+class ClusterSpec(Struct, frozen=True, kw_only=True):
     """What a cluster shall be."""
 
     version: str

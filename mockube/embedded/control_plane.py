@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery.chance import SystemChance
 from mockube.apimachinery.clock import Clock
@@ -34,8 +35,7 @@ PATIENCE_SECONDS: Final = 0.5
 """How long controllers may finish what they have in hand at the end: most of it takes no time."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterOptions:
+class ClusterOptions(Struct, frozen=True, kw_only=True):
     nodes: int = NODES
     packs: str = KRUISE
     """Kinds to serve besides Kubernetes' own."""
@@ -49,8 +49,7 @@ class ClusterOptions:
     """Which images are local commands, or the file that says it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plane:
+class Plane(Struct, frozen=True, kw_only=True):
     """A control plane that runs."""
 
     clock: TravelClock

@@ -7,9 +7,11 @@ can be told apart, and without a socket.
 import io
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, redirect_stderr
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.clock import Clock
@@ -36,8 +38,7 @@ GRACE_SECONDS: Final = 0.02
 """How long work in hand is waited for at the end: nobody will look at what comes of it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
+class Site(Struct, frozen=True, kw_only=True):
     """A server that runs, and how it is reached."""
 
     server: ApiServer

@@ -6,7 +6,6 @@ that its length does not matter. Pure.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import NoneType
 from typing import Any, Final
 
@@ -23,8 +22,7 @@ _BELONGS_TO_ITEMS: Final = (b"- ", b" ", b"#", b"\n", b"\r")
 """How a line begins that is of the items: one itself, or one of its own."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class Origin(Struct, frozen=True, kw_only=True):
     file: str
     document: int
     item: int = 0
@@ -35,14 +33,12 @@ class Origin:
         return f"{self.file}: document {self.document}{item}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class Document(Struct, frozen=True, kw_only=True):
     origin: Origin
     tree: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unreadable:
+class Unreadable(Struct, frozen=True, kw_only=True):
     origin: Origin
     problem: str
 

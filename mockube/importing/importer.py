@@ -5,9 +5,12 @@ What fails is told, and the rest goes on. What is there already is left as it is
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.clock import Clock
@@ -49,8 +52,7 @@ class Outcome(StrEnum):
 MADE: Final = frozenset({Outcome.CREATED, Outcome.REPLACED})
 
 
-@dataclass(slots=True, kw_only=True)
-class Item:
+class Item(Struct, kw_only=True):
     """An object on its way."""
 
     tree: ReadOnlyTree
@@ -67,8 +69,7 @@ class Item:
         return f"{kind.lower()}{'.' if group else ''}{group}/{meta.name(self.tree)}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportOptions:
+class ImportOptions(Struct, frozen=True, kw_only=True):
     replace: bool = False
     dry_run: bool = False
     namespace: str = ""

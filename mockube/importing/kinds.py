@@ -1,7 +1,9 @@
 """The kinds that a server has, and the owners of imported objects."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupKind, GroupVersion
@@ -17,8 +19,7 @@ class NotServed(Failure):
     """The server knows no such kind, or lets nobody make one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kinds:
+class Kinds(Struct, frozen=True):
     offered: Mapping[GroupKind, DiscoveredResource]
 
     def resource_of(self, tree: ReadOnlyTree) -> AnyResource:

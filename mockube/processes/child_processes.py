@@ -10,17 +10,17 @@ import signal
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mockube.processes.parent_death_signal import with_parent_death_signal
 
 NOTHING: Final[Mapping[str, str]] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
+class Program(Struct, frozen=True, kw_only=True):
     """One half of a control plane."""
 
     name: str

@@ -3,12 +3,13 @@
 import asyncio
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Final
+
+from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.processes.child_processes import Program
@@ -31,8 +32,7 @@ PYTHON: Final = (sys.executable, "-P")
 """What lies in the folder where somebody types a command is none of ours to import."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
+class Launch(Struct, frozen=True, kw_only=True):
     kubeconfig: Path
     """The administrator's: written when the server listens."""
     logs: Path
@@ -104,8 +104,7 @@ def _signing_flags(server: Sequence[str], manager: Sequence[str]) -> Sequence[st
     return flags
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class Shape(Struct, frozen=True, kw_only=True):
     """What a cluster consists of that is thrown away."""
 
     nodes: int = NODES

@@ -1,8 +1,11 @@
 """Questions to the authorizer: `authorizer.group('').resource('pods').check('create').allowed()`."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery import names
 from mockube.apimachinery.cel.declarations import declare
@@ -30,8 +33,7 @@ DECLARED: Final = declare(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """What an expression asks: about a path, or about a resource."""
 
     verb: str = ""
@@ -47,8 +49,7 @@ class Question:
     """The namespace and name of the account that it is about, in place of the user of the request."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     allowed: bool
     reason: str = ""
     error: str = ""

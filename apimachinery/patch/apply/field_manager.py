@@ -5,9 +5,11 @@ write it; what is given back still has to be defaulted and validated.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.patch.apply import creation, last_applied, managers, updater
@@ -41,8 +43,7 @@ class Untypable(PatchError):
     """An object is not what its type says."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class FieldManager:
+class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
     """Who owns what, for the requests that come to one endpoint in one API version."""
 
     kind: str

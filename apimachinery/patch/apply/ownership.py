@@ -5,8 +5,9 @@ in the API version that they spoke, so an object is compared in each of these ve
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
+
+from msgspec import Struct, field
 
 from mockube.apimachinery.patch.apply.atoms import Atom, TypedError
 from mockube.apimachinery.patch.apply.compare import Comparison, compare
@@ -51,8 +52,7 @@ class Unconvertible(ValueError):
     """An object cannot be shown in a version that a manager speaks."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Versions:
+class Versions(Struct, frozen=True, kw_only=True):
     """A resource in the API versions that there are; `own` is the one of the request."""
 
     own: str

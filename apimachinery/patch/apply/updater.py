@@ -1,6 +1,6 @@
 """What becomes of managers, and of the object, when somebody updates or applies."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from mockube.apimachinery.patch.apply.compare import equal
 from mockube.apimachinery.patch.apply.fieldset import (
@@ -17,8 +17,7 @@ from mockube.apimachinery.patch.apply.places import applied_fields
 from mockube.apimachinery.patch.apply.prune import prune
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Write:
+class Write(Struct, frozen=True, kw_only=True):
     """Who writes, and when."""
 
     owner: Manager

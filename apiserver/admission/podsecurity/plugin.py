@@ -1,8 +1,9 @@
 """PodSecurity: pods are refused, and workloads' templates warned of, as their namespace's labels say."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from mockube.apimachinery import meta, status
 from mockube.apimachinery.groups import GroupResource
@@ -47,15 +48,13 @@ MAX_PODS: Final = 3000
 MAX_SECONDS: Final = 1.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exemptions:
+class Exemptions(Struct, frozen=True, kw_only=True):
     usernames: Sequence[str] = ()
     namespaces: Sequence[str] = ()
     runtime_classes: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Configuration:
+class Configuration(Struct, frozen=True, kw_only=True):
     defaults: Policy = NO_POLICY
     exemptions: Exemptions = field(default_factory=Exemptions)
 

@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
+
+from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.admission_expressions import BadExpression, Compiler, Has
@@ -76,8 +77,7 @@ class PolicyDefinition:
 P = TypeVar("P", bound=PolicyDefinition)
 
 
-@dataclass(frozen=True, slots=True)
-class Invocation(Generic[P]):
+class Invocation(Struct, Generic[P], frozen=True):
     """A policy that a write concerns, by one of its bindings, with one of its parameters."""
 
     policy: P
@@ -87,8 +87,7 @@ class Invocation(Generic[P]):
     """In whose version the policy sees the object."""
 
 
-@dataclass(frozen=True, slots=True)
-class Misconfigured(Generic[P]):
+class Misconfigured(Struct, Generic[P], frozen=True):
     """A policy, or one of its bindings, that can not be followed."""
 
     policy: P

@@ -1,9 +1,10 @@
 """The expressions of policies and of webhooks' conditions, evaluated for one write within a budget."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mockube.apimachinery.admission_expressions import (
     BOOL,
@@ -34,16 +35,14 @@ class OutOfBudget(Exception):
         super().__init__(_OUT_OF_BUDGET)
 
 
-@dataclass(frozen=True, slots=True)
-class Expression:
+class Expression(Struct, frozen=True):
     """One expression of a policy; a text that does not compile is an error whenever it is evaluated."""
 
     text: str
     compiled: Compiled | BadExpression
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """What an expression returned, or why it did not."""
 
     value: Any = None

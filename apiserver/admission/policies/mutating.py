@@ -1,8 +1,9 @@
 """The plugin MutatingAdmissionPolicy."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import gotext, meta, status
 from mockube.apimachinery.groups import GroupResource
@@ -72,8 +73,7 @@ class MutatingAdmissionPolicy(Plugin):
             raise _denied(attributes, refusals)
 
 
-@dataclass(frozen=True, slots=True)
-class _Refusal:
+class _Refusal(Struct, frozen=True):
     policy: MutatingPolicy
     problem: str
     binding: str | None = None

@@ -1,8 +1,9 @@
 """One compiled policy, and what its expressions decide about a write."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from mockube.apimachinery.admission_expressions import (
     BOOL,
@@ -24,8 +25,7 @@ _MAX_ANNOTATION: Final = 10 * 1024
 INVALID: Final = "Invalid"
 
 
-@dataclass(frozen=True, slots=True)
-class Denial:
+class Denial(Struct, frozen=True):
     """Why a policy refuses a write. `place` is that of the validation among the others."""
 
     message: str
@@ -35,8 +35,7 @@ class Denial:
     """Refused whatever the actions of the binding."""
 
 
-@dataclass(slots=True)
-class PolicyDecision:
+class PolicyDecision(Struct):
     """What a policy says of a write."""
 
     denials: list[Denial] = field(default_factory=list)

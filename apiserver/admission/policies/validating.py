@@ -1,11 +1,11 @@
 """The plugin ValidatingAdmissionPolicy."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
@@ -36,8 +36,7 @@ _AUDITED: Final = "validation.policy.admission.k8s.io/validation_failure"
 _CODES: Final = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413}
 
 
-@dataclass(frozen=True, slots=True)
-class _Refusal:
+class _Refusal(Struct, frozen=True):
     policy: Policy
     denial: Denial
     binding: str | None = None

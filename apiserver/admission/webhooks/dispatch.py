@@ -2,9 +2,10 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Self
+
+from msgspec import Struct, field
 
 from mockube.apimachinery import chance as chances
 from mockube.apimachinery import gotext, meta, status
@@ -28,8 +29,7 @@ LOG: Final = logging.getLogger(__name__)
 _HARMLESS: Final = ("None", "NoneOnDryRun")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class Environment(Struct, frozen=True, kw_only=True):
     """What webhooks are called with."""
 
     caller: Caller

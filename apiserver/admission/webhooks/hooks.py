@@ -1,8 +1,9 @@
 """Which webhooks are registered, and which of them a write concerns: found once for each kind of write."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import labels, meta
 from mockube.apimachinery.groups import GroupResource
@@ -24,8 +25,7 @@ EXEMPT: Final = frozenset(
 """Of the group: what nobody is asked about, so that a faulty webhook can be taken away."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Hook:
+class Hook(Struct, frozen=True, kw_only=True, eq=False):
     """One webhook of a configuration."""
 
     name: str
@@ -52,8 +52,7 @@ class Hook:
         return bool(self.spec.get("reinvocationPolicy") == "IfNeeded")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Invocation:
+class Invocation(Struct, frozen=True, kw_only=True):
     """A webhook that a write concerns, and the row by which it wants to see the object."""
 
     hook: Hook

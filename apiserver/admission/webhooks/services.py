@@ -7,10 +7,11 @@ Elsewhere somebody has to say where it runs: `--webhook-service NAMESPACE/NAME=H
 import base64
 import binascii
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from posixpath import normpath
 from typing import Final, Protocol
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -26,8 +27,7 @@ _POD: Final = ("v1", "Pod")
 _HTTPS: Final = 443
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True, kw_only=True):
     """What to call. `connect` is where it really is, if the host of the URL does not say that."""
 
     url: str

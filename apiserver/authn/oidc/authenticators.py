@@ -3,9 +3,10 @@
 import asyncio
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
+
+from msgspec import Struct, field
 
 from mockube.apimachinery import errors, gotext
 from mockube.apimachinery.clock import Clock
@@ -47,8 +48,7 @@ class Observer(Protocol):
     def reloaded(self, *, success: bool) -> None: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JWTSettings:
+class JWTSettings(Struct, frozen=True, kw_only=True):
     """`path` is the file that is followed, if there is one; `key_files` hold the keys of some issuers."""
 
     configuration: AuthenticationConfiguration

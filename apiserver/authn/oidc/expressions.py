@@ -1,9 +1,10 @@
 """The expressions of an AuthenticationConfiguration: `claims` are mapped and checked by them, and so is the `user`."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, NamedTuple
+
+from msgspec import Struct
 
 from mockube.apimachinery.admission_expressions import STRUCTS, BadExpression
 from mockube.apimachinery.cel import types
@@ -37,8 +38,7 @@ class Rule(NamedTuple):
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mapper:
+class Mapper(Struct, frozen=True, kw_only=True):
     """The expressions of one authenticator."""
 
     username: Rule | None = None

@@ -4,11 +4,11 @@ import base64
 import binascii
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct
 
 from mockube.apimachinery import gotext
 from mockube.apimachinery.clock import Clock
@@ -75,8 +75,7 @@ def _at(claim: str) -> str:
     return f"struct field idToken.{claim}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verifier:
+class Verifier(Struct, frozen=True, kw_only=True):
     """Verifies the tokens of one issuer."""
 
     issuer: str

@@ -1,10 +1,11 @@
 """What an issuer publishes about itself, and the distributed claims that its tokens lead to."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery import gotext
 from mockube.apimachinery.clock import Clock
@@ -24,8 +25,7 @@ class NotInitialized(Exception):
     """Why an issuer is not known yet."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provider:
+class Provider(Struct, frozen=True, kw_only=True):
     """How an issuer is reached."""
 
     issuer: str

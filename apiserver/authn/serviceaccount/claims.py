@@ -1,9 +1,10 @@
 """What a token of a service account says: whose it is, for whom, how long, and what it is bound to."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeGuard
+
+from msgspec import Struct
 
 from mockube.apimachinery import names
 from mockube.apimachinery.tree import Tree
@@ -15,8 +16,7 @@ LEEWAY_SECONDS = 60.0
 _EXTRA = "authentication.kubernetes.io/"
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Struct, frozen=True):
     """An object as a token names it."""
 
     name: str
@@ -34,8 +34,7 @@ class Reference:
         return {name: value for name, value in (("name", self.name), ("uid", self.uid)) if value}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
+class Account(Struct, frozen=True, kw_only=True):
     """A service account, and what a token of it is bound to."""
 
     namespace: str

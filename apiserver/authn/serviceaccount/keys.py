@@ -3,12 +3,12 @@
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509 import load_pem_x509_certificate
+from msgspec import Struct
 
 from mockube.apiserver.authn.signatures import CURVES, Private, Public, is_signed, sign, to_jwk
 
@@ -28,8 +28,7 @@ class BadSignature(Exception):
     """The text was not signed with this key."""
 
 
-@dataclass(frozen=True, slots=True)
-class PublicKey:
+class PublicKey(Struct, frozen=True):
     id: str
     algorithm: str
     """The only one that is taken for this key, whatever a token says of itself."""

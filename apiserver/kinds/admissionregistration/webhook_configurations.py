@@ -1,9 +1,10 @@
 """ValidatingWebhookConfiguration and MutatingWebhookConfiguration."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import errors, meta, names
 from mockube.apimachinery.errors import FieldError
@@ -41,8 +42,7 @@ _HARMLESS: Final = ("None", "NoneOnDryRun")
 _EFFECTS: Final = (*_HARMLESS, "Some", "Unknown")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Exemptions:
+class _Exemptions(Struct, frozen=True, kw_only=True):
     """Faults that an update may keep because an old webhook has them: the rules came later."""
 
     side_effects: bool = False

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from mockube.apimachinery import errors
 from mockube.apimachinery.cel.cost.ranges import MOST
@@ -27,8 +28,7 @@ _NEWLINES = re.compile(r"[\n\r]+")
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"
 
 
-@dataclass(slots=True)
-class TotalCost:
+class TotalCost(Struct):
     """The estimated cost of all rules of a schema, and which of them cost most."""
 
     total: int = 0
@@ -49,8 +49,7 @@ class TotalCost:
         yield errors.forbidden(path, _too_expensive(name, self.total, DEFINITION_LIMIT))
 
 
-@dataclass(slots=True)
-class RuleContext:
+class RuleContext(Struct):
     """Where a schema is: what it declares, how often its values can occur, and whether they have old ones."""
 
     schema: ReadOnlyTree

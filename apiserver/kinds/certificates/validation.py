@@ -2,11 +2,11 @@
 
 import base64
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
+from msgspec import Struct
 
 from mockube.apimachinery import errors, names
 from mockube.apimachinery.errors import FieldError
@@ -34,8 +34,7 @@ _CONDITIONS: Final = ROOT.child("status", "conditions")
 _CERTIFICATE: Final = ROOT.child("status", "certificate")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Exemptions:
+class _Exemptions(Struct, frozen=True, kw_only=True):
     """Faults that an update may keep because the old object has them."""
 
     both_decisions: bool = False

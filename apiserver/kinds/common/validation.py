@@ -1,9 +1,10 @@
 """What one kind has to say of its objects: a record that the families of types fill in for the registry."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, TypeAlias
+
+from msgspec import Struct, field
 
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -34,8 +35,7 @@ CHANGE: Final[Sequence[Again]] = (Again.CHANGE,)
 WHOLE_AND_CHANGE: Final[Sequence[Again]] = (Again.WHOLE, Again.CHANGE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Validation:
+class Validation(Struct, frozen=True, kw_only=True):
     """What is said of a new object and of a changed one."""
 
     name: NameRule = SUBDOMAIN

@@ -1,8 +1,9 @@
 """The warnings of a kind: for a new object, for an update, and for an update of a subresource."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from mockube.apimachinery import quantity
 from mockube.apimachinery.gotext import quote
@@ -18,8 +19,7 @@ def _nothing_changed(_new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterable[str]:
     return ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Warnings:
+class Warnings(Struct, frozen=True, kw_only=True):
     create: Callable[[ReadOnlyTree], Iterable[str]] = _nothing
     update: Callable[[ReadOnlyTree, ReadOnlyTree], Iterable[str]] = _nothing_changed
     subresources: Mapping[str, Callable[[ReadOnlyTree, ReadOnlyTree], Iterable[str]]] = field(

@@ -4,10 +4,11 @@ Upstream's errors name fields as the core group does, whichever group the event 
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import errors, meta, names
 from mockube.apimachinery.errors import FieldError
@@ -85,8 +86,7 @@ def _update(new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterable[FieldError]:
 # --- columns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventFields:
+class EventFields(Struct, frozen=True, kw_only=True):
     """What a group calls the fields whose names differ."""
 
     first: str

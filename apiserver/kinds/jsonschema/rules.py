@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mockube.apimachinery.cel import types
 from mockube.apimachinery.cel.environment import Compiled, Environment
@@ -24,8 +25,7 @@ _ESCAPED: Final = {**{char: char for char in "'\\"}, **dict(zip("abfnrtv", "\a\b
 _STEP = re.compile(r"\.([^.\[\]]+)|\['((?:[^'\\]|\\.)*)'\]", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """One rule of a schema. A rule that does not compile has an error in place of a program."""
 
     given: Mapping[str, Any]

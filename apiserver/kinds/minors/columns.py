@@ -1,9 +1,10 @@
 """The columns of kinds that older minors show in another order, or others."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, NamedTuple
+
+from msgspec.structs import replace
 
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.schema import minors

@@ -3,8 +3,9 @@
 A number of shares cannot be left out there, so an annotation says of a zero that it is meant.
 """
 
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from typing import Final
+
+from msgspec.structs import replace
 
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.kinds.api_resource import Resource

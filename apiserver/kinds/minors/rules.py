@@ -5,8 +5,9 @@ is wrong there besides. What an object had already is not said again when it cha
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
+
+from msgspec.structs import replace
 
 from mockube.apimachinery import errors, meta, names
 from mockube.apimachinery.errors import FieldError

@@ -1,8 +1,9 @@
 """UnitedDeployment: defaults and validation, as OpenKruise's webhooks do them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from mockube.apimachinery import errors, meta
 from mockube.apimachinery.errors import FieldError
@@ -115,8 +116,7 @@ def _check_replica_set_pods(template: ReadOnlyTree, selector: Selector, path: Pa
     return check_selected_template(template, selector, path, kind="ReplicaSet")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _TemplateRules:
+class _TemplateRules(Struct, frozen=True, kw_only=True):
     """How the template of one kind is validated."""
 
     check_pods: CheckPods

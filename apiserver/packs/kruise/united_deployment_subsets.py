@@ -1,8 +1,9 @@
 """Validation of the subsets of a UnitedDeployment: each of them, and their replicas together."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import errors, names
 from mockube.apimachinery.errors import FieldError
@@ -48,8 +49,7 @@ def _check_name(name: str, seen: set[str], path: Path) -> Iterator[FieldError]:
 # --- the replicas of all subsets
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _SubsetReplicas:
+class _SubsetReplicas(Struct, frozen=True, kw_only=True):
     """The replicas of one subset as numbers, and the errors of those that are no numbers."""
 
     replicas: int

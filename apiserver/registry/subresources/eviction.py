@@ -1,7 +1,8 @@
 """/eviction: a pod is deleted, unless a PodDisruptionBudget says that its application cannot spare it now."""
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from mockube.apimachinery import conditions, labels, meta, status
 from mockube.apimachinery.groups import GroupResource

@@ -6,9 +6,10 @@ events.k8s.io/v1 become a series, as client-go's tools/events does. Pure, and of
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final, Generic, Protocol, TypeVar
+
+from msgspec import Struct, field
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import format_micro_time, format_time
@@ -18,8 +19,7 @@ NO_NAMESPACE: Final = "default"
 """Where events about objects live that have no namespace."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Occurrence:
+class Occurrence(Struct, frozen=True, kw_only=True):
     at: datetime
     nanoseconds: int
     """The same time, and no other occurrence's: events are named after it."""
@@ -49,8 +49,7 @@ class Occurrence:
         return f"{self.about['name']}.{self.nanoseconds:x}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventWrite:
+class EventWrite(Struct, frozen=True, kw_only=True):
     body: dict[str, Any]
     """The whole Event, as it is made where there is none."""
     change: ReadOnlyTree | None = None
@@ -109,14 +108,12 @@ class _Recent(Generic[V]):
         return self._values[key]
 
 
-@dataclass(slots=True)
-class _Similar:
+class _Similar(Struct):
     messages: set[str] = field(default_factory=set)
     last: datetime | None = None
 
 
-@dataclass(slots=True)
-class _Recorded:
+class _Recorded(Struct):
     """An event that was written."""
 
     name: str = ""
@@ -124,8 +121,7 @@ class _Recorded:
     count: int = 0
 
 
-@dataclass(slots=True)
-class _Allowance:
+class _Allowance(Struct):
     tokens: float = SPAM_BURST
     at: datetime | None = None
 
@@ -209,8 +205,7 @@ LONGEST_NOTE: Final = 1024
 """Events; beyond that the oldest is forgotten, and is told as new if it comes again."""
 
 
-@dataclass(slots=True)
-class _Ongoing:
+class _Ongoing(Struct):
     body: dict[str, Any]
     last: datetime
     count: int = 1

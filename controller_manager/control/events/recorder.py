@@ -6,10 +6,11 @@ When the queue is full, what is said is dropped and counted: events are for peop
 import asyncio
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
+from msgspec import Struct
+from msgspec.structs import replace
 from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -46,8 +47,7 @@ TRIES: Final = 12
 RETRY_SECONDS: Final = 10.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Component:
+class _Component(Struct, frozen=True, kw_only=True):
     client: Client
     resource: AnyResource
     shape: Shape
@@ -207,8 +207,7 @@ class Recorder:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recorders:
+class Recorders(Struct, frozen=True, kw_only=True):
     """Of one account; a component may say things under another name than its account's."""
 
     writer: EventWriter

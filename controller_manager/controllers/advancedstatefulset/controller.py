@@ -1,10 +1,11 @@
 """The controller of advanced StatefulSets: what it watches, and in what its sets differ from others."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Final
+
+from msgspec.structs import replace
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.kinds import ADVANCED_STATEFUL_SETS, CONTROLLER_REVISIONS, PODS

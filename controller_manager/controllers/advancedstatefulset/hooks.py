@@ -1,7 +1,8 @@
 """The pods of an advanced set through their lives: the states that a label tells, and the hooks that hold them."""
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -15,8 +16,7 @@ from mockube.controller_manager.workloads.inplace.update import Step
 from mockube.controller_manager.workloads.stateful import identity
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hooks:
+class Hooks(Struct, frozen=True, kw_only=True):
     lifecycle: Lifecycle
     newest: str
     """The name of the newest revision."""

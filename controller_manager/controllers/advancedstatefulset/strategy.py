@@ -1,10 +1,11 @@
 """The update strategy of an Advanced StatefulSet with its defaults, and its ordinals without the reserved ones."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
 from typing import Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import gotext, intstr
 from mockube.apimachinery.intstr import IntOrString
@@ -17,8 +18,7 @@ class Policy(Enum):
     IN_PLACE_ONLY = "InPlaceOnly"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Strategy:
+class Strategy(Struct, frozen=True, kw_only=True):
     is_said: bool
     """Without it, pods are replaced one by one, and new ones follow what the status says."""
     paused: bool

@@ -3,8 +3,9 @@
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -28,8 +29,7 @@ _OWN_NAME: Final = re.compile("csi-[0-9a-f]{64}")
 _SHARED: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 
 
-@dataclass(frozen=True, slots=True)
-class NeededVolume:
+class NeededVolume(Struct, frozen=True):
     """A volume that pods of one node use."""
 
     volume: ReadOnlyTree

@@ -3,7 +3,6 @@
 import logging
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -13,6 +12,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.name import _ASN1Type
 from cryptography.x509.oid import ExtensionOID, NameOID
+from msgspec import Struct
 
 from mockube.apimachinery.chance import Chance
 
@@ -72,14 +72,12 @@ class CannotSign(ValueError):
     """Why there is no certificate."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Authority:
+class Authority(Struct, frozen=True, kw_only=True):
     certificate: x509.Certificate
     key: Key
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class Terms(Struct, frozen=True, kw_only=True):
     """What a certificate is made with, besides the request."""
 
     usages: Sequence[str]

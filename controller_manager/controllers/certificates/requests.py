@@ -3,11 +3,11 @@
 import base64
 import binascii
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Any, Final
 
 from cryptography import x509
 from cryptography.x509.oid import NameOID
+from msgspec import Struct
 
 from mockube.apimachinery import conditions
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -32,8 +32,7 @@ class BadRequest(ValueError):
     """Bytes that are no request for a certificate."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Requested:
+class Requested(Struct, frozen=True, kw_only=True):
     """The parts of a request that rules are about."""
 
     common_name: str

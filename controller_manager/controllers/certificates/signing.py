@@ -3,10 +3,11 @@
 import base64
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.chance import Chance
@@ -61,8 +62,7 @@ PROBLEMS: Final[Mapping[str, Callable[[Requested, Collection[str]], str]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Signing:
+class Signing(Struct, frozen=True, kw_only=True):
     """What requests are signed with."""
 
     authorities: Mapping[str, Callable[[], Authority]]

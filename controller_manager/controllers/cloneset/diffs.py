@@ -1,12 +1,11 @@
 """How many pods are too many or too few, of which revision, and how many may be missing meanwhile: arithmetic alone."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from mockube.controller_manager.controllers.cloneset.spec import Limits
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
+class Tally(Struct, frozen=True, kw_only=True):
     """Pods of one revision, or of all the others."""
 
     preparing_delete: int = 0
@@ -30,8 +29,7 @@ class Tally:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Diffs:
+class Diffs(Struct, frozen=True, kw_only=True):
     """What there is to do, and how far it may go now. `…_old` is the part of the current revision."""
 
     scale_up: int = 0

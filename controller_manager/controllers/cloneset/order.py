@@ -3,10 +3,11 @@
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -16,8 +17,7 @@ from mockube.controller_manager.control.actions import Action, Patch, SlowStart
 from mockube.controller_manager.workloads.ranking import deletion_cost
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(Struct, frozen=True, kw_only=True):
     actions: tuple[Action, ...] = ()
     changes_pods: bool = False
     """Something is written: whatever comes next is decided on what it brings."""

@@ -1,7 +1,8 @@
 """A CloneSet as its controller sees it: the fields that it decides by, with what their absence means."""
 
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from mockube.apimachinery import labels, meta
 from mockube.apimachinery.intstr import IntOrString, IntOrStringError, scaled_value
@@ -20,8 +21,7 @@ _MAX_UNAVAILABLE: Final = "20%"
 _NO_DEADLINE: Final = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """How far scaling and updating may go, in pods."""
 
     replicas: int
@@ -35,8 +35,7 @@ class Limits:
     """Pods that are prepared for their end no longer count as replicas."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SetView:
+class SetView(Struct, frozen=True, kw_only=True, eq=False):
     object: ReadOnlyTree
     key: Key
     uid: str

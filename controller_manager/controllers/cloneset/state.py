@@ -1,8 +1,10 @@
 """The state that one reconciliation of a CloneSet works on, read from the caches: pods, claims, revisions, nodes, the time."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -21,8 +23,7 @@ from mockube.controller_manager.workloads.ownership import OwnedObjects, owned_o
 from mockube.controller_manager.workloads.revisions import in_order
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CloneSetState:
+class CloneSetState(Struct, frozen=True, kw_only=True):
     owner: SetView
     pods: tuple[PodView, ...]
     """Those that count as replicas."""

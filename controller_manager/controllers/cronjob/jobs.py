@@ -1,9 +1,11 @@
 """The Jobs of a CronJob: what its status says of them, which are to go, and what one is made of. Pure."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery import conditions, cron, meta
 from mockube.apimachinery.timestamps import format_time, parse_time
@@ -19,8 +21,7 @@ def end_of(job: ReadOnlyTree) -> str:
     return next(ends, "")
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """The status of a CronJob as it is to be, and what is said of how it came about."""
 
     cron_job: ReadOnlyTree

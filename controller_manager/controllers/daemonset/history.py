@@ -1,8 +1,9 @@
 """The revisions of a DaemonSet's template: the one that it has now, and those to forget. Pure."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.patch.draft import same
@@ -23,8 +24,7 @@ from mockube.controller_manager.workloads.revisions import in_order, number, wit
 from mockube.controller_manager.workloads.template_hash import template_hash
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class History(Struct, frozen=True, kw_only=True):
     """The hash of the current revision, what makes it so, and the revisions before it."""
 
     revision_hash: str

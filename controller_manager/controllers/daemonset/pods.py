@@ -1,9 +1,10 @@
 """Which pods a DaemonSet makes and deletes so that each node has the one that it should have. Pure."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
+
+from msgspec import Struct, field
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -31,8 +32,7 @@ BURST: Final = 250
 """How many pods one reconciliation makes, and how many it deletes."""
 
 
-@dataclass(slots=True)
-class Changes:
+class Changes(Struct):
     """What is to be done on the nodes, collected node by node."""
 
     failures: Failures

@@ -1,8 +1,9 @@
 """A rolling update: which old pods go, and which nodes get a new one beside the old. Pure."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import Action
@@ -60,8 +61,7 @@ def _without_surge(state: DaemonState, limit: int) -> tuple[Action, ...]:
     return actions_of(state, (), [*replaced, *candidates[: max(0, limit - missing)]])
 
 
-@dataclass(slots=True)
-class _Surge:
+class _Surge(Struct):
     """What a surge comes to, collected node by node."""
 
     count: int = 0

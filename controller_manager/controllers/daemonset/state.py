@@ -1,10 +1,11 @@
 """A DaemonSet, the nodes and its pods on each, at one time. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Final
+
+from msgspec import Struct, field
 
 from mockube.apimachinery import intstr, meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -14,8 +15,7 @@ from mockube.controller_manager.controllers.daemonset.placement import Fit, fit_
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Failures:
+class Failures(Struct, frozen=True):
     """When the failed pods of nodes were last deleted, and how long the next one is left alone: twice as long each time."""
 
     by_node: Mapping[tuple[int, str], tuple[timedelta, datetime]] = field(default_factory=dict)
@@ -37,8 +37,7 @@ class Failures:
         return Failures({**recent, key: (delay, now)})
 
 
-@dataclass(frozen=True, kw_only=True)
-class DaemonState:
+class DaemonState(Struct, frozen=True, kw_only=True, dict=True):
     daemon_set: ReadOnlyTree
     nodes: Sequence[ReadOnlyTree]
     pods: Mapping[str, Sequence[PodView]]

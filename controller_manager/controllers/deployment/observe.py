@@ -1,7 +1,8 @@
 """The state that one reconciliation of a Deployment works on, read from the caches, and the old ReplicaSets beyond its history limit."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mockube.apimachinery import labels, meta
 from mockube.apimachinery.labels import Selector
@@ -16,8 +17,7 @@ from mockube.controller_manager.workloads.ownership import object_ref
 from mockube.controller_manager.workloads.templates import equal_ignoring_hash
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeploymentState:
+class DeploymentState(Struct, frozen=True, kw_only=True):
     deployment: DeploymentView
     new: SetView | None
     """The set of the Deployment's own template."""

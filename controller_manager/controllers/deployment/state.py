@@ -1,9 +1,10 @@
 """A Deployment and its ReplicaSets as its controller sees them: the fields that it decides by, and what absence means."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.gotext import int_or_none
@@ -20,8 +21,7 @@ UNLIMITED: Final = 2**31 - 1
 """Of a deadline or a history limit: there is none."""
 
 
-@dataclass(frozen=True)
-class DeploymentView:
+class DeploymentView(Struct, frozen=True, dict=True):
     object: ReadOnlyTree
 
     @property
@@ -85,8 +85,7 @@ class DeploymentView:
         return None if limit == UNLIMITED else limit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SetView:
+class SetView(Struct, frozen=True, kw_only=True, eq=False):
     object: ReadOnlyTree
     name: str
     uid: str

@@ -1,10 +1,11 @@
 """Decide what the Endpoints of a service hold."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import format_time
@@ -37,8 +38,7 @@ MANAGER: Final = "endpoint-controller"
 _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(Struct, frozen=True):
     """When a service and the pods behind it last changed, as far as a reconciliation has seen it."""
 
     service: datetime

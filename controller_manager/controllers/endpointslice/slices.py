@@ -6,8 +6,9 @@ that is left, then new slices. As k8s.io/endpointslice's reconciler. Also the la
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -20,8 +21,7 @@ from mockube.controller_manager.controllers.endpointslice.desired import Endpoin
 NewSlice = Callable[[Ports, Iterable[Any]], dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class Shape(Struct, frozen=True, kw_only=True):
     """How slices look."""
 
     labels: Mapping[str, str]
@@ -32,8 +32,7 @@ class Shape:
     """An owner that has no endpoints has an empty slice."""
 
 
-@dataclass(slots=True)
-class Changes:
+class Changes(Struct):
     create: list[dict[str, Any]] = field(default_factory=list)
     update: list[dict[str, Any]] = field(default_factory=list)
     delete: list[ReadOnlyTree] = field(default_factory=list)

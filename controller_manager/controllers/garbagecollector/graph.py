@@ -5,7 +5,8 @@ found to be absent. Each step returns what is to be looked at because of it; the
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -19,8 +20,7 @@ from mockube.controller_manager.controllers.garbagecollector.references import (
 )
 
 
-@dataclass(slots=True, eq=False)
-class Node:
+class Node(Struct, eq=False):
     identity: Identity
     owners: tuple[OwnerReference, ...] = ()
     dependents: dict[str, "Node"] = field(default_factory=dict)
@@ -43,8 +43,7 @@ class Node:
         ]
 
 
-@dataclass(slots=True)
-class Look:
+class Look(Struct):
     """Nodes to be looked at because of a step: whether they must go, or whether their dependents must be let go."""
 
     delete: list[Node] = field(default_factory=list)

@@ -4,9 +4,10 @@ Pure: what the server said of each owner goes in, one verdict comes out.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -25,20 +26,17 @@ class OwnerState(Enum):
     """It is being deleted and waits for its dependents."""
 
 
-@dataclass(frozen=True, slots=True)
-class Keep:
+class Keep(Struct, frozen=True):
     """Leave the object as it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Disown:
+class Disown(Struct, frozen=True):
     """Keep it, without the owners that are gone or going."""
 
     patch: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remove:
+class Remove(Struct, frozen=True, kw_only=True):
     propagation: Literal["Background", "Foreground", "Orphan"]
     unblock: bool = False
     """First make it block no owner: it and its owner would wait for each other."""

@@ -5,9 +5,11 @@ Pure: the history goes in, and comes out with what was added. Names, reasons and
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery.tree import ReadOnlyTree
 
@@ -60,8 +62,7 @@ class TimedCount(NamedTuple):
 TimedCounts = tuple[TimedCount, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(Struct, frozen=True):
     """What is remembered of one autoscaler."""
 
     recommendations: TimedCounts = ()
@@ -70,8 +71,7 @@ class History:
     downs: TimedCounts = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     minimum: int
     maximum: int
     current: int

@@ -5,9 +5,10 @@ Pure. Amounts are whole thousandths, as upstream counts them, and divisions trun
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from mockube.apimachinery import conditions
 from mockube.apimachinery.quantity import MILLI
@@ -49,8 +50,7 @@ class Tolerances(NamedTuple):
         return (1.0 - self.down) <= ratio <= (1.0 + self.up)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class Situation(Struct, frozen=True, kw_only=True):
     """What the calculation for any metric of one autoscaler rests on."""
 
     spec_replicas: int
@@ -105,8 +105,7 @@ def replicas_for_average(situation: Situation, samples: Samples, resource: str, 
     return Usage(replicas, _average(values))
 
 
-@dataclass(frozen=True, slots=True)
-class PodGroups:
+class PodGroups(Struct, frozen=True):
     ready: int
     unready: frozenset[str]
     missing: frozenset[str]

@@ -1,9 +1,10 @@
 """What a HorizontalPodAutoscaler decides: pure, but for the metrics that it asks for where it needs them."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from mockube.apimachinery import quantity
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -35,8 +36,7 @@ class MetricsFailedError(Exception):
         self.statuses = statuses
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(Struct, frozen=True, kw_only=True):
     desired: int
     reason: str = ""
     """Why the scale is changed."""

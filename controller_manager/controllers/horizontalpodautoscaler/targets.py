@@ -1,9 +1,10 @@
 """What a HorizontalPodAutoscaler scales: from a kind to its resource, as discovery tells it, and its scale."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from mockube.apimachinery import gotext, labels
 from mockube.apimachinery.clock import Clock

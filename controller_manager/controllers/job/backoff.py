@@ -1,9 +1,10 @@
 """How long a Job waits before it replaces a failed pod: 10 seconds, twice as long each time, up to 10 minutes. Pure."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.timestamps import after, parse_time, span_of
@@ -17,8 +18,7 @@ _DOUBLINGS: Final = 6
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Failures:
+class Failures(Struct, frozen=True):
     """The failures of a Job's pods since the last success."""
 
     count: int = 0

@@ -4,9 +4,10 @@ One reconciliation makes or deletes pods, writes the status with what has ended,
 it: `tracking` says why in this order. Each step is a plan that follows from what came of the one before.
 """
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from mockube.apimachinery import labels, meta
 from mockube.apimachinery.labels import Selector, SelectorError

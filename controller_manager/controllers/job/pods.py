@@ -1,9 +1,10 @@
 """Which pods a Job makes or deletes next, and what they are made of. Pure."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -52,8 +53,7 @@ _LONGEST_PREFIX: Final = 58
 _INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodChange:
+class PodChange(Struct, frozen=True, kw_only=True):
     """Pods to create or to delete, never both; or none, and when to look again."""
 
     actions: tuple[Action, ...] = ()

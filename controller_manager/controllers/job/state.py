@@ -1,8 +1,9 @@
 """A Job and its pods at one time: what counts, and what has ended since it was last counted. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.gotext import int_or_none
@@ -81,8 +82,7 @@ def all_failures(pod: PodView) -> int:
 # --- both
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobState:
+class JobState(Struct, frozen=True, kw_only=True):
     job: ReadOnlyTree
     pods: tuple[PodView, ...]
     active: tuple[PodView, ...]

@@ -6,9 +6,11 @@ instead, before the finalizers go.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery import conditions
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -49,8 +51,7 @@ MOST_UNCOUNTED: Final = 500
 Status = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class Progress(Struct, frozen=True, kw_only=True):
     """How far one reconciliation has come with the status of a Job."""
 
     state: JobState

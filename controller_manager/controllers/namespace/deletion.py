@@ -5,9 +5,10 @@ Every resource that can be deleted and listed is asked for. The conditions are c
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.groups import GroupResource
@@ -23,8 +24,7 @@ _REST: Final = timedelta(seconds=15)
 """How long other content takes that is held by finalizers."""
 
 
-@dataclass(slots=True)
-class Remains:
+class Remains(Struct):
     """What one round of deletion found and left."""
 
     counts: Counter[GroupResource] = field(default_factory=Counter)

@@ -4,9 +4,11 @@ Pure. Times of the node's own clock are only compared with each other, never wit
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.timestamps import format_time
@@ -19,8 +21,7 @@ TOLD_BY_KUBELET: Final = (CONDITION_READY, "MemoryPressure", "DiskPressure", "PI
 """Conditions that nobody knows once the kubelet is silent."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Health:
+class Health(Struct, frozen=True, kw_only=True):
     """What was last heard of a node, and when on this clock."""
 
     heard_at: datetime

@@ -4,9 +4,10 @@ Pure but for what a `Zone` remembers.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
+
+from msgspec import Struct, field
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -24,8 +25,7 @@ class State(Enum):
     FULL = "FullDisruption"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     rate: float
     """Nodes a second."""
     slow_rate: float
@@ -34,8 +34,7 @@ class Limits:
     large: int
 
 
-@dataclass(slots=True)
-class Zone:
+class Zone(Struct):
     """When the next node of the zone may be given up."""
 
     next_at: datetime | None = field(default=None)

@@ -4,9 +4,10 @@
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import labels, meta
 from mockube.apimachinery.labels import Selector
@@ -28,8 +29,7 @@ from mockube.controller_manager.workloads.ranking import first_to_go
 from mockube.controller_manager.workloads.templates import pod_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
+class Family(Struct, frozen=True, kw_only=True):
     resource: Resource[ReadOnlyTree]
     selector: Callable[[ReadOnlyTree], Selector]
     """Of an object; it may raise `SelectorError`."""
@@ -52,8 +52,7 @@ REPLICATION_CONTROLLER_FAMILY: Final = Family(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplicaSetState:
+class ReplicaSetState(Struct, frozen=True, kw_only=True):
     """One ReplicaSet and what is there for it."""
 
     owner: ReadOnlyTree

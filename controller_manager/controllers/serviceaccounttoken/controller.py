@@ -6,10 +6,11 @@ It does nothing without `--service-account-private-key-file`, as upstream.
 import base64
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -33,8 +34,7 @@ ACCOUNT_UID: Final = "kubernetes.io/service-account.uid"
 _BY_ACCOUNT, _BY_REFERENCE = "service-account", "referenced-secret"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Issuing:
+class Issuing(Struct, frozen=True, kw_only=True):
     """What tokens are made with."""
 
     sign: Sign

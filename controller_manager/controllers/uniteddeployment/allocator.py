@@ -6,8 +6,9 @@ replaced in later subsets and stay. Pure.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from mockube.apimachinery.intstr import IntOrString
 from mockube.apimachinery.packs.uniteddeployments import SubsetReplicasError, parse_subset_replicas
@@ -19,8 +20,7 @@ class AllocationError(ValueError):
     """What is asked for cannot be shared out; the message is upstream's."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubsetInfo:
+class SubsetInfo(Struct, frozen=True, kw_only=True):
     name: str
     replicas: IntOrString | None = None
     min_replicas: IntOrString | None = None

@@ -1,9 +1,10 @@
 """The conditions of a UnitedDeployment and of its subsets, and the schedulability of a subset that they report."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import conditions as of_object
 from mockube.apimachinery import meta
@@ -96,8 +97,7 @@ def remaining(condition: ReadOnlyTree, period: timedelta, now: datetime) -> time
     return transition(condition) + period - now
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubsetCondition:
+class SubsetCondition(Struct, frozen=True, kw_only=True):
     conditions: Conditions = ()
     """The subset's, with what is now said of it."""
     unschedulable: bool = False

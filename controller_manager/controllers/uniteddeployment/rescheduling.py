@@ -5,9 +5,11 @@ long, stay, and others replace them until they run.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery.timestamps import after
 from mockube.controller_manager.client.podview import RUNNING, PodView
@@ -82,8 +84,7 @@ _NO_TIME: Final = timedelta()
 _RESCHEDULE: Final = "reschedule"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rollout:
+class Rollout(Struct, frozen=True, kw_only=True):
     """What pods are to be, and since when."""
 
     expected: str

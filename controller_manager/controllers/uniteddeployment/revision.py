@@ -1,9 +1,11 @@
 """The history of a UnitedDeployment's template: the revision that holds it, and the end of the oldest ones."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -17,8 +19,7 @@ from mockube.controller_manager.workloads.ownership import object_ref
 from mockube.controller_manager.workloads.revisions import DesiredRevision
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class History(Struct, frozen=True, kw_only=True):
     expected: str
     """The name of the revision that holds the template, as it is or as the actions make it."""
     current: str

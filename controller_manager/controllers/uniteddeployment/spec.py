@@ -1,9 +1,10 @@
 """A UnitedDeployment as its controller sees it: the fields that it decides by, with what their absence means."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import labels
 from mockube.apimachinery.intstr import IntOrString
@@ -23,8 +24,7 @@ class UnknownTemplate(ValueError):
     """The template asks for no kind of workload."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubsetSpec:
+class SubsetSpec(Struct, frozen=True, kw_only=True):
     name: str
     replicas: IntOrString | None
     min_replicas: IntOrString | None
@@ -46,8 +46,7 @@ class SubsetSpec:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Schedule:
+class Schedule(Struct, frozen=True, kw_only=True):
     """What becomes of pods that find no node."""
 
     is_adaptive: bool
@@ -72,8 +71,7 @@ class Schedule:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class UnitedView:
+class UnitedView(Struct, frozen=True, kw_only=True, eq=False):
     object: ReadOnlyTree
     key: Key
     selector: Selector

@@ -1,8 +1,10 @@
 """The state that one reconciliation of a UnitedDeployment works on, read from the caches: workloads of all kinds, pods, history."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -22,8 +24,7 @@ from mockube.controller_manager.workloads.ownership import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnitedDeploymentState:
+class UnitedDeploymentState(Struct, frozen=True, kw_only=True):
     view: UnitedView
     history: History
     subsets: Mapping[str, Subset]
@@ -37,8 +38,7 @@ class UnitedDeploymentState:
     now: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Belongings:
+class Belongings(Struct, frozen=True, kw_only=True):
     workloads: Mapping[str, OwnedObjects[ReadOnlyTree]]
     """By the type of their adapter."""
     revisions: OwnedObjects[ReadOnlyTree]

@@ -1,7 +1,8 @@
 """A subset as observed: its workload and pods, in the same form for every kind; and OpenKruise's labels, annotations and reasons."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -30,8 +31,7 @@ REASON_FAILED_DUPLICATES: Final = "FailedDeleteDuplicatedSubsets"
 REASON_FAILED_ALLOCATION: Final = "Failed SpecifySubsetReplicas"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Subset:
+class Subset(Struct, frozen=True, kw_only=True, eq=False):
     workload: ReadOnlyTree
     pods: tuple[PodView, ...]
     partition: int

@@ -1,11 +1,11 @@
 """The workload of a subset: the template with the subset's nodes, tolerations and patch, and the desired replicas and partition."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.names import check_dns1123_subdomain, mask_trailing_dash
@@ -66,8 +66,7 @@ def _pod_template_type() -> Type:
     return builtin.load().definition("io.k8s.api.core.v1.PodTemplateSpec")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Goal:
+class Goal(Struct, frozen=True, kw_only=True):
     """What is decided for a subset."""
 
     subset: SubsetSpec

@@ -1,7 +1,8 @@
 """Decide which workloads come, change and go."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -30,8 +31,7 @@ from mockube.controller_manager.controllers.uniteddeployment.workload import Goa
 from mockube.controller_manager.workloads.ownership import object_ref
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkloadActions:
+class WorkloadActions(Struct, frozen=True, kw_only=True):
     actions: tuple[Action, ...]
     provisioned: bool
     """A workload comes or goes."""

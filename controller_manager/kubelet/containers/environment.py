@@ -4,9 +4,10 @@ import re
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Decimal
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from mockube.apimachinery import meta, quantity
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -19,8 +20,7 @@ _MOST_DIGITS: Final = 18
 _MOST: Final = str(2**63 - 1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class References:
+class References(Struct, frozen=True, kw_only=True):
     """What a pod refers to, as far as it is there."""
 
     config_maps: Mapping[str, ReadOnlyTree] = field(default_factory=dict)

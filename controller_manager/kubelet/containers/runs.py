@@ -1,9 +1,10 @@
 """The runs of a container: which of them a client means, and the command that each carries out. Pure."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import parse_time
@@ -35,8 +36,7 @@ class NoLogs(Exception):
     """Why a container has logged nothing, as a kubelet words it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerRun:
+class ContainerRun(Struct, frozen=True, kw_only=True):
     """One run of a container, from one start to one end."""
 
     restarts: int

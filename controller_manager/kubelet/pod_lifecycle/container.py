@@ -3,9 +3,10 @@
 Pure, and without memory: everything that the next look needs stands in the container's status.
 """
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
+
+from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.durations import format_duration

@@ -2,10 +2,11 @@
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from typing import Any, Final, Literal
+
+from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import format_time, parse_time
@@ -33,8 +34,7 @@ _LISTS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Container:
+class Container(Struct, frozen=True, kw_only=True):
     spec: ReadOnlyTree
     pod: ReadOnlyTree
     role: Role
@@ -60,8 +60,7 @@ class Container:
         return f"spec.{_LISTS[self.role]}{{{self.name}}}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerMoment:
+class ContainerMoment(Struct, frozen=True, kw_only=True):
     """A container as it is at one time, and when it changes by itself."""
 
     status: ReadOnlyTree

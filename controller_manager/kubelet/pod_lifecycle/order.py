@@ -4,10 +4,12 @@ Pure.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -44,8 +46,7 @@ _INIT_POLICY: Final[dict[RestartPolicy, RestartPolicy]] = {
 _NO_PROCESSES: Final[Mapping[str, ProcessState]] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Members:
+class Members(Struct, frozen=True, kw_only=True):
     """The containers of a pod, with their statuses as they were looked at last."""
 
     init: Sequence[tuple[Container, ReadOnlyTree | None]]
@@ -53,8 +54,7 @@ class Members:
     ephemeral: Sequence[tuple[Container, ReadOnlyTree | None]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunningContainers:
+class RunningContainers(Struct, frozen=True, kw_only=True):
     """All containers at one time, in the order of the specification."""
 
     init: Sequence[ReadOnlyTree]
@@ -206,8 +206,7 @@ def stop(members: Members, now: datetime, *, code: int | None = None) -> Running
     return _living(members, (init, main, ephemeral), phase, ())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessStop:
+class ProcessStop(Struct, frozen=True, kw_only=True):
     """The processes that are alive, as far as they are to be stopped now."""
 
     alive: int = 0

@@ -5,9 +5,11 @@ stopped and started at any moment, as a real one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
@@ -38,8 +40,7 @@ _OVERDUE: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeContext:
+class NodeContext(Struct, frozen=True, kw_only=True):
     """The node on which the pod lives, as far as the pod can see it."""
 
     ip: str

@@ -1,9 +1,10 @@
 """The status of a simulated pod: the conditions that its kubelet sets, and the patch from one status to the next."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.patch import merge
@@ -19,8 +20,7 @@ from mockube.controller_manager.client.podview import FAILED, SUCCEEDED
 CONDITION_READY_TO_START: Final = "PodReadyToStartContainers"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodState:
+class PodState(Struct, frozen=True, kw_only=True):
     """What conditions follow from."""
 
     phase: str

@@ -1,8 +1,9 @@
 """What the results of a probe come to: thresholds, and when a container counts as started, ready or dead. Pure."""
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+
+from msgspec import Struct
 
 from mockube.apimachinery.tree import ReadOnlyTree
 
@@ -22,8 +23,7 @@ class Probe(Enum):
 _TITLES: Final = {Probe.STARTUP: "Startup", Probe.READINESS: "Readiness", Probe.LIVENESS: "Liveness"}
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeTimes:
+class ProbeTimes(Struct, frozen=True):
     """Seconds, and how many results in a row decide."""
 
     initial_delay: int
@@ -43,8 +43,7 @@ def probe_times(probe: ReadOnlyTree) -> ProbeTimes:
     )
 
 
-@dataclass(slots=True)
-class ProbeCount:
+class ProbeCount(Struct):
     """The results in a row that are the same."""
 
     times: ProbeTimes

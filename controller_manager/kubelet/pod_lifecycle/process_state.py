@@ -1,11 +1,11 @@
 """What is known of a container that runs as a local process: facts that the model of pods takes as they are. Pure."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exit:
+
+class Exit(Struct, frozen=True, kw_only=True):
     """How a run ended."""
 
     code: int
@@ -15,8 +15,7 @@ class Exit:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessState:
+class ProcessState(Struct, frozen=True, kw_only=True):
     """The latest run of a container."""
 
     restarts: int = -1

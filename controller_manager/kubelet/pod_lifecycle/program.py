@@ -5,11 +5,13 @@ Pure. The command is interpreted; of one that is not simulated nothing is known,
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from math import inf
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.controller_manager.kubelet.shell.filesystem import Entry, FileError, FileSystem
 from mockube.controller_manager.kubelet.shell.invocation import run_command
@@ -38,8 +40,7 @@ MAX_TURNS: Final = 5_000
 MAX_EFFECTS: Final = 50_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
+class Program(Struct, frozen=True, kw_only=True):
     seconds: float | None
     """None for one that runs until it is stopped."""
     exit_code: int = 0
@@ -117,8 +118,7 @@ def expand_references(argv: Sequence[str], environment: Mapping[str, str]) -> li
     return [REFERENCE.sub(replace, argument) for argument in argv]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Invocation:
+class Invocation(Struct, frozen=True, kw_only=True):
     """All that decides what a command does."""
 
     argv: tuple[str, ...]

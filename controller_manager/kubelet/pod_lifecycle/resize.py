@@ -4,9 +4,10 @@ Pure.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import conditions, meta, quantity
 from mockube.apimachinery.quantity import Quantity
@@ -29,16 +30,14 @@ _SCALES: Final[Mapping[str, int]] = {"cpu": quantity.MILLI}
 """In which upstream's messages count; others are counted in ones."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeResources:
+class NodeResources(Struct, frozen=True, kw_only=True):
     """What a node has, and what its other pods asked for: worked out only for a pod that is resized."""
 
     allocatable: Callable[[], Amounts]
     used: Callable[[], Amounts]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResizeResult:
+class ResizeResult(Struct, frozen=True, kw_only=True):
     statuses: Sequence[ReadOnlyTree]
     conditions: Sequence[ReadOnlyTree]
     due: datetime | None = None

@@ -4,8 +4,9 @@ Pure. An annotation that cannot be understood asks for nothing, and is named in 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from mockube.apimachinery.durations import DurationError, parse_duration
 from mockube.controller_manager.kubelet.pod_lifecycle.program import Program
@@ -16,8 +17,7 @@ _BY_NAME: Final = {"run": "runs", "answer": "answers"}
 """Annotations whose names go on with that of a container or a port."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Script:
+class Script(Struct, frozen=True, kw_only=True):
     """Each field is asked for by the annotation of its name, with dashes; spans are in seconds."""
 
     start_after: float = 0
@@ -153,5 +153,5 @@ _READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "run": str,
 }
 assert {name.replace("-", "_") for name in _READERS} | {"problems", "runs", "answers"} == {
-    one.name for one in fields(Script)
+    *Script.__struct_fields__
 }

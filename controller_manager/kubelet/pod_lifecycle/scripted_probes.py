@@ -1,9 +1,10 @@
 """What comes of the probes of a simulated container whose results are scripted, in seconds from the start of a run. Pure."""
 
-from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, inf
 from typing import Final
+
+from msgspec import Struct
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import (
@@ -15,8 +16,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.probing import (
 from mockube.controller_manager.kubelet.pod_lifecycle.script import Script
 
 
-@dataclass(frozen=True, slots=True)
-class ProbedRun:
+class ProbedRun(Struct, frozen=True):
     """One run of a container, if nothing else ends it; infinite is never."""
 
     started: float

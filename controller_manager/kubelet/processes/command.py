@@ -3,10 +3,12 @@
 import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -27,24 +29,21 @@ class StartError(Exception):
     """A command cannot be started, in a runtime's words."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class Identity(Struct, frozen=True, kw_only=True):
     """As whom a process runs; None as this one does."""
 
     user: int | None = None
     group: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandSpec:
+class CommandSpec(Struct, frozen=True, kw_only=True):
     argv: Sequence[str]
     environment: Mapping[str, str]
     directory: Path
     identity: Identity
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Struct, frozen=True, kw_only=True):
     """Where a container is on this machine."""
 
     root: Path

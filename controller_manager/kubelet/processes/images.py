@@ -13,10 +13,11 @@ images:
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from fnmatch import translate
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.yaml_decode import YamlError, load
@@ -30,8 +31,7 @@ class ImageMapError(ValueError):
     """A map of images says what cannot be understood."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocalImage:
+class LocalImage(Struct, frozen=True, kw_only=True):
     command: Sequence[str] = ()
     """None where a pod's own command is to be started."""
     args: Sequence[str] = ()
@@ -43,8 +43,7 @@ class LocalImage:
     """Where the map lies: relative paths begin there."""
 
 
-@dataclass(frozen=True, slots=True)
-class ImageMap:
+class ImageMap(Struct, frozen=True):
     exact: Mapping[str, LocalImage]
     patterns: Sequence[tuple[re.Pattern[str], LocalImage]] = ()
 

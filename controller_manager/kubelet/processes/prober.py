@@ -4,9 +4,10 @@ import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urljoin, urlsplit
+
+from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.gotext import quote
@@ -21,8 +22,7 @@ USER_AGENT: Final = "kube-probe/1.36"
 LOOPBACK: Final = "127.0.0.1"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Attempt(Struct, frozen=True, kw_only=True):
     success: bool
     output: str = ""
 
@@ -38,8 +38,7 @@ Execute = Callable[[list[str]], Awaitable[tuple[int, str]]]
 """Runs a command in the container; returns its exit code and what it wrote."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(Struct, frozen=True, kw_only=True):
     """The container that is probed."""
 
     spec: ReadOnlyTree

@@ -9,9 +9,11 @@ import signal
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.clock import Clock
@@ -65,8 +67,7 @@ OUTPUT_END: Final = (0, b"")
 Output = asyncio.Queue[tuple[int, bytes]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunContext:
+class RunContext(Struct, frozen=True, kw_only=True):
     """What all runs share."""
 
     clock: Clock

@@ -3,9 +3,10 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.gotext import int_or_none
@@ -27,8 +28,7 @@ class BadLogOptions(Exception):
     pass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogOptions:
+class LogOptions(Struct, frozen=True, kw_only=True):
     follow: bool = False
     previous: bool = False
     timestamps: bool = False
@@ -76,8 +76,7 @@ def _flag(query: Mapping[str, str], name: str) -> bool:
     return _FLAGS.get(query.get(name, "").lower(), True)
 
 
-@dataclass(slots=True)
-class _Budget:
+class _Budget(Struct):
     left: int | None
 
     def take(self, data: bytes) -> bytes:

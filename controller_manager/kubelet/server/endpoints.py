@@ -6,13 +6,13 @@ The node is that of the pod that a path names, or the one of the header `Mockube
 import asyncio
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
 import orjson
 from aiohttp import web
+from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.clock import Clock

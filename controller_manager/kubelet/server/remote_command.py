@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from aiohttp import web
+from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.controller_manager.kubelet.server import spdy_streams, websocket_streams
@@ -36,8 +36,7 @@ Work = Callable[[Streams], Coroutine[Any, Any, bytes]]
 """Does with the streams what was requested; returns the Status by which it ends."""
 
 
-@dataclass(frozen=True, slots=True)
-class StreamOptions:
+class StreamOptions(Struct, frozen=True):
     wanted: frozenset[int]
     tty: bool
 

@@ -1,9 +1,11 @@
 """The files that a simulated container sees: a tree in memory, of bounded size."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from posixpath import basename, dirname, join, normpath
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 MAX_BYTES: Final = 16 << 20
 """Of all files of one container together."""
@@ -20,8 +22,7 @@ class NoSuchFile(FileError):
         super().__init__("No such file or directory")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Struct, frozen=True, kw_only=True):
     """A file, a directory or a symbolic link."""
 
     data: bytes | None = None

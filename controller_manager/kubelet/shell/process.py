@@ -1,42 +1,38 @@
 """What a running command yields, and what it can see: its arguments, its environment, its files, the time."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from posixpath import join, normpath
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(Struct, frozen=True):
     """Bytes to descriptor 1 or 2."""
 
     descriptor: int
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Sleep:
+class Sleep(Struct, frozen=True):
     seconds: float
     """Infinite for what never ends by itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(Struct, frozen=True):
     """Send what can be read from the standard input, at most so many bytes; b"" at its end."""
 
     limit: int
 
 
-@dataclass(frozen=True, slots=True)
-class CommandStart:
+class CommandStart(Struct, frozen=True):
     """A command begins: whoever runs the script may count, or let others run."""
 
 
-@dataclass(frozen=True, slots=True)
-class Repeated:
+class Repeated(Struct, frozen=True):
     """A turn of an endless loop took so many seconds and left no trace; send how many like it may be left out."""
 
     seconds: float
@@ -72,8 +68,7 @@ class LoopControl(Exception):
         self.again = again
 
 
-@dataclass(slots=True, kw_only=True)
-class Host:
+class Host(Struct, kw_only=True):
     """The container in which commands run."""
 
     name: str
@@ -96,8 +91,7 @@ class Host:
         return self.now() + timedelta(seconds=self.elapsed)
 
 
-@dataclass(slots=True, kw_only=True)
-class Process:
+class Process(Struct, kw_only=True):
     host: Host
     argv: Sequence[str]
     environment: Mapping[str, str]

@@ -1,22 +1,21 @@
 """The commands that a script consists of, as data."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 
 class ShellSyntaxError(Exception):
     """The text is no script, or uses what is not simulated."""
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     text: str
     quoted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Struct, frozen=True):
     """`$name`, `${name:-word}`, `${#name}`."""
 
     name: str
@@ -25,16 +24,14 @@ class Parameter:
     quoted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Substitution:
+class Substitution(Struct, frozen=True):
     """`$(script)`."""
 
     script: "Command"
     quoted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Arithmetic:
+class Arithmetic(Struct, frozen=True):
     """`$((expression))`."""
 
     expression: "Word"
@@ -45,41 +42,35 @@ Part: TypeAlias = Text | Parameter | Substitution | Arithmetic
 Word: TypeAlias = tuple[Part, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Redirect:
+class Redirect(Struct, frozen=True):
     descriptor: int
     operator: str
     target: Word
 
 
-@dataclass(frozen=True, slots=True)
-class Simple:
+class Simple(Struct, frozen=True):
     assignments: Sequence[tuple[str, Word]]
     words: Sequence[Word]
     redirects: Sequence[Redirect]
 
 
-@dataclass(frozen=True, slots=True)
-class Pipeline:
+class Pipeline(Struct, frozen=True):
     commands: Sequence["Command"]
     negated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Sequential:
+class Sequential(Struct, frozen=True):
     """Commands with what joins each to the one before: `;`, `&&` or `||`."""
 
     items: Sequence[tuple[str, "Command"]]
 
 
-@dataclass(frozen=True, slots=True)
-class If:
+class If(Struct, frozen=True):
     branches: Sequence[tuple["Command", "Command"]]
     otherwise: "Command | None"
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(Struct, frozen=True):
     """`while`, or `until` where `wanted` is false."""
 
     condition: "Command"
@@ -87,28 +78,24 @@ class Loop:
     wanted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class For:
+class For(Struct, frozen=True):
     name: str
     words: Sequence[Word] | None
     body: "Command"
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     word: Word
     branches: Sequence[tuple[Sequence[Word], "Command"]]
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     body: "Command"
     subshell: bool
     redirects: Sequence[Redirect]
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(Struct, frozen=True):
     name: str
     body: "Command"
 

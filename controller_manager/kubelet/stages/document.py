@@ -4,8 +4,9 @@ Pure. Fields that are not known are refused: a stage that does half of what it s
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal, Self
+
+from msgspec import Struct
 
 from mockube.controller_manager.kubelet.stages.query import Query, StageError, compile_query
 from mockube.controller_manager.kubelet.template.parser import Template, TemplateError, parse
@@ -18,53 +19,46 @@ _PATCH_KINDS: Final = ("merge", "strategic", "json")
 SIMULATED: Final = ("Node", "Pod")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Requirement:
+class Requirement(Struct, frozen=True, kw_only=True):
     query: Query
     operator: Operator
     values: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Amount:
+class Amount(Struct, frozen=True, kw_only=True):
     """A number that stands in the document, or is asked of the object if it has one there."""
 
     value: float | None
     query: Query | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PatchStep:
+class PatchStep(Struct, frozen=True, kw_only=True):
     template: Template
     root: str
     subresource: str
     kind: PatchKind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventStep:
+class EventStep(Struct, frozen=True, kw_only=True):
     type: Literal["Normal", "Warning"]
     reason: str
     message: Template
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinalizersStep:
+class FinalizersStep(Struct, frozen=True, kw_only=True):
     add: tuple[str, ...]
     remove: tuple[str, ...]
     empty: bool
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteStep:
+class DeleteStep(Struct, frozen=True):
     """Nothing comes after it but events."""
 
 
 StageStep = PatchStep | EventStep | FinalizersStep | DeleteStep
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+class Stage(Struct, frozen=True, kw_only=True):
     name: str
     kind: str
     labels: Mapping[str, str]

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from msgspec import Struct
+
 from mockube.controller_manager.kubelet.template.functions import FROM_ENVIRONMENT, FUNCTIONS
 
 _LONGEST_NUMBER: Final = 18
@@ -22,8 +24,7 @@ Environment = Mapping[str, Callable[..., Any]]
 """The functions that ask the world: the time, addresses of nodes and pods."""
 
 
-@dataclass(slots=True)
-class Scope:
+class Scope(Struct):
     """What the names in a template stand for at one place."""
 
     dot: Any

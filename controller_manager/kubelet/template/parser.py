@@ -4,8 +4,9 @@ Pure. It knows `if`, `range`, `with`, `define` and `template`, `break` and `cont
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from mockube.controller_manager.kubelet.template.expression import (
     Environment,
@@ -34,8 +35,7 @@ class _Continue(Exception):
     """Goes on with the next element of the innermost range."""
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(Struct, frozen=True):
     nodes: Sequence[Node]
 
     def render(self, data: Any, environment: Environment) -> str:
@@ -73,8 +73,7 @@ def _split(text: str) -> list[str]:
     return [*parts, text[at:].lstrip() if trims else text[at:]]
 
 
-@dataclass(slots=True)
-class _Parser:
+class _Parser(Struct):
     """Text and actions in turn, beginning with text."""
 
     parts: Sequence[str]

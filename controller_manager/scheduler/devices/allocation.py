@@ -1,8 +1,9 @@
 """Find devices for claims by trying all ways, in the order of pools, until one holds. Pure."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from mockube.apimachinery import device_expressions, meta
 from mockube.apimachinery.device_expressions import SelectorError
@@ -26,8 +27,7 @@ class _TooManySteps(Exception):
     pass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Alternative:
+class Alternative(Struct, frozen=True, kw_only=True, eq=False):
     """A request, or one of those of which the first available is taken."""
 
     base: str
@@ -48,14 +48,12 @@ class Alternative:
         return bool(self.spec.get("adminAccess"))
 
 
-@dataclass(slots=True)
-class _Chosen:
+class _Chosen(Struct):
     alternative: Alternative
     device: Device
 
 
-@dataclass(slots=True, eq=False)
-class Search:
+class Search(Struct, eq=False):
     """For the claims of one pod on one node."""
 
     pools: Sequence[Pool]

@@ -1,8 +1,9 @@
 """The claims of a pod as the scheduler sees them, and the filter that finds devices for them on a node."""
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -37,8 +38,7 @@ _ELSEWHERE: Final = Refusal(("resourceclaim not available on the node",), is_fin
 _IN_USE: Final = Refusal(("resourceclaim in use",), is_final=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceSnapshot:
+class DeviceSnapshot(Struct, frozen=True, kw_only=True):
     """What one decision reads."""
 
     claims: Lister[ReadOnlyTree]

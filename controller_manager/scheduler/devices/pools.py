@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -19,8 +20,7 @@ class DeviceId(NamedTuple):
         return "/".join(self)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Device:
+class Device(Struct, frozen=True, eq=False):
     id: DeviceId
     tree: ReadOnlyTree
     slice: ReadOnlyTree
@@ -32,8 +32,7 @@ class Device:
         return self.tree if spec.get("perDeviceNodeSelection") else spec
 
 
-@dataclass(frozen=True, slots=True)
-class Pool:
+class Pool(Struct, frozen=True):
     name: str
     devices: Sequence[Device]
     is_complete: bool

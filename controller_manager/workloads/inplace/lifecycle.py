@@ -1,9 +1,10 @@
 """The states of a pod's life that a label tells, and the hooks by which others hold a pod in one of them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import format_time
@@ -25,8 +26,7 @@ class State:
     PREPARING_DELETE: Final = "PreparingDelete"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hook:
+class Hook(Struct, frozen=True, kw_only=True):
     """Labels and finalizers by which a pod is held."""
 
     labels: Mapping[str, str]
@@ -48,8 +48,7 @@ class Hook:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lifecycle:
+class Lifecycle(Struct, frozen=True, kw_only=True):
     """A workload's hooks, each of them where it has one."""
 
     pre_normal: Hook | None

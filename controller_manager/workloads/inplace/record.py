@@ -3,11 +3,11 @@
 import operator
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 import orjson
+from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.patch import merge
@@ -17,8 +17,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Struct, frozen=True, kw_only=True):
     """New images of containers, and labels and annotations that are new or, where the value is None, go."""
 
     revision: str

@@ -4,9 +4,10 @@ A readiness gate keeps the pod out of service. It opens for every pod that is no
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import conditions
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -25,8 +26,7 @@ _NOT_READY: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class Order(Struct, frozen=True, kw_only=True):
     """An update that is to begin."""
 
     change: Change
@@ -36,8 +36,7 @@ class Order:
     """How long the pod is out of service before it changes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Struct, frozen=True, kw_only=True):
     """What is to be done about an update that is going on, or about a gate that should be open."""
 
     patches: tuple[Patch, ...] = ()

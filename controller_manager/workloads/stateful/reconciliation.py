@@ -1,10 +1,11 @@
 """One reconciliation of a set, whatever its kind: what is seen, what is done about it, and what is told."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.intstr import IntOrStringError
@@ -57,8 +58,7 @@ class _Seen(NamedTuple):
     now: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class Kind(Struct, frozen=True, kw_only=True):
     """What the kinds of sets do each in its own way."""
 
     resource: Resource[ReadOnlyTree]

@@ -1,8 +1,9 @@
 """A StatefulSet as its controller sees it: the fields that it decides by, with what their absence means."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import labels, meta
 from mockube.apimachinery.intstr import IntOrString
@@ -13,8 +14,7 @@ from mockube.controller_manager.client.resources import Key, Resource
 _REVISION_HISTORY_LIMIT: Final = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SetView:
+class SetView(Struct, frozen=True, kw_only=True, eq=False):
     resource: Resource[ReadOnlyTree]
     object: ReadOnlyTree
     key: Key

@@ -1,8 +1,10 @@
 """The state that one reconciliation of a StatefulSet works on, read from the caches: pods by ordinal, claims, revisions, the time."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -16,16 +18,14 @@ from mockube.controller_manager.workloads.stateful.spec import SetView
 from mockube.controller_manager.workloads.stateful.storage import Claims
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slot:
+class Slot(Struct, frozen=True, kw_only=True):
     """An ordinal that should have a pod; it has none before that is made, and after it is gone."""
 
     ordinal: int
     pod: PodView | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatefulSetState:
+class StatefulSetState(Struct, frozen=True, kw_only=True):
     owner: SetView
     customs: Customs
     slots: tuple[Slot, ...]

@@ -3,11 +3,12 @@
 import contextlib
 import io
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import aiohttp
 import orjson
 from aiohttp import web
+from msgspec.structs import replace
 from yarl import URL
 
 from mockube.apimachinery.chance import SeededChance

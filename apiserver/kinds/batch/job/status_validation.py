@@ -4,8 +4,9 @@ A rule bears on a status only if what it is about has changed, so that what was 
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import conditions, errors
 from mockube.apimachinery.errors import OMITTED, FieldError
@@ -27,8 +28,7 @@ _STATUS: Final = ROOT.child("status")
 _CONDITIONS: Final = _STATUS.child("conditions")
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
+class _Change(Struct, frozen=True):
     """A Job's new and old object."""
 
     new: ReadOnlyTree

@@ -5,9 +5,10 @@ that are always restarted; they run beside the pod's containers and are counted 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple
+
+from msgspec import Struct
 
 from mockube.apimachinery import conditions, meta, wellknown
 from mockube.apimachinery.tree import Tree
@@ -24,8 +25,7 @@ from mockube.apiserver.kinds.common.cells import (
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodStatus:
+class PodStatus(Struct, frozen=True, kw_only=True):
     ready: int
     total: int
     reason: str

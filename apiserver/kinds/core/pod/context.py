@@ -6,18 +6,17 @@ admission names one volume at random, which holds the pod's token; the key has a
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
 import orjson
+from msgspec import Struct
 
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.remembered import remembered
 from mockube.apimachinery.tree import ReadOnlyTree
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodValidationOptions:
+class PodValidationOptions(Struct, frozen=True, kw_only=True):
     """Each is true if the old one did what the name says, which is wrong."""
 
     deletion_cost: bool = False
@@ -54,8 +53,7 @@ STRICT = PodValidationOptions()
 WINDOWS, LINUX = "windows", "linux"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodContext:
+class PodContext(Struct, frozen=True, kw_only=True):
     spec: ReadOnlyTree
     metadata: ReadOnlyTree | None
     """Of a real pod; None in a template."""

@@ -1,7 +1,8 @@
 """What a kind of workload is to the UnitedDeployment controller: its row, and the few questions that it answers."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -21,8 +22,7 @@ def none_stuck(_: Subset, __: str, ___: int) -> Iterable[PodView]:
     return ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Adapter:
+class Adapter(Struct, frozen=True, kw_only=True):
     type: str
     """What messages call a subset of this kind."""
     template: str

@@ -1,9 +1,9 @@
 """Objects of the system are made once, what people change stays, and what tells of the server is made true again."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.app import ApiServer

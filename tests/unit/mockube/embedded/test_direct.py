@@ -63,7 +63,7 @@ async def test_a_watch_comes_as_it_goes_on_and_ends_with_its_reader(server, tran
 
 
 async def test_a_watch_that_is_refused_says_why(transport):
-    watching = request("GET", f"{CONFIG_MAPS}?watch=true&resourceVersion=none")
+    watching = request("GET", f"{CONFIG_MAPS}?watch=true&timeoutSeconds=none")
     async with transport.stream(watching, ADMIN) as stream:
         assert stream.status == 400
         assert orjson.loads(await stream.read())["reason"] == "BadRequest"

@@ -1,7 +1,6 @@
 """Requests are signed, or fail, as kube-controller-manager signed them: `signed.jsonl` has what it wrote."""
 
 import base64
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import orjson
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
+from msgspec.structs import replace
 
 from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.clock import SteppedClock

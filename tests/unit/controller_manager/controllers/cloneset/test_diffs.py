@@ -1,8 +1,7 @@
 """How many pods to make, delete and update: numbers in, numbers out."""
 
-from dataclasses import asdict
-
 import pytest
+from msgspec.structs import asdict
 
 from mockube.controller_manager.controllers.cloneset.diffs import Diffs, Tally, diffs
 from mockube.controller_manager.controllers.cloneset.spec import Limits
