@@ -55,7 +55,9 @@ async def list_objects(backend: Backend, call: Call) -> ListAnswer:
     revision = list_version(options.resource_version)
     if options.continue_token:
         return await _next_page(backend, call, options, chosen)
-    if revision and (options.match == EXACT or (options.limit and not options.match)):
+    # Upstream reads what a collection is deleted of in pages of its own.
+    in_pages = options.limit or call.verb == "deletecollection"
+    if revision and (options.match == EXACT or (in_pages and not options.match)):
         return await _at(backend, call, options, chosen, Continuation(revision, ""))
     if revision:
         await wait_for(backend, revision)

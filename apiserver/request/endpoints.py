@@ -80,9 +80,9 @@ class Endpoints:
             return await (self._page(request) if page is None else page(request))
         try:
             _check_is_served(resource, request)
-            _check_route(resource, request)
         except ApiError as error:
             return error_response(error, request, [resource.deprecated] if resource.deprecated else ())
+        _check_route(resource, request)
         if request.info.subresource in LONG_SUBRESOURCES:
             return await self._connecting.serve(request, _call(request, resource, NO_BODY))
         body = NO_BODY
@@ -93,7 +93,7 @@ class Endpoints:
         call = _call(request, resource, body)
         wanted = negotiate(request.header(ACCEPT), _endpoint(resource, call.subresource))
         if wanted is None:
-            raise NotAcceptable(NOT_ACCEPTABLE)
+            return error_response(NotAcceptable(NOT_ACCEPTABLE), request, call.warnings)
         if call.verb == "watch":
             return await self._watching.serve(request, call, wanted)
         try:

@@ -119,3 +119,39 @@ async def test_bindings_match_by_a_policy_there_is(client, path):
     assert wrong(refused) == [
         'spec.matchResources.matchPolicy: Unsupported value: "x": supported values: "Equivalent", "Exact"'
     ]
+
+
+async def test_a_volumes_status_tells_of_metadata(client):
+    spec = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/a"}}
+    volumes = "/api/v1/persistentvolumes"
+    await client.post(volumes, {"metadata": {"name": "v"}, "spec": spec})
+    refused = await client.patch(f"{volumes}/v/status", {"metadata": {"finalizers": ["f"]}})
+    assert (refused.status, "neither a standard finalizer name" in refused.body["message"]) == (422, True)
+    twice = await client.patch(f"{volumes}/v", {"spec": {"accessModes": None}})
+    assert [cause["field"] for cause in twice.body["details"]["causes"]] == ["spec.accessModes"] * 2
+    since = (await client.get(f"{volumes}/v")).body["status"]["lastPhaseTransitionTime"]
+    kept = await client.patch(f"{volumes}/v/status", {"status": {"lastPhaseTransitionTime": None}})
+    assert kept.body["status"]["lastPhaseTransitionTime"] == since
+
+
+async def test_the_status_of_service_networks_leaves_metadata_alone(client):
+    networks = "/apis/networking.k8s.io/v1/servicecidrs"
+    await client.post(networks, {"metadata": {"name": "n"}, "spec": {"cidrs": ["10.9.0.0/24"]}})
+    answer = await client.patch(f"{networks}/n/status", {"metadata": {"labels": {"a": "b"}}})
+    assert (answer.status, answer.body["metadata"].get("labels")) == (200, None)
+
+
+async def test_a_collection_is_deleted_as_it_was_at_a_version(client):
+    maps = "/api/v1/namespaces/default/configmaps"
+    first = await client.post(maps, {"metadata": {"name": "a"}})
+    await client.post(maps, {"metadata": {"name": "b"}})
+    await client.delete(f"{maps}?resourceVersion={first.body['metadata']['resourceVersion']}")
+    assert [(await client.get(f"{maps}/{name}")).status for name in "ab"] == [404, 200]
+
+
+async def test_only_handlers_warn_of_what_is_deprecated(client):
+    path = "/api/v1/namespaces/default/endpoints"
+    warned = await client.get(path, Accept="application/json;as=Chart;v=v1;g=meta.k8s.io")
+    unwarned = await client.get(path, Accept="text/html")
+    assert ("Warning" in warned.headers, "Warning" in unwarned.headers) == (True, False)
+    assert (warned.status, unwarned.status) == (406, 406)

@@ -19,7 +19,8 @@ def _accept(_tree: ReadOnlyTree) -> Iterable[FieldError]:
     return ()
 
 
-def _accept_update(_new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterable[FieldError]:
+def accept_update(_new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterable[FieldError]:
+    """Of a subresource: what is wrong with metadata is said again, and nothing else."""
     return ()
 
 
@@ -46,6 +47,6 @@ class Validation(Struct, frozen=True, kw_only=True):
     silent: frozenset[str] = frozenset()
     """Subresources through which nothing is said again of metadata."""
     create: Create = _accept
-    update: Update = _accept_update
+    update: Update = accept_update
     subresources: Mapping[str, Update] = field(default_factory=dict)
     """Updates through each subresource that has a say of its own, such as `status`."""

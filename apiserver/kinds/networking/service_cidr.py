@@ -18,6 +18,7 @@ from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objects import within
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import OWN_STATUS, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
 _CIDRS: Final = ROOT.child("spec", "cidrs")
@@ -83,6 +84,7 @@ KIND: Final = Kind(
         namespaced=False,
         subresources=(STATUS,),
     ),
+    strategy=Strategy(resets=OWN_STATUS),
     validation=Validation(create=_create, update=_update),
     printer=Printer(columns=(NAME, Column(name="CIDRs"), AGE), cells=_cells),
 )

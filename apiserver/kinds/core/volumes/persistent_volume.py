@@ -33,7 +33,7 @@ from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
 from mockube.apiserver.kinds.common.objects import as_created, created, in_order, within
 from mockube.apiserver.kinds.common.resource_names import STORAGE, check_positive
 from mockube.apiserver.kinds.common.selectors import check_node_selector, check_node_selector_leniently
-from mockube.apiserver.kinds.common.validation import NOTHING, Validation
+from mockube.apiserver.kinds.common.validation import NOTHING, Validation, accept_update
 from mockube.apiserver.kinds.common.warnings import always
 from mockube.apiserver.kinds.core.volumes.claim_spec import (
     VOLUME_MODES,
@@ -303,6 +303,7 @@ KIND: Final = Kind(
         again=NOTHING,
         create=_CREATE,
         update=in_order(_AS_CREATED, _AS_CREATED, _check_same_source, _check_same_mode_and_nodes),
+        subresources={"status": accept_update},
     ),
     warnings=always(_warn),
     printer=Printer(
