@@ -1,0 +1,49 @@
+"""kubectl's commands on a pod whose container is a process: the oldest and the newest version that lie on this machine."""
+
+import re
+import subprocess
+import urllib.request
+
+import pytest
+
+from mockube import Cluster
+from tests.support.process_pods import IMAGES
+from tests.support.processes import kubectls
+from tests.support.processes.kubectls import Kubectl
+
+pytestmark = pytest.mark.timeout(120)
+VERSIONS = [one for one in kubectls.binaries() if one.id in ("none", "kubectl.1.27", "kubectl.1.33")]
+POD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec: {containers: [{name: c, image: example.org/server, env: [{name: WORD, value: hello}]}]}
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with Cluster(nodes=1, images=IMAGES) as started:
+        started.apply(POD)
+        started.wait("Pod", "web", "Ready")
+        yield started
+
+
+@pytest.mark.parametrize("binary", VERSIONS)
+def test_kubectl_looks_into_a_process(cluster, binary, tmp_path):
+    kubectl = Kubectl(kubectls.present(binary), cluster.kubeconfig, tmp_path)
+    assert kubectl("logs", "web") == "serving\n"
+    assert kubectl("exec", "-i", "web", "--", "sh", "-c", "echo $WORD; cat", stdin="typed") == "hello\ntyped"
+    failed = kubectl.attempt("exec", "web", "--", "sh", "-c", "exit 7")
+    assert failed.returncode == 7
+    (tmp_path / "sent").write_text("content")
+    kubectl("cp", str(tmp_path / "sent"), f"web:{tmp_path}/received")
+    assert (tmp_path / "received").read_text() == "content"
+    kubectl("cp", f"web:{tmp_path}/received", str(tmp_path / "back"))
+    assert (tmp_path / "back").read_text() == "content"
+    forward = [str(binary), "--kubeconfig", str(cluster.kubeconfig), "port-forward", "pod/web", ":8080"]
+    with subprocess.Popen(forward, stdout=subprocess.PIPE, text=True) as forwarding:
+        port = re.search(r"127\.0\.0\.1:(\d+)", forwarding.stdout.readline())[1]
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/") as answer:
+            assert answer.read() == b"served\n"
+        forwarding.kill()
