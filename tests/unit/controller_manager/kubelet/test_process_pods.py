@@ -1,0 +1,91 @@
+"""What the model of pods makes of processes: facts come in, runs to start and to stop go out."""
+
+from datetime import timedelta
+
+from msgspec.structs import replace
+
+from mockube.apimachinery.meta import with_metadata
+from mockube.apimachinery.timestamps import format_time
+from mockube.controller_manager.kubelet.effects import Remove, StartContainer, StopContainer, Write
+from mockube.controller_manager.kubelet.pod_lifecycle.pod import step
+from mockube.controller_manager.kubelet.pod_lifecycle.process_state import NEVER_RAN, Exit, ProcessState
+from tests.support.controllers.pods import START, container, home, patched, pod
+
+RUNNING = ProcessState(restarts=0, started=START, passed_startup=True, is_ready=True)
+
+
+def look(subject, *, seconds=0, **processes):
+    """The pod after a look, and what is to be done."""
+    place = replace(home(), processes=processes)
+    taken = step(subject, place, START + timedelta(seconds=seconds))
+    for effect in taken.effects:
+        if isinstance(effect, Write):
+            subject = {**subject, "status": patched(subject["status"], effect.body["status"])}
+    return subject, taken
+
+
+def state(subject):
+    return subject["status"]["containerStatuses"][0]
+
+
+def test_a_process_is_started_and_its_pod_waits_for_it():
+    subject, taken = look(pod(), c=NEVER_RAN)
+    assert taken.actions == (StartContainer("c", 0),)
+    assert state(subject)["state"] == {"waiting": {"reason": "ContainerCreating"}}
+    subject, taken = look(subject, c=ProcessState(restarts=0))
+    assert taken.actions == ()
+    subject, taken = look(subject, c=replace(RUNNING, is_ready=False))
+    assert (state(subject)["started"], state(subject)["ready"]) == (True, False)
+    subject, taken = look(subject, c=RUNNING)
+    assert state(subject)["ready"]
+
+
+def test_a_process_that_ended_is_started_again_as_its_policy_says():
+    subject, _ = look(pod(), c=RUNNING)
+    ended = replace(RUNNING, exit=Exit(code=3, at=START))
+    again, taken = look(subject, c=ended)
+    assert taken.actions == (StartContainer("c", 1),)
+    assert state(again)["state"]["terminated"]["exitCode"] == 3
+    subject, _ = look(pod(policy="Never"), c=RUNNING)
+    over, taken = look(subject, c=ended)
+    assert taken.actions == ()
+    assert over["status"]["phase"] == "Failed"
+
+
+def test_a_process_that_a_kubelet_lost_has_ended_and_is_started_again():
+    subject, _ = look(pod(), c=RUNNING)
+    subject, taken = look(subject, seconds=5, c=NEVER_RAN)
+    end = state(subject)["state"]["terminated"]
+    assert (end["exitCode"], end["reason"]) == (137, "ContainerStatusUnknown")
+    assert taken.actions == (StartContainer("c", 1),)
+
+
+def test_a_deleted_pod_goes_when_its_last_process_has_ended_and_sidecars_stop_last():
+    subject = pod(init=[container("side", restartPolicy="Always")])
+    subject, _ = look(subject, c=RUNNING, side=RUNNING)
+    subject = with_metadata(
+        subject, deletionTimestamp=format_time(START + timedelta(seconds=30)), deletionGracePeriodSeconds=30
+    )
+    assert look(subject, c=RUNNING, side=RUNNING)[1].actions == (StopContainer("c"),)
+    stopping = replace(RUNNING, is_stopping=True)
+    assert look(subject, c=stopping, side=RUNNING)[1].actions == ()
+    ended = replace(RUNNING, exit=Exit(code=0, at=START))
+    assert look(subject, c=ended, side=RUNNING)[1].actions == (StopContainer("side"),)
+    assert isinstance(look(subject, c=ended, side=ended)[1].effects[-1], Remove)
+
+
+def test_a_deadline_stops_processes_before_the_pod_has_failed():
+    subject, _ = look(pod(activeDeadlineSeconds=10), c=RUNNING)
+    same, taken = look(subject, seconds=10, c=RUNNING)
+    assert taken.actions == (StopContainer("c"),)
+    assert same["status"]["phase"] == "Running"
+    failed, _ = look(subject, seconds=11, c=replace(RUNNING, exit=Exit(code=143, at=START)))
+    assert (failed["status"]["phase"], failed["status"]["reason"]) == ("Failed", "DeadlineExceeded")
+
+
+def test_another_image_stops_a_process_and_starts_the_new_one_at_once():
+    subject, _ = look(pod(), c=RUNNING)
+    subject = {**subject, "spec": {**subject["spec"], "containers": [container(image="nginx:2")]}}
+    assert look(subject, c=RUNNING)[1].actions == (StopContainer("c"),)
+    ended = replace(RUNNING, exit=Exit(code=143, at=START), is_stopping=True)
+    assert look(subject, c=ended)[1].actions == (StartContainer("c", 1),)
