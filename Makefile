@@ -56,6 +56,9 @@ record: environment ## Record what a real control plane answers to a scenario; A
 e2e: environment ## Run Kubernetes' conformance suite against a cluster of ours (needs Go); ARGS="--focus sig-apps --jobs 2"
 	@"$(BIN)/python" -m tests.e2e $(ARGS)
 
+definitions: environment ## Fetch the definitions that projects publish (needs Go); a test installs them
+	@"$(BIN)/python" -m tools.definitions
+
 bench: environment ## Measure
 	@"$(BIN)/python" benchmarks/store.py $(ARGS)
 
