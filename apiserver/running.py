@@ -21,7 +21,7 @@ from mockube.apiserver.app import ApiServer
 from mockube.apiserver.bootstrap.cluster import Facts, cluster, packed_definitions
 from mockube.apiserver.bootstrap.ensure import ensure, keep
 from mockube.apiserver.bootstrap.identity import keep_alive, server_name
-from mockube.apiserver.bootstrap.manager_roles import roles_of_manager, roles_of_metrics
+from mockube.apiserver.bootstrap.manager_roles import roles_of_manager, roles_of_metrics, roles_of_single_user
 from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.config.authorization import authorization_settings
 from mockube.apiserver.config.command_line import Config
@@ -53,6 +53,8 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     """How long those are waited for at the end who are owed an answer."""
     middleware: Middleware | None = None
     """Called around every authenticated request."""
+    has_manager_inside: bool = False
+    """Whether a controller manager runs in the same program, whose controllers are one user."""
 
     @property
     def port(self) -> int:
@@ -76,6 +78,9 @@ async def running(config: Config, surroundings: Surroundings) -> AsyncIterator[A
         )
         if config.serving.write_manager_kubeconfig is not None:
             server.bootstrap_roles.add(roles_of_manager())
+        if surroundings.has_manager_inside:
+            server.bootstrap_roles.add(roles_of_manager())
+            server.bootstrap_roles.add(roles_of_single_user(config.features.kubernetes_version))
         if config.features.simulate_metrics:
             server.bootstrap_roles.add(roles_of_metrics())
         await stack.enter_async_context(server)

@@ -7,6 +7,9 @@ whose group has upstream's roles for schedulers and nodes, and a role of its own
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import orjson
+
+from mockube.apimachinery.schema import minors
 from mockube.apiserver.authz.rbac.policy import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
@@ -14,12 +17,15 @@ from mockube.apiserver.authz.rbac.policy import (
     ROLE_BINDINGS,
     ROLES,
 )
-from mockube.apiserver.bootstrap.rbac import resource_name
+from mockube.apiserver.bootstrap.rbac import policy, resource_name
 from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.pki.folder import MANAGER_GROUP
 
 _NAME: Final = MANAGER_GROUP
 _UPSTREAM: Final = ("system:kube-scheduler", "system:volume-scheduler", "system:node")
+_CONTROLLER: Final = "system:controller:"
+"""How the names of upstream's roles for single controllers begin."""
+_MANAGER: Final = "system:kube-controller-manager"
 _ALL: Final = ["create", "delete", "get", "list", "patch", "update", "watch"]
 _WRITE: Final = ["create", "delete", "patch", "update"]
 
@@ -69,6 +75,22 @@ def roles_of_manager() -> Sequence[RequiredObject]:
             for role in _UPSTREAM
         ),
         _wanted(ROLE_BINDINGS, _NAME, _binding("Role", _NAME), namespace=_SYSTEM),
+    )
+
+
+def roles_of_single_user(minor: str = minors.NEWEST) -> Sequence[RequiredObject]:
+    """Return the role of a manager whose controllers are one user: what upstream allows each of them."""
+    rules = {
+        orjson.dumps(rule): rule
+        for one in policy(minor)
+        if one.resource == resource_name(CLUSTER_ROLES) and one.name.startswith(_CONTROLLER)
+        for rule in one.content["rules"]
+    }
+    name = f"{_NAME}:controllers"
+    return (
+        _wanted(CLUSTER_ROLES, name, {"rules": [*rules.values()]}),
+        _wanted(CLUSTER_ROLE_BINDINGS, name, _binding("ClusterRole", name)),
+        _wanted(CLUSTER_ROLE_BINDINGS, f"{_NAME}:manager", _binding("ClusterRole", _MANAGER)),
     )
 
 

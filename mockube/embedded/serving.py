@@ -4,6 +4,7 @@ The administrator comes by its kubeconfig; mockube's own controllers come by a t
 can be told apart, and without a socket.
 """
 
+import asyncio
 import io
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, redirect_stderr
@@ -22,6 +23,7 @@ from mockube.apiserver.authn.token_file import AUTHENTICATED
 from mockube.apiserver.config.command_line import Config, parse
 from mockube.apiserver.config.settings import Admission, Features, Serving
 from mockube.apiserver.http.listen import Door, bind
+from mockube.apiserver.pki.folder import MANAGER_GROUP
 from mockube.apiserver.request.filter import Middleware
 from mockube.apiserver.running import Surroundings, running
 from mockube.apiserver.serving_credentials import TOKEN_BYTES, Credentials, gather
@@ -68,8 +70,12 @@ async def serving(
             chance=chance,
             drain_seconds=GRACE_SECONDS,
             middleware=middleware,
+            has_manager_inside=True,
         )
         async with running(config, surroundings) as server:
+            has_roles = asyncio.Event()
+            server.bootstrap_roles.when_ready(has_roles.set)
+            await has_roles.wait()  # without them the controllers would be refused at first
             url, path, authority = f"https://{LOOPBACK}:{door.port}", folder / KUBECONFIG, folder / "ca.crt"
             credentials.write_kubeconfig(path, url)
             authority.write_bytes(credentials.server_ca)
@@ -107,7 +113,7 @@ def server_config(
 
 def _known_to(credentials: Credentials, token: str) -> Credentials:
     """A server that knows the controllers as well."""
-    controllers = User(name=CONTROLLERS, groups=("system:masters", AUTHENTICATED))
+    controllers = User(name=CONTROLLERS, groups=(MANAGER_GROUP, AUTHENTICATED))
     trust = replace(credentials.trust, tokens={**credentials.trust.tokens, token: controllers})
     return replace(credentials, trust=trust)
 

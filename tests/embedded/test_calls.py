@@ -79,6 +79,19 @@ def test_the_controllers_are_told_of_when_they_are_meant(cluster):
     assert {call.user for call in cluster.calls(user="*")} == {"kubernetes-admin", CONTROLLERS}
 
 
+def test_the_controllers_may_do_what_roles_allow_and_no_more(cluster):
+    """They never lack a right, as from their first request on, and are no masters."""
+    cluster.apply(DEPLOYMENT.replace("web", "allowed"))
+    cluster.wait("Deployment", "allowed", "Available")
+    cluster.delete("Deployment", "allowed")
+    assert [call for call in cluster.calls(user=CONTROLLERS) if call.code == 403] == []
+    binding = cluster.get("ClusterRoleBinding", "mockube:manager:controllers")
+    assert [subject["name"] for subject in binding["subjects"]] == ["mockube:manager"]
+    rules = cluster.get("ClusterRole", "mockube:manager:controllers")["rules"]
+    assert any("replicasets" in rule.get("resources", ()) for rule in rules)
+    assert not any("impersonate" in rule["verbs"] or rule["verbs"] == ["*"] for rule in rules)
+
+
 async def test_what_is_not_answered_has_no_code():
     async with Cluster(nodes=1) as cluster:
         with cluster.inject(verb="get", resource="nodes", delay=600.0) as fault:
