@@ -43,7 +43,7 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
     identity: Identity
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class LocalPlaces(Struct, frozen=True, kw_only=True):
     """Where a container is on this machine."""
 
     root: Path
@@ -69,7 +69,7 @@ def command_spec(
     container: ReadOnlyTree,
     image: LocalImage,
     references: References,
-    place: Place,
+    place: LocalPlaces,
 ) -> CommandSpec:
     machine, root, ports = os.environ, place.root, place.ports
     base = {

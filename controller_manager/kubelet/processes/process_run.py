@@ -27,7 +27,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.process_state import Exit,
 from mockube.controller_manager.kubelet.pod_lifecycle.program import MAX_LOG_MESSAGE, MAX_MESSAGE
 from mockube.controller_manager.kubelet.processes.command import (
     CommandSpec,
-    Place,
+    LocalPlaces,
     StartError,
     command_spec,
     find_program,
@@ -261,7 +261,7 @@ class ProcessRun:
         root = make_root(context.folder, pod, self.container, references)
         ports = local_ports(self.container, self._image)
         self.ports = {port: local or _free_port() for port, local in ports.items()}
-        place = Place(
+        place = LocalPlaces(
             root=root,
             ports=self.ports,
             server=context.server,
