@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache, partial
 from pkgutil import get_data
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Raw, Struct
 from msgspec.json import Decoder, decode
@@ -17,6 +17,8 @@ from msgspec.json import Decoder, decode
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.schema.descriptions import Descriptions
 from mockube.apimachinery.schema.model import Field, Shape, Type
+
+_ZEROS: Final = {Shape.STRING: "", Shape.INTEGER: 0, Shape.BOOLEAN: False}
 
 
 class _Use(Struct, frozen=True):
@@ -109,6 +111,8 @@ class BuiltinSchemas:
         return MappingProxyType({field.name: self._make_field(struct, field) for field in stored})
 
     def _make_field(self, struct: str, field: _Field) -> Field:
+        # Upstream's definitions declare the zero of what Go always writes.
+        always = not field.omit_empty and not field.pointer
         return Field(
             name=field.name,
             type=self._make_type(field.type),
@@ -117,7 +121,7 @@ class BuiltinSchemas:
             omit_empty=field.omit_empty,
             omit_zero=field.omit_zero,
             embedded=field.embedded,
-            default=field.default,
+            default=_ZEROS.get(field.type.shape) if always and field.default is None else field.default,
             describe=partial(self._of_field, struct, field.name),
         )
 

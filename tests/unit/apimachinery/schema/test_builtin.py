@@ -123,7 +123,9 @@ def test_how_maps_merge(schemas, api_version, kind, path, expected):
 def test_the_default_of_a_list_key(schemas):
     assert field(schemas, "v1", "Pod", "spec.containers.*.ports.*.protocol").default == "TCP"
     assert field(schemas, "v1", "Service", "spec.ports.*.protocol").default == "TCP"
-    assert field(schemas, "v1", "Service", "spec.ports.*.port").default is None
+    assert field(schemas, "v1", "Service", "spec.ports.*.port").default == 0
+    assert field(schemas, "v1", "Pod", "spec.containers.*.name").default == ""
+    assert field(schemas, "v1", "Service", "spec.ports.*.nodePort").default is None
 
 
 @pytest.mark.parametrize(
