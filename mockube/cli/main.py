@@ -10,9 +10,7 @@ import signal
 import sys
 from collections.abc import Collection, Sequence
 from importlib import import_module
-from typing import Protocol, cast
-
-from msgspec import Struct
+from typing import NamedTuple, Protocol, cast
 
 from mockube.cli.output import Code, code_of, signal_exit_code
 from mockube.cli.parsing import Parser, nearest
@@ -33,7 +31,7 @@ class Runnable(Protocol):
         """Answers with an exit code."""
 
 
-class Command(Struct, frozen=True, kw_only=True):
+class Command(NamedTuple):
     name: str
     summary: str
     module: str

@@ -3,17 +3,19 @@
 import argparse
 import asyncio
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Final
 
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.flags import words
 from mockube.apiserver.config.command_line import ENVIRONMENT
 from mockube.apiserver.config.exposure import warnings
 from mockube.cli.detach import Reports, detach
-from mockube.cli.output import code_of, greeting
+from mockube.cli.output import code_of
 from mockube.cli.parsing import Parser
 from mockube.cli.passthrough_flags import SERVER, add_passed, split_flags
 from mockube.cli.progress import Progress, is_live
@@ -24,12 +26,27 @@ from mockube.clusters.found import State, look
 from mockube.clusters.kubeconfigs import refuse_others
 from mockube.clusters.lock import ClusterLocked
 from mockube.clusters.logs import OURS
-from mockube.clusters.places import ClusterFolder, place_of
+from mockube.clusters.places import DEFAULT, ClusterFolder, place_of
 from mockube.clusters.ports import LOOPBACK, refuse_taken, usual
 from mockube.clusters.record import MEMORY, Record
 from mockube.clusters.supervisor import ClusterSpec, Supervisor
 from mockube.clusters.waiting import until
 from mockube.failure import Failure, Misused
+
+READY: Final = """mockube {version}: a Kubernetes cluster is ready, with {nodes} simulated nodes{elsewhere}:
+
+  export KUBECONFIG={kubeconfig}
+  kubectl get nodes
+  kubectl create deployment web --image=nginx --replicas=3
+  kubectl get pods -o wide
+
+{kept}
+{end}"""
+
+_KEPT: Final = {
+    True: "What is stored is kept in {store}.",
+    False: "What is stored is gone with it; `mockube up --keep` would keep it.",
+}
 
 
 def add_flags(parser: Parser) -> None:
@@ -175,3 +192,15 @@ def _folder(options: argparse.Namespace, place: ClusterFolder) -> Path | None:
     if options.data_dir is not None:
         return Path(options.data_dir).absolute()
     return place.data if options.keep or place.data.exists() else None
+
+
+def greeting(place: ClusterFolder, record: Record) -> str:
+    name = "" if place.name == DEFAULT else f" --name {place.name}"
+    return READY.format(
+        version=record.version,
+        nodes=record.nodes,
+        elsewhere="" if record.detached else ". In another shell",
+        kubeconfig=shlex.quote(str(place.kubeconfig)),
+        kept=_KEPT[record.store != MEMORY].format(store=record.store),
+        end=f"`mockube down{name}` ends it." if record.detached else "Ctrl+C ends it.",
+    )
