@@ -7,7 +7,6 @@ from importlib.metadata import version
 import msgspec
 
 from mockube.apimachinery.schema import minors
-from mockube.apiserver.discovery import legacy
 from mockube.cli.parsing import Parser
 from mockube.cli.shared_flags import add_output
 
@@ -19,6 +18,8 @@ def add_flags(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     mine = version("mockube")
     if options.output == "json":
+        from mockube.apiserver.discovery import legacy  # noqa: PLC0415 - it takes long to import
+
         facts = {
             "mockube": mine,
             "kubernetes": f"v{legacy.version()}",

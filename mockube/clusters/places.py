@@ -10,7 +10,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from mockube.etcd.embedded.lock import check_private
 from mockube.etcd.errors import UnsafeDirectory
 from mockube.failure import Failure, Misused
 
@@ -29,6 +28,8 @@ class ClusterFolder(Struct, frozen=True, kw_only=True):
 
     def prepare(self) -> None:
         """For nobody else's eyes: whoever can read it is the administrator."""
+        from mockube.etcd.embedded.lock import check_private  # noqa: PLC0415 - most commands only look
+
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         for folder in (self.folder, self.pki, self.logs):
             folder.mkdir(mode=0o700, exist_ok=True)
