@@ -32,6 +32,9 @@ up: environment ## Start a cluster, and say what to type next
 test: environment ## Run every test
 	@$(PYTEST) -n auto --dist worksteal $(ARGS)
 
+test-all: definitions ## Run every test with all its cases, as before a release: every disturbance, 50,000 hostile requests
+	@MOCKUBE_EVERY_DISTURBANCE=1 MOCKUBE_HOSTILE_REQUESTS=50000 $(PYTEST) -n auto --dist worksteal $(ARGS)
+
 conformance: environment ## Replay what a real cluster answered; CONFORMANCE_DIR names another folder of recordings
 	@$(PYTEST) -n auto --dist worksteal -rP tests/conformance $(ARGS)
 
@@ -92,4 +95,4 @@ lock: ## Write requirements.lock anew from pyproject.toml (needs uv; ARGS=--upgr
 clean: ## Remove what was made
 	@rm -rf "$(VENV)" .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 
-.PHONY: help setup environment up test conformance compose-test cov differential record e2e bench fmt lint types imports flags lock clean
+.PHONY: help setup environment up test test-all conformance compose-test cov fuzz differential record e2e definitions bench hostile fmt lint types imports flags lock clean
