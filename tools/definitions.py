@@ -54,8 +54,10 @@ def fetch(name: str, project: Project, folder: Path) -> int:
         for file in files:
             target = folder / name / part / file.name
             target.parent.mkdir(parents=True, exist_ok=True)
-            lines = file.read_text().splitlines(keepends=True)
-            target.write_text("".join(line for line in lines if "{{" not in line))  # Helm's: labels alone
+            text = file.read_text()
+            if part == "definitions":  # Helm's templates: labels alone
+                text = "".join(line for line in text.splitlines(keepends=True) if "{{" not in line)
+            target.write_text(text)
         copied += len(files)
     return copied
 

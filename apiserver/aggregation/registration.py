@@ -5,8 +5,11 @@ As upstream's controllers do within the server: what has another label than thei
 
 import logging
 from collections.abc import Awaitable, Iterator, Mapping
+from typing import Final
 
 import orjson
+from msgspec import Struct
+from msgspec.json import Decoder
 
 from mockube.apimachinery.groups import GroupVersion
 from mockube.apimachinery.status import ApiError
@@ -34,6 +37,25 @@ ALWAYS = "true"
 PRIORITY = {"groupPriorityMinimum": 1000, "versionPriority": 100}
 SLICE = 100
 """Definitions that are looked at before others have their turn."""
+
+
+class _Version(Struct):
+    name: str
+    served: bool
+
+
+class _Spec(Struct):
+    group: str
+    versions: list[_Version]
+
+
+class _Definition(Struct):
+    """What is read of a definition: all but its schemas, which may have megabytes."""
+
+    spec: _Spec
+
+
+_read: Final = Decoder(_Definition).decode
 
 
 class Registration:
@@ -80,12 +102,13 @@ class Registration:
 
     def _served(self, stored: Stored) -> Iterator[GroupVersion]:
         try:
-            spec = stored.tree()["spec"]
-            for version in spec["versions"]:
-                if version["served"]:
-                    yield GroupVersion(spec["group"], version["name"])
+            spec = _read(stored.value).spec
         except OF_WRONG_TYPES as error:
             self._backend.watch_cache.report_malformed(stored, error)
+        else:
+            for version in spec.versions:
+                if version.served:
+                    yield GroupVersion(spec.group, version.name)
 
     def _seen(self) -> Iterator[Stored]:
         return iter(self._backend.all_seen(self._api_services.group_resource))
@@ -95,7 +118,7 @@ class Registration:
         if present is None:
             tree = {"metadata": {"name": name, "labels": {AUTOMANAGED: ALWAYS}}, "spec": spec}
             await create(self._backend, self._call("create", "", tree))
-        elif present.labels.get(AUTOMANAGED) == ALWAYS and present.tree()["spec"] != spec:
+        elif present.labels.get(AUTOMANAGED) == ALWAYS and present.shared_tree()["spec"] != spec:
             backend, call, options = self._backend, self._call("update", name, {}), WriteOptions()
 
             async def transform(old: Tree) -> Tree:

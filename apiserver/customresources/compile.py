@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+import orjson
 from msgspec.structs import replace
 
 from mockube.apimachinery.fields import selectable
@@ -58,7 +59,7 @@ def _compile(spec: Mapping[str, Any], version: Mapping[str, Any], metadata: Call
     cost = cost_of(schema)
     return Custom(
         row=replace(_row(spec, version, subresources), work=cost.byte),
-        schema=schema,
+        schema_text=orjson.dumps(schema),
         preparation=cost.preparation,
         strategy=custom_strategy(has_status=subresources.get("status") is not None),
         printer=_printer(spec, version),

@@ -7,17 +7,20 @@ definition of its group has.
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
+from msgspec.json import Decoder
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.schema.model import Type
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.customresources.catalog import Catalog
 from mockube.apiserver.customresources.compile import compile_definition
+from mockube.apiserver.customresources.custom import Custom
 from mockube.apiserver.customresources.finalizing import Cleaning
 from mockube.apiserver.customresources.registries import OBJECT_META
 from mockube.apiserver.kinds.api_resource import Resource
@@ -113,18 +116,34 @@ _ESTABLISHED: Final = {
 _NOT_ESTABLISHED: Final = {"reason": "NotAccepted", "message": "not all names are accepted"}
 
 
+class _Spec(Struct):
+    group: str
+    names: dict[str, Any]
+
+
+class _Definition(Struct, omit_defaults=True):
+    """A definition without its schemas, which are read when they are compiled, and not kept: they may have megabytes."""
+
+    metadata: dict[str, Any]
+    spec: _Spec
+    status: dict[str, Any] | None = None
+
+
+_read: Final = Decoder(_Definition).decode
+
+
 class _Seen(Struct, frozen=True, kw_only=True):
     """A definition at one of its versions, parsed once."""
 
     stored: Stored
     tree: Tree
+    """Without its schemas."""
 
     @classmethod
     def of(cls, stored: Stored) -> "_Seen":
         """Raises one of `OF_WRONG_TYPES` where fields that others look at are not as they should be."""
-        seen = cls(stored=stored, tree=stored.tree())
-        spec, status = seen.tree["spec"], seen.tree.get("status") or {}
-        if not (isinstance(spec["names"], dict) and isinstance(status.get("acceptedNames") or {}, dict)):
+        seen = cls(stored=stored, tree=to_builtins(_read(stored.value)))
+        if not isinstance((seen.tree.get("status") or {}).get("acceptedNames") or {}, dict):
             raise TypeError("its names are no object")
         hash(seen.resource)
         return seen
@@ -294,12 +313,16 @@ class Establishing:
         schemas = self._backend.schemas
         # Its patterns are read to estimate what they cost: a few bytes may take long.
         size = len(seen.stored.value) * self._row.work
-        customs = await worker.run(size, compile_definition, tree, lambda: schemas.definition(OBJECT_META))
+        customs = await worker.run(size, _compile, seen.stored, lambda: schemas.definition(OBJECT_META))
         # Every change of a definition is a new generation of it.
         changed_at = seen.stored.revision if meta.generation(tree) > 1 else 0
         self._catalog.add(customs, changed_at=changed_at)
         await self._backend.watch_cache.reconsider()
         self._served[name] = version
+
+
+def _compile(stored: Stored, metadata: Callable[[], Type]) -> Sequence[Custom]:
+    return compile_definition(stored.tree(), metadata)
 
 
 def _has_news(tree: Tree) -> bool:

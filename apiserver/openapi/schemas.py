@@ -102,10 +102,11 @@ _EMBEDDED: Final = {
 def definitions_of(custom: Custom, prefix: str) -> Mapping[str, Schema]:
     """Return the definitions of a custom kind and its list, as a version of OpenAPI has them."""
     name, row = custom.definition_name, custom.row
-    if prefix == V2 and custom.schema.get("x-kubernetes-preserve-unknown-fields"):
+    schema = custom.schema
+    if prefix == V2 and schema.get("x-kubernetes-preserve-unknown-fields"):
         given: Schema = {"type": "object"}
     else:
-        given = _embedded(_without_unsupported(custom.schema) if prefix == V2 else custom.schema, prefix)
+        given = _embedded(_without_unsupported(schema) if prefix == V2 else schema, prefix)
         if "properties" in given or "type" in given:
             given["properties"] = {**(given.get("properties") or {}), **_HEAD, "metadata": _METADATA}
     items = {

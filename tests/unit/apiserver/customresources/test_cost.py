@@ -1,5 +1,6 @@
 """How long objects of a kind may take to check is estimated from its schema, never too low by much."""
 
+import orjson
 import pytest
 
 from mockube.apimachinery.schema.model import Shape, Type
@@ -59,7 +60,13 @@ def test_what_is_prepared_does_the_same_as_what_is_made_when_it_is_needed():
         a=SLOW | {"default": "x"}, b={"type": "array", "items": TEXT, "x-kubernetes-list-type": "set"}
     )
     prepared, other = (
-        Custom(row=ROW, schema=schema, strategy=None, printer=None, metadata=lambda: Type(shape=Shape.ANY))
+        Custom(
+            row=ROW,
+            schema_text=orjson.dumps(schema),
+            strategy=None,
+            printer=None,
+            metadata=lambda: Type(shape=Shape.ANY),
+        )
         for _ in range(2)
     )
     prepared.prepare()
