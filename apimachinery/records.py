@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 
 from mockube.apimachinery.gotext import quote
 
-_MISTYPED: Final = re.compile(r"Expected `(.*)`, got `(.*?)`(?: - at `\$\.?(.*)`)?")
+_MISTYPED: Final = re.compile(r"Expected `([^`]*+)`, got `([^`]*+)`(?: - at `\$\.?+([^`]*+)`)?")
 _GO_KINDS: Final = {"str": "string", "int": "number", "float": "number"}
 _GO_TYPES: Final = {"str": "string", "bool": "bool"}
 
@@ -72,7 +72,7 @@ def _as_go(problem: str, kind: type[Struct]) -> str:
     if found is None:
         return problem
     wanted, given = found[1].partition(" |")[0], found[2]
-    names = re.sub(r"\[.*?\]", "", found[3] or "").split(".")
+    names = re.sub(r"\[[^\[\]]*+\]", "", found[3] or "").split(".")
     owner, type_ = _owner(kind, names, _GO_TYPES.get(wanted, wanted))
     shown = _GO_KINDS.get(given, given)
     return f"json: cannot unmarshal {shown} into Go struct field {owner}.{'.'.join(names)} of type {type_}"

@@ -12,7 +12,7 @@ from msgspec import Struct
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import NOT_CACHED, Response
 
-_RANGE: Final = re.compile(r"\s*(\d{0,18})\s*-\s*(\d{0,18})\s*")
+_RANGE: Final = re.compile(r"\s*+(\d{0,18}+)\s*+-\s*+(\d{0,18}+)\s*+")
 _READS: Final = frozenset({"GET", "HEAD"})
 _NO_PART: Final = "invalid range: failed to overlap"
 MAX_RANGES: Final = 100
@@ -28,7 +28,7 @@ class Content(Struct, frozen=True, kw_only=True):
 
 def serve_content(request: Request, content: Content, headers: Mapping[str, str] = NOT_CACHED) -> Response:
     """Return the whole document, one part of it, or that it has not changed."""
-    headers = {**headers, "Last-Modified": _text(content.modified)}
+    headers = {**headers, "Last-Modified": shown_time(content.modified)}
     if content.etag:
         headers["Etag"] = content.etag
     condition = _condition(request, content)
@@ -53,7 +53,7 @@ def serve_content(request: Request, content: Content, headers: Mapping[str, str]
     return Response(206, [content.body[start:end]], content.content_type, headers=headers)
 
 
-def _text(moment: datetime) -> str:
+def shown_time(moment: datetime) -> str:
     return format_datetime(moment.astimezone(UTC).replace(microsecond=0), usegmt=True)
 
 
@@ -97,7 +97,7 @@ def _takes_range(request: Request, content: Content) -> bool:
         return request.method in _READS
     if condition.startswith(('"', "W/")):
         return bool(content.etag) and condition == content.etag and not condition.startswith("W/")
-    return condition == _text(content.modified)
+    return condition == shown_time(content.modified)
 
 
 def _ranges(header: str, size: int) -> Sequence[tuple[int, int]] | str:

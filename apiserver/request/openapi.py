@@ -14,7 +14,7 @@ from mockube.apiserver.long_work import LARGE, Worker
 from mockube.apiserver.openapi import gnostic
 from mockube.apiserver.openapi.documents import Documents
 from mockube.apiserver.request.compression import takes_gzip
-from mockube.apiserver.request.content import Content, serve_content
+from mockube.apiserver.request.content import Content, serve_content, shown_time
 from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.request.request import ACCEPT, Request
 from mockube.apiserver.request.response import JSON, NOT_CACHED, Response
@@ -24,6 +24,7 @@ from mockube.apiserver.wire.negotiation import parse_accept
 PROTOBUF_2: Final = ("application/com.github.proto-openapi.spec.v2@v1.0+protobuf", gnostic.MEDIA_TYPE)
 FOR_EVER: Final = "public, immutable"
 YEAR: Final = timedelta(days=365)
+_SECOND: Final = timedelta(seconds=1)
 
 
 def openapi_pages(documents: Documents, worker: Worker, clock: Clock) -> Pages:
@@ -77,9 +78,14 @@ def _v2(documents: Documents, worker: Worker, made: datetime) -> Page:
 def _v3_index(documents: Documents, worker: Worker, clock: Clock) -> Page:
     async def page(request: Request) -> Response:
         body, _ = await worker.run(LARGE, documents.index)
-        # As upstream: its index is JSON that is said to be text, and is new at each moment.
-        content = Content(body=body, content_type="text/plain; charset=utf-8", modified=clock.now())
-        return serve_content(request, content)
+        # As upstream: its index is JSON that is said to be text, and is new at each moment. So nobody is told that it has
+        # not changed who asks again within a second, which is as exact as the header is.
+        now = clock.now()
+        content = Content(body=body, content_type="text/plain; charset=utf-8", modified=now + _SECOND)
+        response = serve_content(request, content)
+        if response.status != HTTPStatus.NOT_MODIFIED:
+            response.headers = {**response.headers, "Last-Modified": shown_time(now)}
+        return response
 
     return page
 

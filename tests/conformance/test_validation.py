@@ -20,7 +20,7 @@ from mockube.apiserver.kinds import kind_rules as validations
 from mockube.apiserver.kinds.core.service.strategy import needs_health_check_node_port
 from mockube.apiserver.kinds.defaulter import Defaulter
 from mockube.apiserver.kinds.kind_rules import KindRules
-from mockube.apiserver.kinds.registry import CONVERSIONS, STRATEGIES
+from mockube.apiserver.kinds.registry import NEWEST, STRATEGIES
 from mockube.apiserver.kinds.strategy import DEFAULT, Request
 from mockube.apiserver.user import User
 from tests.support.recorded import recordings
@@ -94,7 +94,7 @@ def decoded(sent):
 
 def stored(resource, tree):
     """In the version that objects are stored in."""
-    conversion = CONVERSIONS.get((resource.group_version, resource.name))
+    conversion = NEWEST.conversions.get((resource.group_version, resource.name))
     if conversion is None:
         return resource, tree
     group, version = resource.storage_version

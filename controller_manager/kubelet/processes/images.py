@@ -11,9 +11,8 @@ images:
     directory: .                    where it starts
 """
 
-import re
 from collections.abc import Mapping, Sequence
-from fnmatch import translate
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
@@ -45,14 +44,14 @@ class LocalImage(Struct, frozen=True, kw_only=True):
 
 class ImageMap(Struct, frozen=True):
     exact: Mapping[str, LocalImage]
-    patterns: Sequence[tuple[re.Pattern[str], LocalImage]] = ()
+    patterns: Sequence[tuple[str, LocalImage]] = ()
 
     def find(self, image: str) -> LocalImage | None:
         """The image of that name, or else the first whose pattern matches."""
         found = self.exact.get(image)
         if found is not None:
             return found
-        return next((one for pattern, one in self.patterns if pattern.fullmatch(image)), None)
+        return next((one for pattern, one in self.patterns if fnmatchcase(image, pattern)), None)
 
 
 def load_images(path: Path) -> ImageMap:
@@ -79,7 +78,7 @@ def image_map(images: Any, folder: Path) -> ImageMap:
     if not isinstance(images, Mapping) or not images:
         raise ImageMapError("no images: name one at least, and what it starts")
     read = {str(name): _image(str(name), one, folder) for name, one in images.items()}
-    patterns = [(re.compile(translate(_literal(name))), one) for name, one in read.items() if "*" in name]
+    patterns = [(_literal(name), one) for name, one in read.items() if "*" in name]
     return ImageMap({name: one for name, one in read.items() if "*" not in name}, patterns)
 
 
