@@ -23,7 +23,6 @@ from mockube.controller_manager.supervision import (
     all_ended,
     all_of,
     first_failure,
-    never_returns,
     start,
     yield_to_loop,
 )
@@ -74,8 +73,7 @@ class Work:
         """
         async with AsyncExitStack() as stack:
             supports = [
-                start(name, never_returns(run()), on_failure=self._fail)
-                for name, run in self.supports.items()
+                start(name, run(), on_failure=self._fail, endless=True) for name, run in self.supports.items()
             ]
             stack.push_async_callback(all_ended, supports)
             running = start("running", self._run_all())
@@ -96,7 +94,7 @@ class Work:
         """Until cancelled: all are cancelled, and waited for. One that fails ends the others, and its error is raised."""
         await all_of(
             [
-                start(name, never_returns(one.run()), on_failure=self._fail)
+                start(name, one.run(), on_failure=self._fail, endless=True)
                 for name, one in self.running.items()
             ]
         )

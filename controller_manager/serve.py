@@ -13,7 +13,7 @@ from mockube.controller_manager.app import Manager
 from mockube.controller_manager.client.kubeconfig import KubeconfigError
 from mockube.controller_manager.config.settings import Config, Serving
 from mockube.controller_manager.http_endpoints import Port, serving
-from mockube.controller_manager.supervision import ManagerFailed, first_cause, never_returns, start
+from mockube.controller_manager.supervision import ManagerFailed, first_cause, start
 
 LOG = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ async def serve(config: Config) -> None:
     async with serving(manager.told, _ports(config.serving, clock, chance)) as urls:
         for url in urls:
             LOG.info("Health and metrics: %s", url)
-        working = start("manager", never_returns(manager.run()))
+        working = start("manager", manager.run(), endless=True)
         waiting = start("signals", stopping.wait())
         await asyncio.wait({working, waiting}, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()

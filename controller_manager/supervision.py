@@ -30,10 +30,18 @@ def start(
     *,
     group: asyncio.TaskGroup | None = None,
     on_failure: Callable[[str, Exception], None] = lambda _, __: None,
+    endless: bool = False,
 ) -> asyncio.Task[_T]:
-    """Start a task that somebody waits for: the group, or the caller."""
-    made = _reported(name, work, on_failure)
-    return asyncio.create_task(made, name=name) if group is None else group.create_task(made, name=name)
+    """Start a task that somebody waits for: the group, or the caller.
+
+    An `endless` one fails if it ends though nobody cancelled it.
+    """
+    made = _reported(name, work, on_failure, endless=endless)
+    task = asyncio.create_task(made, name=name) if group is None else group.create_task(made, name=name)
+    task.add_done_callback(
+        lambda _: work.close()
+    )  # a task that is cancelled before it begins does not await it
+    return task
 
 
 def start_in(group: asyncio.TaskGroup, name: str, work: Coroutine[Any, Any, None]) -> None:
@@ -41,19 +49,18 @@ def start_in(group: asyncio.TaskGroup, name: str, work: Coroutine[Any, Any, None
     _ = start(name, work, group=group)
 
 
-async def never_returns(work: Coroutine[Any, Any, None]) -> None:
-    """Take an end that nobody asked for as a failure."""
-    await work
-    task = asyncio.current_task()
-    if task is None or not task.cancelling():
-        raise RuntimeError("it returned, and should run until it is cancelled")
-
-
 async def _reported(
-    name: str, work: Coroutine[Any, Any, _T], on_failure: Callable[[str, Exception], None]
+    name: str,
+    work: Coroutine[Any, Any, _T],
+    on_failure: Callable[[str, Exception], None],
+    *,
+    endless: bool,
 ) -> _T:
     try:
-        return await work
+        result = await work
+        if endless:
+            _refuse_end()
+        return result  # noqa: TRY300 - what refuses an end that nobody asked for is a failure too
     except Exception as error:
         leaves = _leaves(error)
         if not any(_is_noted(leaf) for leaf in leaves):
@@ -62,6 +69,12 @@ async def _reported(
             leaf.add_note(f"{_NOTE}{name}")
         on_failure(name, error)
         raise
+
+
+def _refuse_end() -> None:
+    task = asyncio.current_task()
+    if task is None or not task.cancelling():
+        raise RuntimeError("it returned, and should run until it is cancelled")
 
 
 def first_cause(error: BaseException) -> BaseException:
@@ -111,7 +124,7 @@ async def within(clock: Clock, seconds: float) -> AsyncIterator[None]:
 
 async def run_all(**runs: Coroutine[None, None, None]) -> None:
     """Until cancelled, or one fails, whose error is raised: then all are cancelled, and waited for."""
-    await all_of([start(name, never_returns(run)) for name, run in runs.items()])
+    await all_of([start(name, run, endless=True) for name, run in runs.items()])
 
 
 async def all_of(tasks: "Sequence[asyncio.Task[None]]") -> None:

@@ -1,10 +1,11 @@
 """What a task of a manager raises is logged once, wherever it comes up, and reaches who waits for it."""
 
 import asyncio
+import inspect
 
 import pytest
 
-from mockube.controller_manager.supervision import first_cause, never_returns, start, start_in
+from mockube.controller_manager.supervision import first_cause, start, start_in
 from tests.support.turns import until
 
 
@@ -33,7 +34,7 @@ async def test_an_error_is_logged_once_with_its_traceback_and_the_tasks_that_it_
 
 async def test_an_end_that_nobody_asked_for_is_a_failure(caplog):
     with pytest.raises(RuntimeError, match="it returned"):
-        await start("engine", never_returns(returning()))
+        await start("engine", returning(), endless=True)
     assert caplog.messages == ["engine failed"]
 
 
@@ -44,8 +45,17 @@ async def test_an_end_after_a_cancellation_is_none(caplog):
         except asyncio.CancelledError:
             return
 
-    task = start("engine", never_returns(run()))
+    task = start("engine", run(), endless=True)
     await until(lambda: task.get_coro().cr_await is not None)
     task.cancel()
     await task
     assert not caplog.records
+
+
+async def test_work_that_never_began_is_closed():
+    work = failing()
+    task = start("engine", work)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert inspect.getcoroutinestate(work) == inspect.CORO_CLOSED, "Python warns of what nobody awaits"
