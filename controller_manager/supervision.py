@@ -37,10 +37,14 @@ def start(
     An `endless` one fails if it ends though nobody cancelled it.
     """
     made = _reported(name, work, on_failure, endless=endless)
-    task = asyncio.create_task(made, name=name) if group is None else group.create_task(made, name=name)
-    task.add_done_callback(
-        lambda _: work.close()
-    )  # a task that is cancelled before it begins does not await it
+    try:
+        task = asyncio.create_task(made, name=name) if group is None else group.create_task(made, name=name)
+    except RuntimeError:  # the group is ending
+        made.close()
+        work.close()
+        raise
+    # A task that is cancelled before it begins does not await it.
+    task.add_done_callback(lambda _: work.close())
     return task
 
 

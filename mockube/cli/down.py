@@ -55,5 +55,11 @@ def _end(found: FoundCluster, signals: tuple[signal.Signals, ...]) -> None:
     if not meant.pid:  # it has taken the lock this moment
         raise Failure(f'"{found.place.name}" is just being started: try again')
     send_signals(meant, signals)
-    if not asyncio.run(until(lambda: holder(lock) != meant, clock, seconds=SECONDS)):
+
+    def has_ended() -> bool:
+        """Return whether the lock is free, or another process's; one that is just being let go names nobody."""
+        now = holder(lock)
+        return now is None or (bool(now.pid) and now != meant)
+
+    if not asyncio.run(until(has_ended, clock, seconds=SECONDS)):
         raise TimedOut(f'"{found.place.name}" has not ended within {SECONDS:g} s: --now waits for nobody')

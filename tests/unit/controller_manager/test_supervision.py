@@ -59,3 +59,20 @@ async def test_work_that_never_began_is_closed():
     with pytest.raises(asyncio.CancelledError):
         await task
     assert inspect.getcoroutinestate(work) == inspect.CORO_CLOSED, "Python warns of what nobody awaits"
+
+
+async def start_too_late(work):
+    async with asyncio.TaskGroup() as group:
+        start_in(group, "first", failing())
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            start_in(group, "second", work)
+
+
+async def test_work_for_a_group_that_is_ending_is_closed():
+    work = failing()
+    with pytest.raises(ExceptionGroup) as raised:
+        await start_too_late(work)
+    assert {type(error) for error in raised.value.exceptions} == {ValueError, RuntimeError}
+    assert inspect.getcoroutinestate(work) == inspect.CORO_CLOSED
