@@ -96,6 +96,13 @@ def seconds(text: str) -> float:
     return span / 1e9
 
 
+def lasting(text: str) -> float:
+    """A duration as Go writes it, which is not nothing either."""
+    if (span := seconds(text)) > 0:
+        return span
+    raise ArgumentTypeError(f"{text} is no time at all")
+
+
 def address(text: str) -> str:
     try:
         return str(ip_address(text))

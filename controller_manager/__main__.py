@@ -12,7 +12,7 @@ from mockube.apimachinery import klog
 from mockube.controller_manager import catalog
 from mockube.controller_manager.client.kubeconfig import KubeconfigError
 from mockube.controller_manager.command_line import parse
-from mockube.controller_manager.config.selection import missing
+from mockube.controller_manager.config.selection import OFF, switched_off
 from mockube.controller_manager.serve import serve
 from mockube.controller_manager.supervision import ManagerFailed
 
@@ -27,8 +27,8 @@ def main(arguments: Sequence[str]) -> int:
     klog.attach(logging.getLogger(), config.logging)
     for name in config.ignored:
         LOG.warning("--%s is not built yet, and ignored", name)
-    for name in missing(config.controllers.controllers, catalog.NAMES):
-        LOG.warning("--controllers: %s is not built yet, and does not run", name)
+    for name in switched_off(config.controllers.controllers):
+        LOG.warning("--controllers: %s does not run: %s", name, OFF[name])
     gc.set_threshold(*COLLECT_AFTER)
     gc.freeze()
     try:

@@ -197,7 +197,7 @@ def _runnables(config: Config) -> list[Runnable]:
 
 
 def _is_wanted(name: str, config: Config) -> bool:
-    by_default = name not in catalog.WITH_SIMULATED_NODES or config.simulation.simulate_nodes > 0
+    by_default = catalog.runs_by_default(name, simulates=config.simulation.simulate_nodes > 0)
     return is_wanted(name, config.controllers.controllers, by_default=by_default)
 
 

@@ -8,6 +8,7 @@ from mockube.controller_manager.control.controller import Controller
 from mockube.controller_manager.control.runnable import Runnable
 from mockube.controller_manager.controllers.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
 from mockube.controller_manager.controllers.attachdetach.controller import ATTACH_DETACH
+from mockube.controller_manager.controllers.bootstrap.controller import BOOTSTRAP_SIGNER, TOKEN_CLEANER
 from mockube.controller_manager.controllers.certificates.approving import CSR_APPROVING, CSR_CLEANER
 from mockube.controller_manager.controllers.certificates.signing import CSR_SIGNING
 from mockube.controller_manager.controllers.cloneset.controller import CLONE_SET
@@ -28,6 +29,7 @@ from mockube.controller_manager.controllers.horizontalpodautoscaler.controller i
 )
 from mockube.controller_manager.controllers.job.controller import JOB
 from mockube.controller_manager.controllers.job.orphans import JOB_ORPHAN_PODS
+from mockube.controller_manager.controllers.legacytokencleaner.controller import LEGACY_TOKEN_CLEANER
 from mockube.controller_manager.controllers.namespace.controller import NAMESPACE
 from mockube.controller_manager.controllers.nodeipam.controller import NODE_IPAM
 from mockube.controller_manager.controllers.nodelifecycle.controller import NODE_LIFECYCLE
@@ -98,6 +100,8 @@ CONTROLLERS: Final[tuple[Controller, ...]] = (
     SERVICE_ENDPOINTS,
     SERVICE_ENDPOINT_SLICES,
     MIRRORED_ENDPOINT_SLICES,
+    BOOTSTRAP_SIGNER,
+    TOKEN_CLEANER,
 )
 
 RUNNABLES: Final[tuple[Runnable, ...]] = (
@@ -106,6 +110,7 @@ RUNNABLES: Final[tuple[Runnable, ...]] = (
     CSR_SIGNING,
     GARBAGE_COLLECTOR,
     HORIZONTAL_POD_AUTOSCALER,
+    LEGACY_TOKEN_CLEANER,
     NAMESPACE,
     NODE_IPAM,
     NODE_LIFECYCLE,
@@ -140,6 +145,9 @@ WITH_SIMULATED_NODES: Final = frozenset(
 )
 """Run by default only with `--simulate-nodes`: elsewhere others do their work."""
 
+ONLY_BY_NAME: Final = frozenset({BOOTSTRAP_SIGNER.name, TOKEN_CLEANER.name})
+"""Run only where `--controllers` names them, as upstream."""
+
 WORKERS: Final[Mapping[str, str]] = {
     "deployment-controller": "concurrent_deployment_syncs",
     "replicaset-controller": "concurrent_replicaset_syncs",
@@ -159,3 +167,8 @@ WORKERS: Final[Mapping[str, str]] = {
 """Which flag says how many workers a controller has."""
 
 NAMES: Final = frozenset([*(one.name for one in CONTROLLERS), *(one.name for one in RUNNABLES)])
+
+
+def runs_by_default(name: str, *, simulates: bool) -> bool:
+    """Whether the star of `--controllers` means it; `simulates` is whether there are simulated nodes."""
+    return name not in ONLY_BY_NAME and (simulates or name not in WITH_SIMULATED_NODES)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.flags import Sections
 from mockube.controller_manager.config.networks import allocates, node_ranges
-from mockube.controller_manager.config.selection import unknown
+from mockube.controller_manager.config.selection import missing, unknown
 from mockube.controller_manager.config.settings import (
     PROCESS,
     SECTIONS,
@@ -53,6 +53,8 @@ def _problem(config: Config, known: Collection[str]) -> str:
     strangers = unknown(config.controllers.controllers, known)
     if strangers:
         return f"--controllers: there is no {', '.join(strangers)}"
+    if absent := missing(config.controllers.controllers):
+        return f"--controllers: {', '.join(absent)} is not supported"
     if problem := _simulation_problem(config.simulation) or _joint_problem(config):
         return problem
     if config.server.kubeconfig is None and not config.server.master:

@@ -14,9 +14,12 @@ def _row(api_version: str, plural: str, kind: str, *, namespaced: bool = True) -
     return Resource(group=group, version=version, plural=plural, kind=kind, namespaced=namespaced, view=whole)
 
 
+_READ_SECRETS: Final = frozenset({"kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token"})
+
+
 def _without_foreign_data(secret: ReadOnlyTree) -> ReadOnlyTree:
-    """Only Secrets that hold tokens of service accounts are looked into, and there are large ones."""
-    if secret.get("type") == "kubernetes.io/service-account-token":
+    """Only Secrets that hold tokens are looked into, and there are large ones."""
+    if secret.get("type") in _READ_SECRETS:
         return secret
     return {field: value for field, value in secret.items() if field not in ("data", "stringData")}
 

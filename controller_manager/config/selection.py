@@ -3,9 +3,15 @@
 from collections.abc import Collection, Sequence
 from typing import Final
 
+
+def _gate(name: str) -> str:
+    return f"the feature gate {name} is off"
+
+
 _SHORT: Final = {
     "attachdetach": "persistentvolume-attach-detach-controller",
     "bootstrapsigner": "bootstrap-signer-controller",
+    "cloud-node-lifecycle": "cloud-node-lifecycle-controller",
     "clusterrole-aggregation": "clusterrole-aggregation-controller",
     "cronjob": "cronjob-controller",
     "csrapproving": "certificatesigningrequest-approving-controller",
@@ -35,6 +41,7 @@ _SHORT: Final = {
     "resource-claim-controller": "resourceclaim-controller",
     "resourcequota": "resourcequota-controller",
     "root-ca-cert-publisher": "root-ca-certificate-publisher-controller",
+    "route": "node-route-controller",
     "service": "service-lb-controller",
     "serviceaccount": "serviceaccount-controller",
     "serviceaccount-token": "serviceaccount-token-controller",
@@ -46,19 +53,20 @@ _SHORT: Final = {
     "validatingadmissionpolicy-status": "validatingadmissionpolicy-status-controller",
 }
 
-UPSTREAM: Final = frozenset(_SHORT.values()) | {
-    "cloud-node-lifecycle-controller",
-    "device-taint-eviction-controller",
-    "kube-apiserver-serving-clustertrustbundle-publisher-controller",
-    "node-route-controller",
-    "podcertificaterequest-cleaner-controller",
-    "selinux-warning-controller",
-    "service-cidr-controller",
-    "storage-version-migrator-controller",
-    "taint-eviction-controller",
-    "volumeattributesclass-protection-controller",
+OFF: Final = {
+    "cloud-node-lifecycle-controller": "it needs a cloud",
+    "kube-apiserver-serving-clustertrustbundle-publisher-controller": _gate("ClusterTrustBundle"),
+    "node-route-controller": "it needs a cloud",
+    "podcertificaterequest-cleaner-controller": _gate("PodCertificateRequest"),
+    "podgroup-protection-controller": _gate("GenericWorkload"),
+    "resourcepoolstatusrequest-controller": _gate("DRAResourcePoolStatus"),
+    "storage-version-migrator-controller": _gate("StorageVersionMigrator"),
+    "storageversion-garbage-collector-controller": _gate("StorageVersionAPI"),
 }
-"""The controllers of kube-controller-manager 1.36."""
+"""Controllers of kube-controller-manager 1.36 that upstream does not run either, even if they are asked for, and why."""
+
+MISSING: Final = frozenset({"selinux-warning-controller"})
+"""Those that upstream runs and that are not here."""
 
 EVERY: Final = "*"
 
@@ -66,12 +74,17 @@ EVERY: Final = "*"
 def unknown(wanted: Sequence[str], known: Collection[str]) -> Sequence[str]:
     """Names that no controller has, neither here nor upstream."""
     names = {_full(word.removeprefix("-")) for word in wanted} - {EVERY}
-    return sorted(names - UPSTREAM - set(known))
+    return sorted(names - OFF.keys() - MISSING - set(known))
 
 
-def missing(wanted: Sequence[str], known: Collection[str]) -> Sequence[str]:
-    """Controllers of upstream that are asked for by name and are not here."""
-    return sorted({_full(word) for word in wanted} & (UPSTREAM - set(known)))
+def missing(wanted: Sequence[str]) -> Sequence[str]:
+    """Controllers that are asked for by name, and are not here though upstream runs them."""
+    return sorted(MISSING & {*wanted})
+
+
+def switched_off(wanted: Sequence[str]) -> Sequence[str]:
+    """Controllers that are asked for by name, and run nowhere."""
+    return sorted({_full(word) for word in wanted} & OFF.keys())
 
 
 def is_wanted(name: str, wanted: Sequence[str], *, by_default: bool) -> bool:

@@ -12,6 +12,7 @@ from mockube.apimachinery.flags import (
     address,
     boolean,
     labels,
+    lasting,
     natural,
     network,
     networks,
@@ -139,6 +140,9 @@ class Controllers(Struct, frozen=True, kw_only=True):
     controller_shutdown_timeout: Annotated[
         float, Flag("how long controllers may finish what they have in hand at the end (10s)", seconds)
     ] = 10.0
+    legacy_service_account_token_clean_up_period: Annotated[
+        float, Flag("how long a token in a Secret may go unused before it goes (8760h0m0s)", lasting)
+    ] = 31_536_000.0
     service_account_private_key_file: Annotated[
         Path | None,
         Flag("the key to sign tokens in Secrets with (the server's, where both are started together)", Path),

@@ -15,7 +15,7 @@ _NAMES = """
     enable-hostpath-provisioner enable-leader-migration endpoint-updates-batch-period
     endpointslice-updates-batch-period external-cloud-volume-plugin feature-gates flex-volume-plugin-dir
     http2-max-streams-per-connection kube-api-content-type
-    leader-elect-resource-lock leader-migration-config legacy-service-account-token-clean-up-period
+    leader-elect-resource-lock leader-migration-config
     log-flush-frequency log-json-info-buffer-size log-json-split-stream log-text-info-buffer-size
     log-text-split-stream max-endpoints-per-slice min-compatibility-version
     mirroring-concurrent-service-endpoint-syncs mirroring-endpointslice-updates-batch-period

@@ -73,3 +73,17 @@ def test_accounts_are_those_that_roles_are_bound_to(one):
 def test_what_stands_for_others_shows_what_the_process_shows(name):
     (one,) = [one for one in [*catalog.CONTROLLERS, *catalog.RUNNABLES] if one.name == name]
     assert one.service_account == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "simulates", "expected"),
+    [
+        ("token-cleaner-controller", True, False),
+        ("bootstrap-signer-controller", True, False),
+        ("kube-scheduler", True, True),
+        ("kube-scheduler", False, False),
+        ("legacy-serviceaccount-token-cleaner-controller", False, True),
+    ],
+)
+def test_what_runs_by_default(name, simulates, expected):
+    assert catalog.runs_by_default(name, simulates=simulates) is expected

@@ -2,8 +2,73 @@
 
 import pytest
 
-from mockube.controller_manager.config.selection import is_wanted, missing, unknown
+from mockube.controller_manager.catalog import NAMES
+from mockube.controller_manager.config.selection import (
+    MISSING,
+    OFF,
+    is_wanted,
+    missing,
+    switched_off,
+    unknown,
+)
 
+UPSTREAM = frozenset(
+    [
+        "serviceaccount-token-controller",
+        "endpoints-controller",
+        "endpointslice-controller",
+        "endpointslice-mirroring-controller",
+        "replicationcontroller-controller",
+        "pod-garbage-collector-controller",
+        "resourcequota-controller",
+        "namespace-controller",
+        "serviceaccount-controller",
+        "garbage-collector-controller",
+        "daemonset-controller",
+        "job-controller",
+        "deployment-controller",
+        "replicaset-controller",
+        "horizontal-pod-autoscaler-controller",
+        "disruption-controller",
+        "statefulset-controller",
+        "cronjob-controller",
+        "certificatesigningrequest-signing-controller",
+        "certificatesigningrequest-approving-controller",
+        "certificatesigningrequest-cleaner-controller",
+        "podcertificaterequest-cleaner-controller",
+        "ttl-controller",
+        "bootstrap-signer-controller",
+        "token-cleaner-controller",
+        "node-ipam-controller",
+        "node-lifecycle-controller",
+        "taint-eviction-controller",
+        "device-taint-eviction-controller",
+        "persistentvolume-binder-controller",
+        "persistentvolume-attach-detach-controller",
+        "persistentvolume-expander-controller",
+        "clusterrole-aggregation-controller",
+        "persistentvolumeclaim-protection-controller",
+        "persistentvolume-protection-controller",
+        "podgroup-protection-controller",
+        "ttl-after-finished-controller",
+        "root-ca-certificate-publisher-controller",
+        "kube-apiserver-serving-clustertrustbundle-publisher-controller",
+        "ephemeral-volume-controller",
+        "storageversion-garbage-collector-controller",
+        "resourceclaim-controller",
+        "resourcepoolstatusrequest-controller",
+        "legacy-serviceaccount-token-cleaner-controller",
+        "validatingadmissionpolicy-status-controller",
+        "volumeattributesclass-protection-controller",
+        "service-cidr-controller",
+        "storage-version-migrator-controller",
+        "selinux-warning-controller",
+        "service-lb-controller",
+        "node-route-controller",
+        "cloud-node-lifecycle-controller",
+    ]
+)
+"""All that kube-controller-manager 1.36 knows."""
 KNOWN = {"deployment-controller", "replicaset-controller", "kube-scheduler"}
 
 
@@ -28,9 +93,16 @@ def test_is_wanted(wanted, by_default, expected):
 
 
 def test_names_that_nobody_has():
-    assert unknown(["*", "-deployment", "kube-scheduler", "-tokencleaner", "a", "-b"], KNOWN) == ["a", "b"]
+    assert unknown(["*", "-deployment", "kube-scheduler", "-route", "a", "-b"], KNOWN) == ["a", "b"]
 
 
-def test_what_upstream_has_and_is_asked_for_is_told():
-    wanted = ["*", "bootstrapsigner", "-ttl-controller", "deployment", "node-ipam-controller"]
-    assert missing(wanted, KNOWN) == ["bootstrap-signer-controller", "node-ipam-controller"]
+def test_what_is_asked_for_and_does_not_run():
+    wanted = ["*", "selinux-warning-controller", "-ttl-controller", "route", "-cloud-node-lifecycle", "job"]
+    assert missing(wanted) == ["selinux-warning-controller"]
+    assert missing(["-selinux-warning-controller"]) == []
+    assert switched_off(wanted) == ["node-route-controller"]
+
+
+def test_all_of_upstream_is_known():
+    assert not (OFF.keys() | MISSING) & NAMES
+    assert len(OFF.keys() | MISSING | {name for name in NAMES if name in UPSTREAM}) == len(UPSTREAM)

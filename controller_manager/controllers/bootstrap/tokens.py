@@ -1,0 +1,73 @@
+"""Bootstrap tokens as their Secrets in kube-system have them, and the signatures that are made with them. Pure."""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import orjson
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.timestamps import TimestampError, parse_time
+from mockube.apimachinery.tree import ReadOnlyTree
+
+TYPE: Final = "bootstrap.kubernetes.io/token"
+NAMESPACE: Final = "kube-system"
+BY_TYPE: Final = "bootstrapTokens"
+_NAME: Final = re.compile(r"bootstrap-token-([a-z0-9]{6})")
+_ENDED: Final = timedelta()
+
+
+def is_token(secret: ReadOnlyTree) -> bool:
+    return secret.get("type") == TYPE and meta.namespace(secret) == NAMESPACE
+
+
+def by_type(secret: Any) -> Iterator[str]:
+    """The index of those Secrets that hold tokens."""
+    if is_token(secret):
+        yield TYPE
+
+
+def remaining(secret: ReadOnlyTree, now: datetime) -> timedelta | None:
+    """How long a token is good for, never below 0; None is for ever. An end that cannot be read has come."""
+    end = _value(secret, "expiration")
+    if not end:
+        return None
+    try:
+        return max(parse_time(end.decode()) - now, _ENDED)
+    except (TimestampError, UnicodeDecodeError):
+        return _ENDED
+
+
+def signing_key(secret: ReadOnlyTree, now: datetime) -> tuple[str, bytes] | None:
+    """The id of a token and its secret, if it may sign."""
+    name = _NAME.fullmatch(meta.name(secret))
+    key = _value(secret, "token-secret")
+    if name is None or _value(secret, "token-id") != name[1].encode() or not key:
+        return None
+    if remaining(secret, now) == _ENDED or _value(secret, "usage-bootstrap-signing") != b"true":
+        return None
+    return name[1], key
+
+
+def detached_signature(content: str, token_id: str, key: bytes) -> str:
+    """A JWS by HMAC with SHA-256 whose content is left out."""
+    header = _base64url(orjson.dumps({"alg": "HS256", "kid": token_id}))
+    signed = f"{header}.{_base64url(content.encode())}"
+    signature = hmac.new(key, signed.encode(), hashlib.sha256).digest()
+    return f"{header}..{_base64url(signature)}"
+
+
+def _base64url(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def _value(secret: ReadOnlyTree, name: str) -> bytes:
+    try:
+        return base64.b64decode((secret.get("data") or {}).get(name) or "")
+    except binascii.Error:
+        return b""

@@ -1,0 +1,108 @@
+"""Bootstrap tokens sign cluster-info, and go when they have ended: as kube-controller-manager 1.36.3 did it."""
+
+import base64
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.client.kinds import CONFIG_MAPS, SECRETS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.controllers.bootstrap.controller import (
+    BOOTSTRAP_SIGNER,
+    CLUSTER_INFO,
+    TOKEN_CLEANER,
+)
+from mockube.controller_manager.controllers.bootstrap.tokens import TYPE, remaining
+from tests.support.controllers.planned import World
+
+KUBECONFIG = "apiVersion: v1\nkind: Config\nclusters: []\n"
+SIGNATURE = "eyJhbGciOiJIUzI1NiIsImtpZCI6ImFiY2RlZiJ9..6noRUKYc6IcJatsCC4tJjBE6Jx8UClLwzsstr66SXaM"
+"""By token abcdef of that content."""
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+def token(name, namespace="kube-system", **data):
+    values = {"token-id": name, "token-secret": "0123456789abcdef", "usage-bootstrap-signing": "true"}
+    values |= {key.replace("_", "-"): value for key, value in data.items()}
+    encoded = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}
+    metadata = {"name": f"bootstrap-token-{name}", "namespace": namespace}
+    return {"metadata": metadata, "type": TYPE, "data": encoded}
+
+
+def world(controller, *secrets, data=None):
+    found = World(controller, SteppedClock(NOW))
+    for secret in secrets:
+        found.add(SECRETS, secret)
+    if data is not None:
+        metadata = {"name": "cluster-info", "namespace": "kube-public"}
+        found.add(CONFIG_MAPS, {"metadata": metadata, "data": data})
+    return found
+
+
+def signed(found):
+    data = found.get(CONFIG_MAPS, "cluster-info", "kube-public")["data"]
+    return {key: value for key, value in data.items() if key.startswith("jws-")}
+
+
+def test_each_token_signs_and_other_signatures_go():
+    data = {"kubeconfig": KUBECONFIG, "jws-kubeconfig-zzzzzz": "gone", "other": "kept"}
+    found = world(BOOTSTRAP_SIGNER, token("abcdef", expiration="2099-01-01T00:00:00Z"), data=data)
+    found.reconcile(CLUSTER_INFO)
+    assert signed(found) == {"jws-kubeconfig-abcdef": SIGNATURE}
+    assert found.get(CONFIG_MAPS, "cluster-info", "kube-public")["data"]["other"] == "kept"
+    found.reconcile(CLUSTER_INFO)
+    assert len(found.done) == 1
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        token("abcdef", usage_bootstrap_signing="false"),
+        token("abcdef", token_id="abcdeg"),
+        token("abcdef", token_secret=""),
+        token("abcdef", expiration="2020-01-01T00:00:00Z"),
+        token("abcdef", expiration="soon"),
+        token("abcdefg"),
+        token("abcdef", namespace="default"),
+        {**token("abcdef"), "type": "Opaque"},
+    ],
+    ids=["not for this", "another id", "no secret", "ended", "no time", "a long name", "elsewhere", "opaque"],
+)
+def test_a_token_that_may_not_sign(secret):
+    found = world(BOOTSTRAP_SIGNER, secret, data={"kubeconfig": KUBECONFIG})
+    found.reconcile(CLUSTER_INFO)
+    assert found.done == []
+
+
+@pytest.mark.parametrize("data", [None, {}, {"other": "x"}], ids=["no ConfigMap", "empty", "no kubeconfig"])
+def test_nothing_to_sign(data):
+    found = world(BOOTSTRAP_SIGNER, token("abcdef"), data=data)
+    found.reconcile(CLUSTER_INFO)
+    assert found.done == []
+
+
+@pytest.mark.parametrize("end", ["2020-01-01T00:00:00Z", "2030-01-01T00:00:00Z", "soon"])
+def test_a_token_that_has_ended_goes(end):
+    found = world(TOKEN_CLEANER, token("abcdef", expiration=end))
+    found.reconcile(Key("kube-system", "bootstrap-token-abcdef"))
+    assert found.all(SECRETS) == []
+
+
+def test_a_token_is_looked_at_again_at_its_end():
+    found = world(TOKEN_CLEANER, token("abcdef", expiration="2030-01-01T00:01:00Z"))
+    key = Key("kube-system", "bootstrap-token-abcdef")
+    assert found.plan(key).again_after == timedelta(minutes=1)
+
+
+@pytest.mark.parametrize("secret", [token("abcdef"), token("abcdef", namespace="default", expiration="soon")])
+def test_other_tokens_stay(secret):
+    found = world(TOKEN_CLEANER, secret)
+    found.reconcile(Key(secret["metadata"]["namespace"], "bootstrap-token-abcdef"))
+    assert len(found.all(SECRETS)) == 1
+
+
+def test_data_that_is_no_text():
+    secret = token("abcdef")
+    secret["data"]["expiration"] = "/w=="
+    assert remaining(secret, NOW) == timedelta()

@@ -1,0 +1,105 @@
+"""Tokens in Secrets that nobody uses are marked, and go later: as kube-controller-manager 1.36.3 did it."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from mockube.controller_manager.client.kinds import PODS, SECRETS, SERVICE_ACCOUNTS
+from mockube.controller_manager.controllers.legacytokencleaner.controller import (
+    BY_TYPE,
+    INVALID_SINCE,
+    LAST_USED,
+    TYPE,
+    secret_names,
+    tracked_since,
+    unused_tokens,
+)
+from tests.support.controllers.cached import Cached
+
+NOW = datetime(2030, 6, 15, 12, tzinfo=UTC)
+PERIOD = timedelta(days=10)
+ACCOUNT = {"metadata": {"name": "old", "namespace": "ns", "uid": "u"}, "secrets": [{"name": "t"}]}
+
+
+def secret(*, labels=None, created="2030-01-01T00:00:00Z", uid="u", **fields):
+    marks = {"kubernetes.io/service-account.name": "old", "kubernetes.io/service-account.uid": uid}
+    metadata = {
+        "name": "t",
+        "namespace": "ns",
+        "annotations": marks,
+        "labels": labels or {},
+        "creationTimestamp": created,
+    }
+    return {"metadata": {**metadata, **fields}, "type": TYPE}
+
+
+def pod(spec):
+    return {"metadata": {"name": "p", "namespace": "ns"}, "spec": spec}
+
+
+def found(one, *pods, account=ACCOUNT):
+    def by_type(secret):
+        return [secret["type"]]
+
+    caches = Cached({SECRETS: [one], PODS: pods, SERVICE_ACCOUNTS: [account]}, {SECRETS: {BY_TYPE: by_type}})
+    return [token.is_marked for token in unused_tokens(caches, NOW, PERIOD)]
+
+
+@pytest.mark.parametrize(
+    ("one", "expected"),
+    [
+        pytest.param(secret(), [False], id="never used"),
+        pytest.param(secret(uid=""), [False], id="of an account of that name"),
+        pytest.param(secret(labels={LAST_USED: "2030-06-04"}), [False], id="used long ago"),
+        pytest.param(secret(labels={LAST_USED: "2030-06-05"}), [], id="used on the last day"),
+        pytest.param(secret(labels={LAST_USED: "never"}), [], id="used at no time"),
+        pytest.param(secret(created="2030-06-05T12:00:00Z"), [], id="new"),
+        pytest.param(secret(created="2030-06-05T11:59:59Z"), [False], id="just old enough"),
+        pytest.param(secret(deletionTimestamp="2030-06-15T12:00:00Z"), [], id="going"),
+        pytest.param(secret(uid="v"), [], id="of an account that is gone"),
+        pytest.param({**secret(), "type": "Opaque"}, [], id="no token"),
+        pytest.param(secret(labels={INVALID_SINCE: "2030-06-04"}), [True], id="marked long ago"),
+        pytest.param(secret(labels={INVALID_SINCE: "2030-06-05"}), [], id="marked"),
+        pytest.param(secret(labels={INVALID_SINCE: "2030-02-30"}), [False], id="marked on no day"),
+        pytest.param(secret(labels={INVALID_SINCE: "20300604"}), [False], id="marked in another way"),
+    ],
+)
+def test_what_is_done(one, expected):
+    assert found(one) == expected
+
+
+def test_a_token_that_somebody_asked_for_stays():
+    assert found(secret(), account={**ACCOUNT, "secrets": []}) == []
+
+
+def test_a_token_that_a_pod_uses_stays():
+    container = {"envFrom": [{"secretRef": {"name": "t"}}]}
+    assert found(secret(), pod({"initContainers": [container]})) == []
+    assert found(secret(), pod({"containers": [{"envFrom": [{"configMapRef": {"name": "t"}}]}]})) == [False]
+
+
+@pytest.mark.parametrize(
+    "volume",
+    [
+        {"secret": {"secretName": "t"}},
+        {"azureFile": {"secretName": "t"}},
+        {"csi": {"nodePublishSecretRef": {"name": "t"}}},
+        {"projected": {"sources": [{"configMap": {"name": "c"}}, {"secret": {"name": "t"}}]}},
+        *({one: {"secretRef": {"name": "t"}}} for one in ("cephfs", "cinder", "flexVolume", "rbd", "iscsi")),
+    ],
+    ids=lambda volume: next(iter(volume)),
+)
+def test_secrets_of_volumes(volume):
+    assert "t" in secret_names(pod({"volumes": [volume]}))
+
+
+def test_secrets_of_containers_and_images():
+    variable = {"valueFrom": {"secretKeyRef": {"name": "b", "key": "k"}}}
+    spec = {"imagePullSecrets": [{"name": "a"}], "ephemeralContainers": [{"env": [variable, {"value": "x"}]}]}
+    assert {name for name in secret_names(pod(spec)) if name} == {"a", "b"}
+
+
+def test_use_is_noted_from_the_end_of_the_day_on():
+    assert tracked_since({"data": {"since": "2020-01-31"}}) == datetime(2020, 2, 1, tzinfo=UTC)
+    assert tracked_since({"data": {"since": "today"}}) is None
+    assert tracked_since({}) is None
