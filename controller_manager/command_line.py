@@ -50,12 +50,8 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str], known: Colle
 def _problem(config: Config, known: Collection[str]) -> str:
     """What is wrong with flags that are each right on its own; "" if nothing is."""
     leading, serving = config.leading, config.serving
-    strangers = unknown(config.controllers.controllers, known)
-    if strangers:
-        return f"--controllers: there is no {', '.join(strangers)}"
-    if absent := missing(config.controllers.controllers):
-        return f"--controllers: {', '.join(absent)} is not supported"
-    if problem := _simulation_problem(config.simulation) or _joint_problem(config):
+    named = _names_problem(config.controllers.controllers, known)
+    if problem := named or _simulation_problem(config.simulation) or _joint_problem(config):
         return problem
     if config.server.kubeconfig is None and not config.server.master:
         return "where is the API server? Give --kubeconfig or --master"
@@ -67,6 +63,14 @@ def _problem(config: Config, known: Collection[str]) -> str:
         return "--tls-cert-file and --tls-private-key-file go together: give both or neither"
     if serving.client_ca_file is None and not ip_address(serving.bind_address).is_loopback:
         return "--bind-address: others than this machine may ask only if --client-ca-file says whom to know"
+    return ""
+
+
+def _names_problem(wanted: Sequence[str], known: Collection[str]) -> str:
+    if strangers := unknown(wanted, known):
+        return f"--controllers: there is no {', '.join(strangers)}"
+    if absent := missing(wanted):
+        return f"--controllers: {', '.join(absent)} is not supported"
     return ""
 
 

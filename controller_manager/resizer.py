@@ -227,10 +227,6 @@ def _of_pod(_: Caches, change: Change) -> Iterable[Key]:
         yield Key(namespace, name)
 
 
-def _nobody(_: Caches, __: Change) -> Iterable[Key]:
-    return ()
-
-
 RESIZER: Final = Controller(
     name="simulated-resizer",
     queue="simulated_resizer",
@@ -238,7 +234,7 @@ RESIZER: Final = Controller(
     speaks_as=f"external-resizer {SIMULATED}",
     watches=(
         Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_of_claim_or_size),
-        Watch(resource=PERSISTENT_VOLUMES, keys=_nobody),
+        Watch(resource=PERSISTENT_VOLUMES),
     ),
     reconcile=reconcile,
     workers=5,
@@ -251,9 +247,9 @@ NODE_RESIZER: Final = Controller(
     speaks_as="kubelet",
     watches=(
         Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_of_claim),
-        Watch(resource=PERSISTENT_VOLUMES, keys=_nobody),
+        Watch(resource=PERSISTENT_VOLUMES),
         Watch(resource=PODS, keys=_of_pod),
-        Watch(resource=NODES, keys=_nobody),
+        Watch(resource=NODES),
     ),
     indexes={PODS: {BY_CLAIM: claims_of_pod}},
     reconcile=reconcile_node,

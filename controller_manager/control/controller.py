@@ -24,7 +24,8 @@ ToKeys = Callable[[Caches, Change], Iterable[Key]]
 
 class Watch(Struct, frozen=True, kw_only=True):
     resource: Resource[Any]
-    keys: ToKeys
+    keys: ToKeys | None = None
+    """None for a resource that is only read."""
     patience: timedelta = timedelta()
     """How long a change waits for others, so that one look and one write do for all of them."""
     longest: timedelta = timedelta()

@@ -12,7 +12,7 @@ from functools import partial
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import Outcome, Plan
-from mockube.controller_manager.control.controller import Controller, Observer, Watch
+from mockube.controller_manager.control.controller import Controller, Observer, ToKeys, Watch
 from mockube.controller_manager.control.executor import Executor, forget
 from mockube.controller_manager.control.own_writes import EXPIRY_SECONDS, OwnWrites
 from mockube.controller_manager.control.runnable import Context
@@ -63,11 +63,12 @@ class ControllerRunner:
             for name, function in indexes.items():
                 self._informers[resource].add_index(name, function)
         for watch in self._controller.watches:
-            self._informers[watch.resource].add_handler(self._handler(watch))
+            if watch.keys is not None:
+                self._informers[watch.resource].add_handler(self._handler(watch, watch.keys))
 
-    def _handler(self, watch: Watch) -> Callable[[Change], None]:
+    def _handler(self, watch: Watch, keys: ToKeys) -> Callable[[Change], None]:
         def handle(change: Change) -> None:
-            for key in watch.keys(self._caches, change):
+            for key in keys(self._caches, change):
                 if watch.longest:
                     self.loop.add_settled(key, quiet=watch.patience, longest=watch.longest)
                 else:

@@ -1,10 +1,11 @@
 """Which ResourceClaims a pod uses, and which pods a claim is for. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
 
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
@@ -30,6 +31,24 @@ def claim_name(pod: PodView, pod_claim: ReadOnlyTree) -> str | None:
             name: str | None = status.get("resourceClaimName")
             return name
     raise NotCreated(f'pod "{pod.key}": ResourceClaim not created yet')
+
+
+def has_claim(
+    pod: PodView, claims: Lister[ReadOnlyTree], holds: Callable[[ReadOnlyTree | None, bool], bool]
+) -> bool:
+    """Whether a claim is not created yet, or the condition holds of one that the pod needs.
+
+    `holds` is given the ResourceClaim, None if there is none, and whether it is made of a template.
+    """
+    for pod_claim in pod_claims(pod):
+        try:
+            name = claim_name(pod, pod_claim)
+        except NotCreated:
+            return True
+        is_made = bool(pod_claim.get("resourceClaimTemplateName"))
+        if name is not None and holds(claims.get(pod.key.namespace, name), is_made):
+            return True
+    return False
 
 
 def claim_names(pod: PodView) -> Iterator[str]:

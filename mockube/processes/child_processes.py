@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from mockube.processes.parent_death_signal import with_parent_death_signal
+from mockube.controller_manager.kubelet.processes.launcher import run_command
 
 NOTHING: Final[Mapping[str, str]] = {}
 
@@ -40,7 +40,7 @@ class Processes:
         self, command: Sequence[str], environment: Mapping[str, str] = NOTHING, **options: Any
     ) -> AsyncIterator[Process]:
         process = await asyncio.create_subprocess_exec(
-            *with_parent_death_signal(command), env={**os.environ, **environment}, **options
+            *run_command(command), env={**os.environ, **environment}, **options
         )
         self._live.add(process)
         try:

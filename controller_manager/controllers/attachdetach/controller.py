@@ -201,10 +201,6 @@ def _users_of(caches: Caches, claim: ReadOnlyTree | None) -> Iterator[Key]:
                 yield Key("", pod.node)
 
 
-def _nobody(_: Caches, __: Change) -> Iterable[Key]:
-    return ()
-
-
 ATTACH_DETACH: Final = Controller(
     name="persistentvolume-attach-detach-controller",
     queue="attachdetach",
@@ -215,7 +211,7 @@ ATTACH_DETACH: Final = Controller(
         Watch(resource=VOLUME_ATTACHMENTS, keys=_of_attachment),
         Watch(resource=PERSISTENT_VOLUMES, keys=_of_volume),
         Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_of_claim),
-        Watch(resource=CSI_DRIVERS, keys=_nobody),
+        Watch(resource=CSI_DRIVERS),
     ),
     indexes={
         PODS: {BY_CLAIM: claims_of_pod, BY_NODE_WITH_CLAIMS: nodes_of_claim_users},

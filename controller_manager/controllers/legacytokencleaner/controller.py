@@ -133,7 +133,7 @@ class LegacyTokenCleaner:
             try:
                 await self._clean(self._clock.now())
             except (ApiError, NoAnswer) as error:
-                LOG.error("unable to learn since when the use of tokens is noted: %s", error)
+                LOG.warning("unable to learn since when the use of tokens is noted: %s", error)
             await self._clock.sleep(PERIOD)
 
     async def _clean(self, now: datetime) -> None:
@@ -147,7 +147,7 @@ class LegacyTokenCleaner:
                 except (NotFound, Conflict):
                     continue
                 except (ApiError, NoAnswer) as error:
-                    LOG.error("unable to clean Secret %s: %s", Key.of(token.secret), error)
+                    LOG.warning("unable to clean Secret %s: %s", Key.of(token.secret), error)
 
     async def _mark(self, secret: ReadOnlyTree, now: datetime) -> None:
         LOG.info("Secret %s is marked as invalid: its token is not used", Key.of(secret))

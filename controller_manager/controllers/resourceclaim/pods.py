@@ -27,6 +27,7 @@ from mockube.controller_manager.workloads.device_claims import (
     NotCreated,
     allocation,
     claim_name,
+    has_claim,
     is_for_pod,
     is_reserved_for,
     pod_claims,
@@ -68,21 +69,13 @@ def reconcile_pod(caches: Caches, key: Key) -> Plan:
 
 
 def needs_work(caches: Caches, pod: PodView) -> bool:
-    for pod_claim in pod_claims(pod):
-        try:
-            name = claim_name(pod, pod_claim)
-        except NotCreated:
-            return True
-        if name is None:
-            continue
-        claim = caches.of(RESOURCE_CLAIMS).get(pod.key.namespace, name)
-        has_template = bool(pod_claim.get("resourceClaimTemplateName"))
+    def is_open(claim: ReadOnlyTree | None, is_made: bool) -> bool:  # noqa: FBT001 - as it is called
         if claim is None:
-            if has_template:
-                return True
-        elif (not has_template or is_for_pod(pod, claim)) and pod.node and _is_to_be_reserved(pod, claim):
-            return True
-    return False
+            return is_made
+        is_usable = not is_made or is_for_pod(pod, claim)
+        return is_usable and bool(pod.node) and _is_to_be_reserved(pod, claim)
+
+    return has_claim(pod, caches.of(RESOURCE_CLAIMS), is_open)
 
 
 def _is_to_be_reserved(pod: PodView, claim: ReadOnlyTree) -> bool:

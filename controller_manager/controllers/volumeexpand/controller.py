@@ -83,10 +83,6 @@ def _of_claim(_: Caches, change: Change) -> Iterable[Key]:
     return (Key.of(new),) if is_news else ()
 
 
-def _nobody(_: Caches, __: Change) -> Iterable[Key]:
-    return ()
-
-
 EXPAND: Final = Controller(
     name="persistentvolume-expander-controller",
     queue="volume_expand",
@@ -94,7 +90,7 @@ EXPAND: Final = Controller(
     speaks_as="volume_expand",
     watches=(
         Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_of_claim),
-        Watch(resource=PERSISTENT_VOLUMES, keys=_nobody),
+        Watch(resource=PERSISTENT_VOLUMES),
     ),
     reconcile=reconcile,
     workers=10,

@@ -17,13 +17,14 @@ from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
-NOT_STARTED = 126
+NOT_FOUND, NOT_EXECUTED = 127, 126
+"""Exit codes, as shells have them."""
 
 
 def run_command(
     command: Sequence[str], *, user: int | None = None, group: int | None = None, terminal: bool = False
 ) -> list[str]:
-    """The command that becomes this one; it is started in a session of its own, by this process."""
+    """The command that becomes this one, to be started by this process; one with a terminal in a session of its own."""
     identity = ["-" if one is None else str(one) for one in (user, group)]
     return [*_SELF, "run", str(os.getpid()), *identity, "1" if terminal else "0", *command]
 
@@ -55,7 +56,7 @@ def _become(parent: int, user: str, group: str, terminal: str, command: list[str
         os.execvp(command[0], command)  # noqa: S606 - nothing here is for a shell
     except OSError as error:
         print(f"{command[0]}: {error.strerror}", file=sys.stderr)  # noqa: T201 - it speaks for the command
-        sys.exit(NOT_STARTED)
+        sys.exit(NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTED)
 
 
 def _watch(lines: Iterable[str]) -> None:

@@ -21,9 +21,9 @@ from mockube.controller_manager.scheduler.filters.single_node import Check, Refu
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.workloads.device_claims import (
-    NotCreated,
     allocation,
     claim_name,
+    has_claim,
     is_for_pod,
     is_reserved_for,
     pod_claims,
@@ -59,18 +59,11 @@ def device_ids(allocated: ReadOnlyTree) -> Iterator[DeviceId]:
 
 def waits_for_claims(pod: PodView, claims: Lister[ReadOnlyTree]) -> bool:
     """Whether a claim is not there yet, is not the pod's, or is going: nothing is to be tried then."""
-    for pod_claim in pod_claims(pod):
-        try:
-            name = claim_name(pod, pod_claim)
-        except NotCreated:
-            return True
-        if name is None:
-            continue
-        claim = claims.get(pod.key.namespace, name)
-        is_made = bool(pod_claim.get("resourceClaimTemplateName"))
-        if claim is None or meta.is_deleting(claim) or (is_made and not is_for_pod(pod, claim)):
-            return True
-    return False
+
+    def is_unusable(claim: ReadOnlyTree | None, is_made: bool) -> bool:  # noqa: FBT001 - as it is called
+        return claim is None or meta.is_deleting(claim) or (is_made and not is_for_pod(pod, claim))
+
+    return has_claim(pod, claims, is_unusable)
 
 
 def claims_of(pod: PodView, claims: Lister[ReadOnlyTree]) -> Sequence[ReadOnlyTree]:

@@ -108,6 +108,14 @@ def test_every_controllers_workers_have_a_flag():
         pytest.param(["--kube-api-qps=0"], "not a number above 0", id="no rate"),
         pytest.param(["--kube-api-qps=fast"], "not a number above 0", id="no number"),
         pytest.param(["--concurrent-gc-syncs=0"], "at least 1 is needed", id="nobody to work"),
+        pytest.param(
+            ["--controllers=*,selinux-warning-controller"],
+            "selinux-warning-controller is not supported",
+            id="one that is not there",
+        ),
+        pytest.param(
+            ["--legacy-service-account-token-clean-up-period=0s"], "0s is no time at all", id="no time"
+        ),
         pytest.param(["--controllers=*,-deploymentt"], "there is no deploymentt", id="a slip of the finger"),
         pytest.param(["--bind-address=0.0.0.0"], "--client-ca-file says whom", id="for everybody"),
         pytest.param(["--tls-cert-file=x"], "go together", id="half a pair"),

@@ -168,4 +168,4 @@ def test_which_changes_concern_them():
     assert keys(RESIZER, 0, claim, more) == [KEY]
     assert keys(RESIZER, 0, enough, enough) == []
     assert keys(RESIZER, 0, claim, None) == []
-    assert keys(RESIZER, 1, None, claim) == []
+    assert RESIZER.watches[1].keys is None

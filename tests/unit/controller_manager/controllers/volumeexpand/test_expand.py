@@ -86,5 +86,5 @@ def test_which_changes_concern_it():
         (Change(None, pending), []),
     ):
         assert [*keys(storage.caches(), change)] == concerned
-    assert [*EXPAND.watches[1].keys(storage.caches(), Change(None, now))] == []
+    assert EXPAND.watches[1].keys is None
     assert storage.get(PERSISTENT_VOLUME_CLAIMS, "data") is now

@@ -6,6 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from mockube.controller_manager.kubelet.processes.launcher import run_command
 from tests.support.process_pods import assert_gone
 
 STARTER = """
@@ -40,3 +43,14 @@ def test_a_process_and_what_it_started_die_with_a_kubelet_that_is_killed():
         os.kill(starter.pid, signal.SIGKILL)
     assert_gone(int(first))
     assert_gone(int(second))
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [("/no/such/command", 127), ("/", 126), (__file__, 126)],
+    ids=["none", "folder", "text"],
+)
+def test_a_command_that_cannot_be_started_ends_as_in_a_shell(command, code):
+    ended = subprocess.run(run_command([command]), capture_output=True, check=False)
+    assert ended.returncode == code
+    assert command in ended.stderr.decode()
