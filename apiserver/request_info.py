@@ -3,7 +3,7 @@
 /api/v1/nodes                                      list nodes
 /api/v1/namespaces/NS/pods/NAME                    get a pod
 /apis/apps/v1/namespaces/NS/deployments/D/scale    get a subresource
-/api/v1/watch/namespaces/NS/pods                   watch, the old way
+/api/v1/watch/namespaces/NS/pods                   watch, the old way; so is /proxy/, which is not served any more
 /api/v1/namespaces/NS                              get a namespace, which is also in itself
 /healthz, /version, /openapi/v2, …                 no resource at all
 """
@@ -26,6 +26,7 @@ _VERBS: Mapping[str, str] = {
 }
 _OF_NAMESPACES = frozenset({"status", "finalize"})
 """Subresources of a namespace itself: /namespaces/NS/status is not a resource `status` in NS."""
+_PREFIXES = frozenset({"watch", "proxy"})
 _ODD = re.compile(r"%2[fF]|//|/\.{1,2}(?:/|$)")
 
 
@@ -43,6 +44,10 @@ class RequestInfo(Struct, frozen=True, kw_only=True, cache_hash=True):
     name: str = ""
     rest: tuple[str, ...] = ()
     """What follows the subresource, which only proxies understand."""
+    prefix: str = ""
+    """The verb, if the path names it: watch or proxy."""
+    is_complete: bool = True
+    """Whether something follows the verb that the path names."""
     is_plain: bool = True
     """Whether the path is one that a resource may be found by: no empty segment in it, none that leads elsewhere."""
 
@@ -65,13 +70,19 @@ def _parse(method: str, path: str, watch: bool) -> RequestInfo:  # noqa: FBT001 
     if len(parts) < 2:
         return plain
     version, *parts = parts
-    if parts[0] == "watch" and len(parts) > 1:
-        verb, parts = "watch", parts[1:]
+    prefix = ""
+    if parts[0] in _PREFIXES:
+        prefix, *parts = parts
+        verb = prefix
+        if not parts:
+            return RequestInfo(path=path, verb=verb, is_resource=True, is_complete=False)
     namespace, parts = _split_namespace(parts)
     resource, name, subresource, *rest = [*parts, "", "", ""][: max(len(parts), 3)]
+    if prefix == "proxy":
+        subresource, rest = "", [subresource, *rest]
     return RequestInfo(
         path=path,
-        verb=verb if name or verb == "watch" else _of_collection(verb, watch=watch),
+        verb=verb if name or prefix else _of_collection(verb, watch=watch),
         is_resource=True,
         group=group,
         version=version,
@@ -80,6 +91,7 @@ def _parse(method: str, path: str, watch: bool) -> RequestInfo:  # noqa: FBT001 
         subresource=subresource,
         name=name,
         rest=tuple(rest),
+        prefix=prefix,
         is_plain=_ODD.search(path) is None,
     )
 

@@ -8,7 +8,7 @@ from typing import Final
 from multidict import CIMultiDict, MultiMapping
 
 from mockube.apimachinery.gotext import quote
-from mockube.apimachinery.status import Unauthorized
+from mockube.apimachinery.status import ApiError, Unauthorized
 from mockube.apiserver.authn.chain import ANONYMOUS
 from mockube.apiserver.authn.credentials import PresentedCredentials, token_of_subprotocols
 from mockube.apiserver.authn.request_headers import RequestHeaders
@@ -16,7 +16,7 @@ from mockube.apiserver.authz.chain import AuthorizerFailed, Decision, ask_again,
 from mockube.apiserver.request import impersonation
 from mockube.apiserver.request.filter import Config, Handle
 from mockube.apiserver.request.request import AUTHORIZATION, SUBPROTOCOL, Request
-from mockube.apiserver.request.response import Response, error_response, text_response
+from mockube.apiserver.request.response import Response, error_response, internal_error, refusal
 
 LOG: Final = logging.getLogger(__name__)
 _IMPERSONATE: Final = "impersonate-"
@@ -43,11 +43,6 @@ def with_authentication(handle: Handle, config: Config) -> Handle:
         return await handle(request)
 
     return filter_
-
-
-def _escaped(text: str) -> str:
-    """Return a text that a browser shows as it is."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _presented(request: Request, proxy: RequestHeaders | None) -> PresentedCredentials:
@@ -81,7 +76,10 @@ def with_impersonation(handle: Handle, config: Config) -> Handle:
         )
         if wanted is not None:
             impersonate = partial(impersonator.impersonate, request.attributes(), wanted)
-            request.impersonated = await ask_again(impersonate)
+            try:
+                request.impersonated = await ask_again(impersonate)
+            except ApiError as error:
+                return refusal(error, request)
             request.user = request.impersonated.user
         return await handle(request)
 
@@ -105,10 +103,9 @@ def with_authorization(handle: Handle, config: Config) -> Handle:
         except AuthorizerFailed as error:
             request.decision = error.decision, error.reason
             LOG.error('"Unable to authorize the request" err=%s', quote(str(error)))  # noqa: TRY400 - no fault of ours
-            shown = f"{quote(request.client.uri)}: {error}"
-            return text_response(f"Internal Server Error: {_escaped(shown)}\n", 500)
+            return internal_error(request, str(error))
         if decision is not Decision.ALLOW:
-            raise forbidden(attributes, reason)
+            return refusal(forbidden(attributes, reason), request)
         return await handle(request)
 
     return filter_

@@ -13,7 +13,7 @@ from mockube.apiserver.request.hosts import with_allowed_hosts
 from mockube.apiserver.request.limits import with_deadline, with_max_in_flight, with_written_response
 from mockube.apiserver.request.rendering import Renderer
 from mockube.apiserver.request.request import Request
-from mockube.apiserver.request.response import Response, error_response
+from mockube.apiserver.request.response import Response, error_response, internal_error
 from mockube.apiserver.request.watch import Watching
 from mockube.apiserver.request_info import parse, parse_query
 
@@ -53,9 +53,16 @@ def with_request_info(handle: Handle, config: Config) -> Handle:
         request.info = info = parse(request.method, request.path, watch=watch)
         if info.is_resource:
             request.resource = resources(info.group, info.version, info.resource)
+            if not info.is_complete:
+                return _incomplete(request)
         return handle(request)
 
     return filter_
+
+
+async def _incomplete(request: Request) -> Response:
+    problem = f"unable to determine kind and namespace from url, {request.uri}"
+    return internal_error(request, f"failed to create RequestInfo: {problem}")
 
 
 FILTERS: Final[Sequence[Filter]] = (

@@ -63,7 +63,7 @@ HOOKS: Final = (
     "poststarthook/kube-apiserver-autoregistration",
     "autoregister-completion",
     "poststarthook/apiservice-openapi-controller",
-    "apiservice-openapiv3-controller",
+    "poststarthook/apiservice-openapiv3-controller",
 )
 """The checks by which kube-apiserver tells that what it does after its start is done, in its order."""
 

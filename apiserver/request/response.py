@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from mockube.apimachinery import status
+from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.status import ApiError
 from mockube.apiserver.wire.frames import write
 from mockube.apiserver.wire.negotiation import Endpoint, Format, OutputFormat, negotiate
@@ -91,6 +92,21 @@ def error_response(error: Exception, request: "Request", warnings: Sequence[str]
     return response
 
 
+def refusal(error: ApiError, request: "Request") -> Response:
+    """Return the error of a filter, whose type a browser must not guess."""
+    response = error_response(error, request)
+    response.headers = _NOT_SNIFFED
+    return response
+
+
+def internal_error(request: "Request", problem: str) -> Response:
+    """Return a failure of a filter, as text that a browser shows as it is."""
+    shown = f"Internal Server Error: {quote(request.client.uri)}: {problem}"
+    for character, escaped in _ESCAPED:
+        shown = shown.replace(character, escaped)
+    return text_response(shown + "\n", 500)
+
+
 def json_body(parts: Sequence[bytes | memoryview], *, pretty: bool) -> Sequence[bytes | memoryview]:
     """Return JSON as Go's encoders write it: with a newline at its end, or indented and without one."""
     if pretty:
@@ -123,5 +139,6 @@ def text_response(text: str, code: int = 200, *, retry_after: int = 0) -> Respon
 
 _UNKNOWN: Final = OutputFormat(format=Format.JSON, pretty=True)
 """Of an error, for a client that takes no format that there is."""
+_ESCAPED: Final = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"))
 _TEXT: Final = "text/plain; charset=utf-8"
 _NOT_SNIFFED: Final = {**NOT_CACHED, "X-Content-Type-Options": "nosniff"}

@@ -1,13 +1,26 @@
-"""What upstream's router refuses before a handler is called: methods, media types that were sent, and those wanted."""
+"""What upstream's router refuses before a handler is called: paths, methods, media types that were sent or are wanted."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Final
 
-from mockube.apimachinery.status import Details, MethodNotSupported, NotAcceptable, UnsupportedMediaType
+from mockube.apimachinery import gotext, status
+from mockube.apimachinery.status import (
+    ApiError,
+    BadRequest,
+    Details,
+    MethodNotSupported,
+    NotAcceptable,
+    NotFound,
+    UnsupportedMediaType,
+)
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.registry.patch import PATCH_TYPES
+from mockube.apiserver.request.connect import CONNECT_METHODS
 from mockube.apiserver.request.health import Page
 from mockube.apiserver.request.request import ACCEPT, CONTENT_TYPE, Request
 from mockube.apiserver.request.response import Response
-from mockube.apiserver.wire.negotiation import FORMATS, Format, matches_route
+from mockube.apiserver.request_info import RequestInfo
+from mockube.apiserver.wire.negotiation import FORMATS, Format, matches_route, sent
 
 NOT_ALLOWED: Final = "the server does not allow this method on the requested resource"
 NOT_ACCEPTABLE: Final = f"only the following media types are accepted: {', '.join(FORMATS)}"
@@ -38,3 +51,135 @@ def routed(page: Page, produced: tuple[str, ...] = FORMATS, consumed: Collection
         return await page(request)
 
     return served
+
+
+class NoSuchPath(Exception):
+    """A path that no handler has."""
+
+
+def no_such_resource() -> NotFound:
+    return NotFound("the server could not find the requested resource", Details())
+
+
+def check_is_served(resource: Resource, request: Request) -> None:
+    """Raise, unless a resource has the verb or subresource, at this place; NoSuchPath if no handler has it."""
+    info = request.info
+    if resource.custom:
+        _check_is_custom(resource, request)
+    elif info.prefix:
+        _check_is_watched(resource, request)
+    elif info.subresource in CONNECT_METHODS:
+        _check_is_connected(resource, request)
+    else:
+        _check_is_built_in(resource, request)
+
+
+def _check_is_built_in(resource: Resource, request: Request) -> None:
+    info = request.info
+    if not info.is_plain or info.rest:
+        raise no_such_resource()
+    if info.namespace and not resource.namespaced and info.namespace != info.name:
+        raise no_such_resource()
+    verbs = resource.verbs
+    here: Collection[str] = _OF_ONE if info.name else _OF_ALL
+    if info.subresource:
+        subresource = resource.subresource(info.subresource)
+        if subresource is None:
+            raise no_such_resource()
+        verbs = here = subresource.verbs
+    elif resource.namespaced and not info.namespace:
+        here = () if info.name else _OF_ALL_NAMESPACES
+    is_head = request.method == "HEAD"  # authorized as a get, and served on pages alone
+    if info.verb in verbs and info.verb in here and not is_head:
+        return
+    if not any(verb in verbs for verb in here):
+        raise no_such_resource()
+    raise _method_not_supported(resource, info)
+
+
+def _check_is_custom(resource: Resource, request: Request) -> None:
+    """Raise, unless a custom resource has the verb or subresource: by its verb alone, whatever the path names.
+
+    NoSuchPath if the path is not of its scope.
+    """
+    info = request.info
+    if resource.namespaced is not bool(info.namespace) and info.verb not in (
+        _OF_ALL_NAMESPACES if resource.namespaced else ()
+    ):
+        raise NoSuchPath(info.path)
+    if not info.is_plain:
+        raise no_such_resource()
+    verbs = resource.verbs
+    if info.subresource:
+        subresource = resource.subresource(info.subresource)
+        if subresource is None:
+            raise status.not_found(resource.group_resource, info.name)
+        verbs = subresource.verbs
+    if info.verb not in verbs:
+        raise _not_supported(resource, info)
+    if request.method == "HEAD" and info.verb == "watch":
+        raise MethodNotSupported(NOT_ALLOWED, Details())
+    if not info.name and info.verb in _NAMED:
+        raise BadRequest("name must be provided")
+
+
+def _check_is_watched(resource: Resource, request: Request) -> None:
+    """Raise, unless a path that names its verb is a watch."""
+    info = request.info
+    verbs = resource.verbs if info.prefix == "watch" and not info.subresource else ()
+    namespace = "" if info.resource == "namespaces" else info.namespace
+    is_somewhere = resource.namespaced is bool(namespace) or not (info.name or namespace)
+    if "watch" not in verbs or not info.is_plain or not is_somewhere:
+        raise no_such_resource()
+    if request.method != "GET":
+        raise MethodNotSupported(NOT_ALLOWED, Details())
+
+
+def warnings_of_refused(resource: Resource, error: ApiError) -> Sequence[str]:
+    """Return what a refused client is warned of: only if upstream's router found the resource."""
+    is_found = resource.custom or (error.message != NOT_ALLOWED and not isinstance(error, NotFound))
+    return [resource.deprecated] if resource.deprecated and is_found else ()
+
+
+def check_route(resource: Resource, request: Request) -> None:
+    """Raise what upstream's router refuses; requests of custom resources do not pass it."""
+    info = request.info
+    if resource.custom or (info.subresource in CONNECT_METHODS and info.subresource != "log"):
+        return
+    if info.verb == "patch" and sent(request.header(CONTENT_TYPE))[0] not in PATCH_TYPES:
+        raise UnsupportedMediaType("415: Unsupported Media Type", Details())
+    check_accept(request, _PRODUCED_LOG if info.subresource == "log" else _PRODUCED.get(info.verb, FORMATS))
+
+
+def _method_not_supported(resource: Resource, info: RequestInfo) -> MethodNotSupported:
+    """Upstream serves watches of what is only listed by code that names the verb."""
+    if info.verb == "watch" and "list" in resource.verbs:
+        return _not_supported(resource, info)
+    return MethodNotSupported(NOT_ALLOWED, Details())
+
+
+def _not_supported(resource: Resource, info: RequestInfo) -> MethodNotSupported:
+    about = resource.group_resource
+    problem = f"{info.verb} is not supported on resources of kind {gotext.quote(str(about))}"
+    return MethodNotSupported(problem, Details(group=about.group, kind=about.resource))
+
+
+def _check_is_connected(resource: Resource, request: Request) -> None:
+    """Raise, unless a resource has a subresource that is proxied, and it takes the method."""
+    info = request.info
+    is_there = resource.subresource(info.subresource) is not None and (
+        info.subresource == "proxy" or not info.rest
+    )
+    if not is_there or bool(info.namespace) is not resource.namespaced:
+        raise no_such_resource()
+    if request.method not in CONNECT_METHODS[info.subresource]:
+        raise MethodNotSupported(NOT_ALLOWED, Details())
+
+
+_NAMED: Final = frozenset({"update", "patch"})
+_PRODUCED_LOG: Final = ("text/plain", *FORMATS)
+_PRODUCED: Final = {"list": (*FORMATS, *STREAMED), "watch": (*FORMATS, *STREAMED)}
+_OF_ONE = frozenset({"get", "update", "patch", "delete", "watch"})
+"""Verbs that need a name. A path is there if the resource has any of those that belong to it."""
+_OF_ALL = frozenset({"create", "list", "watch", "deletecollection"})
+_OF_ALL_NAMESPACES = frozenset({"list", "watch"})

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.support.server import apiserver
+from tests.support.server.definitions import WIDGETS, define, definition, version
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 METHODS = ("HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
@@ -91,3 +92,76 @@ OBJECT = {"metadata": {"name": "x"}}
 async def test_a_path_is_there_if_any_method_is(client, method, path, code):
     answer = await client.send(method, path, OBJECT if method in ("POST", "PUT") else None)
     assert (answer.status, answer.body["code"]) == (code, code)
+
+
+STATUS_OF_POD = "/api/v1/namespaces/default/pods/x/status"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code"),
+    [
+        ("GET", f"{STATUS_OF_POD}/y", 404),
+        ("POST", f"{STATUS_OF_POD}/y", 404),
+        ("PUT", "/api/v1/namespaces/default/finalize/y", 404),
+        ("GET", "/api/v1/watch/nodes/x/status", 404),
+        ("GET", "/api/v1/watch/componentstatuses", 404),
+        ("GET", "/api/v1/watch/bindings", 404),
+        ("GET", "/api/v1/watch/nodes/x/y/z", 404),
+        ("POST", "/api/v1/watch/pods", 405),
+        ("PATCH", "/api/v1/watch/namespaces/default", 405),
+        ("HEAD", "/api/v1/watch/pods", 405),
+        ("GET", "/api/v1/proxy/nodes/x", 404),
+        ("GET", "/metrics/", 404),
+        ("GET", "/flagz/", 404),
+        ("GET", "/statusz/", 404),
+        ("GET", "/openapi/v3/apis/nope", 404),
+    ],
+)
+async def test_what_follows_a_subresource_or_the_verb_of_a_path(client, method, path, code):
+    answer = await client.send(method, path)
+    assert (answer.status, "Warning" in answer.headers) == (code, False)
+
+
+async def test_openapi_of_an_unknown_group_has_no_text(client):
+    answer = await client.get("/openapi/v3/apis/nope")
+    assert (answer.status, answer.data) == (404, b"")
+
+
+@pytest.mark.parametrize("path", ["/api/v1/watch", "/apis/apps/v1/proxy?a=<b>"])
+async def test_a_path_that_ends_with_its_verb(client, path):
+    answer = await client.get(path, Authorization="")
+    shown = path.replace("<", "&lt;").replace(">", "&gt;")
+    problem = f"unable to determine kind and namespace from url, {shown}"
+    text = f'Internal Server Error: "{shown}": failed to create RequestInfo: {problem}\n'
+    assert (answer.status, answer.data.decode()) == (500, text)
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+async def test_routes_that_are_not_there_warn_of_nothing(client):
+    refused = await client.patch("/api/v1/componentstatuses", {})
+    assert (refused.status, "Warning" in refused.headers) == (405, False)
+    by_code = await client.get("/api/v1/componentstatuses?watch=1")
+    assert (by_code.status, "Warning" in by_code.headers) == (405, True)
+
+
+async def test_custom_objects_take_methods_by_their_verbs_alone(client):
+    await define(client, definition(version(subresources={"status": {}})))
+    widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
+    assert (await client.post(f"{WIDGETS}/of-no-meaning", widget)).body["metadata"]["name"] == "w"
+    for method in ("PUT", "PATCH"):
+        refused = await client.send(method, WIDGETS, widget, Content_Type="application/merge-patch+json")
+        assert (refused.status, refused.body["message"]) == (400, "name must be provided")
+    for path, code in (
+        (WIDGETS, 200),
+        (f"{WIDGETS}/w", 200),
+        (f"{WIDGETS}/w/status", 200),
+        (f"{WIDGETS}/x", 404),
+    ):
+        answer = await client.send("HEAD", path)
+        assert (answer.status, answer.data) == (code, b"")
+    options = await client.send("OPTIONS", WIDGETS)
+    assert options.body["message"] == ' is not supported on resources of kind "widgets.example.com"'
+    everywhere = "/apis/example.com/v1/widgets"
+    for method, path in (("POST", everywhere), ("DELETE", everywhere), ("GET", f"{everywhere}/w")):
+        answer = await client.send(method, path, widget if method == "POST" else None)
+        assert (answer.status, answer.data) == (404, b"404 page not found\n")

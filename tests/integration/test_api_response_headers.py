@@ -78,3 +78,15 @@ async def test_a_request_is_of_the_first_schema_that_matches(client):
     assert await flow(client, "/metrics") == (None, None)
     await client.delete(f"{FLOWS}/flowschemas/first")
     assert await flow(client, LIST) == made["last"]
+
+
+async def test_browsers_do_not_guess_the_type_of_what_filters_refuse():
+    async with apiserver.running_with_roles() as client:
+        for more in (
+            {"Authorization": "Bearer alice"},
+            {"Authorization": "Bearer alice", "Impersonate_User": "x"},
+        ):
+            refused = await client.get("/api/v1/pods", **more)
+            assert (refused.status, refused.headers["X-Content-Type-Options"]) == (403, "nosniff")
+        missing = await client.get("/api/v1/namespaces/default/pods/x")
+        assert (missing.status, "X-Content-Type-Options" in missing.headers) == (404, False)

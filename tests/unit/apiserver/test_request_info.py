@@ -50,8 +50,18 @@ NS_A = {"namespace": "a"}
             "/apis/apps/v1/namespaces/a/deployments/d/scale",
             resource("get", "apps", resource="deployments", name="d", subresource="scale", **NS_A),
         ),
-        ("GET", "/api/v1/watch/pods", resource("watch", resource="pods")),
-        ("GET", "/api/v1/watch/namespaces/a/pods/p", resource("watch", resource="pods", name="p", **NS_A)),
+        ("GET", "/api/v1/watch/pods", resource("watch", resource="pods", prefix="watch")),
+        (
+            "GET",
+            "/api/v1/watch/namespaces/a/pods/p",
+            resource("watch", resource="pods", name="p", prefix="watch", **NS_A),
+        ),
+        ("GET", "/api/v1/watch", {"verb": "watch", "is_complete": False}),
+        (
+            "POST",
+            "/api/v1/proxy/nodes/n/x/y",
+            resource("proxy", resource="nodes", name="n", rest=("x", "y"), prefix="proxy"),
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
