@@ -15,9 +15,8 @@ from mockube.apiserver.http.body import CONTINUE, read, waits_for_continue
 from mockube.apiserver.http.response import Refusal, render, write_pieces
 from mockube.apiserver.http.streams import Chunks, Messages
 from mockube.apiserver.http.tunnel import Tunnel, take_over
-from mockube.apiserver.request.request import Request
+from mockube.apiserver.request.request import Frame, Request
 from mockube.apiserver.request.response import PIECE, Response
-from mockube.apiserver.wire.negotiation import Format
 
 if TYPE_CHECKING:
     from aiohttp.streams import StreamReader
@@ -124,8 +123,8 @@ class SocketClient:
         self._sink = sink = Chunks(self._request(), response, self._headers())
         return sink
 
-    def messages(self, protocols: Sequence[str], written: Format, on_closed: Callable[[], None]) -> Messages:
-        self._sink = sink = Messages(self._request(), protocols, written, on_closed)
+    def messages(self, protocols: Sequence[str], frame: Frame, on_closed: Callable[[], None]) -> Messages:
+        self._sink = sink = Messages(self._request(), protocols, frame, on_closed)
         sink.response.headers.update(self._headers())
         return sink
 

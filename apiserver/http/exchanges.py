@@ -10,7 +10,7 @@ from mockube.apimachinery import status
 from mockube.apiserver.http.adapter import SocketClient
 from mockube.apiserver.http.backend_connection import LIMIT, BackendConnection
 from mockube.apiserver.http.tunnel import Tunnel
-from mockube.apiserver.request.request import Request
+from mockube.apiserver.request.request import Request, Sink
 from mockube.apiserver.request.response import Response
 
 
@@ -88,7 +88,11 @@ async def _copy_bytes(reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 
 async def copy_body(request: Request, response: Response, body: AsyncIterator[bytes]) -> Response:
     """Write a body as it comes; an end that comes too early cuts the connection."""
-    sink = request.client.stream(response)
+    return await copy_to(request, response, request.client.stream(response), body)
+
+
+async def copy_to(request: Request, response: Response, sink: Sink, body: AsyncIterator[bytes]) -> Response:
+    """The same, wherever it is written."""
     try:
         await sink.begin()
         async for data in body:

@@ -1,5 +1,7 @@
 """Passes requests on to kubelets and pods: bodies in both directions as they come, and upgraded connections as bytes."""
 
+import base64
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Final, cast
@@ -18,11 +20,13 @@ from mockube.apiserver.http.backend_connection import (
     KubeletClient,
     ResponseHead,
 )
-from mockube.apiserver.http.exchanges import Exchanges, copy_body, is_upgrade, switch_protocols
+from mockube.apiserver.http.exchanges import Exchanges, copy_body, copy_to, is_upgrade, switch_protocols
 from mockube.apiserver.registry.subresources.locations import Location
-from mockube.apiserver.request.request import AUTHORIZATION, SUBPROTOCOL, Request
+from mockube.apiserver.request.request import AUTHORIZATION, SUBPROTOCOL, Frame, Request
 from mockube.apiserver.request.response import Response
 
+MESSAGE: Final = 2048
+"""Bytes of a log that one message of a WebSocket has at most."""
 MAX_ERROR: Final = 50_000
 """Bytes that are read of what a kubelet says of an error."""
 _HOP_BY_HOP: Final = frozenset(
@@ -96,8 +100,10 @@ class ReverseProxy:
                 head = await backend.read_head()
                 if not HTTPStatus.OK <= head.code <= HTTPStatus.PARTIAL_CONTENT:
                     raise await _log_error(backend, head, name)
-                response = Response(HTTPStatus.OK, (), "text/plain")
-                return await copy_body(request, response, backend.body(head, "GET"))
+                body = backend.body(head, "GET")
+                if request.is_websocket:
+                    return await _send_messages(request, body)
+                return await copy_body(request, Response(HTTPStatus.OK, (), "text/plain"), body)
         except DialFailed as error:
             raise ApiError(f'Get "{url}": {error}') from error
 
@@ -162,6 +168,36 @@ async def _log_error(backend: BackendConnection, head: ResponseHead, name: str) 
     if head.code == HTTPStatus.BAD_REQUEST:
         return BadRequest(said)
     return status.generic(head.code, said=said, resource=_LOGS, name=name)
+
+
+async def _send_messages(request: Request, body: AsyncIterator[bytes]) -> Response:
+    """A log over a WebSocket: after an empty message, messages of bytes or of base64."""
+    _, offered = token_of_subprotocols(request.subprotocols)
+    protocol = next((one for one in offered or [""] if one in _LOG_PROTOCOLS), None)
+    if protocol is None:
+        return Response(HTTPStatus.FORBIDDEN)
+    messages = request.client.messages(
+        [protocol] if protocol else [], _LOG_PROTOCOLS[protocol], request.client.abort
+    )
+    return await copy_to(request, Response(HTTPStatus.SWITCHING_PROTOCOLS), messages, _pieces(body))
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+_LOG_PROTOCOLS: Final[Mapping[str, Frame]] = {
+    "": bytes,
+    "binary.k8s.io": bytes,
+    "base64.binary.k8s.io": _base64,
+}
+
+
+async def _pieces(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield b""
+    async for data in body:
+        for start in range(0, len(data), MESSAGE):
+            yield data[start : start + MESSAGE]
 
 
 # --- headers

@@ -10,10 +10,7 @@ from aiohttp import hdrs, web
 from mockube.apimachinery import status
 from mockube.apiserver.request.response import PIECE, Response
 from mockube.apiserver.request.warnings import fit_warnings
-from mockube.apiserver.wire.negotiation import Format
 
-LENGTH_BYTES = 4
-"""What a frame of protobuf begins with in a long answer: a message says itself how long it is."""
 MAX_MESSAGE = 4096
 """Of a client, which has nothing to send."""
 UNDRAINED_BYTES = 64 * 1024
@@ -53,7 +50,7 @@ class Chunks:
 
 
 class Messages:
-    """A `Sink` for a WebSocket: text where the format is text.
+    """A `Sink` for a WebSocket, in which each part is a message; `frame` makes it a text, or other bytes.
 
     What the client sends is read, as its pings and its farewell are among it.
     """
@@ -62,12 +59,13 @@ class Messages:
         self,
         request: web.BaseRequest,
         protocols: Sequence[str],
-        written: Format,
+        frame: Callable[[bytes], str | bytes],
         on_closed: Callable[[], None],
     ) -> None:
         self._request = request
-        self._format = written
+        self._frame = frame
         self._on_closed = on_closed
+        self._is_ending = False
         self._listening: asyncio.Task[None] | None = None
         self._socket = web.WebSocketResponse(
             protocols=protocols,
@@ -92,16 +90,19 @@ class Messages:
                 async for _ in self._socket:
                     pass
         finally:  # also where the client has sent what cannot be read
-            self._on_closed()
+            if not self._is_ending:
+                self._on_closed()
 
     async def write(self, parts: Sequence[bytes]) -> None:
         for part in parts:
-            if self._format is Format.PROTOBUF:
-                await self._socket.send_bytes(part[LENGTH_BYTES:])
+            message = self._frame(part)
+            if isinstance(message, str):
+                await self._socket.send_str(message)
             else:
-                await self._socket.send_str(part.decode())
+                await self._socket.send_bytes(message)
 
     async def end(self) -> None:
+        self._is_ending = True
         await self._socket.close()
         self.has_ended = True
 

@@ -18,7 +18,6 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.request.response import Response
 from mockube.apiserver.request_info import RequestInfo
 from mockube.apiserver.user import NOBODY, Impersonated, User
-from mockube.apiserver.wire.negotiation import Format
 
 ACCEPT: Final = "Accept"
 ACCEPT_ENCODING: Final = "Accept-Encoding"
@@ -30,6 +29,10 @@ _NONE: Final = ("",)
 _APPLY: Final = "application/apply-patch"
 _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _FOR_PEOPLE: Final = ("curl", "Wget", "Mozilla/5.0")
+
+
+Frame = Callable[[bytes], str | bytes]
+"""Makes a part of a body a message of a WebSocket: text, or other bytes."""
 
 
 class Sink(Protocol):
@@ -87,8 +90,8 @@ class Client(Protocol):
     def stream(self, response: Response, /) -> Sink:
         """Return where the body of a response is written."""
 
-    def messages(self, protocols: Sequence[str], written: Format, on_closed: Callable[[], None], /) -> Sink:
-        """Return where parts are written as messages of a WebSocket; `on_closed` is called when the client closes it."""
+    def messages(self, protocols: Sequence[str], frame: Frame, on_closed: Callable[[], None], /) -> Sink:
+        """Return where parts become messages of a WebSocket; `on_closed` is called when the client closes it."""
 
 
 class Request:

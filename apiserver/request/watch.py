@@ -16,7 +16,7 @@ from mockube.apiserver.registry.call import Call
 from mockube.apiserver.registry.options import ListOptions
 from mockube.apiserver.registry.watch_stream import Event, Stream, watch
 from mockube.apiserver.request.rendering import Renderer
-from mockube.apiserver.request.request import Request, Sink
+from mockube.apiserver.request.request import Frame, Request, Sink
 from mockube.apiserver.request.response import PIECE, Response
 from mockube.apiserver.request.routes import NOT_STREAMED
 from mockube.apiserver.storage.resource_cache import Encode
@@ -30,6 +30,8 @@ INITIAL_EVENTS_END = {"k8s.io/initial-events-end": "true"}
 BOOKMARK_SECONDS = 60.0
 LAST_BOOKMARK_SECONDS = 2.0
 """Before the end of a watch, so that the client can go on from there."""
+LENGTH_BYTES = 4
+"""What a frame of protobuf begins with in a long answer: a message says itself how long it is."""
 LEAST_SECONDS = 1800
 """How long a watch lasts, if the client does not say: so long, or by chance up to twice that."""
 
@@ -172,11 +174,22 @@ def _open(
 ) -> tuple[Response, Sink]:
     """Return what the client is answered, and where its events are written: in a long body, or as messages."""
     if request.is_websocket:
-        return Response(101), request.client.messages(_subprotocols(request), wanted.format, on_closed)
+        return Response(101), request.client.messages(
+            _subprotocols(request), _framing(wanted.format), on_closed
+        )
     is_json = wanted.format is Format.JSON
     content_type = wanted.format.value if is_json else f"{wanted.format.value};stream=watch"
     response = Response(200, (), content_type, warnings=warnings)
     return response, request.client.stream(response)
+
+
+def _framing(written: Format) -> Frame:
+    """How an event becomes a message: one of protobuf does not begin with its length, the others are text."""
+    return _without_length if written is Format.PROTOBUF else bytes.decode
+
+
+def _without_length(part: bytes) -> bytes:
+    return part[LENGTH_BYTES:]
 
 
 def _subprotocols(request: Request) -> Sequence[str]:

@@ -15,9 +15,9 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import request_entity_too_large
 from mockube.apiserver.authn.credentials import NO_CERTIFICATE, ClientCertificate
 from mockube.apiserver.request.filter import Handle
+from mockube.apiserver.request.request import Frame
 from mockube.apiserver.request.request import Request as HandlerRequest
 from mockube.apiserver.request.response import Response
-from mockube.apiserver.wire.negotiation import Format
 from mockube.controller_manager.client.wire import Answer, Request, Unreachable, no_answer
 from mockube.embedded.pipe import Pipe
 
@@ -142,7 +142,7 @@ class DirectClient:
     def stream(self, _response: Response) -> Pipe:
         return self.pipe
 
-    def messages(self, _protocols: Sequence[str], _written: Format, _on_closed: Callable[[], None]) -> Pipe:
+    def messages(self, _protocols: Sequence[str], _frame: Frame, _on_closed: Callable[[], None]) -> Pipe:
         raise NotImplementedError("there are no WebSockets without a socket")
 
 

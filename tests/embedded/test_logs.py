@@ -1,11 +1,13 @@
 """`pods/log` of simulated containers, by a real client over HTTPS."""
 
+import base64
 import gc
 import itertools
 
 import pytest
 from kubernetes import client as official
 from kubernetes import watch
+from websocket import ABNF, WebSocket, WebSocketBadStatusException
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -99,3 +101,39 @@ def test_a_log_shows_what_is_mounted(cluster):
     pods.create_namespaced_pod("default", {"metadata": {"name": name}, "spec": spec})
     cluster.advance(1)
     assert pods.read_namespaced_pod_log(name, "default") == "blue"
+
+
+@pytest.mark.parametrize(
+    ("protocol", "decode"),
+    [("", bytes), ("binary.k8s.io", bytes), ("base64.binary.k8s.io", base64.b64decode)],
+    ids=["without a protocol", "binary", "base64"],
+)
+def test_a_log_over_a_websocket_comes_as_messages(cluster, protocol, decode):
+    script = f"echo {'x' * 5000}; i=0; while [ $i -lt 400 ]; do echo line $i; i=$((i+1)); done"
+    name, pods = start(cluster, script, policy="Never", ready=False)
+    cluster.wait("Pod", name, lambda pod: pod["status"]["phase"] == "Succeeded")
+    socket = open_log(pods, name, [protocol] if protocol else None)
+    assert socket.getsubprotocol() == (protocol or None)
+    messages = []
+    while (received := socket.recv_data())[0] != ABNF.OPCODE_CLOSE:
+        messages.append(decode(received[1]))
+    socket.close()
+    assert messages[0] == b""
+    assert max(map(len, messages)) == 2048
+    expected = [b"x" * 5000, *(b"line %d" % number for number in range(400))]
+    assert b"".join(messages).splitlines() == expected
+
+
+def test_a_log_over_a_websocket_of_another_protocol(cluster):
+    name, pods = start(cluster, "echo on; sleep inf")
+    with pytest.raises(WebSocketBadStatusException, match="403 Forbidden"):
+        open_log(pods, name, ["v5.channel.k8s.io"])
+
+
+def open_log(pods, name, protocols):
+    configuration = pods.api_client.configuration
+    socket = WebSocket(sslopt={"ca_certs": configuration.ssl_ca_cert})
+    url = f"{configuration.host}/api/v1/namespaces/default/pods/{name}/log"
+    token = configuration.get_api_key_with_prefix("authorization")
+    socket.connect(url.replace("http", "ws", 1), subprotocols=protocols, header=[f"Authorization: {token}"])
+    return socket

@@ -1,7 +1,7 @@
 """The runs of a container: which of them a client means, and the command that each carries out. Pure."""
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from msgspec import Struct
@@ -24,6 +24,7 @@ from mockube.controller_manager.kubelet.shell.process import Host, Output, Proce
 from mockube.controller_manager.kubelet.shell.programs import PROGRAMS
 from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
 
+_WITHIN_SECOND: Final = timedelta(microseconds=999_999)
 _SPECS: Final = ("containers", "initContainers", "ephemeralContainers")
 _STATUSES: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 _PULL_FAILURES: Final = {
@@ -42,7 +43,7 @@ class ContainerRun(Struct, frozen=True, kw_only=True):
     restarts: int
     started: datetime
     finished: datetime | None
-    """None while it runs."""
+    """None while it runs; else the last moment of the second that its status tells."""
 
 
 def container_spec(pod: ReadOnlyTree, name: str) -> ReadOnlyTree | None:
@@ -87,7 +88,7 @@ def run_of(pod: ReadOnlyTree, name: str, *, previous: bool = False) -> Container
 def _ended(end: Mapping[str, Any], restarts: int) -> ContainerRun:
     finished = parse_time(end["finishedAt"])
     started = parse_time(end["startedAt"]) if end.get("startedAt") else finished
-    return ContainerRun(restarts=max(restarts, 0), started=started, finished=finished)
+    return ContainerRun(restarts=max(restarts, 0), started=started, finished=finished + _WITHIN_SECOND)
 
 
 def host_of(

@@ -55,8 +55,8 @@ class FakeClient:
     def stream(self, _response):
         return self
 
-    def messages(self, protocols, written, _on_closed):
-        self.protocols, self.written_format = protocols, written
+    def messages(self, protocols, _frame, _on_closed):
+        self.protocols = protocols
         return self
 
 
