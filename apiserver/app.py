@@ -44,7 +44,7 @@ from mockube.apiserver.long_work import Worker
 from mockube.apiserver.metrics.conversions import ConversionMetrics
 from mockube.apiserver.metrics.requests import RequestMetrics
 from mockube.apiserver.metrics.storage import ConsistencyMetrics, DecodeMetrics, ObjectMetrics
-from mockube.apiserver.openapi.documents import Documents
+from mockube.apiserver.openapi.documents import Documents, KnownDocuments
 from mockube.apiserver.registry.component_statuses import ComponentStatuses
 from mockube.apiserver.registry.custom_metrics import CustomMetrics
 from mockube.apiserver.registry.patch import merge_into
@@ -116,6 +116,7 @@ class ApiServer:
         self.bootstrap_roles = BootstrapRoles(self.backend, self.resources.__getitem__, settings.minor)
         self.on_restored: list[Callable[[], Awaitable[None]]] = []
         """Awaited when a snapshot has taken the place of all that was stored."""
+        self._documents = KnownDocuments()
         self._document_worker = Worker()
         """Makes documents of all that is served, which no request for an object waits for."""
         self.audit = open_log(settings.audit_log, settings.audit_policy, clock)
@@ -123,7 +124,6 @@ class ApiServer:
         watch_cache = self.backend.watch_cache
         self._resource_caches: dict[bytes, GroupResource] = {}
         self._claim_resource_caches()
-        self.catalog.on_change.append(self._claim_resource_caches)
         self._consistency = ConsistencyMetrics(self._resource_caches)
         self.self_check = SelfCheck(kv, watch_cache, clock=clock, count=self._consistency.count)
         self.proxy = ReverseProxy(settings.kubelets, settings.connection_clock)
@@ -247,7 +247,8 @@ class ApiServer:
         kinds, others = self._kinds, self.aggregator.other_groups()
         foreign, replaced = [*self.aggregator.foreign_documents()], self.aggregator.replaced()
         groups = [group for group in catalog.groups if group.name not in replaced]
-        documents = Documents(documented(catalog), catalog.customs, kinds.strategies, foreign, kinds.minor)
+        rows, customs = documented(catalog), catalog.customs
+        documents = Documents(rows, customs, kinds.strategies, foreign, kinds.minor, self._documents)
         return {
             **api_pages(groups, address=address, others=others, minor=kinds.minor),
             **self._health.pages,
@@ -260,15 +261,21 @@ class ApiServer:
         return self.backend.watch_cache.resource_cache(self.backend.layout.resource_cache(row))
 
     def _claim_resource_caches(self) -> None:
-        """Keep the objects of every resource at hand, those of custom ones that have just come included."""
-        layout = self.backend.layout
-        for name, row in self.backend.rows.items():
-            prefix = layout.resource_cache(row)
-            versions, relabels = self.catalog.api_versions(name), self.catalog.is_relabelled(name)
-            self.backend.watch_cache.expect_kind(prefix, row.kind, versions, relabels=relabels)
-            if prefix not in self._resource_caches:
-                self.backend.watch_cache.resource_cache(prefix)
-                self._resource_caches[prefix] = name
+        for name in self.backend.rows:
+            self._claim_resource_cache(name)
+        self.catalog.on_resource.append(self._claim_resource_cache)
+
+    def _claim_resource_cache(self, name: GroupResource) -> None:
+        """Keep the objects of a resource at hand, as those of a custom one that has just come."""
+        row = self.backend.rows.get(name)
+        if row is None:
+            return
+        prefix = self.backend.layout.resource_cache(row)
+        versions, relabels = self.catalog.api_versions(name), self.catalog.is_relabelled(name)
+        self.backend.watch_cache.expect_kind(prefix, row.kind, versions, relabels=relabels)
+        if prefix not in self._resource_caches:
+            self.backend.watch_cache.resource_cache(prefix)
+            self._resource_caches[prefix] = name
 
     def _metrics(self, requests: RequestMetrics) -> CollectorRegistry:
         registry = CollectorRegistry()

@@ -15,7 +15,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend
 from mockube.apiserver.registry.call import Call
 from mockube.apiserver.registry.options import WriteOptions
-from mockube.apiserver.registry.resource_follower import followed
+from mockube.apiserver.registry.resource_follower import followed_keys
 from mockube.apiserver.registry.update import change
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.user import User
@@ -61,8 +61,8 @@ class Availability:
         """Services and what is behind them."""
         self._remotes = remotes
         self._inspect = inspect
-        self._judged: dict[bytes, int] = {}
-        """The revisions at which API services of this server were judged."""
+        self._of_others: dict[bytes, Stored] = {}
+        """By their keys, the API services of other servers."""
         self._wait = RETRY_SECONDS[0]
         self._timer: Timer | None = None
 
@@ -79,11 +79,13 @@ class Availability:
     async def _follow(self, *, has_remotes: bool) -> bool:
         """Judge until there are other servers, or no more; returns which of both."""
         resources = (self._api_services, *self._others) if has_remotes else (self._api_services,)
-        with followed(self._backend, resources) as changed:
+        with followed_keys(self._backend, resources) as (changed, followers):
             while True:
                 await changed.wait()
                 changed.clear()
-                found, all_pass = await self._judge_all()
+                for follower in followers[1:]:
+                    follower.take()  # which of them does not matter
+                found, all_pass = await self._judge_all(followers[0].take(known=self._of_others))
                 if found != has_remotes:
                     return found
                 if found:
@@ -97,18 +99,21 @@ class Availability:
         delay = RECHECK_SECONDS if all_pass else self._wait
         self._timer = self._backend.clock.call_later(delay, changed.set)
 
-    async def _judge_all(self) -> tuple[bool, bool]:
-        """Whether there are other servers, and whether all of them are available."""
-        before, self._judged, others = self._judged, {}, list[Stored]()
-        for stored in self._backend.all_seen(self._api_services.group_resource):
-            if b'"service":' in stored.value:
-                others.append(stored)
-                continue
-            if before.get(stored.key) != stored.revision:
+    async def _judge_all(self, keys: Sequence[bytes]) -> tuple[bool, bool]:
+        """Judge those that have changed, and all of other servers.
+
+        Returns whether there are other servers, and whether all of them are available.
+        """
+        present = self._backend.resource_cache(self._api_services.group_resource).objects
+        for key in keys:
+            stored = present.get(key)
+            self._of_others.pop(key, None)
+            if stored is not None and b'"service":' in stored.value:
+                self._of_others[key] = stored
+            elif stored is not None:
                 await self._try_to_judge(stored)
-            self._judged[stored.key] = stored.revision
-        results = await asyncio.gather(*map(self._try_to_judge, others))
-        return bool(others), all(results)
+        results = await asyncio.gather(*map(self._try_to_judge, self._of_others.values()))
+        return bool(self._of_others), all(results)
 
     async def _try_to_judge(self, stored: Stored) -> bool:
         try:

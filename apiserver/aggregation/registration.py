@@ -4,7 +4,8 @@ As upstream's controllers do within the server: what has another label than thei
 """
 
 import logging
-from collections.abc import Awaitable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Awaitable, Collection, Iterator, Sequence
 from typing import Final
 
 import orjson
@@ -22,7 +23,7 @@ from mockube.apiserver.registry.call import Body, Call
 from mockube.apiserver.registry.create import create
 from mockube.apiserver.registry.delete import delete
 from mockube.apiserver.registry.options import WriteOptions
-from mockube.apiserver.registry.resource_follower import followed
+from mockube.apiserver.registry.resource_follower import followed_keys
 from mockube.apiserver.registry.update import change
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.user import User
@@ -68,37 +69,51 @@ class Registration:
         self._definitions = definitions
         self._api_services = api_services
         self._user_agent = user_agent
-        self._versions: dict[bytes, tuple[int, frozenset[GroupVersion]]] = {}
-        """By the key of a definition, its revision and what it serves."""
+        self._served_by: dict[bytes, frozenset[GroupVersion]] = {}
+        """By the key of a definition, what it serves."""
+        self._servers: Counter[GroupVersion] = Counter()
+        """How many definitions serve a version."""
 
     async def run(self) -> None:
-        """Settle everything whenever something has changed, until cancelled."""
-        with followed(self._backend, (self._definitions, self._api_services)) as changed:
+        """Settle what has changed, until cancelled."""
+        resources = self._definitions, self._api_services
+        with followed_keys(self._backend, resources) as (changed, (definitions, api_services)):
             while True:
                 await changed.wait()
                 changed.clear()
-                await self._settle()
+                versions = await self._look(definitions.take(known=self._served_by))
+                names = [key.rpartition(b"/")[2].decode() for key in api_services.take()]
+                for version in dict.fromkeys((*versions, *map(_version_of, names))):
+                    await self._settle(version)
 
-    async def _settle(self) -> None:
-        wanted = await self._wanted()
-        present = {stored.key.rpartition(b"/")[2].decode(): stored for stored in self._seen()}
-        for name, version in wanted.items():
-            await self._attempt(name, self._register(name, version, present.get(name)))
-        for name, stored in present.items():
-            if name not in wanted and stored.labels.get(AUTOMANAGED) == ALWAYS:
-                await self._attempt(name, delete(self._backend, self._call("delete", name, {})))
-
-    async def _wanted(self) -> Mapping[str, GroupVersion]:
-        known, self._versions = self._versions, {}
-        for at, stored in enumerate(self._backend.all_seen(self._definitions.group_resource)):
+    async def _look(self, keys: Sequence[bytes]) -> Collection[GroupVersion]:
+        """Note what definitions serve; returns the versions that are served otherwise than before."""
+        cache, changed = (
+            self._backend.resource_cache(self._definitions.group_resource).objects,
+            dict[GroupVersion, None](),
+        )
+        for at, key in enumerate(keys):
             if at and at % SLICE == 0:
                 await yield_to_loop()
-            entry = known.get(stored.key)
-            if entry is None or entry[0] != stored.revision:
-                entry = stored.revision, frozenset(self._served(stored))
-            self._versions[stored.key] = entry
-        versions = {version for _, served in self._versions.values() for version in served}
-        return {f"{version}.{group}": GroupVersion(group, version) for group, version in versions}
+            stored = cache.get(key)
+            before = self._served_by.pop(key, frozenset())
+            served = frozenset(self._served(stored)) if stored is not None else frozenset()
+            if stored is not None:
+                self._served_by[key] = served
+            self._servers.subtract(before)
+            self._servers.update(served)
+            changed |= dict.fromkeys(before ^ served)
+        return changed
+
+    async def _settle(self, version: GroupVersion) -> None:
+        name = f"{version.version}.{version.group}"
+        present = self._backend.seen(self._api_services.group_resource, "", name)
+        if self._servers[version] > 0:
+            await self._attempt(name, self._register(name, version, present))
+            return
+        del self._servers[version]
+        if present is not None and present.labels.get(AUTOMANAGED) == ALWAYS:
+            await self._attempt(name, delete(self._backend, self._call("delete", name, {})))
 
     def _served(self, stored: Stored) -> Iterator[GroupVersion]:
         try:
@@ -109,9 +124,6 @@ class Registration:
             for version in spec.versions:
                 if version.served:
                     yield GroupVersion(spec.group, version.name)
-
-    def _seen(self) -> Iterator[Stored]:
-        return iter(self._backend.all_seen(self._api_services.group_resource))
 
     async def _register(self, name: str, version: GroupVersion, present: Stored | None) -> None:
         spec = {"group": version.group, "version": version.version} | PRIORITY
@@ -144,3 +156,8 @@ class Registration:
             user=SYSTEM,
             user_agent=self._user_agent,
         )
+
+
+def _version_of(name: str) -> GroupVersion:
+    version, _, group = name.partition(".")
+    return GroupVersion(group, version)

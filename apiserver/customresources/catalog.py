@@ -47,6 +47,8 @@ class Catalog:
         self.strategies = dict(kinds.strategies)
         self.conversions: Conversions = dict(kinds.conversions)
         self.on_change: list[Callable[[], None]] = []
+        self.on_resource: list[Callable[[GroupResource], None]] = []
+        """Told which resource is served otherwise, before `on_change`."""
         for group in groups:
             for row in group.resources:
                 self._put(row)
@@ -116,12 +118,12 @@ class Catalog:
                 continue
             self.conversions[custom.row.group_version, custom.row.name] = conversion
         self.strategies[resource] = customs[0].strategy
-        self._changed()
+        self._changed(resource)
 
     def remove(self, resource: GroupResource) -> None:
         """Serve a custom resource no more."""
         self._forget(resource)
-        self._changed()
+        self._changed(resource)
 
     def _webhook(self, customs: Sequence[Custom]) -> ConversionWebhook | None:
         """What converts between the versions, if there are several and they differ in more than their names."""
@@ -149,7 +151,9 @@ class Catalog:
             self.conversions.pop((row.group_version, row.name), None)
         self.strategies.pop(resource, None)
 
-    def _changed(self) -> None:
+    def _changed(self, resource: GroupResource) -> None:
+        for tell_of in self.on_resource:
+            tell_of(resource)
         for tell in self.on_change:
             tell()
 

@@ -49,7 +49,10 @@ VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", 
 
 def compile_definition(definition: Mapping[str, Any], metadata: Callable[[], Type]) -> Sequence[Custom]:
     """One for each version. `metadata` finds the type of every object's metadata."""
+    given = (definition.get("status") or {}).get("acceptedNames") or {}
     spec = definition["spec"]
+    if given.get("plural"):  # else it was not looked at yet
+        spec = spec | {"names": given}
     return [_compile(spec, version, metadata) for version in spec["versions"]]
 
 

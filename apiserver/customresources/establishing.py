@@ -1,119 +1,42 @@
 """Follow CustomResourceDefinitions: accept names, serve what they define, and finalize what is deleted.
 
-Every pass works on all definitions in the watch cache, so nothing depends on having seen a change. Several servers may do
-so over one store: each serves for itself, and all write the same conditions. A definition gets the names that no earlier
-definition of its group has.
+A pass works on the definitions that have changed, and on those that wait for names which have become free. Several
+servers may do so over one store: each serves for itself, and all write the same conditions. A definition gets the names
+that no earlier definition of its group has.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
+import orjson
 from msgspec import Struct, to_builtins
 from msgspec.json import Decoder
 
-from mockube.apimachinery import conditions, meta
+from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.schema.model import Type
-from mockube.apimachinery.status import ApiError
-from mockube.apimachinery.tree import Tree
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.customresources import definition_status
 from mockube.apiserver.customresources.catalog import Catalog
 from mockube.apiserver.customresources.compile import compile_definition
 from mockube.apiserver.customresources.custom import Custom
-from mockube.apiserver.customresources.finalizing import Cleaning
+from mockube.apiserver.customresources.definition_status import TakenNames
+from mockube.apiserver.customresources.finalizing import Cleaning, StatusWriter
 from mockube.apiserver.customresources.registries import OBJECT_META
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.apiextensions.custom_resource_definition import CLEANUP
 from mockube.apiserver.long_work import yield_to_loop
-from mockube.apiserver.registry import managed
 from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend
-from mockube.apiserver.registry.call import Call
-from mockube.apiserver.registry.options import WriteOptions
-from mockube.apiserver.registry.update import change
 from mockube.apiserver.storage.resource_cache import Change
 from mockube.apiserver.storage.stored import Stored
-from mockube.apiserver.user import User
-from mockube.etcd.errors import KVError
-
-Names: TypeAlias = Mapping[str, Any]
-
-_OF_RESOURCES: Final = ("plural", "singular", "shortNames")
-_OF_KINDS: Final = ("kind", "listKind")
-_REASONS: Final = {
-    "plural": "PluralConflict",
-    "singular": "SingularConflict",
-    "shortNames": "ShortNamesConflict",
-    "kind": "KindConflict",
-    "listKind": "ListKindConflict",
-}
-
-
-class NamesDecision(NamedTuple):
-    accepted: dict[str, Any]
-    """The names as they are given from now on: those that are somebody else's stay as they were."""
-    reason: str = ""
-    problem: str = ""
-    """Why not all are accepted."""
-
-
-class TakenNames:
-    """The names that definitions were given, by group: looked up, since each change judges all definitions anew."""
-
-    def __init__(self) -> None:
-        self._owners: dict[tuple[str, Sequence[str], str], set[str]] = {}
-
-    def add(self, owner: str, group: str, names: Names) -> None:
-        for fields in (_OF_RESOURCES, _OF_KINDS):
-            for field in fields:
-                value = names.get(field)
-                for name in _texts(value) if isinstance(value, str | list) else ():
-                    if isinstance(name, str):  # what somebody else stored may be anything
-                        self._owners.setdefault((group, fields, name), set()).add(owner)
-
-    def is_of_another(self, owner: str, group: str, fields: Sequence[str], name: str) -> bool:
-        return bool(self._owners.get((group, fields, name), set()) - {owner})
-
-
-def judge(owner: str, group: str, asked: Names, given: Names, taken: TakenNames) -> NamesDecision:
-    """`given` is what the definition `owner` was given before, `taken` what all of them were."""
-    accepted = {"categories": asked["categories"]} if asked.get("categories") else {}
-    found = []
-    for fields in (_OF_RESOURCES, _OF_KINDS):
-        for field in fields:
-            in_use = [
-                name for name in _texts(asked.get(field)) if taken.is_of_another(owner, group, fields, name)
-            ]
-            kept = given.get(field) if in_use else asked.get(field)
-            if kept:
-                accepted[field] = kept
-            found += [(_REASONS[field], f'"{name}" is already in use') for name in in_use]
-    accepted |= {field: "" for field in ("plural", "kind") if field not in accepted}
-    if not found:
-        return NamesDecision(accepted)
-    return NamesDecision(accepted, found[0][0], found[0][1])
-
-
-def _texts(value: Any) -> Sequence[str]:
-    if isinstance(value, str):
-        return [value] if value else []
-    return value or ()
-
 
 LOG = logging.getLogger(__name__)
 
-SLICE: Final = 100
-"""Definitions that are looked at before others have their turn: 20 microseconds each, if they did not change."""
 SLICE_BYTES: Final = 256 * 1024
-"""Of definitions that did, and are parsed."""
-SYSTEM: Final = User(name="system:apiserver", groups=("system:masters",))
+"""Of definitions that have changed, and are parsed, before others have their turn."""
 DEFINITIONS: Final = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
-
-_NAMES_ACCEPTED: Final = {"reason": "NoConflicts", "message": "no conflicts found"}
-_ESTABLISHED: Final = {
-    "reason": "InitialNamesAccepted",
-    "message": "the initial names have been accepted",
-}
-_NOT_ESTABLISHED: Final = {"reason": "NotAccepted", "message": "not all names are accepted"}
 
 
 class _Spec(Struct):
@@ -143,8 +66,7 @@ class _Seen(Struct, frozen=True, kw_only=True):
     def of(cls, stored: Stored) -> "_Seen":
         """Raises one of `OF_WRONG_TYPES` where fields that others look at are not as they should be."""
         seen = cls(stored=stored, tree=to_builtins(_read(stored.value)))
-        if not isinstance((seen.tree.get("status") or {}).get("acceptedNames") or {}, dict):
-            raise TypeError("its names are no object")
+        definition_status.accepted_names(seen.tree)
         hash(seen.resource)
         return seen
 
@@ -152,6 +74,12 @@ class _Seen(Struct, frozen=True, kw_only=True):
     def resource(self) -> GroupResource:
         spec = self.tree["spec"]
         return GroupResource(spec["group"], spec["names"]["plural"])
+
+    @property
+    def served_as(self) -> tuple[str, int, bytes]:
+        """What is served of it changes with its generation, and with the names that it is given."""
+        names = orjson.dumps(definition_status.accepted_names(self.tree))
+        return meta.uid(self.tree), meta.generation(self.tree), names
 
 
 class Establishing:
@@ -165,18 +93,30 @@ class Establishing:
         self.prefix = self._resource_cache.prefix
         self._seen: dict[str, _Seen] = {}
         self._taken = TakenNames()
-        self._served: dict[str, tuple[str, int]] = {}
-        """By name, the uid and generation of what is served."""
-        self._cleaning = Cleaning(backend, catalog, self._row)
+        self._waiting: dict[str, set[str]] = {}
+        """By group, the definitions that do not have the names that they ask for."""
+        self._served: dict[str, tuple[str, int, bytes]] = {}
+        self._changed_names: dict[str, None] = {}
+        """The definitions that are to be looked at, in order."""
+        self._look_at_all = True
+        self._listed: set[str] = set()
+        """Definitions that somebody else may have stored: whether their schemas are structural is not known."""
+        self._status = StatusWriter(backend, self._row)
+        self._cleaning = Cleaning(backend, catalog, self._row, self._status)
         self._changed = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
         backend.watch_cache.on_reset.append(self.miss)
 
-    def offer(self, _change: Change) -> None:
-        self.miss()
+    def offer(self, change: Change) -> None:
+        self._changed_names[_name_of(change.after)] = None
+        self._wake()
 
     def miss(self) -> None:
+        self._look_at_all = True
+        self._wake()
+
+    def _wake(self) -> None:
         self._idle.clear()
         self._changed.set()
 
@@ -188,127 +128,130 @@ class Establishing:
         self._resource_cache.follow(self)
         try:
             async with asyncio.TaskGroup() as group:
-                self._changed.set()
+                self.miss()
                 while True:
                     await self._changed.wait()
                     self._changed.clear()
-                    await self.catch_up()
+                    await self.catch_up(group)
                     if not self._changed.is_set():
                         self._idle.set()
-                    self._clean(group)
         finally:
             self._idle.set()
             self._resource_cache.unfollow(self)
 
-    async def catch_up(self) -> None:
-        """Do what is to be done about all definitions that are there now."""
-        await self._look()
-        for name in self._served.keys() - self._seen.keys():
-            self._catalog.remove(_resource_of(name))
-            del self._served[name]
-        for at, (name, seen) in enumerate(self._seen.items()):
-            if at and at % SLICE == 0:
-                await yield_to_loop()
-            if not meta.is_deleting(seen.tree):
-                # It is served before it is said to be: who reads that it is may ask at once.
-                try:
-                    verdict = self._verdict(name, seen.tree)
-                    await self._serve(name, seen, verdict)
-                except (*OF_WRONG_TYPES, RecursionError) as error:
-                    self._backend.watch_cache.report_malformed(seen.stored, error)
-                    continue
-                await self._tell(name, seen.tree, verdict)
+    async def catch_up(self, group: asyncio.TaskGroup | None = None) -> None:
+        """Do what is to be done about the definitions that have changed; without a group, none is cleaned up."""
+        for name in await self._look():
+            seen = self._seen.get(name)
+            if seen is None:
+                if self._served.pop(name, None):
+                    self._catalog.remove(_resource_of(name))
+            elif meta.is_deleting(seen.tree):
+                is_new = (
+                    group is not None
+                    and CLEANUP in meta.finalizers(seen.tree)
+                    and self._cleaning.begins(name)
+                )
+                if group is not None and is_new:
+                    group.create_task(self._cleaning.clean(name, seen.resource), name=f"clean up {name}")
+            else:
+                await self._settle(name)
 
-    async def _look(self) -> None:
-        present, taken, size = {}, TakenNames(), 0
-        for stored in list(self._resource_cache):
+    # --- what there is
+
+    async def _look(self) -> Sequence[str]:
+        """Parse what has changed; returns the definitions to settle, with those that wait for names which became free."""
+        changed, self._changed_names = self._changed_names, {}
+        looks_at_all, self._look_at_all = self._look_at_all, False
+        if looks_at_all:
+            present = {_name_of(stored) for stored in self._resource_cache}
+            self._listed |= present
+            changed = dict.fromkeys((*present, *self._seen, *self._served))
+        size, groups = 0, dict[str, None]()
+        for name in changed:
             if size >= SLICE_BYTES:
                 await yield_to_loop()
                 size = 0
-            name = stored.key.rpartition(b"/")[2].decode()
+            stored = self._resource_cache.get(self.prefix + name.encode())
             before = self._seen.get(name)
-            if before is not None and before.stored.revision == stored.revision:
-                present[name] = before
-                continue
-            size += len(stored.value)
-            try:
-                present[name] = _Seen.of(stored)
-            except OF_WRONG_TYPES as error:
-                self._backend.watch_cache.report_malformed(stored, error)
-        for at, (name, seen) in enumerate(present.items()):
-            if at and at % SLICE == 0:
-                await yield_to_loop()
-            status = seen.tree.get("status") or {}
-            taken.add(name, seen.resource.group, status.get("acceptedNames") or {})
-        self._seen, self._taken = present, taken
+            if stored is None:
+                self._forget(name, groups)
+            elif before is None or looks_at_all or before.stored.revision < stored.revision:
+                size += len(stored.value)
+                self._take(name, stored, groups)
+        for group in groups:
+            changed |= dict.fromkeys(self._waiting.get(group, ()))
+        return [*changed]
 
-    def _clean(self, group: asyncio.TaskGroup) -> None:
-        for name, seen in self._seen.items():
-            if meta.is_deleting(seen.tree) and self._cleaning.begins(name):
-                group.create_task(self._cleaning.clean(name, seen.resource), name=f"clean up {name}")
-
-    # --- names
-
-    async def _tell(self, name: str, tree: Tree, verdict: NamesDecision) -> None:
-        if not _has_news(tree) or self._status(tree, verdict) == tree.get("status"):
-            return
-        call = Call(
-            verb="update",
-            resource=self._row,
-            subresource=self._row.subresource("status"),
-            name=name,
-            user=SYSTEM,
-            user_agent="kube-apiserver",
-        )
-        options = WriteOptions()
-
-        async def transform(old: Tree) -> Tree:
-            new = old | {"status": self._status(old, self._verdict(name, old))}
-            return managed.on_update(self._backend, call, new, old, options)
-
+    def _take(self, name: str, stored: Stored, groups: dict[str, None]) -> None:
         try:
-            await change(self._backend, call, options, transform)
-        except (ApiError, KVError) as error:
-            LOG.warning("what became of the names of %s was not stored: %s", name, error)
-        else:
-            self._taken.add(name, tree["spec"]["group"], verdict.accepted)
+            seen = _Seen.of(stored)
+        except OF_WRONG_TYPES as error:
+            self._backend.watch_cache.report_malformed(stored, error)
+            self._forget(name, groups)
+            return
+        self._seen[name] = seen
+        group = seen.resource.group
+        if self._taken.put(name, group, definition_status.accepted_names(seen.tree)):
+            groups[group] = None
+        waiting = self._waiting.setdefault(group, set())
+        (waiting.discard if definition_status.has_its_names(seen.tree) else waiting.add)(name)
 
-    def _verdict(self, name: str, tree: Tree) -> NamesDecision:
-        group, given = tree["spec"]["group"], (tree.get("status") or {}).get("acceptedNames") or {}
-        return judge(name, group, tree["spec"]["names"], given, self._taken)
+    def _forget(self, name: str, groups: dict[str, None]) -> None:
+        self._listed.discard(name)
+        seen = self._seen.pop(name, None)
+        if seen is None:
+            return
+        group = seen.resource.group
+        self._waiting.get(group, set()).discard(name)
+        if self._taken.remove(name, group):
+            groups[group] = None
 
-    def _status(self, tree: Tree, verdict: NamesDecision) -> Tree:
-        """As upstream: who was established once stays so."""
-        accepted = (
-            {"status": "False", "reason": verdict.reason, "message": verdict.problem}
-            if verdict.problem
-            else {"status": "True"} | _NAMES_ACCEPTED
-        )
-        listed = self._with(conditions.of(tree), {"type": "NamesAccepted"} | accepted)
-        if not conditions.is_true(tree, "Established"):
-            established = (
-                {"status": "False"} | _NOT_ESTABLISHED
-                if verdict.problem
-                else {"status": "True"} | _ESTABLISHED
-            )
-            listed = self._with(listed, {"type": "Established"} | established)
-        return {**(tree.get("status") or {}), "conditions": listed, "acceptedNames": verdict.accepted}
+    # --- what its status says, and what is served
 
-    def _with(
-        self, listed: Sequence[Mapping[str, Any]], condition: Mapping[str, Any]
-    ) -> Sequence[Mapping[str, Any]]:
-        present = next((one for one in listed if one["type"] == condition["type"]), {})
-        if all(present.get(field) == value for field, value in condition.items()):
-            return listed
-        return conditions.set_condition(listed, condition, self._backend.clock.now())
+    async def _settle(self, name: str) -> None:
+        """Serve a definition and say in its status what has become of it; a change of others' names wakes those who wait."""
+        now = self._backend.clock.now
+        try:
+            await self._tell(name, lambda old: definition_status.with_names(old, self._taken, now()))
+            await self._check_structure(name)
+            approval = definition_status.approval(self._seen[name].tree)
+            if approval is not None:
+                await self._tell(name, lambda old: definition_status.with_condition(old, approval, now()))
+            if definition_status.may_be_served(self._seen[name].tree):
+                # It is served before it is said to be: who reads that it is may ask at once.
+                await self._serve(name, self._seen[name])
+                await self._tell(name, lambda old: definition_status.with_established(old, now()))
+        except (*OF_WRONG_TYPES, RecursionError) as error:
+            self._backend.watch_cache.report_malformed(self._seen[name].stored, error)
 
-    # --- what is served
+    async def _tell(self, name: str, made: Callable[[ReadOnlyTree], Tree | None]) -> None:
+        if made(self._seen[name].tree) is None:
+            return
+        stored = await self._status.write(name, made)
+        if stored is not None:
+            groups = dict[str, None]()
+            self._take(name, stored, groups)
+            for group in groups:
+                self._changed_names |= dict.fromkeys(self._waiting.get(group, ()))
+            if self._changed_names:
+                self._wake()
 
-    async def _serve(self, name: str, seen: _Seen, verdict: NamesDecision) -> None:
+    async def _check_structure(self, name: str) -> None:
+        """Look at the schemas of a definition that was not checked when it was written, or was not structural."""
+        seen = self._seen[name]
+        if name not in self._listed and not definition_status.is_unstructured(seen.tree):
+            return
+        self._listed.discard(name)
+        size = len(seen.stored.value) * self._row.work
+        problem = await self._backend.worker.run(size, _structure_problem, seen.stored)
+        now = self._backend.clock.now
+        await self._tell(name, lambda old: definition_status.with_structure(old, problem, now()))
+
+    async def _serve(self, name: str, seen: _Seen) -> None:
         tree, worker = seen.tree, self._backend.worker
-        version = meta.uid(tree), meta.generation(tree)
-        is_refused = bool(verdict.problem) and not conditions.is_true(tree, "Established")
-        if is_refused or self._served.get(name) == version:
+        version = seen.served_as
+        if self._served.get(name) == version:
             return
         schemas = self._backend.schemas
         # Its patterns are read to estimate what they cost: a few bytes may take long.
@@ -325,13 +268,12 @@ def _compile(stored: Stored, metadata: Callable[[], Type]) -> Sequence[Custom]:
     return compile_definition(stored.tree(), metadata)
 
 
-def _has_news(tree: Tree) -> bool:
-    """Whether names are to be judged: as upstream, not those that a definition has been given already."""
-    status = tree.get("status") or {}
-    given, names = status.get("acceptedNames") or {}, tree["spec"]["names"]
-    if any((given.get(field) or None) != (names.get(field) or None) for field in (*given, *names)):
-        return True
-    return conditions.is_true(tree, "NamesAccepted") and not conditions.is_true(tree, "Established")
+def _structure_problem(stored: Stored) -> str:
+    return definition_status.structure_problem(stored.tree())
+
+
+def _name_of(stored: Stored) -> str:
+    return stored.key.rpartition(b"/")[2].decode()
 
 
 def _resource_of(name: str) -> GroupResource:

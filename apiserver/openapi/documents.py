@@ -1,8 +1,9 @@
 """Whole documents: one for each group and version in OpenAPI 3 with an index of them, one for all in OpenAPI 2."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, cached_property
+from operator import is_
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -37,6 +38,8 @@ _NOT_OF_CLIENTS: Final = frozenset(
     {"admission.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "imagepolicy.k8s.io"}
 )
 """Groups that are not among the options of a custom resource: upstream takes those of client-go."""
+MOST_TEXTS: Final = 16
+"""Documents of custom kinds that are kept: a client reads those of a few groups, again and again."""
 _VERSION_INFO: Final = "io.k8s.apimachinery.pkg.version.Info"
 
 
@@ -87,6 +90,48 @@ def _text(body: bytes) -> Text:
     return Text(body, hashlib.sha512(body).hexdigest().upper())
 
 
+class KnownDocuments:
+    """What documents of version 3 were, for as long as they are the same: kept while custom kinds come and go.
+
+    Of those of custom kinds the hashes are kept, and only the last texts: they are large, and seldom read.
+    """
+
+    def __init__(self) -> None:
+        self._built_in: dict[str, Text] = {}
+        self._hashes: dict[str, tuple[Sequence[Custom], str]] = {}
+        self._texts: dict[str, Text] = {}
+
+    def text(self, folder: str, customs: Sequence[Custom], make: Callable[[str], Text]) -> Text:
+        if not customs:
+            if folder not in self._built_in:
+                self._built_in[folder] = make(folder)
+            return self._built_in[folder]
+        if not self._is_known(folder, customs):
+            self._texts.pop(folder, None)
+        text = self._texts.pop(folder, None) or make(folder)
+        self._texts[folder] = text
+        if len(self._texts) > MOST_TEXTS:
+            self._texts.pop(next(iter(self._texts)))
+        self._hashes[folder] = customs, text.digest
+        return text
+
+    def digest(self, folder: str, customs: Sequence[Custom], make: Callable[[str], Text]) -> str:
+        if customs and self._is_known(folder, customs):
+            return self._hashes[folder][1]
+        return self.text(folder, customs, make).digest
+
+    def _is_known(self, folder: str, customs: Sequence[Custom]) -> bool:
+        known = self._hashes.get(folder, ((), ""))[0]
+        return len(known) == len(customs) and all(map(is_, known, customs))
+
+    def keep(self, folders: Collection[str]) -> None:
+        """Forget the documents of groups and versions that are served no more."""
+        for folder in [*self._hashes]:
+            if folder not in folders:
+                del self._hashes[folder]
+                self._texts.pop(folder, None)
+
+
 class Documents:
     """The documents of a set of resources, each made when it is first asked for, and kept as text."""
 
@@ -97,16 +142,20 @@ class Documents:
         strategies: Mapping[GroupResource, Strategy] = MappingProxyType({}),
         others: Sequence[Foreign] = (),
         minor: str = minors.NEWEST,
+        known: KnownDocuments | None = None,
     ) -> None:
+        self._known = known or KnownDocuments()
         self._minor = minor
         self._info = {"title": "Kubernetes", "version": legacy.openapi_version(minor)}
         self._customs = tuple(customs)
+        self._by_folder: dict[str, list[Custom]] = {}
+        for custom in self._customs:
+            self._by_folder.setdefault(_folder(custom.row), []).append(custom)
         self._others = tuple(others)
         self._returned = frozenset(key for key, strategy in strategies.items() if strategy.returns_deleted)
         self._rows: dict[str, list[Resource]] = {}
         for row in rows:
             self._rows.setdefault(_folder(row), []).append(row)
-        self.v3 = cache(self._make_v3)
         self.v2 = cache(self._make_v2)
         self.index = cache(self._make_index)
         own = {folder for folder, rows in self._rows.items() if not rows[0].custom}
@@ -115,18 +164,38 @@ class Documents:
             {"api", "apis", "version", _KEYS, _WELL_KNOWN} | groups | self._rows.keys()
         )
 
+    def v3(self, folder: str) -> Text:
+        made = self._known.text(folder, self._customs_of(folder), self._make_v3)
+        self._let_go()
+        return made
+
+    def _let_go(self) -> None:
+        """Keep no parsed definitions: they take many times the memory of their texts."""
+        for name in ("_writer", "_definitions"):
+            vars(self).pop(name, None)
+
+    def _digest(self, folder: str) -> str:
+        return self._known.digest(folder, self._customs_of(folder), self._make_v3)
+
+    def _customs_of(self, folder: str) -> Sequence[Custom]:
+        return self._by_folder.get(folder, ())
+
     def _make_index(self) -> Text:
         """Where each document of version 3 is, and the hash of what it says."""
+        self._known.keep(self._rows.keys())
         paths = {
-            folder: {"serverRelativeURL": f"/openapi/v3/{folder}?hash={self.v3(folder).digest}"}
+            folder: {"serverRelativeURL": f"/openapi/v3/{folder}?hash={self._digest(folder)}"}
             for folder in self.folders
         }
         for other in self._others:
             paths |= other.places
+        self._let_go()
         return _text(orjson.dumps({"paths": dict(sorted(paths.items()))}))
 
     def _make_v2(self, *, protobuf: bool = False) -> Text:
-        return _text(gnostic.encode(self._v2) if protobuf else orjson.dumps(self._v2))
+        made = _text(gnostic.encode(self._v2) if protobuf else orjson.dumps(self._v2))
+        self._let_go()
+        return made
 
     @property
     def _v2(self) -> Tree:

@@ -5,7 +5,7 @@ descriptions. `data/README.md` says where it comes from.
 """
 
 import gzip
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pkgutil import get_data
 from typing import Any, Final, TypeAlias
@@ -211,28 +211,35 @@ class Definitions:
     """The definitions of one release."""
 
     def __init__(self, release: str = minors.NEWEST, *, customs: Iterable[Custom] = ()) -> None:
-        customs = tuple(customs)
-        self._of_customs = {
-            prefix: {
-                name: schema for custom in customs for name, schema in definitions_of(custom, prefix).items()
-            }
-            for prefix in (V2, V3)
+        self._release = release
+        self._customs = {
+            name: custom
+            for custom in customs
+            for name in (custom.definition_name, f"{custom.definition_name}List")
         }
+        self._of_custom = cache(self._make_of_custom)
         data = load(release)
         published = openapi_definitions(release)
         self._texts = {**data.definitions, **published}
         self._additions = {name: text for name, text in data.additions.items() if name in published}
         self._unpublished = data.definitions
         self._tree = cache(self._read)
-        self.names = (*self._texts, *self._of_customs[V3])
+
+    @property
+    def names(self) -> Sequence[str]:
+        return (*self._texts, *self._customs)
 
     def __contains__(self, name: str) -> bool:
-        return name in self._texts or name in self._of_customs[V3]
+        return name in self._texts or name in self._customs
+
+    def _make_of_custom(self, name: str, prefix: str) -> Schema:
+        return definitions_of(self._customs[name], prefix)[name]
 
     def schema(self, name: str, prefix: str) -> Schema:
         """A definition whose references begin with `prefix`, as the version of OpenAPI has it."""
-        custom = self._of_customs[prefix].get(name)
-        return _written(self._tree(name), prefix, name) if custom is None else _schema(custom, prefix)
+        if name in self._customs:
+            return _schema(self._of_custom(name, prefix), prefix)
+        return _written(self._tree(name), prefix, name)
 
     def needed(self, names: Iterable[str]) -> list[str]:
         """These definitions and all that they refer to, in order of their names."""
@@ -252,18 +259,31 @@ class Definitions:
 
     def of_kinds(self) -> Mapping[tuple[str, str, str], str]:
         """The definition of each group, version and kind."""
+        found = dict(_built_in_kinds(self._release))
+        for name, custom in self._customs.items():
+            row = custom.row
+            kind = row.kind if name == custom.definition_name else row.list_kind
+            found[row.group, row.version, kind] = name
+        return found
+
+    def kinds_of_texts(self) -> Mapping[tuple[str, str, str], str]:
         found = {}
-        for name in self.names:
+        for name in self._texts:
             for gvk in self._tree(name).get("x-kubernetes-group-version-kind", ()):
                 found[gvk["group"], gvk["version"], gvk["kind"]] = name
         return found
 
     def _read(self, name: str) -> Schema:
-        if name in self._of_customs[V3]:
-            return self._of_customs[V3][name]
+        if name in self._customs:
+            return self._of_custom(name, V3)
         read: Schema = orjson.loads(bytes(self._texts[name]))
         added = self._additions.get(name)
         return extend_schema(read, orjson.loads(bytes(added))) if added else read
+
+
+@cache
+def _built_in_kinds(release: str) -> Mapping[tuple[str, str, str], str]:
+    return Definitions(release).kinds_of_texts()
 
 
 def _references(tree: Any) -> list[str]:

@@ -1,14 +1,14 @@
-"""Resources that a task of the server follows as a whole: it is told that something changed, and looks at all of it."""
+"""Resources that a task of the server follows: it is told that something changed, or which objects did."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from msgspec import Struct
 
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.backend import Backend
-from mockube.apiserver.storage.resource_cache import Change
+from mockube.apiserver.storage.resource_cache import Change, ResourceCache
 
 
 class _Follower(Struct):
@@ -38,4 +38,52 @@ def followed(backend: Backend, resources: Sequence[Resource]) -> Iterator[asynci
     finally:
         watch_cache.on_reset.remove(changed.set)
         for cache, follower in zip(caches, followers, strict=True):
+            cache.unfollow(follower)
+
+
+class ChangedKeys:
+    """The keys of objects of one resource that have changed since they were last taken."""
+
+    def __init__(self, cache: ResourceCache, changed: asyncio.Event) -> None:
+        self.prefix = cache.prefix
+        self._cache = cache
+        self._changed = changed
+        self._keys: dict[bytes, None] = {}
+        self._has_missed = True
+
+    def offer(self, change: Change) -> None:
+        self._keys[change.after.key] = None
+        self._changed.set()
+
+    def miss(self) -> None:
+        self._has_missed = True
+        self._changed.set()
+
+    def take(self, known: Iterable[bytes] = ()) -> Sequence[bytes]:
+        """Return what has changed: after changes that were missed, everything that is there, and what was known."""
+        taken, self._keys = self._keys, {}
+        if self._has_missed:
+            self._has_missed = False
+            taken = dict.fromkeys((*self._cache.objects, *known))
+        return [*taken]
+
+
+@contextmanager
+def followed_keys(
+    backend: Backend, resources: Sequence[Resource]
+) -> Iterator[tuple[asyncio.Event, Sequence[ChangedKeys]]]:
+    """Set the event at once and at each change, until the end of the block, and collect keys for each resource."""
+    changed = asyncio.Event()
+    changed.set()
+    watch_cache = backend.watch_cache
+    caches = [watch_cache.resource_cache(backend.layout.resource_cache(each)) for each in resources]
+    followers = [ChangedKeys(cache, changed) for cache in caches]
+    watch_cache.on_reset += [follower.miss for follower in followers]
+    for cache, follower in zip(caches, followers, strict=True):
+        cache.follow(follower)
+    try:
+        yield changed, followers
+    finally:
+        for cache, follower in zip(caches, followers, strict=True):
+            watch_cache.on_reset.remove(follower.miss)
             cache.unfollow(follower)

@@ -31,6 +31,7 @@ _MAP_KEYS: Final = "x-kubernetes-list-map-keys"
 _NOT_SUPPORTED: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
 OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _UNSUPPORTED: Final = ("id", "$schema", "$ref", "patternProperties", "dependencies", "definitions")
+_JUNCTORS: Final = ("allOf", "oneOf", "anyOf")
 _EVEN_EMPTY: Final = frozenset({"additionalItems", "dependencies", "$ref"})
 """Keywords that are refused whatever their value is."""
 
@@ -71,9 +72,25 @@ def unknown_formats(schema: ReadOnlyTree) -> Iterator[str]:
 
 
 def _all(schema: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
-    yield schema
-    for inner, _ in _inner(schema, ROOT):
-        yield from _all(inner)
+    """Every schema in a schema, each before what is inside it: in the order of `_inner`, without their paths."""
+    left = [schema]
+    while left:
+        one = left.pop()
+        yield one
+        inner: list[ReadOnlyTree] = []
+        if isinstance(additional := one.get("additionalProperties"), dict):
+            inner.append(additional)
+        if properties := one.get("properties"):
+            inner += properties.values()
+        if (negated := one.get("not")) is not None:
+            inner.append(negated)
+        for name in _JUNCTORS:
+            if parts := one.get(name):
+                inner += parts
+        if isinstance(items := one.get("items"), dict):
+            inner.append(items)
+        inner.reverse()
+        left += inner
 
 
 def _check(
@@ -116,7 +133,7 @@ def _inner(schema: ReadOnlyTree, path: Path) -> Iterator[tuple[ReadOnlyTree, Pat
         yield of_field, path.child("properties").key(name)
     if schema.get("not") is not None:
         yield schema["not"], path.child("not")
-    for name in ("allOf", "oneOf", "anyOf"):
+    for name in _JUNCTORS:
         for index, one in enumerate(schema.get(name) or ()):
             yield one, path.child(name).index(index)
     if isinstance(items, dict):
@@ -125,11 +142,7 @@ def _inner(schema: ReadOnlyTree, path: Path) -> Iterator[tuple[ReadOnlyTree, Pat
 
 def _check_patterns(schema: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     """Refuse a schema of which the patterns together cost more than a single pattern may."""
-    cost, left = 0, [(schema, path)]
-    while left:
-        one, at = left.pop()
-        cost += regexp.check(one["pattern"]) if one.get("pattern") else 0
-        left += _inner(one, at)
+    cost = sum(regexp.check(one["pattern"]) for one in _all(schema) if one.get("pattern"))
     if cost <= regexp.MAX_COST:
         return ()
     detail = f"the patterns must have at most {regexp.MAX_COST} instructions together, but have {cost}"

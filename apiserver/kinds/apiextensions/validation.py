@@ -182,31 +182,35 @@ def _spec(*, any_accepted: bool = False) -> Check:
     )
 
 
-_APPROVAL: Final = "api-approved.kubernetes.io"
+APPROVAL: Final = "api-approved.kubernetes.io"
 _PROTECTED: Final = ("k8s.io", "kubernetes.io")
 
 
-def _approval_problem(annotation: str) -> str:
+def is_protected(group: str) -> bool:
+    """Whether a group is one of Kubernetes' own, whose definitions have to be approved."""
+    return any(group == domain or group.endswith(f".{domain}") for domain in _PROTECTED)
+
+
+def approval_problem(annotation: str) -> str:
     """Return why the annotation does not approve an API in a protected group, or an empty string."""
     if annotation.startswith("unapproved") or re.match("[A-Za-z][A-Za-z0-9+.-]*://[^/?#]", annotation):
         return ""
-    needed = f'protected groups must have approval annotation "{_APPROVAL}"'
+    needed = f'protected groups must have approval annotation "{APPROVAL}"'
     instead = ' with either a URL or a reason starting with "unapproved"' if annotation else ""
     return f"{needed}{instead}, see https://github.com/kubernetes/enhancements/pull/1111"
 
 
 def _check_approval(new: ReadOnlyTree, old: ReadOnlyTree | None = None) -> Iterable[FieldError]:
     """A fault that the old definition has may stay."""
-    group = within(new, "spec").get("group", "")
-    if not any(group == domain or group.endswith(f".{domain}") for domain in _PROTECTED):
+    if not is_protected(within(new, "spec").get("group", "")):
         return ()
-    annotation = meta.annotations(new).get(_APPROVAL, "")
-    problem = _approval_problem(annotation)
+    annotation = meta.annotations(new).get(APPROVAL, "")
+    problem = approval_problem(annotation)
     if not problem or (
-        old is not None and problem == _approval_problem(meta.annotations(old).get(_APPROVAL, ""))
+        old is not None and problem == approval_problem(meta.annotations(old).get(APPROVAL, ""))
     ):
         return ()
-    path = ROOT.child("metadata", "annotations").key(_APPROVAL)
+    path = ROOT.child("metadata", "annotations").key(APPROVAL)
     return (errors.invalid(path, annotation, problem) if annotation else errors.required(path, problem),)
 
 

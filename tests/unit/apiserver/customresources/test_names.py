@@ -1,11 +1,19 @@
 """Names are given to whom they were given first."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from mockube.apiserver.customresources.compile import by_maturity
-from mockube.apiserver.customresources.establishing import TakenNames, judge
+from mockube.apiserver.customresources.definition_status import (
+    TakenNames,
+    judge,
+    structure_problem,
+    with_structure,
+)
 from tests.support.hostile.doubling import check_linear
 
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ASKED = {
     "plural": "widgets",
     "singular": "widget",
@@ -17,11 +25,11 @@ ASKED = {
 
 def judged(asked, *, given=None, taken=()):
     names = TakenNames()
-    names.add("one", "g", asked)
-    names.add("other", "another group", asked)
+    names.put("one", "g", given or {})
+    names.put("other", "another group", asked)
     for number, one in enumerate(taken):
-        names.add(f"other{number}", "g", one)
-    return judge("one", "g", asked, given or {}, names)
+        names.put(f"other{number}", "g", one)
+    return judge("g", asked, given or {}, names)
 
 
 def test_all_definitions_of_a_group_are_judged_in_linear_time():
@@ -34,8 +42,8 @@ def test_all_definitions_of_a_group_are_judged_in_linear_time():
     def judge_all(all_names):
         taken = TakenNames()
         for at, names in enumerate(all_names):
-            taken.add(str(at), "g", names)
-        assert not any(judge(str(at), "g", names, {}, taken).problem for at, names in enumerate(all_names))
+            taken.put(str(at), "g", names)
+        assert not any(judge("g", names, names, taken).problem for names in all_names)
 
     check_linear(made, judge_all, 1_000)
 
@@ -70,6 +78,60 @@ def test_names_that_another_has_are_not(taken, field, reason, name):
 def test_a_name_that_is_not_accepted_stays_as_it_was():
     verdict = judged(ASKED, given={"kind": "Old"}, taken=[{"kind": "Widget"}])
     assert verdict.accepted["kind"] == "Old"
+
+
+def test_the_last_name_that_is_in_use_is_told_of():
+    verdict = judged(ASKED, taken=[ASKED])
+    assert (verdict.reason, verdict.problem) == ("ListKindConflict", '"WidgetList" is already in use')
+
+
+def test_several_short_names_in_use_are_told_of_together():
+    verdict = judged(ASKED | {"shortNames": ["wi", "wj", "wk"]}, taken=[{"shortNames": ["wi", "wj"]}])
+    assert verdict.problem == '["wi" is already in use, "wj" is already in use]'
+    assert "shortNames" not in verdict.accepted
+
+
+def test_a_definition_may_not_ask_for_its_own_name_in_another_place():
+    verdict = judged(ASKED | {"shortNames": ["widgets"]}, given=ASKED)
+    assert (verdict.reason, verdict.accepted["shortNames"]) == ("ShortNamesConflict", ["wi"])
+
+
+def test_names_that_are_let_go_are_free():
+    names = TakenNames()
+    assert names.put("one", "g", ASKED)
+    assert not names.put("one", "g", ASKED)
+    assert judge("g", ASKED, {}, names).problem
+    assert names.remove("one", "g")
+    assert not judge("g", ASKED, {}, names).problem
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        pytest.param({}, "", id="structural"),
+        pytest.param(
+            {"preserveUnknownFields": True},
+            "spec.preserveUnknownFields: Invalid value: true: must be false",
+            id="fields of any name",
+        ),
+        pytest.param(
+            {"versions": [{"schema": {"openAPIV3Schema": {"type": "object", "properties": {"a": {}}}}}]},
+            "spec.versions[0].schema.openAPIV3Schema.properties[a].type: Required value: "
+            "must not be empty for specified object fields",
+            id="a schema without a type",
+        ),
+    ],
+)
+def test_what_is_not_structural_in_a_stored_definition_is_told(spec, problem):
+    tree = {"spec": {"versions": []} | spec, "status": {"conditions": []}}
+    assert structure_problem(tree) == problem
+    told = with_structure(tree, problem, NOW)
+    if not problem:
+        assert told is None
+        return
+    assert [one["type"] for one in told["status"]["conditions"]] == ["NonStructuralSchema"]
+    assert told["status"]["conditions"][0]["message"] == problem
+    assert with_structure(told, "", NOW)["status"]["conditions"] == []
 
 
 def test_kinds_and_resources_are_apart():

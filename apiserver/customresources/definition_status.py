@@ -1,0 +1,268 @@
+"""What the status of a definition says: the names that it is given, and its conditions, by upstream's rules."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from mockube.apimachinery import conditions, errors, gotext, meta
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.apiextensions.structural import check_structural
+from mockube.apiserver.kinds.apiextensions.validation import APPROVAL, approval_problem, is_protected
+
+Names: TypeAlias = Mapping[str, Any]
+Condition: TypeAlias = Mapping[str, Any]
+
+_OF_RESOURCES: Final = ("plural", "singular", "shortNames")
+_OF_KINDS: Final = ("kind", "listKind")
+_FAMILIES: Final = (_OF_RESOURCES, _OF_KINDS)
+_REASONS: Final = {
+    "plural": "PluralConflict",
+    "singular": "SingularConflict",
+    "shortNames": "ShortNamesConflict",
+    "kind": "KindConflict",
+    "listKind": "ListKindConflict",
+}
+
+
+class NamesDecision(NamedTuple):
+    accepted: dict[str, Any]
+    """The names as they are given from now on: those that are in use already stay as they were."""
+    reason: str = ""
+    problem: str = ""
+    """Why not all are accepted."""
+
+
+class TakenNames:
+    """The names that definitions were given, by group."""
+
+    def __init__(self) -> None:
+        self._uses: Counter[tuple[str, Sequence[str], str]] = Counter()
+        self._of: dict[str, Sequence[tuple[str, Sequence[str], str]]] = {}
+
+    def put(self, owner: str, group: str, names: Names) -> bool:
+        """Note the names of a definition in place of those that it had; returns whether they are others."""
+        keys = [
+            (group, fields, name)
+            for fields in _FAMILIES
+            for field in fields
+            for name in _texts(names.get(field))
+            if isinstance(name, str)  # what somebody else stored may be anything
+        ]
+        before = self._of.get(owner, ())
+        if before == keys:
+            return False
+        self._uses.subtract(before)
+        self._uses.update(keys)
+        self._of[owner] = keys
+        for key in before:
+            if not self._uses[key]:
+                del self._uses[key]
+        return True
+
+    def remove(self, owner: str, group: str) -> bool:
+        changed = self.put(owner, group, {})
+        self._of.pop(owner, None)
+        return changed
+
+    def __contains__(self, key: tuple[str, Sequence[str], str]) -> bool:
+        return key in self._uses
+
+
+def judge(group: str, asked: Names, given: Names, taken: TakenNames) -> NamesDecision:
+    """`given` is what the definition was given before, `taken` what all of the group were, itself included.
+
+    The last name that is in use is the one that is told of.
+    """
+    accepted, reason, problem = dict(given), "", ""
+    for fields in _FAMILIES:
+        for field in fields:
+            wanted, had = asked.get(field), given.get(field)
+            own = {*_texts(had)}
+            in_use = [n for n in _texts(wanted) if n not in own and (group, fields, n) in taken]
+            if in_use:
+                reason = _REASONS[field]
+                problem = errors.join_messages(f"{gotext.quote(name)} is already in use" for name in in_use)
+            elif wanted:
+                accepted[field] = wanted
+            else:
+                accepted.pop(field, None)
+    accepted.pop("categories", None)
+    if asked.get("categories"):
+        accepted["categories"] = asked["categories"]
+    accepted |= {field: "" for field in ("plural", "kind") if field not in accepted}
+    return NamesDecision(accepted, reason, problem)
+
+
+def _texts(value: Any) -> Sequence[Any]:
+    if isinstance(value, str):
+        return [value] if value else []
+    return value if isinstance(value, list) else ()
+
+
+def accepted_names(tree: ReadOnlyTree) -> Names:
+    names = (tree.get("status") or {}).get("acceptedNames") or {}
+    if not isinstance(names, dict):
+        raise TypeError("its names are no object")
+    return names
+
+
+def has_its_names(tree: ReadOnlyTree) -> bool:
+    """Whether a definition was given what it asks for; upstream then judges its names no more."""
+    given, names = accepted_names(tree), tree["spec"]["names"]
+    return all((given.get(field) or None) == (names.get(field) or None) for field in {*given, *names})
+
+
+# --- conditions
+
+_INSTALLING: Final = {
+    "type": "Established",
+    "status": "False",
+    "reason": "Installing",
+    "message": "the initial names have been accepted",
+}
+_NOT_ACCEPTED: Final = {
+    "type": "Established",
+    "status": "False",
+    "reason": "NotAccepted",
+    "message": "not all names are accepted",
+}
+_ESTABLISHED: Final = {
+    "type": "Established",
+    "status": "True",
+    "reason": "InitialNamesAccepted",
+    "message": "the initial names have been accepted",
+}
+
+Change: TypeAlias = Callable[[ReadOnlyTree], Tree | None]
+"""Makes the new object of an old one; None if nothing is to be changed."""
+
+
+def with_names(old: ReadOnlyTree, taken: TakenNames, now: datetime) -> Tree | None:
+    """Return a definition with its names judged, or None if nothing is new."""
+    if has_its_names(old):
+        return None
+    given = accepted_names(old)
+    decision = judge(old["spec"]["group"], old["spec"]["names"], given, taken)
+    accepted = {"type": "NamesAccepted", "status": "True", "reason": "NoConflicts"}
+    accepted["message"] = "no conflicts found"
+    if decision.problem:
+        accepted |= {"status": "False", "reason": decision.reason, "message": decision.problem}
+    if decision.accepted == given and conditions.says(old, accepted):
+        return None
+    new = conditions.with_condition(old, accepted, now)
+    new["status"] = new["status"] | {"acceptedNames": decision.accepted}
+    if conditions.is_true(old, "Established"):
+        return new
+    if not decision.problem:
+        return conditions.with_condition(new, _INSTALLING, now)
+    if conditions.get(old, "Established") is None:
+        return conditions.with_condition(new, _NOT_ACCEPTED, now)
+    return new
+
+
+def may_be_served(tree: ReadOnlyTree) -> bool:
+    return conditions.is_true(tree, "Established") or conditions.is_true(tree, "NamesAccepted")
+
+
+def is_unstructured(tree: ReadOnlyTree) -> bool:
+    return conditions.get(tree, "NonStructuralSchema") is not None
+
+
+def with_established(old: ReadOnlyTree, now: datetime) -> Tree | None:
+    """Say once that a definition is established: it stays so."""
+    if conditions.is_true(old, "Established") or not conditions.is_true(old, "NamesAccepted"):
+        return None
+    return conditions.with_condition(old, _ESTABLISHED, now)
+
+
+def with_condition(old: ReadOnlyTree, condition: Condition, now: datetime) -> Tree | None:
+    return None if conditions.says(old, condition) else conditions.with_condition(old, condition, now)
+
+
+def approval(tree: ReadOnlyTree) -> Condition | None:
+    """Return what is to be said of a definition in a group of Kubernetes' own: who has approved it."""
+    if not is_protected(tree["spec"]["group"]):
+        return None
+    annotation = meta.annotations(tree).get(APPROVAL, "")
+    problem = approval_problem(annotation)
+    if problem:
+        status, reason = "False", "InvalidAnnotation" if annotation else "MissingAnnotation"
+    elif annotation.startswith("unapproved"):
+        status, reason, problem = "False", "UnapprovedAnnotation", f"not approved: {gotext.quote(annotation)}"
+    else:
+        status, reason, problem = "True", "ApprovedAnnotation", f"approved in {annotation}"
+    return {
+        "type": "KubernetesAPIApprovalPolicyConformant",
+        "status": status,
+        "reason": reason,
+        "message": problem,
+    }
+
+
+def structure_problem(tree: ReadOnlyTree) -> str:
+    """Return what is not structural in the schemas of a definition, or an empty string: an old server took it."""
+    found, spec = [], tree["spec"]
+    if spec.get("preserveUnknownFields"):
+        at = ROOT.child("spec", "preserveUnknownFields")
+        found.append(errors.invalid(at, value=True, detail="must be false"))
+    for index, version in enumerate(spec["versions"]):
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        if schema is not None:
+            at = ROOT.child("spec", "versions").index(index).child("schema", "openAPIV3Schema")
+            found += check_structural(schema, at)
+    return errors.aggregate(found)
+
+
+def with_structure(old: ReadOnlyTree, problem: str, now: datetime) -> Tree | None:
+    if problem:
+        violated = {
+            "type": "NonStructuralSchema",
+            "status": "True",
+            "reason": "Violations",
+            "message": problem,
+        }
+        return with_condition(old, violated, now)
+    if conditions.get(old, "NonStructuralSchema") is None:
+        return None
+    listed = [one for one in conditions.of(old) if one.get("type") != "NonStructuralSchema"]
+    return {**old, "status": {**old["status"], "conditions": listed}}
+
+
+# --- the end
+
+_OVERLAPPING: Final[Collection[str]] = (
+    "apiservices.apiregistration.k8s.io",
+    "customresourcedefinitions.apiextensions.k8s.io",
+)
+"""Definitions of what is built in, whose objects stay when they go."""
+
+
+def terminating(status: str, reason: str, message: str) -> Condition:
+    return {"type": "Terminating", "status": status, "reason": reason, "message": message}
+
+
+IN_PROGRESS: Final = terminating(
+    "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress"
+)
+COMPLETED: Final = terminating("False", "InstanceDeletionCompleted", "removed all instances")
+NOT_EMPTY: Final = terminating(
+    "True",
+    "InstanceDeletionCheck",
+    "could not confirm zero CustomResources remaining: context deadline exceeded",
+)
+
+
+def not_deleted(problem: str) -> Condition:
+    return terminating("True", "InstanceDeletionFailed", f"could not issue all deletes: {problem}")
+
+
+def nothing_to_delete(tree: ReadOnlyTree) -> Condition | None:
+    """Return why the end of a definition takes no objects with it; None if it does."""
+    if tree["metadata"]["name"] in _OVERLAPPING:
+        message = "instances overlap with built-in resources in storage"
+        return terminating("False", "OverlappingBuiltInResource", message)
+    if not conditions.is_true(tree, "Established"):
+        return terminating("False", "NeverEstablished", "resource was never established")
+    return None

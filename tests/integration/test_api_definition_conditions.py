@@ -1,0 +1,153 @@
+"""The conditions of definitions over time, as a real kube-apiserver 1.36 showed them to a watch."""
+
+import pytest
+
+from tests.support.server import apiserver
+from tests.support.server.definitions import DEFINITIONS, GROUP, WIDGETS, definition
+
+WIDGETS_NAME, GADGETS_NAME = f"widgets.{GROUP}", f"gadgets.{GROUP}"
+WIDGET = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "w"}}
+
+ACCEPTED = ("NamesAccepted", "True", "NoConflicts", "no conflicts found")
+INSTALLING = ("Established", "False", "Installing", "the initial names have been accepted")
+ESTABLISHED = ("Established", "True", "InitialNamesAccepted", "the initial names have been accepted")
+NOT_ACCEPTED = ("Established", "False", "NotAccepted", "not all names are accepted")
+LIST_CONFLICT = ("NamesAccepted", "False", "ListKindConflict", '"WidgetList" is already in use')
+PENDING = (
+    "Terminating",
+    "True",
+    "InstanceDeletionPending",
+    "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+)
+IN_PROGRESS = ("Terminating", "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
+COMPLETED = ("Terminating", "False", "InstanceDeletionCompleted", "removed all instances")
+NEVER = ("Terminating", "False", "NeverEstablished", "resource was never established")
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        yield client
+
+
+def named(plural, kind, group=GROUP, **names):
+    tree = definition(plural=plural, kind=kind)
+    tree["spec"]["names"] = {"plural": plural, "kind": kind} | names
+    tree["spec"]["group"] = group
+    tree["metadata"]["name"] = f"{plural}.{group}"
+    return tree
+
+
+def said(tree):
+    found = tree.get("status", {}).get("conditions") or ()
+    return [(one["type"], one["status"], one["reason"], one["message"]) for one in found]
+
+
+async def create(client, tree, last):
+    answer = await client.post(DEFINITIONS, tree)
+    assert answer.status == 201, answer.body
+    return await seen(client, tree["metadata"]["name"], answer.body["metadata"]["resourceVersion"], last)
+
+
+async def seen(client, name, since, last):
+    """What a watch shows of a definition's conditions from a version on, until they are the last ones; None: it is gone."""
+    found = []
+    path = f"{DEFINITIONS}?watch=1&fieldSelector=metadata.name%3D{name}&resourceVersion={since}"
+    async with client.watch(path) as events:
+        async for event in events:
+            if event["type"] == "DELETED":
+                found.append(None)
+            else:
+                found.append(said(event["object"]))
+            if found[-1] == last:
+                return found
+    raise AssertionError(found)
+
+
+async def names(client, name):
+    return (await client.get(f"{DEFINITIONS}/{name}")).body["status"]["acceptedNames"]
+
+
+async def test_names_are_accepted_before_a_definition_is_established(client):
+    found = await create(client, named("widgets", "Widget"), [ACCEPTED, ESTABLISHED])
+    assert found == [[ACCEPTED, INSTALLING], [ACCEPTED, ESTABLISHED]]
+
+
+async def test_the_last_name_that_is_in_use_is_told_of_and_none_of_the_short_names_is_given(client):
+    taken = named("widgets", "Widget", shortNames=["wi", "wj"])
+    await create(client, taken, [ACCEPTED, ESTABLISHED])
+    asked = named("gadgets", "Widget", shortNames=["wi", "wj", "widgets"])
+    assert await create(client, asked, [LIST_CONFLICT, NOT_ACCEPTED])
+    assert await names(client, GADGETS_NAME) == {"plural": "gadgets", "kind": ""}
+
+
+async def test_names_that_are_let_go_are_given_to_who_waits_while_own_names_may_be_in_ones_way(client):
+    await create(client, named("widgets", "Widget", shortNames=["wi", "wj"]), [ACCEPTED, ESTABLISHED])
+    await create(client, named("gadgets", "Widget"), [LIST_CONFLICT, NOT_ACCEPTED])
+    present = (await client.get(f"{DEFINITIONS}/{WIDGETS_NAME}")).body
+    present["spec"]["names"] |= {"singular": "wk2", "shortNames": ["widgets", "wk"]}
+    answer = await client.put(f"{DEFINITIONS}/{WIDGETS_NAME}", present)
+    own = ("NamesAccepted", "False", "ShortNamesConflict", '"widgets" is already in use')
+    await seen(client, WIDGETS_NAME, answer.body["metadata"]["resourceVersion"], [own, ESTABLISHED])
+    given = {"plural": "widgets", "singular": "wk2", "shortNames": ["wi", "wj"], "kind": "Widget"}
+    assert await names(client, WIDGETS_NAME) == given | {"listKind": "WidgetList"}
+    path = f"{DEFINITIONS}?watch=1&fieldSelector=metadata.name%3D{GADGETS_NAME}"
+    async with client.watch(path) as events:
+        async for event in events:
+            if event["object"]["status"]["acceptedNames"].get("singular") == "widget":
+                break
+    assert said(event["object"]) == [LIST_CONFLICT, NOT_ACCEPTED]
+    served = (await client.get(f"/apis/{GROUP}/v1")).body["resources"]
+    assert [(one["singularName"], one["shortNames"]) for one in served] == [("wk2", ["wi", "wj"])]
+
+
+def approved(status, reason, message):
+    return ("KubernetesAPIApprovalPolicyConformant", status, reason, message)
+
+
+async def test_who_approved_a_definition_of_a_group_of_kubernetes_is_told(client):
+    tree = named("things", "Thing", "test.k8s.io")
+    tree["metadata"]["annotations"] = {"api-approved.kubernetes.io": "https://github.com/x/y/pull/1"}
+    in_order = approved("True", "ApprovedAnnotation", "approved in https://github.com/x/y/pull/1")
+    found = await create(client, tree, [ACCEPTED, ESTABLISHED, in_order])
+    assert found[-2:] == [[ACCEPTED, INSTALLING, in_order], [ACCEPTED, ESTABLISHED, in_order]]
+    changed = {"metadata": {"annotations": {"api-approved.kubernetes.io": "unapproved now"}}}
+    answer = await client.patch(f"{DEFINITIONS}/things.test.k8s.io", changed)
+    no_longer = approved("False", "UnapprovedAnnotation", 'not approved: "unapproved now"')
+    version = answer.body["metadata"]["resourceVersion"]
+    assert await seen(client, "things.test.k8s.io", version, [ACCEPTED, ESTABLISHED, no_longer])
+
+
+async def deleted(client, name, *, last=None):
+    since = (await client.get(f"{DEFINITIONS}/{name}")).body["metadata"]["resourceVersion"]
+    assert (await client.delete(f"{DEFINITIONS}/{name}")).status == 200
+    return await seen(client, name, since, last)
+
+
+async def test_a_definition_that_ends_tells_how_far_it_is(client):
+    await create(client, named("widgets", "Widget"), [ACCEPTED, ESTABLISHED])
+    assert (await client.post(WIDGETS, WIDGET)).status == 201
+    before = [ACCEPTED, ESTABLISHED]
+    assert await deleted(client, WIDGETS_NAME) == [[*before, PENDING], [*before, IN_PROGRESS], None]
+
+
+async def test_a_definition_whose_names_were_never_accepted_ends_at_once(client):
+    await create(client, named("widgets", "Widget"), [ACCEPTED, ESTABLISHED])
+    await create(client, named("gadgets", "Widget"), [LIST_CONFLICT, NOT_ACCEPTED])
+    held = {"metadata": {"finalizers": ["example.com/hold"]}}
+    await client.patch(f"{DEFINITIONS}/{GADGETS_NAME}", held)
+    last = [LIST_CONFLICT, NOT_ACCEPTED, NEVER]
+    assert (await deleted(client, GADGETS_NAME, last=last))[-1] == last
+
+
+async def test_a_definition_with_another_finalizer_is_served_until_that_is_gone(client):
+    await create(client, named("widgets", "Widget"), [ACCEPTED, ESTABLISHED])
+    held = {"metadata": {"finalizers": ["example.com/hold"]}}
+    await client.patch(f"{DEFINITIONS}/{WIDGETS_NAME}", held)
+    await client.post(WIDGETS, WIDGET)
+    before = [ACCEPTED, ESTABLISHED]
+    found = await deleted(client, WIDGETS_NAME, last=[*before, COMPLETED])
+    assert found == [[*before, PENDING], [*before, IN_PROGRESS], [*before, COMPLETED]]
+    present = (await client.get(f"{DEFINITIONS}/{WIDGETS_NAME}")).body
+    assert present["metadata"]["finalizers"] == ["example.com/hold"]
+    assert (await client.get(WIDGETS)).body["items"] == []
