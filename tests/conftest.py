@@ -11,7 +11,11 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.stores import backends
 
-pytest_plugins = ["tests.support.stores.etcd_fixtures", "tests.support.documents.page_summary"]
+pytest_plugins = [
+    "tests.support.memory",
+    "tests.support.stores.etcd_fixtures",
+    "tests.support.documents.page_summary",
+]
 
 PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("dev", max_examples=20, stateful_step_count=30, **PATIENT)

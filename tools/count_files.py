@@ -4,7 +4,7 @@
     python tools/count_files.py deployment   the controller manager reconciles a new Deployment, and runs no other controller
     python tools/count_files.py up           `mockube up`, until it is ready
 
-Each runs in a process of its own that is traced between two signals; module bodies do not count.
+Each runs in a process of its own that is traced between two signals. What only an import runs does not count.
 """
 
 import contextlib
@@ -48,9 +48,13 @@ DEPLOYMENT: Final = {
 def traced(out: Path, module: str, *, at_once: bool) -> None:
     """Run a module; write the files that ran between SIGUSR1 (or the start) and SIGUSR2."""
     seen: set[str] = set()
+    imports = 0
 
     def note(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and frame.f_code.co_name != "<module>":
+        nonlocal imports
+        if frame.f_code.co_name == "<module>" and frame.f_globals.get("__name__") != "__main__":
+            imports += {"call": 1, "return": -1}.get(event, 0)
+        elif event == "call" and not imports:
             seen.add(frame.f_code.co_filename)
 
     def start(*_: object) -> None:

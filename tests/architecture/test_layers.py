@@ -21,6 +21,10 @@ PLANTED = {
         "controller_manager/queue/planted.py",
         "import mockube.controller_manager.cache",
     ),
+    "controllers do not know each other: what two of them share is in workloads": (
+        "controller_manager/controllers/cronjob/planted.py",
+        "import mockube.controller_manager.controllers.job",
+    ),
     "below the HTTP layer nothing knows aiohttp": ("apiserver/request/planted.py", "import aiohttp"),
     "packages: mockube over the two processes, over the store and the language": (
         "etcd/planted.py",
@@ -64,6 +68,9 @@ def skeleton(tree: Path) -> None:
                 layer = tree / container.replace(".", "/") / name
                 layer.mkdir(exist_ok=True)
                 (layer / "__init__.py").touch()
+    for controller in ("cronjob", "job"):
+        (tree / "controller_manager/controllers" / controller).mkdir()
+        (tree / "controller_manager/controllers" / controller / "__init__.py").touch()
     for module in ("etcd/kv.py", "etcd/errors.py"):
         (tree / module).touch()
     (tree / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())

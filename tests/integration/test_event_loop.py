@@ -100,6 +100,7 @@ def longest():
 @contextlib.contextmanager
 def serving(open_store):
     thresholds = gc.get_threshold()
+    gc.collect()
     gc.freeze()  # as a server does, so that what tests have made is not looked at
     gc.set_threshold(*COLLECT_AFTER)
     with asyncio.Runner() as runner, measured() as slices:
@@ -131,7 +132,6 @@ def serving(open_store):
 
         yield measure
         runner.run(stack.aclose())
-    gc.unfreeze()
     gc.set_threshold(*thresholds)
 
 

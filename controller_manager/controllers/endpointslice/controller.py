@@ -31,16 +31,16 @@ from mockube.controller_manager.controllers.endpointslice.desired import (
     address_types,
     group_by_ports,
     labels_of,
-    slice_of,
 )
-from mockube.controller_manager.controllers.endpointslice.slices import (
+from mockube.controller_manager.workloads import services
+from mockube.controller_manager.workloads.endpoint_slices import (
     Changes,
     Shape,
     arrange,
     by_service,
     keys_of_services,
+    slice_of,
 )
-from mockube.controller_manager.workloads import services
 from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
 
 BY_SERVICE: Final = "service"

@@ -3,11 +3,10 @@
 Pure. Upstream: k8s.io/endpointslice, utils.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.names import check_dns1123_subdomain
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import (
     LABEL_ENDPOINT_SLICE_MANAGED_BY,
@@ -17,13 +16,9 @@ from mockube.apimachinery.wellknown import (
 )
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.workloads import services
+from mockube.controller_manager.workloads.endpoint_slices import Endpoints, Ports
 
 _RESERVED: Final = {LABEL_SERVICE_NAME, LABEL_ENDPOINT_SLICE_MANAGED_BY, LABEL_HEADLESS_SERVICE}
-
-Ports = tuple[tuple[str, int, str, str], ...]
-"""Name, number, protocol and application protocol of each, in the service's order."""
-Endpoints = dict[str, dict[str, Any]]
-"""By the uid of their pod, or by their address where there is none."""
 
 
 def address_types(service: ReadOnlyTree) -> tuple[str, ...]:
@@ -93,44 +88,3 @@ def labels_of(service: ReadOnlyTree, manager: str) -> dict[str, str]:
     own = {key: value for key, value in meta.labels(service).items() if key not in _RESERVED}
     headless = {} if services.has_cluster_ip(service) else {LABEL_HEADLESS_SERVICE: ""}
     return own | headless | {LABEL_SERVICE_NAME: meta.name(service), LABEL_ENDPOINT_SLICE_MANAGED_BY: manager}
-
-
-def slice_of(
-    service: ReadOnlyTree,
-    labels: Mapping[str, str],
-    address_type: str,
-    ports: Ports,
-    endpoints: Iterable[Any],
-) -> dict[str, Any]:
-    return {
-        "apiVersion": "discovery.k8s.io/v1",
-        "kind": "EndpointSlice",
-        "metadata": {
-            "generateName": _prefix(meta.name(service)),
-            "namespace": meta.namespace(service),
-            "labels": dict(labels),
-            "ownerReferences": [
-                meta.controller_reference({"apiVersion": "v1", "kind": "Service", **service})
-            ],
-        },
-        "addressType": address_type,
-        "endpoints": list(endpoints),
-        "ports": [_port(*port) for port in ports],
-    }
-
-
-def _prefix(name: str) -> str:
-    """With a dash where that makes no name that is too long."""
-    return name if check_dns1123_subdomain(f"{name}-x") else f"{name}-"
-
-
-def _port(name: str, number: int, protocol: str, app_protocol: str) -> dict[str, Any]:
-    app = {"appProtocol": app_protocol} if app_protocol else {}
-    return {"name": name, "port": number, "protocol": protocol} | app
-
-
-def ports_of(one: ReadOnlyTree) -> Ports:
-    return tuple(
-        (port.get("name") or "", port["port"], port.get("protocol", "TCP"), port.get("appProtocol") or "")
-        for port in one.get("ports") or ()
-    )

@@ -28,15 +28,18 @@ from mockube.controller_manager.control.actions import (
     Update,
 )
 from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.controllers.endpointslice.desired import Endpoints, Ports, ports_of, slice_of
-from mockube.controller_manager.controllers.endpointslice.slices import (
+from mockube.controller_manager.workloads import services
+from mockube.controller_manager.workloads.endpoint_slices import (
     Changes,
+    Endpoints,
+    Ports,
     Shape,
     arrange,
     by_service,
     keys_of_services,
+    ports_of,
+    slice_of,
 )
-from mockube.controller_manager.workloads import services
 
 BY_MIRRORED: Final = "mirrored"
 MANAGER: Final = "endpointslicemirroring-controller.k8s.io"

@@ -14,6 +14,8 @@ RATIO = 2.5
 """How much longer twice the input may take at most: 2 is linear, 4 is quadratic."""
 
 _RUNS = 3
+_LONG = 0.1
+"""Seconds that are measured well enough by one run, unless what comes of it is bad."""
 _SMALL = (*range(4, 64, 4), 160, 640, 2_560)
 """What is exponential takes 16 times as long from one of the first to the next: the first that is too long still ends."""
 _TOO_LONG = 0.3
@@ -65,8 +67,10 @@ def check_linear(
         if twice < negligible:
             return
         single = make(size)
-        once = cost(run, single, runs=_RUNS)
-        twice = min(twice, cost(run, double, runs=_RUNS)) if twice > RATIO * once else twice
+        once = cost(run, single, runs=1 if twice > _LONG else _RUNS)
+        if twice > RATIO * once:
+            once = min(once, cost(run, single, runs=_RUNS))
+            twice = min(twice, cost(run, double, runs=_RUNS))
         if twice <= max(RATIO * once, negligible):
             return
         found.append(f"{size}: {once * 1000:.1f} ms, {2 * size}: {twice * 1000:.1f} ms")
@@ -93,7 +97,8 @@ def check_growth(
 
     For many cases, most of which are quick: where `made`, which is `make(size)`, costs `enough` seconds at most, that is all.
     """
-    if cost(run, made) <= enough:
+    twice = cost(run, made)
+    if twice <= enough or twice <= RATIO * cost(run, make(size // 2), runs=2):
         return
     found = []
     for double in (size, 2 * size, 4 * size):

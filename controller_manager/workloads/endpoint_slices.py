@@ -11,13 +11,17 @@ from typing import Any
 from msgspec import Struct, field
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.names import check_dns1123_subdomain
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_ENDPOINT_SLICE_MANAGED_BY, LABEL_SERVICE_NAME
 from mockube.controller_manager.cache.store import Caches, Change, Indexer
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.controller import ToKeys
-from mockube.controller_manager.controllers.endpointslice.desired import Endpoints, Ports, ports_of
 
+Ports = tuple[tuple[str, int, str, str], ...]
+"""Name, number, protocol and application protocol of each, in the service's order."""
+Endpoints = dict[str, dict[str, Any]]
+"""By the uid of their pod, or by their address where there is none."""
 NewSlice = Callable[[Ports, Iterable[Any]], dict[str, Any]]
 
 
@@ -157,3 +161,44 @@ def keys_of_services(index: Indexer) -> ToKeys:
                 yield Key(*name.split("/", 1))
 
     return keys
+
+
+def slice_of(
+    service: ReadOnlyTree,
+    labels: Mapping[str, str],
+    address_type: str,
+    ports: Ports,
+    endpoints: Iterable[Any],
+) -> dict[str, Any]:
+    return {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {
+            "generateName": _prefix(meta.name(service)),
+            "namespace": meta.namespace(service),
+            "labels": dict(labels),
+            "ownerReferences": [
+                meta.controller_reference({"apiVersion": "v1", "kind": "Service", **service})
+            ],
+        },
+        "addressType": address_type,
+        "endpoints": list(endpoints),
+        "ports": [_port(*port) for port in ports],
+    }
+
+
+def _prefix(name: str) -> str:
+    """With a dash where that makes no name that is too long."""
+    return name if check_dns1123_subdomain(f"{name}-x") else f"{name}-"
+
+
+def _port(name: str, number: int, protocol: str, app_protocol: str) -> dict[str, Any]:
+    app = {"appProtocol": app_protocol} if app_protocol else {}
+    return {"name": name, "port": number, "protocol": protocol} | app
+
+
+def ports_of(one: ReadOnlyTree) -> Ports:
+    return tuple(
+        (port.get("name") or "", port["port"], port.get("protocol", "TCP"), port.get("appProtocol") or "")
+        for port in one.get("ports") or ()
+    )
