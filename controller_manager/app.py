@@ -19,7 +19,7 @@ from mockube.controller_manager.client.connect import AGENT, Connection, connect
 from mockube.controller_manager.client.kinds import NAMESPACES
 from mockube.controller_manager.client.kubeconfig import Access, access_of, rate_of
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.transport import AiohttpTransport
+from mockube.controller_manager.client.transport import HttpTransport
 from mockube.controller_manager.client.wire import NoAnswer, Transport
 from mockube.controller_manager.config.selection import is_wanted
 from mockube.controller_manager.config.settings import Config
@@ -55,7 +55,7 @@ class Manager:
         clock: Clock,
         chance: Chance,
         access: Access | None = None,
-        transport: Callable[[Access], Transport] = AiohttpTransport,
+        transport: Callable[[Access], Transport] = HttpTransport,
     ) -> None:
         """`access` is as whom the server is asked, if not as the kubeconfig says, and `transport` the way there."""
         self._config = config

@@ -18,7 +18,7 @@ from mockube.controller_manager.client.service_accounts import (
     ServiceAccountToken,
     SharedIdentity,
 )
-from mockube.controller_manager.client.transport import AiohttpTransport
+from mockube.controller_manager.client.transport import HttpTransport
 from mockube.controller_manager.client.transport_wrappers import BoundedTransport, FencedTransport
 from mockube.controller_manager.client.wire import Transport
 from mockube.controller_manager.metrics.requests import ClientMetrics
@@ -36,7 +36,7 @@ class Connection(Struct, frozen=True, kw_only=True):
     use_service_account_credentials: bool = False
     may_write: Callable[[], bool] | None = None
     """Asked before each write, which is not sent if the answer is no; None is always yes."""
-    transport: Callable[[Access], Transport] = AiohttpTransport
+    transport: Callable[[Access], Transport] = HttpTransport
     metrics: ClientMetrics = field(default_factory=ClientMetrics)
 
 

@@ -1,6 +1,5 @@
-"""HTTP requests and streams by aiohttp, and the TLS settings that a kubeconfig asks for."""
+"""HTTP requests by connections of our own, streams by aiohttp, and the TLS settings that a kubeconfig asks for."""
 
-import io
 import socket
 import ssl
 import tempfile
@@ -13,7 +12,15 @@ import aiohttp
 from aiohttp import ClientConnectorError, ConnectionTimeoutError
 from yarl import URL
 
+from mockube.apimachinery.clock import Clock, RealClock
 from mockube.controller_manager.client import transport
+from mockube.controller_manager.client.connections import (
+    CONNECT_SECONDS,
+    Address,
+    Broken,
+    Connections,
+    Unconnected,
+)
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.client.wire import Answer, NoAnswer, Request, Unreachable, no_answer
 
@@ -39,12 +46,8 @@ def _show(made: ssl.SSLContext, access: Access) -> None:
         made.load_cert_chain(certificate, key)
 
 
-IDLE_SECONDS: Final = 30.0
-"""How long a connection is kept unused: less than any server does, so that none is closed under a request."""
-CONNECT_SECONDS: Final = 10.0
+REAL_CLOCK: Final = RealClock()
 STREAM_BUFFER: Final = 1 << 18
-LARGE: Final = 1 << 20
-"""Bytes from which on aiohttp wants a body as a file."""
 UNSENT: Final = frozenset({"User-Agent", "Accept-Encoding", "Content-Type"})
 """What aiohttp would say by itself. Compression costs both sides more than a local network takes."""
 
@@ -60,33 +63,62 @@ _KEEP_ALIVE: Final = (
 """How a watch learns that its server's machine is gone: a minute without an answer from its kernel."""
 
 
-class AiohttpTransport:
+class HttpTransport:
     """A `Transport`. Belongs to the event loop in which it was made."""
 
-    def __init__(self, access: Access) -> None:
-        self._origin = URL(access.server)
+    def __init__(self, access: Access, clock: Clock = REAL_CLOCK) -> None:
+        origin = URL(access.server)
         self._base = access.server.rstrip("/")
+        self._path = origin.raw_path.rstrip("/")
+        self._host_header = f"Host: {origin.host_port_subcomponent}"
         self._server_name = access.server_name or None
-        trust = transport.context(access) if self._origin.scheme == "https" else True
-        self._requests = _session(trust=trust)
-        self._streams = _session(trust=trust)
-
-    @property
-    def host(self) -> str:
-        return self._origin.authority
+        trust = transport.context(access) if origin.scheme == "https" else None
+        self._connections = Connections(
+            Address(
+                host=origin.raw_host or "",
+                port=origin.port or 0,
+                trust=trust,
+                server_name=access.server_name or origin.raw_host or "",
+            ),
+            clock,
+        )
+        self._streams = _session(trust=trust or True)
+        self.host = origin.authority
+        """As metrics name it."""
 
     async def send(self, request: Request, headers: Mapping[str, str]) -> Answer:
+        said = self._written(request, headers)
         try:
-            async with await self._open(self._requests, request, headers) as answer:
-                body = await answer.read()
-                return Answer(answer.status, _retry_after(answer), body)
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise _no_answer(error, request) from error
+            response = await self._connections.exchange(
+                said, seconds=request.timeout, is_head=request.method == "HEAD"
+            )
+        except Unconnected as error:
+            raise Unreachable(f"{request.method} {request.target}: {error}") from error
+        except (Broken, TimeoutError) as error:
+            raise no_answer(request, str(error) or type(error).__name__) from error
+        return Answer(response.status, _retry_after(response.headers.get(b"retry-after", b"")), response.body)
+
+    def _written(self, request: Request, headers: Mapping[str, str]) -> bytes:
+        lines = [f"{request.method} {self._path}{request.target} HTTP/1.1", self._host_header]
+        lines += [f"{name}: {value}" for name, value in {**request.headers, **headers}.items()]
+        if request.body or not request.is_read:
+            lines.append(f"Content-Length: {len(request.body)}")
+        head = "\r\n".join(lines)
+        if head.count("\n") >= len(lines) or head.count("\r") >= len(lines):
+            raise ValueError("a header of a request contains the end of a line")
+        return f"{head}\r\n\r\n".encode() + request.body
 
     @asynccontextmanager
     async def stream(self, request: Request, headers: Mapping[str, str]) -> AsyncIterator["_Stream"]:
         try:
-            answer = await self._open(self._streams, request, headers)
+            answer = await self._streams.request(
+                request.method,
+                URL(self._base + request.target, encoded=True),
+                headers={**request.headers, **headers},
+                timeout=aiohttp.ClientTimeout(total=request.timeout, sock_connect=CONNECT_SECONDS),
+                server_hostname=self._server_name,
+                allow_redirects=False,
+            )
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise _no_answer(error, request) from error
         try:
@@ -94,22 +126,8 @@ class AiohttpTransport:
         finally:
             _cut(answer)
 
-    async def _open(
-        self, session: aiohttp.ClientSession, request: Request, headers: Mapping[str, str]
-    ) -> aiohttp.ClientResponse:
-        body = request.body
-        return await session.request(
-            request.method,
-            URL(self._base + request.target, encoded=True),
-            data=(io.BytesIO(body) if len(body) >= LARGE else body) or None,
-            headers={**request.headers, **headers},
-            timeout=aiohttp.ClientTimeout(total=request.timeout, sock_connect=CONNECT_SECONDS),
-            server_hostname=self._server_name,
-            allow_redirects=False,
-        )
-
     async def close(self) -> None:
-        await self._requests.close()
+        await self._connections.close()
         await self._streams.close()
 
 
@@ -139,13 +157,10 @@ class _Stream:
 
 def _session(*, trust: ssl.SSLContext | bool) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(
-            ssl=trust, limit=0, keepalive_timeout=IDLE_SECONDS, socket_factory=_socket
-        ),
+        connector=aiohttp.TCPConnector(ssl=trust, limit=0, force_close=True, socket_factory=_socket),
         cookie_jar=aiohttp.DummyCookieJar(),
         skip_auto_headers=UNSENT,
         read_bufsize=STREAM_BUFFER,
-        middlewares=(_once,),
     )
 
 
@@ -157,31 +172,13 @@ def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
     return made
 
 
-async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """Keep aiohttp from sending again by itself what may have been done already, as it does with PUT and DELETE."""
-    try:
-        return await handler(request)
-    except aiohttp.ClientError as error:
-        raise _Failed(error) from error
-
-
-class _Failed(aiohttp.ClientError):
-    """A request that failed; not of the classes that aiohttp tries again."""
-
-    def __init__(self, cause: aiohttp.ClientError) -> None:
-        super().__init__(str(cause) or type(cause).__name__)
-        self.cause = cause
-
-
 def _no_answer(error: Exception, request: Request) -> NoAnswer:
-    cause = error.cause if isinstance(error, _Failed) else error
-    problem = str(cause) or type(cause).__name__
-    if isinstance(cause, ClientConnectorError | ConnectionTimeoutError):
+    problem = str(error) or type(error).__name__
+    if isinstance(error, ClientConnectorError | ConnectionTimeoutError):
         return Unreachable(f"{request.method} {request.target}: {problem}")
     return no_answer(request, problem)
 
 
-def _retry_after(answer: aiohttp.ClientResponse) -> float | None:
+def _retry_after(text: bytes) -> float | None:
     """In seconds; the other form, a date, no API server sends."""
-    text = answer.headers.get("Retry-After", "")
-    return float(text) if text.isascii() and text.isdigit() else None
+    return float(text) if text.isdigit() else None

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from mockube.controller_manager.client.kubeconfig import Access
-from mockube.controller_manager.client.transport import AiohttpTransport
+from mockube.controller_manager.client.transport import HttpTransport
 from mockube.controller_manager.running import Work
 from tests.support.controllers.running_manager import Counting, Manager, kill, outfit
 
@@ -62,7 +62,7 @@ def tally(writes, namespace, called):
 
 @contextlib.asynccontextmanager
 async def attributed_manager(server, clock, *, controllers, runnables, config):
-    transport = Attributing(AiohttpTransport(Access(server=server.url)))
+    transport = Attributing(HttpTransport(Access(server=server.url)))
     used = outfit(transport, clock, config=config)
     work = Work(used, controllers=controllers, runnables=runnables)
     running = create_task(work.run())

@@ -13,7 +13,7 @@ from mockube.controller_manager.client.credentials import FixedToken
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.client.sender import Sender
 from mockube.controller_manager.client.service_accounts import SharedIdentity
-from mockube.controller_manager.client.transport import AiohttpTransport
+from mockube.controller_manager.client.transport import HttpTransport
 from mockube.controller_manager.config.settings import Config
 from mockube.controller_manager.metrics.queues import Metrics
 from mockube.controller_manager.metrics.requests import ClientMetrics
@@ -162,7 +162,7 @@ async def running_manager(server, clock, *, controllers=(), runnables=(), config
     It is disturbed once it has come up.
     """
     detector = MutationDetector()
-    plain = AiohttpTransport(Access(server=server.url))
+    plain = HttpTransport(Access(server=server.url))
     way = Way(plain, Disturbance())
     transport = Counting(plain if disturbance is None else way)
     used = outfit(transport, clock, config=config, detector=detector)

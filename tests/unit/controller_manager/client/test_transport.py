@@ -10,7 +10,7 @@ from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.clock import RealClock
 from mockube.apiserver.pki.issue import Issuer, Subject, make_authority
 from mockube.controller_manager.client.kubeconfig import Access
-from mockube.controller_manager.client.transport import LARGE, AiohttpTransport
+from mockube.controller_manager.client.transport import HttpTransport
 from mockube.controller_manager.client.transport_wrappers import UNDER_WAY, BoundedTransport
 from mockube.controller_manager.client.wire import Answer, OutcomeUnknown, Request, Unreachable
 from tests.support.server.raw_server import answer, serving
@@ -25,7 +25,7 @@ def request(method="GET", target="/api", *, body=b"", timeout=20.0):
 
 @contextlib.asynccontextmanager
 async def reaching(server, **access):
-    transport = AiohttpTransport(Access(server=server, **access))
+    transport = HttpTransport(Access(server=server, **access))
     try:
         yield transport
     finally:
@@ -69,10 +69,24 @@ async def test_the_server_may_lie_below_a_path():
     assert server.lines == ["GET /clusters/a/api HTTP/1.1"]
 
 
+@pytest.mark.parametrize("token", ["a\nHost: other", "a\r\n\r\n", "a\rb"])
+async def test_nothing_is_sent_with_the_end_of_a_line_in_a_header(token):
+    async with serving() as server, reaching(server.url) as transport:
+        with pytest.raises(ValueError, match="the end of a line"):
+            await transport.send(request(), {**SAID, "Authorization": token})
+    assert server.connections == []
+
+
+async def test_a_write_without_a_body_says_so():
+    async with serving() as server, reaching(server.url) as transport:
+        await transport.send(request("DELETE"), SAID)
+    assert b"Content-Length: 0" in server.requests[0][0]
+
+
 async def test_a_body_may_be_large():
     async with serving() as server, reaching(server.url) as transport:
-        await transport.send(request("POST", body=b"x" * LARGE), SAID)
-    assert len(server.requests[0][1]) == LARGE
+        await transport.send(request("POST", body=b"x" * (1 << 20)), SAID)
+    assert len(server.requests[0][1]) == 1 << 20
 
 
 @pytest.mark.parametrize(
