@@ -50,7 +50,7 @@ from mockube.apiserver.admission.webhooks.plugins import (
     MutatingAdmissionWebhook,
     ValidatingAdmissionWebhook,
 )
-from mockube.apiserver.authz.chain import Authorization, await_again
+from mockube.apiserver.authz.chain import Authorization, RemoteAnswerNeeded, await_again
 from mockube.apiserver.metrics.admission import (
     ADMIT,
     QUICK,
@@ -241,7 +241,11 @@ async def _run(concerned: Concerned, backend: Backend, attributes: Attributes) -
             if not needed:
                 passed.quick += 1
                 continue
-            await await_again(partial(run, backend, attributes))
+            try:
+                await run(backend, attributes)
+            except RemoteAnswerNeeded as error:
+                await error.prepare()
+                await await_again(partial(run, backend, attributes))
             now = monotonic()
             seconds = now - start
             if seconds <= QUICK:

@@ -24,6 +24,11 @@ class Priority(Plugin):
     operations = WRITE
     about = frozenset({POD, (*PRIORITY_CLASSES, "")})
 
+    def __init__(self) -> None:
+        self._default = _Computed()
+        """Of a pod that names no class, at `_newest` of the watch cache."""
+        self._newest = -1
+
     async def mutate(self, backend: Backend, attributes: Attributes) -> None:
         pod = attributes.object
         assert pod is not None
@@ -32,7 +37,18 @@ class Priority(Plugin):
         if attributes.operation is Operation.UPDATE:
             _keep(pod, (attributes.old or {}).get("spec", {}))
         else:
-            pod["spec"] = _with_priority(backend, attributes, pod["spec"])
+            spec = pod["spec"]
+            name = spec.get("priorityClassName", "")
+            computed = _named(backend, attributes, name) if name else self._of_default_class(backend)
+            pod["spec"] = _with_priority(attributes, spec, computed)
+
+    def _of_default_class(self, backend: Backend) -> _Computed:
+        """Return what the default class comes to: computed once, until a class changes."""
+        newest = backend.resource_cache(PRIORITY_CLASSES).newest
+        if newest != self._newest:
+            default = _default_class(backend)
+            self._default, self._newest = _Computed() if default is None else _of_class(default), newest
+        return self._default
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
         """There is one default class at most."""
@@ -57,8 +73,7 @@ def _keep(pod: Tree, old: Mapping[str, Any]) -> None:
     pod["spec"] = kept | pod["spec"]
 
 
-def _with_priority(backend: Backend, attributes: Attributes, spec: Tree) -> Tree:
-    computed = _computed(backend, attributes, spec.get("priorityClassName", ""))
+def _with_priority(attributes: Attributes, spec: Tree, computed: _Computed) -> Tree:
     given = spec.get("priority")
     if given is not None and given != computed.value:
         raise forbidden(attributes, _differs("integer value of priority", given, computed.value))
@@ -78,10 +93,7 @@ def _differs(what: str, given: object, computed: object) -> str:
     )
 
 
-def _computed(backend: Backend, attributes: Attributes, name: str) -> _Computed:
-    if not name:
-        default = _default_class(backend)
-        return _Computed() if default is None else _of_class(default)
+def _named(backend: Backend, attributes: Attributes, name: str) -> _Computed:
     stored = backend.seen(PRIORITY_CLASSES, "", name)
     if stored is None:
         raise forbidden(attributes, f"no PriorityClass with name {name} was found")

@@ -31,11 +31,14 @@ class ServiceAccount(Plugin):
         return (operation, target) in ((Operation.CREATE, POD), (Operation.UPDATE, EPHEMERAL))
 
     async def mutate(self, backend: Backend, attributes: Attributes) -> None:
+        """Give a new pod its account, and check it as it came."""
         pod = attributes.object
         assert pod is not None
         if attributes.operation is not Operation.CREATE:
             return
-        if ANNOTATION_MIRROR_POD not in meta.annotations(pod):
+        if ANNOTATION_MIRROR_POD in meta.annotations(pod):
+            _check_mirror_pod(attributes, pod)
+        else:
             spec: Tree = dict(pod["spec"])
             pod["spec"] = spec
             name = spec.get("serviceAccountName") or DEFAULT
@@ -45,10 +48,10 @@ class ServiceAccount(Plugin):
                 await backend.worker.run(attributes.call.size, _mount_token, spec, backend.chance)
             if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
                 spec["imagePullSecrets"] = account["imagePullSecrets"]
-        await self.validate(backend, attributes)
+            await _check_secrets(backend, attributes, spec, account)
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
-        """Check the pod as it came, and again as webhooks have left it."""
+        """Check the pod as webhooks have left it."""
         pod = attributes.object
         assert pod is not None
         if attributes.target == POD and ANNOTATION_MIRROR_POD in meta.annotations(pod):
@@ -59,12 +62,16 @@ class ServiceAccount(Plugin):
         if not name:
             where = f"{attributes.namespace}/{meta.name(pod)}"
             raise forbidden(attributes, f"no service account specified for pod {where}")
-        account = await _account(backend, attributes, name)
-        if meta.annotations(account).get(ENFORCE) in ("true", "True", "TRUE", "t", "T", "1"):
-            find = _not_mountable if attributes.target == POD else _not_mountable_in_ephemeral
-            problem = await backend.worker.run(attributes.call.size, lambda: next(find(spec, account), ""))
-            if problem:
-                raise forbidden(attributes, problem)
+        await _check_secrets(backend, attributes, spec, await _account(backend, attributes, name))
+
+
+async def _check_secrets(backend: Backend, attributes: Attributes, spec: Tree, account: ReadOnlyTree) -> None:
+    """Refuse secrets that are not the account's, if it says that its pods may use no others."""
+    if meta.annotations(account).get(ENFORCE) in ("true", "True", "TRUE", "t", "T", "1"):
+        find = _not_mountable if attributes.target == POD else _not_mountable_in_ephemeral
+        problem = await backend.worker.run(attributes.call.size, lambda: next(find(spec, account), ""))
+        if problem:
+            raise forbidden(attributes, problem)
 
 
 async def _account(backend: Backend, attributes: Attributes, name: str) -> ReadOnlyTree:

@@ -84,6 +84,8 @@ class Resource(Struct, frozen=True, kw_only=True, eq=False):
     """It is stored, or read from what is: the answer to a review, for one, is shown as itself alone."""
     group_resource: GroupResource = GroupResource("", "")
     group_kind: GroupKind = GroupKind("", "")
+    group_version: GroupVersion = ("", "")
+    api_version: str = ""
     folder: bytes = b""
     """Where all its objects lie, as `pods/` or `services/specs/`, below the store's prefix."""
 
@@ -91,15 +93,10 @@ class Resource(Struct, frozen=True, kw_only=True, eq=False):
         force_setattr(self, "has_table", "get" in self.verbs)
         force_setattr(self, "group_resource", GroupResource(self.group, self.name))
         force_setattr(self, "group_kind", GroupKind(self.group, self.kind))
+        force_setattr(self, "group_version", (self.group, self.version))
+        api_version = f"{self.group}/{self.version}" if self.group else self.version
+        force_setattr(self, "api_version", api_version)
         force_setattr(self, "folder", f"{self.stored_at or self.name}/".encode())
-
-    @property
-    def group_version(self) -> GroupVersion:
-        return self.group, self.version
-
-    @property
-    def api_version(self) -> str:
-        return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def shown_verbs(self) -> Sequence[str]:

@@ -228,7 +228,7 @@ class Backend(Struct, frozen=True, kw_only=True):
 
     def put(self, key: bytes, text: bytes, *, lease: LeaseId = NO_LEASE) -> Put:
         """The operation that stores canonical text."""
-        self.watch_cache.trust(text)
+        self.watch_cache.trust(key, text)
         return Put(key=key, value=text, lease=lease)
 
     def readable(self, resource: Resource, kvs: Iterable[KeyValue]) -> Iterator[Stored]:

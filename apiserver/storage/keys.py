@@ -32,7 +32,10 @@ class Layout:
         return resource_cache + _folder(namespace) if namespace else resource_cache
 
     def object(self, resource: Resource, namespace: str, name: str) -> bytes:
-        return self.scope(resource, namespace) + _segment(name)
+        segment = _segment(name)
+        if namespace:
+            return self.root + resource.folder + _folder(namespace) + segment
+        return self.root + resource.folder + segment
 
 
 def _folder(namespace: str) -> bytes:

@@ -4,6 +4,8 @@ This server writes canonical JSON, and so does kube-apiserver where it stores JS
 protobuf is decoded; JSON in another order, put there by hand, is put in order.
 """
 
+from typing import Final
+
 import msgspec
 import orjson
 
@@ -11,6 +13,11 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.storage.stored import canonical, is_canonical
 from mockube.apiserver.wire.protobuf import envelope
 from mockube.apiserver.wire.protobuf.errors import ProtobufError
+
+MAX_TRUSTED: Final = 1_000
+"""Values that are trusted at a time, at most: a bound, for a write may fail."""
+MAX_TRUSTED_BYTES: Final = 16 << 20
+"""Of these values together."""
 
 
 class Unreadable(ValueError):
@@ -62,3 +69,44 @@ def _tree(value: bytes) -> Tree:
         raise Unreadable(f"a stored value has no kind, version or uid: {value[:100]!r}")
     found: Tree = tree
     return found
+
+
+class TrustedValues:
+    """Values that this process has written, and that a watch has not brought back yet: they need not be read.
+
+    To compare one costs much less than to read it: an etcd gives back another object.
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[bytes, tuple[bytes, ...]] = {}
+        """By their keys, those of a key in the order in which they were written."""
+        self._count = self._size = 0
+
+    def has(self, key: bytes, value: bytes) -> bool:
+        return value in self._values.get(key, ())
+
+    def add(self, key: bytes, value: bytes) -> None:
+        """Add a value that is about to be written; when there are too many, forget all others."""
+        values = self._values.get(key, ())
+        if value in values:
+            return
+        size = self._size + len(value)
+        if self._count >= MAX_TRUSTED or size > MAX_TRUSTED_BYTES:
+            self._values.clear()
+            values, self._count, size = (), 0, len(value)
+        self._values[key] = *values, value
+        self._count += 1
+        self._size = size
+
+    def discard(self, key: bytes, value: bytes) -> None:
+        """Forget a value that a watch has brought back, and those before it: they were never written."""
+        values = self._values.get(key, ())
+        if value not in values:
+            return
+        end = values.index(value) + 1
+        self._count -= end
+        self._size -= sum(map(len, values[:end]))
+        if end == len(values):
+            del self._values[key]
+        else:
+            self._values[key] = values[end:]

@@ -14,7 +14,7 @@ from mockube.apiserver.long_work import batches, yield_to_loop
 from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.storage.unreadable import UnreadableObjects
-from mockube.apiserver.storage.values import Unreadable
+from mockube.apiserver.storage.values import TrustedValues, Unreadable
 from mockube.etcd.errors import Compacted, KVError
 from mockube.etcd.kv import KV, Event, EventKind, KeyValue, Range, Watch, WatchBatch, WatchRequest, prefix_end
 
@@ -25,10 +25,6 @@ PAGE = 10_000
 """Keys listed at a time."""
 SLICE, SLICE_BYTES = 500, 512 * 1024
 """Changes, or keys of a list, and bytes of them, after which others have their turn while there are more."""
-MAX_TRUSTED = 1_000
-"""Values that are trusted at a time, at most: a bound, for a write may fail."""
-MAX_TRUSTED_BYTES = 16 << 20
-"""Of these values together."""
 LAG_SECONDS = 5.0
 """Between two looks at how far the store is ahead: as often an embedded store notifies of progress."""
 
@@ -54,9 +50,7 @@ class WatchCache:
         self._consistent.set()
         self.on_reset: list[Callable[[], None]] = []
         self.unreadable = UnreadableObjects()
-        self._trusted: set[bytes] = set()
-        """Values that this process has written, and that a watch has not brought back yet."""
-        self._trusted_bytes = 0
+        self._trusted = TrustedValues()
         self._kinds: dict[bytes, tuple[bytes, ...]] = {}
         """How the text of every object in a folder begins, where that is known."""
         self._as_stored: set[bytes] = set()
@@ -108,24 +102,9 @@ class WatchCache:
         self._claimed.add(prefix)
         return self._resource_cache(prefix)
 
-    def trust(self, text: bytes) -> None:
-        """Take canonical text that is about to be written for readable, until the watch has brought it back.
-
-        It is known by its bytes, which costs much less than reading it: an etcd gives back another object.
-        """
-        if text in self._trusted:
-            return
-        size = self._trusted_bytes + len(text)
-        if len(self._trusted) >= MAX_TRUSTED or size > MAX_TRUSTED_BYTES:  # of writes that did not happen
-            self._trusted.clear()
-            size = len(text)
-        self._trusted.add(text)
-        self._trusted_bytes = size
-
-    def _distrust(self, text: bytes) -> None:
-        if text in self._trusted:
-            self._trusted.remove(text)
-            self._trusted_bytes -= len(text)
+    def trust(self, key: bytes, text: bytes) -> None:
+        """Take canonical text that is about to be written for readable, until the watch has brought it back."""
+        self._trusted.add(key, text)
 
     def at_revision(self, prefix: bytes, key: bytes, revision: int) -> Stored | None:
         """The object of a key, if it is shown at that revision."""
@@ -329,10 +308,9 @@ class WatchCache:
 
     def _stored(self, folder: bytes, kv: KeyValue) -> Stored | None:
         """The object in a value; None for a value that cannot be read, which must not stop the rest."""
-        value = kv.value
         try:
             text = self.read(folder, kv)
-            self._distrust(value)
+            self._trusted.discard(kv.key, kv.value)
         except Exception as error:  # noqa: BLE001 - whatever a decoder makes of a foreign value
             self.unreadable.add(folder, kv.key, kv.mod_revision, error)
             return None
@@ -342,7 +320,7 @@ class WatchCache:
 
     def read(self, folder: bytes, kv: KeyValue) -> bytes:
         """The canonical text of a value; raises whatever shows that it cannot be read."""
-        text = kv.value if kv.value in self._trusted else self._read(kv.value)
+        text = kv.value if self._trusted.has(kv.key, kv.value) else self._read(kv.value)
         heads = self._kinds.get(folder)
         if heads is not None and not text.startswith(heads):
             raise _other_kind(text)

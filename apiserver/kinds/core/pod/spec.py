@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Final, TypeAlias
 
+import orjson
+
 from mockube.apimachinery import errors, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
@@ -177,7 +179,11 @@ _BY_METADATA: Final = (b'"ephemeral":', b'"resourceClaims":')
 
 
 def _is_right(metadata: ReadOnlyTree | None, spec: ReadOnlyTree) -> bool:
-    return not any(_check_all(spec, metadata, ROOT, STRICT))
+    """Whether nothing is wrong with a spec, whatever metadata its pod has."""
+    text = orjson.dumps(spec)
+    return not any(part in text for part in _BY_METADATA) and not any(
+        _check_all(spec, metadata, ROOT, STRICT)
+    )
 
 
 _IS_RIGHT_IN_POD: Final = cached_by_spec(partial(_is_right, {}))
@@ -189,8 +195,8 @@ def check_pod_spec(
 ) -> Iterable[FieldError]:
     """`metadata` is that of a real pod; None in a template. A spec that was right lately is not looked at again."""
     if options == STRICT:
-        text, is_right = spec_cache_key(spec), _IS_RIGHT_IN_TEMPLATE if metadata is None else _IS_RIGHT_IN_POD
-        if not any(part in text for part in _BY_METADATA) and is_right(text):
+        is_right = _IS_RIGHT_IN_TEMPLATE if metadata is None else _IS_RIGHT_IN_POD
+        if is_right(spec_cache_key(spec)):
             return ()
     return _check_all(spec, metadata, path, options)
 

@@ -11,7 +11,8 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.registry.selection import EVERYTHING
 from mockube.apiserver.registry.watch_stream import BACKLOG, Stream
 from mockube.apiserver.storage.values import read_value
-from mockube.apiserver.storage.watch_cache import MAX_TRUSTED_BYTES, SLICE, WatchCache
+from mockube.apiserver.storage.values import MAX_TRUSTED_BYTES, TrustedValues
+from mockube.apiserver.storage.watch_cache import SLICE, WatchCache
 from mockube.etcd.embedded.memory import MemoryStore
 from mockube.etcd.kv import Event, Put, Txn, WatchBatch
 from tests.support.turns import turn, until
@@ -207,12 +208,12 @@ async def test_only_values_of_others_are_read_when_the_watch_brings_them(store, 
     reads = Reads()
     async with mirroring(wrap(store), SteppedClock(), reads) as watch_cache:
         own = put(1)
-        watch_cache.trust(own.value)
+        watch_cache.trust(own.key, own.value)
         result = await store.put(own)
         await until(lambda: watch_cache.revision == result.revision)
         assert reads.count == 0
         other = put(1, size=1)
-        watch_cache.trust(own.value)  # of a write that did not happen
+        watch_cache.trust(own.key, own.value)  # of a write that did not happen
         for expected in (1, 2):
             result = await store.put(other)
             await until(lambda result=result: watch_cache.revision == result.revision)
@@ -224,16 +225,28 @@ async def test_writes_that_did_not_happen_are_forgotten_before_they_take_much_me
     reads = Reads()
     async with mirroring(store, SteppedClock(), reads) as watch_cache:
         own, half = put(1), put(2, size=MAX_TRUSTED_BYTES // 2)
-        for value in (own, half, half):  # the same value takes memory once
-            watch_cache.trust(value.value)
+        for value in (own, half, half):  # what is written again takes memory once
+            watch_cache.trust(value.key, value.value)
         result = await store.put(own)
         await until(lambda: watch_cache.revision == result.revision)
         assert reads.count == 0
-        watch_cache.trust(own.value)
-        watch_cache.trust(put(3, size=MAX_TRUSTED_BYTES // 2).value)
+        watch_cache.trust(own.key, own.value)
+        third = put(3, size=MAX_TRUSTED_BYTES // 2)
+        watch_cache.trust(third.key, third.value)
         result = await store.put(own)
         await until(lambda: watch_cache.revision == result.revision)
         assert reads.count == 1
+
+
+def test_several_writes_of_one_object_are_trusted_until_the_last_has_come_back():
+    trusted = TrustedValues()
+    for value in (b"first", b"refused", b"second"):
+        trusted.add(b"key", value)
+    trusted.discard(b"key", b"first")
+    assert not trusted.has(b"key", b"first")
+    assert trusted.has(b"key", b"second")
+    trusted.discard(b"key", b"second")
+    assert not any(trusted.has(b"key", value) for value in (b"first", b"refused", b"second"))
 
 
 async def test_a_list_anew_reads_what_has_changed_alone(store):
