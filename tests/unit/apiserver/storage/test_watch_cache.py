@@ -10,8 +10,7 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.registry.selection import EVERYTHING
 from mockube.apiserver.registry.watch_stream import BACKLOG, Stream
-from mockube.apiserver.storage.values import read_value
-from mockube.apiserver.storage.values import MAX_TRUSTED_BYTES, TrustedValues
+from mockube.apiserver.storage.values import MAX_TRUSTED_BYTES, TrustedValues, read_value
 from mockube.apiserver.storage.watch_cache import SLICE, WatchCache
 from mockube.etcd.embedded.memory import MemoryStore
 from mockube.etcd.kv import Event, Put, Txn, WatchBatch
