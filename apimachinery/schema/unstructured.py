@@ -6,7 +6,7 @@ and float64, and fields are visited in the order in which the struct declares th
 
 from typing import Any, Final
 
-from mockube.apimachinery.gonumbers import as_read, is_whole
+from mockube.apimachinery.gonumbers import as_read, is_whole, rewritten
 from mockube.apimachinery.schema import base64text, faults
 from mockube.apimachinery.schema.model import Shape, Type
 
@@ -31,7 +31,7 @@ def fault(of: Type, value: Any) -> str:
         return _integer_fault(of, value)
     if of.shape in _ACCEPTED:
         return "" if value.__class__ in _ACCEPTED[of.shape] else _not_converted(of, value)
-    return faults.find(of, value).error  # it reads its own JSON
+    return faults.find(of, rewritten(value)).error  # it reads its own JSON, which Go writes for it
 
 
 def _inside(of: Type, value: Any) -> str:

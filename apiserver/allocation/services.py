@@ -1,13 +1,14 @@
 """What a Service is given when it is written, and gives back when it changes or goes."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 
 from msgspec import Struct
 
 from mockube.apimachinery import chance, conditions, errors, meta, status
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupKind, GroupResource
+from mockube.apimachinery.names import check_path_segment_name
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.allocation import addresses, ports
@@ -44,7 +45,7 @@ class ServiceAllocator(Struct, frozen=True, kw_only=True):
         if not is_well_formed(new["spec"]):
             return NO_CLAIMS
         new["spec"] = dict(new["spec"])
-        await self._settle_addresses(backend, new, before)
+        await self._settle_addresses(backend, new, before, dry_run=dry_run)
         held, had = _held_addresses(new["spec"]), _held_addresses(before)
         taken, freed = [one for one in held if one not in had], [one for one in had if one not in held]
         record = await self._settle_ports(backend, new, before, dry_run=dry_run)
@@ -97,7 +98,7 @@ class ServiceAllocator(Struct, frozen=True, kw_only=True):
             return Claims(then=gone)
         return Claims(compare=[record.compare(backend)], then=[*gone, record.put(backend)])
 
-    async def _settle_addresses(self, backend: Backend, new: Tree, before: Tree) -> None:
+    async def _settle_addresses(self, backend: Backend, new: Tree, before: Tree, *, dry_run: bool) -> None:
         """Fill in the families, and an address of each."""
         spec = new["spec"]
         configured = list(dict.fromkeys(map(addresses.family, self.networks)))
@@ -110,9 +111,11 @@ class ServiceAllocator(Struct, frozen=True, kw_only=True):
         given, had = spec.get("clusterIPs", []), _held_addresses(before)
         for address in given:
             if address not in had:
-                await _check_chosen(backend, new, address, networks)
+                await _check_chosen(backend, new, address, networks, dry_run=dry_run)
         lacking = spec["ipFamilies"][len(given) :]
         found = [*given, *(_any(backend, family, networks) for family in lacking)]
+        if not dry_run:
+            _check_owner(new, [one for one in found if one not in had], given or [""] * len(lacking))
         spec["clusterIP"], spec["clusterIPs"] = found[0], found
 
     async def _settle_ports(
@@ -185,9 +188,18 @@ def _any(backend: Backend, family: str, networks: Sequence[Network]) -> str:
     raise status.internal_error("failed to allocate a serviceIP: range is full")
 
 
-async def _check_chosen(backend: Backend, service: Tree, address: str, networks: Sequence[Network]) -> None:
-    """Refuse an address that a client chose and cannot have."""
-    if not any(addresses.contains(network, address) for network in networks):
+async def _check_chosen(
+    backend: Backend, service: Tree, address: str, networks: Sequence[Network], *, dry_run: bool
+) -> None:
+    """Refuse an address that a client chose and cannot have; a dry run looks at the range alone."""
+    if dry_run:
+        network = next((one for one in networks if one.version == ip_address(address).version), networks[0])
+        if addresses.contains(network, address):
+            return
+        problem = (
+            f"the provided IP ({address}) is not in the valid range. The range of valid IPs is {network}"
+        )
+    elif not any(addresses.contains(network, address) for network in networks):
         problem = "the provided network does not match the current range"
     elif await backend.find(backend.rows[IP_ADDRESSES], "", address) is not None:
         problem = "provided IP is already allocated"
@@ -196,6 +208,22 @@ async def _check_chosen(backend: Backend, service: Tree, address: str, networks:
     path, given = ROOT.child("spec", "clusterIPs"), service["spec"]["clusterIPs"]
     wrong = errors.invalid(path, given, f"failed to allocate IP {address}: {problem}")
     raise status.invalid(SERVICE, meta.name(service), [wrong])
+
+
+def _check_owner(service: Tree, taken: Sequence[str], given: Sequence[str]) -> None:
+    """Refuse a name that the object of an address cannot say: that object is made before the Service is checked."""
+    name, path = meta.name(service), ROOT.child("spec", "parentRef", "name")
+    wrong = [errors.invalid(path, name, problem) for problem in check_path_segment_name(name)]
+    if not name:
+        wrong = [errors.required(path)]
+    if not taken or not wrong:
+        return
+    problem = status.invalid(GroupKind(IP_ADDRESSES.group, "IPAddress"), taken[0], wrong)
+    which = f" {taken[0]}" if taken[0] in given else ""
+    refused = errors.invalid(
+        ROOT.child("spec", "clusterIPs"), given, f"failed to allocate IP{which}: {problem}"
+    )
+    raise status.invalid(SERVICE, name, [refused])
 
 
 def _key(backend: Backend, address: str) -> bytes:

@@ -72,6 +72,8 @@ class Strategy(Struct, frozen=True, kw_only=True):
     """For subresources that write a part and nothing else: the paths that change. `*` is every element of a list."""
     generation: Paths = ()
     """What makes a new generation when it changes, other than through /status."""
+    empty_counts: bool = False
+    """An empty list or map that was sent is a change, though none is stored: upstream compares without equating them."""
     first_generation: int = 0
     """What a new object begins with; 0: it has no generation."""
     create_on_update: bool = False

@@ -109,7 +109,8 @@ async def apply(backend: Backend, call: Call) -> ObjectAnswer:
     async def transform(old: Tree) -> Tree:
         return await run(call.size, wanted.settle, old)
 
-    if call.subresource is None and await backend.find(call.resource, call.namespace, call.name) is None:
+    may_create = call.subresource is None or backend.strategy(call.resource).create_on_update
+    if may_create and await backend.find(call.resource, call.namespace, call.name) is None:
         tree = await run(call.size, wanted.settle, dict(manager.empty))
         metadata.check_new(tree, call, dry_run=wanted.options.dry_run)
         return await create_tree(backend, call, tree, wanted.options, manage=False)

@@ -36,6 +36,7 @@ MAX_NAMES = 8
 async def create(backend: Backend, call: Call) -> ObjectAnswer:
     options = write_options(call, "CreateOptions")
     tree = await backend.begin(call, read_object, backend, call, options)
+    metadata.clear_system(tree)
     return await create_tree(backend, call, tree, options)
 
 

@@ -25,6 +25,7 @@ from mockube.apiserver.registry.deletion import (
     check_preconditions,
     delete_options,
 )
+from mockube.apiserver.registry.raw_fields import canonical_with, stored_text
 from mockube.apiserver.registry.read import list_objects
 from mockube.apiserver.storage.stored import Stored, canonical
 from mockube.etcd.kv import Compare, Delete, Target, Txn
@@ -171,7 +172,8 @@ async def _delete_stored(
     marked = _mark(strategy, old, options, backend.clock.now())
     if marked is None:
         return ObjectAnswer(code=_code_of_waiting(options), stored=stored)
-    return await _carry_out(backend, call, options, stored, marked)
+    ending = old["metadata"].get("deletionTimestamp")
+    return await _carry_out(backend, call, options, stored, marked, ending)
 
 
 def _mark(strategy: Strategy, old: Tree, options: DeleteOptions, now: datetime) -> Tree | None:
@@ -232,14 +234,16 @@ def _set_policy(meta: Tree, policy: str) -> None:
 
 
 async def _carry_out(
-    backend: Backend, call: Call, options: DeleteOptions, stored: Stored, marked: Tree
+    backend: Backend, call: Call, options: DeleteOptions, stored: Stored, marked: Tree, ending: str | None
 ) -> ObjectAnswer | None:
-    """Store the mark, or the end; None if another write came between."""
+    """Store the mark, or the end; None if another write came between. `ending` is when the object ended before."""
     strategy, meta = backend.strategy(call.resource), marked["metadata"]
     waits = strategy.pending(marked) or meta.get("deletionGracePeriodSeconds", 0) > 0
     if waits:
         marked = await marked_object(backend, call.resource, marked)
-    value, revision = canonical(marked), stored.revision
+    value, revision = stored.value, stored.revision
+    if waits or meta.get("deletionTimestamp") != ending:  # what goes at once without grace is shown as it was
+        value = _text(strategy, stored, marked)
     if options.dry_run:
         return _answer(backend, call, options, Stored(stored.key, value, revision), waits=waits)
     if value != stored.value:
@@ -255,6 +259,12 @@ async def _carry_out(
         if not result.succeeded:
             return None
     return _answer(backend, call, options, Stored(stored.key, value, revision), waits=waits)
+
+
+def _text(strategy: Strategy, stored: Stored, marked: Tree) -> bytes:
+    if strategy.raw:
+        return canonical_with(marked, {name: stored_text(stored.value, name) for name in strategy.raw})
+    return canonical(marked)
 
 
 def _unchanged(key: bytes, revision: int) -> Compare:

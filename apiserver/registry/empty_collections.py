@@ -15,14 +15,19 @@ def show_empty_collections(
     call: Call, tree: Tree, wrong: Sequence[FieldError], check: Check
 ) -> Sequence[FieldError]:
     """Return the errors of an object as they are with the empty collections that were sent, if they are the same ones."""
-    sent = call.patched if call.patched is not None else _body(call)
-    with_empty = _with_empty(tree, sent)
+    with_empty = with_empty_collections(call, tree)
     if with_empty is tree:
         return wrong
     again = check(with_empty)
     if _places(again) != _places(wrong):
         return wrong
     return [old if _is_api_struct(new.value) else new for old, new in zip(wrong, again, strict=True)]
+
+
+def with_empty_collections(call: Call, tree: Tree) -> Tree:
+    """Return an object with the empty collections that were sent; itself if there are none."""
+    full: Tree = _with_empty(tree, call.patched if call.patched is not None else _body(call))
+    return full
 
 
 def _is_api_struct(value: Any) -> bool:

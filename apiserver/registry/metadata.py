@@ -21,9 +21,9 @@ def of(tree: Tree) -> Tree:
 
 
 def begin(tree: Tree, call: Call, *, now: datetime, chance: Chance) -> None:
-    """Give a new object what only the server may: whatever the client said of it is dropped."""
+    """Give a new object what only the server may. A create drops whatever the client said of it before."""
     metadata = of(tree)
-    clear_system(tree)
+    metadata.pop("selfLink", None)
     match_namespace(tree, call)
     metadata["uid"] = chances.uid(chance)
     metadata["creationTimestamp"] = format_time(now)

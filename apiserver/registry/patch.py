@@ -209,7 +209,8 @@ def _patched(
         before = old if backend.conversion(call.resource) is None else None
         strict = options.field_validation != "Ignore"
         named = (kind["apiVersion"], kind["kind"])
-        decoded = patch.language.decode(backend, patched | kind, named, strict=strict, before=before)
+        known = {field: name for field, name in kind.items() if isinstance(patched.get(field), str | None)}
+        decoded = patch.language.decode(backend, patched | known, named, strict=strict, before=before)
     except DecodeError as error:
         outcome = Outcome(backend, patch, patched, old, not call.resource.custom)
         raise _refused_object(outcome, error) from error

@@ -138,7 +138,9 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
 
 _VALIDATION: Final = Validation(again=NOTHING, name=NAMES, create=_create, update=_update)
 
-_STRATEGY: Final = Strategy(generation=(("webhooks",),), first_generation=1, unconditional_update=False)
+_STRATEGY: Final = Strategy(
+    generation=(("webhooks",),), first_generation=1, empty_counts=True, unconditional_update=False
+)
 
 _DEFAULTS: Final = {"failurePolicy": "Fail", **MATCH_DEFAULTS, "timeoutSeconds": 10}
 

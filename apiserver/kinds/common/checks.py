@@ -268,8 +268,27 @@ port_number: Final = between(1, 65535)
 
 
 def immutable(new: Any, old: Any, path: Path) -> Iterable[FieldError]:
-    """Refuse that a value changes. Absent and empty are the same, as they are in Go's semantic comparison."""
-    return () if new == old or not (new or old) else (errors.invalid(path, new, IMMUTABLE),)
+    """Refuse that a value changes."""
+    return () if is_same(new, old) else (errors.invalid(path, new, IMMUTABLE),)
+
+
+def is_same(new: Any, old: Any) -> bool:
+    """Return whether two values are the same in Go's semantic comparison, as absent and empty collections are."""
+    return bool(new == old or _comparable(new) == _comparable(old))
+
+
+def _comparable(value: Any) -> Any:
+    return None if value == {} else _without_empty(value)
+
+
+def _without_empty(value: Any) -> Any:
+    """Return a value with None for an empty list at any depth, and for nothing else: pointers may be to 0 or ""."""
+    if isinstance(value, dict):
+        inner = ((name, _without_empty(item)) for name, item in value.items())
+        return {name: item for name, item in inner if item is not None}
+    if isinstance(value, list):
+        return [_without_empty(item) for item in value] or None
+    return value
 
 
 def as_before(tree: ReadOnlyTree, before: ReadOnlyTree, *names: str) -> ReadOnlyTree:

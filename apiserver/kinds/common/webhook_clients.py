@@ -46,7 +46,8 @@ def _check_path(url_path: str, path: Path) -> Iterator[FieldError]:
         return
     if not url_path.startswith("/"):
         yield errors.invalid(path, url_path, "must start with a '/'")
-    for index, segment in enumerate(url_path[1:].removesuffix("/").split("/")):
+    rest = url_path[1:] if url_path[0].isascii() else "\ufffd" + url_path[1:]  # Go leaves out a byte
+    for index, segment in enumerate(rest.removesuffix("/").split("/")):
         if not segment:
             yield errors.invalid(path, url_path, f"segment[{index}] may not be empty")
             continue

@@ -2,9 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Any, Final, TypeAlias
-
-import orjson
+from typing import Any, Final
 
 from mockube.apimachinery import errors, meta, names
 from mockube.apimachinery.errors import FieldError
@@ -80,74 +78,6 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
         yield from _create(new)
 
 
-# --- strategy: addresses that serve the same ports are joined, however the client grouped them
-
-
-Text: TypeAlias = bytes
-"""A port or an address as JSON, so that equal ones are one."""
-
-
-def _text(value: Any) -> Text:
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-
-
-def repack(subsets: list[Tree]) -> list[Tree]:
-    """Each port with all its addresses, and the ports that have the same addresses in one subset."""
-    addresses: dict[Text, dict[Text, tuple[Tree, bool]]] = {}
-    ports: dict[Text, Tree | None] = {}
-    for subset in subsets:
-        for port in subset.get("ports") or [None]:
-            ports.setdefault(_text(port), port)
-            of_port = addresses.setdefault(_text(port), {})
-            for address, ready in _addresses(subset):
-                _, known = of_port.get(_text(address), (address, True))
-                of_port[_text(address)] = address, ready and known
-    return _subsets(addresses, ports)
-
-
-def _addresses(subset: Tree) -> Iterator[tuple[Tree, bool]]:
-    """An address that is ready and not ready is not ready."""
-    for address in subset.get("addresses") or ():
-        yield address, True
-    for address in subset.get("notReadyAddresses") or ():
-        yield address, False
-
-
-def _subsets(
-    addresses: dict[Text, dict[Text, tuple[Tree, bool]]], ports: dict[Text, Tree | None]
-) -> list[Tree]:
-    grouped: dict[Text, list[Text]] = {}
-    for port, of_port in addresses.items():
-        if of_port:
-            group = _text(sorted((address.decode(), ready) for address, (_, ready) in of_port.items()))
-            grouped.setdefault(group, []).append(port)
-    return [
-        _subset(list(addresses[group[0]].values()), [ports[port] for port in group])
-        for group in grouped.values()
-    ]
-
-
-def _subset(addresses: list[tuple[Tree, bool]], ports: list[Tree | None]) -> Tree:
-    ordered = sorted(addresses, key=lambda entry: _order(entry[0]))
-    subset = {
-        "addresses": [address for address, ready in ordered if ready],
-        "notReadyAddresses": [address for address, ready in ordered if not ready],
-        "ports": [port for port in ports if port is not None],
-    }
-    return {field: value for field, value in subset.items() if value}
-
-
-def _order(address: Tree) -> tuple[str, str]:
-    return address.get("ip", ""), (address.get("targetRef") or {}).get("uid", "")
-
-
-def _canonicalize(endpoints: Tree) -> None:
-    if subsets := endpoints.get("subsets"):
-        endpoints["subsets"] = repack(subsets)
-        if not endpoints["subsets"]:
-            del endpoints["subsets"]
-
-
 # --- warnings
 
 
@@ -199,7 +129,7 @@ KIND: Final = Kind(
         stored_at="services/endpoints",
         deprecated="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
     ),
-    strategy=Strategy(create_on_update=True, canonicalize=_canonicalize),
+    strategy=Strategy(create_on_update=True),
     validation=Validation(create=_create, update=_update),
     warnings=always(_warn),
     printer=Printer(columns=(NAME, Column(name="Endpoints"), AGE), cells=_cells),

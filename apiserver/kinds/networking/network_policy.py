@@ -23,7 +23,7 @@ from mockube.apiserver.kinds.common.selectors import check_selector, check_selec
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import always
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import COUNTED
+from mockube.apiserver.kinds.strategy import SPEC, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
 _TYPES: Final = ("Ingress", "Egress")
@@ -187,7 +187,7 @@ KIND: Final = Kind(
         kind="NetworkPolicy",
         short_names=("netpol",),
     ),
-    strategy=COUNTED,
+    strategy=Strategy(generation=SPEC, first_generation=1, empty_counts=True),
     validation=Validation(create=_create, update=_update),
     warnings=always(_warn),
     printer=Printer(columns=(NAME, Column(name="Pod-Selector"), AGE), cells=_cells),

@@ -14,6 +14,7 @@ from mockube.apiserver.kinds.common.checks import (
     canonical,
     every,
     field,
+    is_same,
     no_longer_than,
     no_more_than,
     one_of,
@@ -88,7 +89,8 @@ def _check_reports(
         at, key = path.index(index), _key(device)
         yield from _DEVICE(device, at)
         if key not in allocated:
-            yield errors.invalid(at, "/".join(key), "must be an allocated device in the claim")
+            shown = dict(zip(("Driver", "Pool", "Device"), key, strict=True)) | {"ShareID": ""}
+            yield errors.invalid(at, shown, "must be an allocated device in the claim")
         yield from _REPORTED(device, at)
         if key in seen:
             yield errors.duplicate(at.child("deviceID"), "/".join(key))
@@ -122,7 +124,7 @@ def _check_allocation(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldErr
     """Refuse changes of an allocation. Only a claim without one can be allocated."""
     now, before = within(new, "status").get("allocation"), within(old, "status").get("allocation")
     path = _STATUS.child("allocation")
-    if now is None or now == before:
+    if now is None or is_same(now, before):
         return ()
     if before is not None:
         return (errors.invalid(path, internal("resource.AllocationResult", now), IMMUTABLE),)

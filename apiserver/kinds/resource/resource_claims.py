@@ -11,7 +11,7 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import STATUS_WITHOUT_TABLE, Resource
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import items, part
-from mockube.apiserver.kinds.common.checks import IMMUTABLE, field
+from mockube.apiserver.kinds.common.checks import IMMUTABLE, field, is_same
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objects import again, created, in_order, within
@@ -56,7 +56,7 @@ _CREATE_TEMPLATE: Final = created(
 def _fixed_spec(struct: str) -> Update:
     def update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
         spec = within(new, "spec")
-        if spec == within(old, "spec"):
+        if is_same(spec, within(old, "spec")):
             return ()
         return (errors.invalid(ROOT.child("spec"), internal(struct, spec), IMMUTABLE),)
 

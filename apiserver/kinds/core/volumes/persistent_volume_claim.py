@@ -140,7 +140,7 @@ _SOURCES = frozenset({("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io",
 def _begin_claim(claim: Tree, _request: Request) -> None:
     claim["status"] = {"phase": "Pending"}
     spec = _without_other_namespace(claim["spec"])
-    source = spec.get("dataSource")
+    source = None if spec.get("dataSourceRef") else spec.get("dataSource")
     if source and (source.get("apiGroup") or "", source.get("kind", "")) not in _SOURCES:
         spec = {field: value for field, value in spec.items() if field != "dataSource"}
     claim["spec"] = _with_both_sources(spec)

@@ -10,6 +10,7 @@ NAMESPACED = {
     "EndpointSlice", "RoleBinding", "HorizontalPodAutoscaler", "PodDisruptionBudget", "ResourceClaim", "Event",
     "CSIStorageCapacity",
 }  # fmt: skip
+NOT_GIVEN = '{"Driver":"d.example.com","Pool":"p","Device":"a","ShareID":""}'
 
 
 def resource(group, kind):
@@ -173,7 +174,7 @@ NO_REQUEST = (
                      ["status.reservedFor: Forbidden: may not be specified when `allocated` is not set"],
                      id="nothing is there to be used"),
         pytest.param({"devices": [GIVEN]},
-                     ['status.devices[0]: Invalid value: "d.example.com/p/a": must be an allocated device in the claim'],
+                     [f"status.devices[0]: Invalid value: {NOT_GIVEN}: must be an allocated device in the claim"],
                      id="a device tells of itself that was not given"),
     ],
 )  # fmt: skip

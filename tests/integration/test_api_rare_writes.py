@@ -1,0 +1,184 @@
+"""Writes that few clients send, each answered as a real kube-apiserver 1.36.3 answered it."""
+
+import pytest
+
+from tests.support.server import apiserver
+
+NS = "/api/v1/namespaces/default"
+APPS = "/apis/apps/v1/namespaces/default"
+NET = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies"
+HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+LEASE = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "x"}, "spec": {}}
+ENDING = {"deletionTimestamp": "2026-01-02T03:04:05Z", "deletionGracePeriodSeconds": 4}
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        yield client
+
+
+def named(**more):
+    return {"metadata": {"name": "x"}, **more}
+
+
+async def test_endpoints_stay_as_they_were_grouped(client):
+    subset = {
+        "addresses": [{"ip": "192.0.2.2"}, {"ip": "192.0.2.1"}],
+        "ports": [{"port": 80, "protocol": "TCP"}],
+    }
+    made = await client.post(f"{NS}/endpoints", named(subsets=[subset, subset]))
+    assert made.body["subsets"] == [subset, subset]
+
+
+async def test_what_goes_at_once_is_shown_as_it_was(client):
+    path = "/apis/storage.k8s.io/v1/storageclasses"
+    await client.post(path, named(provisioner="p"))
+    await client.delete(f"{path}/x?propagationPolicy=Orphan")
+    gone = await client.delete(f"{path}/x?propagationPolicy=Background")
+    assert gone.body["metadata"]["finalizers"] == ["orphan"]
+    assert (await client.get(f"{path}/x")).status == 404
+
+
+async def test_a_deletion_keeps_the_bytes_of_a_revision(client):
+    path, text = f"{APPS}/controllerrevisions", b'{"metadata":{"name":"x"},"revision":1,"data":{"a": 1}}'
+    await client.send("POST", path, text)
+    await client.delete(f"{path}/x?propagationPolicy=Orphan")
+    again = await client.send("PUT", f"{path}/x", text)
+    assert again.status == 200, again.body
+
+
+@pytest.mark.parametrize("seconds", [0, 3])
+async def test_a_grace_period_cannot_be_set(client, seconds):
+    await client.post(f"{NS}/configmaps", named())
+    changed = {"metadata": {"name": "x", "deletionGracePeriodSeconds": seconds}}
+    refused = await client.put(f"{NS}/configmaps/x", changed)
+    path = "metadata.deletionGracePeriodSeconds"
+    assert (
+        refused.body["message"]
+        == f'ConfigMap "x" is invalid: {path}: Invalid value: {seconds}: field is immutable'
+    )
+
+
+@pytest.mark.parametrize("way", ["create", "update", "apply"])
+async def test_an_update_or_apply_may_make_what_is_being_deleted(client, way):
+    path = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    lease = LEASE | {"metadata": {"name": "x", "selfLink": "s"} | ENDING}
+    if way == "create":
+        made = await client.post(path, lease)
+    elif way == "update":
+        made = await client.put(f"{path}/x", lease)
+    else:
+        made = await client.patch(f"{path}/x?fieldManager=f", lease, kind="apply-patch+yaml")
+    kept = made.body["metadata"].items() & ENDING.items()
+    assert (made.status, kept) == (201, set() if way == "create" else {*ENDING.items()})
+    assert "selfLink" not in made.body["metadata"]
+
+
+async def test_a_service_may_be_made_by_its_status(client):
+    service = {"apiVersion": "v1", "kind": "Service", **named(spec={"ports": [{"port": 80}]})}
+    made = await client.patch(f"{NS}/services/x/status?fieldManager=f", service, kind="apply-patch+yaml")
+    assert (made.status, made.body["metadata"].get("managedFields")) == (201, None)
+
+
+def allocation(name, problem):
+    refused = f'IPAddress.networking.k8s.io "IP" is invalid: spec.parentRef.name: {problem}'
+    return (
+        f'Service "{name}" is invalid: spec.clusterIPs: Invalid value: [""]: failed to allocate IP: {refused}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("", allocation("", "Required value")),
+        ("a/b", allocation("a/b", "Invalid value: \"a/b\": may not contain '/'")),
+    ],
+)
+async def test_the_address_of_a_service_needs_its_name(client, name, message):
+    service = {"metadata": {"name": name}, "spec": {"ports": [{"port": 80}]}}
+    refused = (await client.post(f"{NS}/services", service)).body["message"]
+    before, _, rest = refused.partition('k8s.io "')
+    assert f'{before}k8s.io "IP{rest[rest.index(chr(34)) :]}' == message
+    dry = await client.post(f"{NS}/services?dryRun=All", service)
+    assert "metadata.name" in dry.body["message"]
+
+
+async def test_a_dry_run_looks_at_the_range_of_addresses_alone(client):
+    service = named(spec={"ports": [{"port": 80}], "clusterIP": "172.16.0.9"})
+    refused = await client.post(f"{NS}/services?dryRun=All", service)
+    problem = "the provided IP (172.16.0.9) is not in the valid range. The range of valid IPs is 10.0.0.0/16"
+    assert refused.body["message"].endswith(f"failed to allocate IP 172.16.0.9: {problem}")
+    service["spec"]["clusterIP"] = "10.0.0.9"
+    assert (await client.post(f"{NS}/services", service)).status == 201
+    service["metadata"] = {"name": "y"}
+    assert (await client.post(f"{NS}/services", service)).status == 422
+    assert (await client.post(f"{NS}/services?dryRun=All", service)).status == 201
+
+
+async def test_empty_lists_are_changes_of_some_kinds(client):
+    policy = named(spec={"podSelector": {}, "policyTypes": ["Ingress"]})
+    await client.post(NET, policy)
+    generations = []
+    for more in ({}, {"ingress": []}, {"ingress": []}, {"podSelector": {"matchLabels": {}}}):
+        changed = await client.put(f"{NET}/x", policy | {"spec": policy["spec"] | more})
+        generations.append(changed.body["metadata"]["generation"])
+    assert generations == [1, 2, 3, 4]
+    hook = {"name": "a.b.c", "admissionReviewVersions": ["v1"], "sideEffects": "None"}
+    hook["clientConfig"] = {"url": "https://x/"}
+    made = (await client.post(HOOKS, named(webhooks=[hook]))).body
+    again = (await client.put(f"{HOOKS}/x", made | {"webhooks": [hook]})).body
+    assert again["metadata"]["generation"] == 1
+    changed = await client.put(f"{HOOKS}/x", again | {"webhooks": [hook | {"rules": []}]})
+    assert changed.body["metadata"]["generation"] == 2
+
+
+async def test_empty_lists_change_no_claim_of_devices(client):
+    await client.post(CLAIMS, named())
+    patched = await client.patch(f"{CLAIMS}/x", {"spec": {"devices": {"requests": [], "config": []}}})
+    assert patched.status == 200, patched.body
+
+
+DAEMONS = {"selector": {"matchLabels": {"a": "b"}}} | {
+    "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+}
+
+
+@pytest.mark.parametrize(
+    ("patch", "problem"),
+    [
+        (b'{"spec":{"updateStrategy":{"rollingUpdate":{"maxUnavailable":1000.0}}}}', ""),
+        (
+            b'{"spec":{"updateStrategy":{"rollingUpdate":{"maxUnavailable":1.5}}}}',
+            "json: cannot unmarshal number 1.5 into Go value of type int32",
+        ),
+        (b'{"apiVersion":[null]}', "unrecognized type: string"),
+        (b'{"kind":{}}', "unrecognized type: string"),
+    ],
+)
+async def test_a_strategic_patch_is_converted_as_go_converts_it(client, patch, problem):
+    await client.post(f"{APPS}/daemonsets", named(spec=DAEMONS))
+    answer = await client.patch(f"{APPS}/daemonsets/x", patch, kind="strategic-merge-patch+json")
+    assert answer.status == (422 if problem else 200)
+    assert not problem or answer.body["message"].endswith(problem)
+
+
+async def test_a_source_of_any_kind_stays_beside_a_reference(client):
+    claim = named(
+        spec={
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+            "dataSource": {"apiGroup": "a", "kind": "K", "name": "n"},
+            "dataSourceRef": {"apiGroup": "a", "kind": "Other", "name": "n"},
+        }
+    )
+    refused = await client.post(f"{NS}/persistentvolumeclaims", claim)
+    assert "spec: Invalid value: {}: must match dataSourceRef" in refused.body["message"]
+
+
+async def test_the_path_of_a_webhook_begins_behind_its_first_byte(client):
+    hook = {"name": "a.b.c", "admissionReviewVersions": ["v1"], "sideEffects": "None"}
+    hook["clientConfig"] = {"service": {"name": "n", "namespace": "n", "path": "ä"}}
+    refused = await client.post(HOOKS, named(webhooks=[hook]))
+    assert 'Invalid value: "ä": segment[0]: a lowercase RFC 1123 subdomain' in refused.body["message"]
