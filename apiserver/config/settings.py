@@ -251,7 +251,9 @@ class Kubelets(Struct, frozen=True, kw_only=True):
     kubelet_certificate_authority: Annotated[
         Path | None, Flag("who must have signed kubelets' certificates (anybody)", Path, metavar="FILE")
     ] = None
-    kubelet_timeout: Annotated[float, Flag("how long a connection to a kubelet may take (5s)", seconds)] = 5.0
+    kubelet_timeout: Annotated[float, Flag("how long a connection to a kubelet may take (30s)", seconds)] = (
+        30.0
+    )
     kubelet_preferred_address_types: Annotated[
         tuple[str, ...],
         Flag(

@@ -23,6 +23,8 @@ from mockube.apiserver.request.limits import Deadlines
 LIMIT: Final = 64 * 1024
 """Bytes that are read ahead, and the most that the head of a response may take."""
 MAX_CONTEXTS: Final = 50
+MAX_OPENINGS: Final = 32
+"""Connections that are opened at a time, so that many do not make each other late."""
 _NO_BODY: Final = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 _PORTS: Final = {"http": 80, "https": 443}
 
@@ -38,7 +40,7 @@ class KubeletClient(Struct, frozen=True, kw_only=True):
     key: bytes = b""
     authority: str = ""
     """All as PEM."""
-    seconds: float = 5.0
+    seconds: float = 30.0
     """How long a connection may take."""
 
 
@@ -124,6 +126,7 @@ class Dialer:
     def __init__(self, kubelets: KubeletClient, clock: Clock) -> None:
         self._kubelets = kubelets
         self._deadlines = Deadlines(clock)
+        self._openings = asyncio.Semaphore(MAX_OPENINGS)
         self._contexts: OrderedDict[tuple[str, bool], ssl.SSLContext] = OrderedDict()
 
     @asynccontextmanager
@@ -163,6 +166,13 @@ class Dialer:
         return await self._connect(location.host, port, context, location.host)
 
     async def _connect(
+        self, host: str, port: int, context: ssl.SSLContext | None, server_name: str
+    ) -> BackendConnection:
+        """The time that it may take begins when it is its turn."""
+        async with self._openings:
+            return await self._connect_now(host, port, context, server_name)
+
+    async def _connect_now(
         self, host: str, port: int, context: ssl.SSLContext | None, server_name: str
     ) -> BackendConnection:
         shown = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

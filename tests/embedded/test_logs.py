@@ -9,6 +9,9 @@ from kubernetes import client as official
 from kubernetes import watch
 from websocket import ABNF, WebSocket, WebSocketBadStatusException
 
+from mockube.controller_manager.kubelet.server.container_logs import LogStream
+from tests.support.processes.acknowledged import until
+
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -137,3 +140,21 @@ def open_log(pods, name, protocols):
     token = configuration.get_api_key_with_prefix("authorization")
     socket.connect(url.replace("http", "ws", 1), subprotocols=protocols, header=[f"Authorization: {token}"])
     return socket
+
+
+@pytest.mark.parametrize("script", ["sleep inf", "while sleep 1; do echo on; done"], ids=["quiet", "busy"])
+def test_a_follower_that_goes_leaves_nothing_behind(cluster, caplog, script):
+    name, pods = start(cluster, f"echo begun; {script}")
+    followed = pods.read_namespaced_pod_log(name, "default", follow=True, _preload_content=False)
+    pieces = followed.stream(6)
+    assert next(pieces) == b"begun\n"
+    assert len(of_type(LogStream)) == 1
+    pieces.close()  # and the connection
+    if script != "sleep inf":
+        cluster.advance(1)
+    until(lambda: not of_type(LogStream), "the end of the stream")
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+def of_type(kind):
+    return [id(one) for one in gc.get_objects() if type(one) is kind]

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -10,6 +11,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.kubelet.server.shared_work import SharedWork
 
 ALLOWED_SECONDS: Final = 300.0
 DENIED_SECONDS: Final = 30.0
@@ -67,6 +69,7 @@ class Authorizer:
     def __init__(self, client: Client, clock: Clock) -> None:
         self._client = client
         self._clock = clock
+        self._reviews = SharedWork[bool]()
         self._decisions: OrderedDict[tuple[KubeletUser, str, str, str], tuple[bool, float]] = OrderedDict()
 
     async def is_allowed(self, user: KubeletUser, access: Access) -> bool:
@@ -80,7 +83,7 @@ class Authorizer:
         allowed, until = self._decisions.get(key, (False, 0.0))
         if self._clock.monotonic() < until:
             return allowed
-        allowed = await self._review(user, verb, subresource, node)
+        allowed = await self._reviews.run(key, partial(self._review, user, verb, subresource, node))
         seconds = ALLOWED_SECONDS if allowed else DENIED_SECONDS
         self._decisions[key] = allowed, self._clock.monotonic() + seconds
         if len(self._decisions) > MAX_DECISIONS:

@@ -5,7 +5,7 @@ The node is that of the pod that a path names, or the one of the header `Mockube
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
@@ -210,7 +210,7 @@ class KubeletEndpoints:
                 options,
                 lambda streams: _streams().execute_beside(commands, command, options, streams),
             )
-        references = await self._references.load(pod.object, container)
+        references = await self._references.load_shared(pod.object, container)
         host = host_of(pod.object, container, references, run.started, is_partial=False)
         host.files = self._files.of(
             RunKey(pod.uid, name, run.restarts), files_of(pod.object, container, references)
@@ -353,8 +353,9 @@ class KubeletEndpoints:
                 current=lambda: current_run(self._object(pod.key), pod.uid, name, run),
                 changed=changed,
             )
-            await stream.write_to(response.write)
-        await response.write_eof()
+            with suppress(ConnectionError):  # the client is gone
+                await stream.write_to(response.write)
+                await response.write_eof()
         return response
 
     async def _kwok_entry(self, kind: KwokKind, pod: ReadOnlyTree, which: str | int) -> ReadOnlyTree | None:
@@ -378,7 +379,7 @@ class KubeletEndpoints:
             if kind is KwokKind.ATTACH:
                 log.skip_to_end()
             return log
-        references = await self._references.load(pod.object, container)
+        references = await self._references.load_shared(pod.object, container)
         host = host_of(pod.object, container, references, run.started, is_partial=True)
         return LogReplay(main_process(pod.object, container, references, host), host, run.started)
 

@@ -75,7 +75,9 @@ class SimulatedKubelets:
         )
         async with AsyncExitStack() as stack:
             runner = web.ServerRunner(
-                web.Server(endpoints.answer, access_log=None), shutdown_timeout=END_SECONDS
+                # Who follows a quiet log and goes is not noticed otherwise.
+                web.Server(endpoints.answer, access_log=None, handler_cancellation=True),
+                shutdown_timeout=END_SECONDS,
             )
             await runner.setup()
             stack.push_async_callback(runner.cleanup)

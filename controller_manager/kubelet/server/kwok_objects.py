@@ -7,6 +7,7 @@ the pod. All of them mean files, commands and ports of this machine, which `--al
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.kubelet.containers.logs import LogLine
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
+from mockube.controller_manager.kubelet.server.shared_work import SharedWork
 
 GROUP_VERSION: Final = "/apis/kwok.x-k8s.io/v1alpha1"
 FLAG: Final = "--allow-host-access"
@@ -47,6 +49,7 @@ class KwokObjects:
         self._client = client
         self._clock = clock
         self._allowed = allowed
+        self._answers = SharedWork[ReadOnlyTree | None]()
         self._served: frozenset[str] = frozenset()
         self._asked_until = 0.0
 
@@ -86,6 +89,9 @@ class KwokObjects:
         return self._served
 
     async def _get(self, path: str) -> ReadOnlyTree | None:
+        return await self._answers.run(path, partial(self._ask, path))
+
+    async def _ask(self, path: str) -> ReadOnlyTree | None:
         try:
             answer: ReadOnlyTree = await self._client.raw("GET", f"{GROUP_VERSION}/{path}".rstrip("/"))
         except NotFound:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from mockube.apimachinery import meta
@@ -13,6 +14,7 @@ from mockube.controller_manager.client.kinds import CONFIG_MAPS, SECRETS, SERVIC
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.kubelet.containers.environment import References
 from mockube.controller_manager.kubelet.containers.mounts import referenced_names, token_requests
+from mockube.controller_manager.kubelet.server.shared_work import SharedWork
 
 MAX_SERVICES: Final = 500
 """Whose variables a container has at most."""
@@ -23,6 +25,12 @@ class ReferenceLoader:
     def __init__(self, client: Client, nodes: Lister[ReadOnlyTree]) -> None:
         self._client = client
         self._nodes = nodes
+        self._loads = SharedWork[References]()
+
+    async def load_shared(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> References:
+        """For streams, of which many may begin at once."""
+        key = (meta.uid(pod), meta.resource_version(pod), container["name"])
+        return await self._loads.run(key, partial(self.load, pod, container))
 
     async def load(
         self,

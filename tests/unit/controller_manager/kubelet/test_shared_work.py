@@ -1,0 +1,64 @@
+"""Calls that come together share work, and nobody gets what is older than its call."""
+
+import asyncio
+
+import pytest
+
+from mockube.controller_manager.kubelet.server.shared_work import SharedWork
+from tests.support.turns import turn
+
+
+class Work:
+    def __init__(self):
+        self.begun = 0
+        self.may_end = asyncio.Event()
+
+    async def __call__(self):
+        self.begun += 1
+        number = self.begun
+        await self.may_end.wait()
+        return number
+
+
+async def test_callers_that_wait_together_share_the_next_work():
+    shared, work = SharedWork(), Work()
+    calls = [asyncio.create_task(shared.run("k", work)) for _ in range(100)]
+    await turn()
+    work.may_end.set()
+    assert await asyncio.gather(*calls) == [1, *[2] * 99]
+    assert await shared.run("k", work) == 3
+
+
+async def test_keys_do_not_wait_for_each_other():
+    shared, work, other = SharedWork(), Work(), Work()
+    slow = asyncio.create_task(shared.run("k", work))
+    await turn()
+    other.may_end.set()
+    assert await shared.run("l", other) == 1
+    work.may_end.set()
+    assert await slow == 1
+
+
+async def test_a_caller_that_goes_leaves_the_work_to_the_next():
+    shared, work = SharedWork(), Work()
+    first = asyncio.create_task(shared.run("k", work))
+    await turn()
+    second = asyncio.create_task(shared.run("k", work))
+    await turn()
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    work.may_end.set()
+    assert await second == 2
+
+
+async def test_an_error_is_its_callers_alone():
+    shared, work = SharedWork(), Work()
+    work.may_end.set()
+
+    async def fail():
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        await shared.run("k", fail)
+    assert await shared.run("k", work) == 1
