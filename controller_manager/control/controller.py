@@ -56,6 +56,8 @@ class Controller(Struct, frozen=True, kw_only=True):
     workers: int
     remembers: bool = False
     """Its plans hold `Remember`."""
+    tells_of_each_pod: bool = False
+    """Its Events can wait while much happens."""
     speaks_as: str = ""
     """Who its Events say they are from, where that is not its service account."""
     observed_as: str = ""

@@ -31,7 +31,10 @@ class ControllerRunner:
         self._informers = {
             watch.resource: context.informers.of(watch.resource) for watch in controller.watches
         }
-        self._executor = Executor(context.client, context.recorder.of(controller.event_source))
+        self._executor = Executor(
+            context.client,
+            context.recorder.of(controller.event_source, can_wait=controller.tells_of_each_pod),
+        )
         self._own_writes = OwnWrites(self._informers, context.informers.ask, context.clock)
         self._parked: set[Key] = set()
         self._memories: dict[Key, object] = {}

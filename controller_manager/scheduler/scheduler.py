@@ -70,7 +70,7 @@ class Scheduler:
         self._client = context.client
         self._clock = context.clock
         self._chance = context.chance
-        self._events = context.recorder.series_of(SCHEDULER, SCHEDULER)
+        self._events = context.recorder.series_of(SCHEDULER, SCHEDULER, can_wait=True)
         self._binder = Binder(context)
         self._informers: dict[Resource[ReadOnlyTree], Informer[ReadOnlyTree]] = {
             resource: context.informers.of(resource) for resource in _WATCHED

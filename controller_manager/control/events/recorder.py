@@ -42,7 +42,9 @@ LONGEST: Final = 10_000
 QUIET_SECONDS: Final = 0.2
 """What can wait is written when nothing more of it has come for so long,"""
 LONGEST_WAIT: Final = 5.0
-"""or after so many seconds."""
+"""or after so many seconds: then not so fast that what they tell of would take longer,"""
+BUSY_RATE: Final = 50.0
+"""but so many a second, as a kubelet's `--event-qps`."""
 TRIES: Final = 12
 RETRY_SECONDS: Final = 10.0
 
@@ -52,7 +54,7 @@ class _Component(Struct, frozen=True, kw_only=True):
     resource: AnyResource
     shape: Shape
     can_wait: bool = False
-    """While much happens; for those who say so much that what they tell of would take longer."""
+    """While much happens; for those who tell of each pod."""
 
 
 class EventWriter(Collector):
@@ -65,6 +67,8 @@ class EventWriter(Collector):
         self._waiting: asyncio.Queue[tuple[float, _Component, Occurrence]] = asyncio.Queue(LONGEST)
         """What can wait, with when it was said."""
         self._said_at = 0.0
+        self._written_at = 0.0
+        """When the last of what can wait was written."""
         self._components: list[_Component] = []
         self._latest = 0
         self._dropped = 0
@@ -123,11 +127,16 @@ class EventWriter(Collector):
             said_at, component, occurrence = await self._waiting.get()
             while (wait := self._still_waits(said_at)) > 0:
                 await self._clock.sleep(wait)
+            self._written_at = self._clock.monotonic()
             await self._record(component, occurrence)
 
     def _still_waits(self, said_at: float) -> float:
-        latest = min(self._said_at + QUIET_SECONDS, said_at + LONGEST_WAIT)
-        return latest - self._clock.monotonic()
+        """Return how many seconds there are to wait before the next of what can wait is written."""
+        now = self._clock.monotonic()
+        until_quiet = self._said_at + QUIET_SECONDS - now
+        if until_quiet > 0 and now >= said_at + LONGEST_WAIT:
+            return self._written_at + 1 / BUSY_RATE - now
+        return min(until_quiet, said_at + LONGEST_WAIT - now)
 
     async def _record(self, component: _Component, occurrence: Occurrence) -> None:
         write = component.shape.write(occurrence)
@@ -216,6 +225,6 @@ class Recorders(Struct, frozen=True, kw_only=True):
     def of(self, component: str, *, can_wait: bool = False) -> Recorder:
         return self.writer.add(self.client, EVENTS, Counted(component), can_wait=can_wait)
 
-    def series_of(self, component: str, instance: str) -> Recorder:
+    def series_of(self, component: str, instance: str, *, can_wait: bool = False) -> Recorder:
         """As the scheduler does it: events of events.k8s.io."""
-        return self.writer.add(self.client, SCHEDULING_EVENTS, Series(component, instance))
+        return self.writer.add(self.client, SCHEDULING_EVENTS, Series(component, instance), can_wait=can_wait)

@@ -165,6 +165,7 @@ JOB: Final = Controller(
     ),
     reconcile=reconcile,
     remembers=True,
+    tells_of_each_pod=True,
     observer=JobMonitor,
     retries=Retries(base=1.0, longest=60.0),
     workers=5,

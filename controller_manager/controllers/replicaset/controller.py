@@ -68,6 +68,7 @@ def _controller(family: Family, *, name: str, queue: str, service_account: str) 
             ),
         ),
         reconcile=partial(reconcile, family),
+        tells_of_each_pod=True,
         workers=5,
         indexes={resource: {BY_OWNER: owner_of}, PODS: {BY_OWNER: owner_of_pod}},
     )

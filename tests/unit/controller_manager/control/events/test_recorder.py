@@ -1,6 +1,7 @@
 """The writer of Events: never in the way, patient with a server that is away, and bounded."""
 
 import asyncio
+import itertools
 
 import pytest
 
@@ -8,7 +9,15 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.status import Forbidden, NotFound
 from mockube.controller_manager.client.wire import OutcomeUnknown, Unreachable
-from mockube.controller_manager.control.events.recorder import LONGEST, TRIES, EventWriter, Recorders
+from mockube.controller_manager.control.events.recorder import (
+    BUSY_RATE,
+    LONGEST,
+    LONGEST_WAIT,
+    QUIET_SECONDS,
+    TRIES,
+    EventWriter,
+    Recorders,
+)
 from tests.support.recorded.recorded_client import RecordedClient
 from tests.support.turns import turns, until
 
@@ -107,6 +116,32 @@ async def test_but_not_for_ever(running, recorder, client, clock):
         clock.advance(10)
     await until(lambda: running.is_idle)
     assert (len(client.calls), dropped(running)) == (TRIES, 1)
+
+
+async def test_what_can_wait_is_written_slowly_while_more_is_said(running, writer, client, clock):
+    recorder = Recorders(writer=writer, client=client).of("kubelet", can_wait=True)
+    said = itertools.count()
+
+    def say():
+        name = f"web-{next(said)}"
+        recorder.say({**WEB, "metadata": {**WEB["metadata"], "name": name}}, "Normal", "Started", "a")
+
+    async def go_on(seconds):
+        for _ in range(int(seconds / 0.1)):
+            say()
+            for _ in range(20):
+                await turns(5)
+                clock.advance(0.005)
+
+    for _ in range(200):
+        say()
+    await go_on(LONGEST_WAIT - 0.5)
+    assert client.calls == []
+    await go_on(1.5)
+    assert 0.7 * BUSY_RATE <= len(client.calls) <= BUSY_RATE + 1
+    clock.advance(QUIET_SECONDS)
+    everything = next(said)
+    await until(lambda: len(client.calls) == everything)
 
 
 async def test_what_finds_no_place_is_dropped_and_counted(writer, recorder):
