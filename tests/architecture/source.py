@@ -1,4 +1,4 @@
-"""The tree as the rules see it: which files there are, each read and parsed once.
+"""The tree as the rules see it: which files there are, and each as text and syntax tree.
 
 Knows no rule. The walk is over the folders named below and not over what git knows, so it also works on an export.
 """
@@ -50,8 +50,12 @@ RECORDINGS = ROOT / "tests/conformance/golden"
 TOOLS = ("benchmarks", "tools")
 
 
-@cache
-def modules(*folders: str) -> tuple[Module, ...]:
+def paths(*folders: str) -> Iterator[str]:
+    """Of every file of Python in the folders, from the root of the checkout."""
     found = (path for folder in folders for path in sorted((ROOT / folder).rglob("*.py")))
-    paths = (path for path in found if not path.is_relative_to(RECORDINGS))
-    return tuple(Module.of(path.relative_to(ROOT).as_posix(), path.read_text()) for path in paths)
+    return (path.relative_to(ROOT).as_posix() for path in found if not path.is_relative_to(RECORDINGS))
+
+
+def module(path: str) -> Module:
+    """Nobody keeps the modules of the whole tree: their syntax trees take a gigabyte."""
+    return Module.of(path, (ROOT / path).read_text())

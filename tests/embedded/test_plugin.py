@@ -77,31 +77,39 @@ def test_marker(mockube):
     assert answer.returncode == 0, answer.stdout + answer.stderr
 
 
+OPTIONS = "the marker mockube takes nodes, packs, version, flags, manager_flags, images, not"
+WRONG = """
+import pytest
+
+@pytest.mark.mockube(nodess=4)
+def test_an_option_that_is_none(mockube):
+    pass
+
+@pytest.mark.mockube(4)
+def test_a_value_without_its_name(mockube):
+    pass
+"""
+
+
 @pytest.mark.parametrize(
-    ("text", "settings", "problem"),
+    ("settings", "problems"),
     [
+        pytest.param([], [f"{OPTIONS} 'nodess'", f"{OPTIONS} 4"], id="markers"),
         pytest.param(
-            "@pytest.mark.mockube(nodess=4)",
-            [],
-            "the marker mockube takes nodes, packs, version, flags, manager_flags, images, not 'nodess'",
-            id="an option that is none",
-        ),
-        pytest.param("@pytest.mark.mockube(4)", [], "not 4", id="a value without its name"),
-        pytest.param(
-            "", ["-o", "mockube_nodes=few"], "mockube_nodes is a number, and 'few' is none", id="words"
+            ["-o", "mockube_nodes=few"], ["mockube_nodes is a number, and 'few' is none"], id="words"
         ),
         pytest.param(
-            "@pytest.mark.mockube(nodes=4)",
             ["-o", "mockube_scope=module"],
-            "mockube_scope is module: put it at the module, as pytestmark",
+            ["mockube_scope is module: put it at the module, as pytestmark"],
             id="a marker at one of several",
         ),
     ],
 )
-def test_what_is_wrong_is_told_in_a_line(run, text, settings, problem):
-    answer = run(f"import pytest\n\n{text}\ndef test_mine(mockube):\n    pass\n", *settings)
+def test_what_is_wrong_is_told_in_a_line(run, settings, problems):
+    answer = run(WRONG, *settings)
     assert answer.returncode == 1
-    assert problem in answer.stdout
+    for problem in problems:
+        assert problem in answer.stdout
     assert "Traceback" not in answer.stdout
 
 
@@ -166,20 +174,14 @@ def test_forgotten(mockube):
 
     mockube._plane.recorder.forgotten = 7
     assert False
-"""
-    answer = run(text)
-    assert answer.returncode == 1
-    assert "2 failed" in answer.stdout
 
-
-def test_a_failure_after_its_end_says_so(run):
-    text = """
-def test_mine(mockube):
+def test_after_its_end(mockube):
     mockube.stop()
     assert False
 """
     answer = run(text)
     assert answer.returncode == 1
+    assert "3 failed" in answer.stdout
     assert "the cluster was stopped" in answer.stdout
 
 
@@ -192,7 +194,8 @@ def test_mine(mockube):
     ],
 )
 def test_it_is_loaded_once_however_it_is_named(run, arguments, files):
-    answer = run("def test_mine(mockube):\n    pass\n", *arguments, **files)
+    text = "def test_mine(pytestconfig):\n    assert pytestconfig.getini('mockube_scope') == 'function'\n"
+    answer = run(text, *arguments, **files)
     assert answer.returncode == 0, answer.stdout + answer.stderr
 
 

@@ -36,7 +36,7 @@ DISTURBANCES = {
     "cut seldom": lambda *_: Cut(4),
     "forgotten": lambda *_: Cut(3, forgets=True),
 }
-EVERY = 1 if EVERYTHING else 7
+EVERY = 1 if EVERYTHING else 13
 """After every so-manyth write a manager is killed."""
 
 
