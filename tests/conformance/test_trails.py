@@ -9,6 +9,7 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager import catalog
 from mockube.controller_manager.config.settings import Config, Simulation
+from tests.conformance.golden import golden
 from tests.support.controllers.attributed import attributed_manager, tally
 from tests.support.recorded.recordings import cases
 from tests.support.server.apiserver import running
@@ -23,6 +24,8 @@ CALLED = {
     "endpointslice-controller": "endpointslice",
     "endpoint-controller": "endpoint",
     "replication-controller": "replication",
+    "horizontal-pod-autoscaler": "autoscaler",
+    "disruption-controller": "disruption",
 }
 """The accounts of the controllers, as the recordings call them."""
 NAMESPACE = "trail"
@@ -59,12 +62,14 @@ async def test_no_more_is_written_than_real_controllers_write(story, cluster):
 
 
 async def carry_out(server, request):
-    path = request["path"].replace("${ns}", NAMESPACE)
+    request = golden.fill(request, NAMESPACE, [])
+    path = request["path"]
     match request["method"]:
         case "POST":
             answer = await server.post(path, request["body"])
         case "PATCH":
-            answer = await server.patch(path, request["body"])
+            kind = request["headers"]["Content-Type"].removeprefix("application/")
+            answer = await server.patch(path, request["body"], kind=kind)
         case "DELETE":
             answer = await server.delete(path)
     assert answer.status < 300, answer.body

@@ -4,7 +4,7 @@
 
 The control plane is started from the folder that MOCKUBE_REAL_KUBERNETES names, as `tools/kubernetes` builds it: twice,
 each time over an empty store. What is the same both times is written into the file that the scenario names; a case that
-is not is named and left out, and the exit code is 1.
+is not is named and left out, and the exit code is 1. Of trails the least and the most writes of both times are written.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import orjson
 
-from tests.conformance.golden import golden, kubectl_golden
+from tests.conformance.golden import golden, kubectl_golden, trails
 from tests.recorder.control_plane import control_plane
 from tests.recorder.scenario import Scenario, read
 from tests.support.recorded.recordings import FOLDER
@@ -31,6 +31,8 @@ def main() -> int:
     failed = 0
     for scenario in map(read, options.scenarios):
         first, second = (_play(scenario, options) for _ in range(2))
+        if scenario.is_trails:
+            first = second = [*map(budgeted, first, second)]
         same = [case for case, again in zip(first, second, strict=True) if case == again]
         for case in first:
             if case not in same:
@@ -45,7 +47,9 @@ def _play(scenario: Scenario, options) -> list[dict]:
     """Hold all conversations of a scenario with a fresh control plane."""
     with (
         tempfile.TemporaryDirectory(prefix="mockube-recorder-") as folder,
-        control_plane(Path(folder), with_controllers=scenario.with_controllers) as plane,
+        control_plane(
+            Path(folder), with_controllers=scenario.with_controllers, manager_flags=scenario.manager_flags
+        ) as plane,
     ):
         for object_ in scenario.objects:
             answer = golden.Server(plane.url, TOKEN).send({"method": "POST", **object_})
@@ -53,6 +57,8 @@ def _play(scenario: Scenario, options) -> list[dict]:
         if scenario.is_session:
             return [_session(case, plane.kubeconfig, options.kubectl) for case in scenario.cases]
         server = golden.Server(plane.url, TOKEN)
+        if scenario.is_trails:
+            return [_trail(case, server, plane.audit) for case in scenario.cases]
         with ThreadPoolExecutor(scenario.jobs) as pool:
             return [*pool.map(lambda case: recorded(server, case), scenario.cases)]
 
@@ -69,6 +75,22 @@ def recorded(server, case: dict) -> dict:
         for step, reply in zip(case["steps"], replies, strict=True)
     ]
     return case | {"steps": steps}
+
+
+def _trail(case: dict, server, audit: Path) -> dict:
+    """Return a story with how many writes each controller made after each of its steps."""
+    found = trails.play(server, str(audit), case, f"trail-{case['id']}")
+    return case | {"steps": [step | {"found": one} for step, one in zip(case["steps"], found, strict=True)]}
+
+
+def budgeted(first: dict, second: dict) -> dict:
+    """Return a story with the least and the most of each kind of write over two recordings."""
+    steps = []
+    for step, again in zip(first["steps"], second["steps"], strict=True):
+        kinds = sorted({*step["found"], *again["found"]})
+        counts = {kind: sorted((step["found"].get(kind, 0), again["found"].get(kind, 0))) for kind in kinds}
+        steps.append({"request": step["request"], "budget": counts})
+    return first | {"steps": steps}
 
 
 def _session(case: dict, kubeconfig: Path, kubectl: str) -> dict:

@@ -20,10 +20,13 @@ from tests.support.stores.etcd_server import QUICK, EtcdServer
 class ControlPlane:
     url: str
     kubeconfig: Path
+    audit: Path
 
 
 @contextmanager
-def control_plane(folder: Path, *, with_controllers: bool) -> Iterator[ControlPlane]:
+def control_plane(
+    folder: Path, *, with_controllers: bool, manager_flags: tuple[str, ...] = ()
+) -> Iterator[ControlPlane]:
     with ExitStack() as stack:
         etcd = stack.enter_context(EtcdServer(options=QUICK))
         tokens = FOLDER / "tokens.csv"
@@ -37,9 +40,9 @@ def control_plane(folder: Path, *, with_controllers: bool) -> Iterator[ControlPl
             for number, component in enumerate((RealManager, RealScheduler)):
                 home = folder / str(number)
                 home.mkdir()
-                of = (home, kubeconfig) if component is RealManager else (kubeconfig,)
+                of = (home, kubeconfig, manager_flags) if component is RealManager else (kubeconfig,)
                 stack.enter_context(component(*of))
-        yield ControlPlane(server.url, kubeconfig)
+        yield ControlPlane(server.url, kubeconfig, folder / "audit")
 
 
 def wait_served(server: RealApiServer, token: str) -> None:

@@ -24,10 +24,17 @@ class Scenario:
     objects: tuple[dict, ...] = ()
     """Requests that create what all cases find there."""
     jobs: int = 4
+    manager_flags: tuple[str, ...] = ()
+    """More flags of the controller manager."""
 
     @property
     def is_session(self) -> bool:
         return self.records.startswith("kubectl/")
+
+    @property
+    def is_trails(self) -> bool:
+        """Whether writes are counted after each request, instead of answers kept."""
+        return self.records.startswith("trails/")
 
 
 def read(path: Path) -> Scenario:
@@ -42,6 +49,7 @@ def read(path: Path) -> Scenario:
         records=records,
         cases=cases,
         with_controllers=tree.get("controllers", False),
+        manager_flags=tuple(tree.get("manager_flags", ())),
         objects=tuple({"path": one["path"], "body": one["body"]} for one in tree.get("objects", ())),
     )
 
@@ -49,6 +57,8 @@ def read(path: Path) -> Scenario:
 def _case(case: dict, records: str) -> dict:
     step = _command if records.startswith("kubectl/") else _exchange
     steps = [step(written) for written in case["steps"]]
+    if records.startswith("trails/"):
+        return {"id": case["id"], "steps": steps}
     prefix = records.rpartition("/")[2]
     read_ = {"id": f"{prefix}/{case['id']}", "tags": case.get("tags", [prefix]), "steps": steps}
     return read_ if case.get("namespace", True) else read_ | {"namespace": False}

@@ -3,10 +3,10 @@
 import pytest
 import yaml
 
-from tests.conformance.test_conversations import FILES
-from tests.recorder.__main__ import recorded
+from tests.recorder.__main__ import budgeted, recorded
 from tests.recorder.scenario import read
 from tests.support.processes.process import ROOT
+from tests.support.recorded.recordings import COUNTS
 
 SCENARIOS = sorted((ROOT / "tests/recorder/scenarios").glob("*.yaml"))
 
@@ -74,7 +74,16 @@ def test_what_differs_from_run_to_run_is_not_recorded(tmp_path):
     assert step["response"]["body"] == {"uid": "<uid>", "sent": {"method": "GET", "path": "/<ns>"}}
 
 
+def test_a_budget_is_the_least_and_the_most_of_two_times():
+    first, second = (
+        {"id": "a", "steps": [{"request": {}, "found": found}]}
+        for found in ({"job create pods": 1, "job write jobs/status": 3}, {"job create pods": 1})
+    )
+    (step,) = budgeted(first, second)["steps"]
+    assert step == {"request": {}, "budget": {"job create pods": [1, 1], "job write jobs/status": [0, 3]}}
+
+
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
 def test_every_scenario_is_recorded(path):
     scenario = read(path)
-    assert scenario.is_session or scenario.records in FILES
+    assert scenario.is_session or scenario.records in COUNTS

@@ -104,7 +104,7 @@ class RealManager(RealProcess):
     NAME = "kube-controller-manager"
     READY = re.compile(r"Successfully acquired lease")
 
-    def __init__(self, home, kubeconfig):
+    def __init__(self, home, kubeconfig, flags=()):
         key = home / "key.pem"
         key.write_bytes(_private_key())
         super().__init__(
@@ -113,6 +113,7 @@ class RealManager(RealProcess):
             f"--service-account-private-key-file={key}",
             f"--cert-dir={home}",
             "--secure-port=0",
+            *flags,
         )
 
 
