@@ -109,7 +109,9 @@ class ApiServer:
             services=settings.webhook_services,
         )
         self._admission_metrics = Metrics()
-        admission = make_admission(settings, self.catalog, self._webhooks, rights, self._admission_metrics)
+        self._remote = RemoteServices(settings.identity, clock)
+        metrics, outbound = self._admission_metrics, self._remote.outbound
+        admission = make_admission(settings, self.catalog, self._webhooks, rights, metrics, outbound)
         self.backend = make_backend(kv, self.catalog, settings, rights, admission, clock=clock, chance=chance)
         registered, services = self.resources[API_SERVICES], settings.webhook_services
         self.aggregator = Aggregator(self.backend, registered, services, settings.proxy_certificate)
@@ -148,7 +150,6 @@ class ApiServer:
     def _authenticators(self, trust: Trust, settings: Settings) -> Authenticators:
         """Make what knows users, and what asks other servers about them and their rights."""
         backend = self.backend
-        self._remote = RemoteServices(settings.identity, backend.clock)
         self.authorizers = None
         if settings.authorization is not None:
             self.authorizers = self.rights.configure(settings.authorization, self._remote.authorization)

@@ -21,6 +21,7 @@ from mockube.apiserver.kinds.defaulter import Defaulter
 from mockube.apiserver.kinds.kind_rules import KindRules, UnprivilegedRules
 from mockube.apiserver.kinds.metrics import resource_metrics
 from mockube.apiserver.kinds.registry import kinds_of
+from mockube.apiserver.outgoing import Outbound
 from mockube.apiserver.packs.registry import pack_kinds, pack_webhooks
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.storage.compaction import Expiry
@@ -43,9 +44,14 @@ def make_catalog(settings: Settings, schemas: Schemas, reviews: Reviews) -> Cata
 
 
 def make_admission(
-    settings: Settings, catalog: Catalog, webhooks: Environment, rights: Rights, metrics: Metrics
+    settings: Settings,
+    catalog: Catalog,
+    webhooks: Environment,
+    rights: Rights,
+    metrics: Metrics,
+    outbound: Outbound,
 ) -> Admission:
-    made = plugins(webhooks, rights.authorization, metrics, settings.plugins, settings.minor)
+    made = plugins(webhooks, rights.authorization, metrics, settings.plugins, settings.minor, outbound)
     escalation = RoleEscalation(rights.authorization, rights.rbac.policy)
     return Admission([*made, *pack_webhooks(settings.packs, catalog), escalation], metrics.admission)
 

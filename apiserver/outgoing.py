@@ -1,7 +1,7 @@
 """Requests that the server sends to others for itself, such as issuers of tokens and webhooks, and their answers."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import orjson
 from msgspec import Struct, field
@@ -73,11 +73,12 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
 
 class ReviewFailed(Exception):
-    """A webhook gave no answer that can be used. `is_timeout`: it took too long."""
+    """A webhook gave no answer that can be used. `is_timeout`: it took too long; `code`: what it answered instead."""
 
-    def __init__(self, problem: str, *, is_timeout: bool = False) -> None:
+    def __init__(self, problem: str, *, is_timeout: bool = False, code: int = 0) -> None:
         super().__init__(problem)
         self.is_timeout = is_timeout
+        self.code = code
 
 
 class Reviewer(Struct, frozen=True, kw_only=True):
@@ -87,23 +88,26 @@ class Reviewer(Struct, frozen=True, kw_only=True):
     send: Send
     clock: Clock
     seconds: float = 30.0
+    retry_seconds: float = RETRY_SECONDS
+    kind: str = ""
+    """Of which an answer has to be that names a kind, as Go calls it; "": of any."""
     observe: Callable[[str, float], None] = lambda _result, _seconds: None
 
     async def review(self, review: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the status, or raise ReviewFailed."""
-        body, delay = orjson.dumps(review), RETRY_SECONDS
+        body, delay = orjson.dumps(review), self.retry_seconds
         for attempt in range(1, ATTEMPTS + 1):
             began = self.clock.monotonic()
             try:
                 answer = await self._post(body)
-                found = _status_of(answer)
+                found = _status_of(answer, self.kind)
             except ReviewFailed as error:
                 self.observe("timeout" if error.is_timeout else "error", self.clock.monotonic() - began)
                 raise
             except _Refused as error:
                 self.observe("timeout" if error.code == 504 else "error", self.clock.monotonic() - began)
                 if error.code not in _TRANSIENT or attempt == ATTEMPTS:
-                    raise ReviewFailed(str(error)) from error
+                    raise ReviewFailed(str(error), code=error.code) from error
             else:
                 self.observe("success", self.clock.monotonic() - began)
                 return found
@@ -139,7 +143,7 @@ class _Refused(Exception):
         self.code = code
 
 
-def _status_of(answer: Answer) -> Mapping[str, Any]:
+def _status_of(answer: Answer, kind: str = "") -> Mapping[str, Any]:
     """Return the status of a review, or raise _Refused or ReviewFailed."""
     if answer.code >= 400:
         is_text = answer.headers.get("content-type", "").startswith("text/")
@@ -155,5 +159,15 @@ def _status_of(answer: Answer) -> Mapping[str, Any]:
         raise ReviewFailed(
             "couldn't get version/kind; json parse error: json: cannot unmarshal into Go value"
         )
+    given = f"{str(tree.get('apiVersion')).rpartition('/')[2]}.{tree.get('kind')}"
+    if kind and tree.get("kind") and given != kind:
+        raise ReviewFailed(f"converting ({given}) to ({kind}): unknown conversion")
     found: Mapping[str, Any] = tree.get("status") or {}
     return found
+
+
+class Outbound(NamedTuple):
+    """What admission plugins need that ask other servers."""
+
+    send: Send
+    clock: Clock

@@ -17,6 +17,7 @@ from mockube.apiserver.admission.certificates import (
 from mockube.apiserver.admission.default_classes import DefaultIngressClass, DefaultStorageClass
 from mockube.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
 from mockube.apiserver.admission.event_rate_limit import EventRateLimit, Limit
+from mockube.apiserver.admission.image_policy_webhook import ImagePolicySettings, ImagePolicyWebhook
 from mockube.apiserver.admission.limit_ranger import LimitRanger
 from mockube.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from mockube.apiserver.admission.namespaces import NamespaceAutoProvision, NamespaceExists
@@ -59,6 +60,7 @@ from mockube.apiserver.metrics.admission import (
     Durations,
     PolicyMetrics,
 )
+from mockube.apiserver.outgoing import Outbound
 from mockube.apiserver.registry.attributes import Attributes, Operation, Target
 from mockube.apiserver.registry.backend import Backend
 
@@ -73,6 +75,7 @@ PLUGINS: Sequence[type[Plugin]] = (
     NodeRestriction,
     TaintNodesByCondition,
     AlwaysPullImages,
+    ImagePolicyWebhook,
     PodSecurity,
     PodNodeSelector,
     Priority,
@@ -108,6 +111,7 @@ OFF_BY_DEFAULT: Final = frozenset(
         LimitPodHardAntiAffinityTopology,
         NodeRestriction,
         AlwaysPullImages,
+        ImagePolicyWebhook,
         PodNodeSelector,
         PodTolerationRestriction,
         EventRateLimit,
@@ -126,6 +130,7 @@ class Configurations(Struct, frozen=True, kw_only=True):
     tolerations: TolerationConfiguration = field(default_factory=TolerationConfiguration)
     node_selectors: Mapping[str, str] = field(default_factory=dict)
     event_limits: Sequence[Limit] = ()
+    image_policy: ImagePolicySettings | None = None
 
 
 NO_CONFIGURATIONS: Final = Configurations()
@@ -168,6 +173,7 @@ def plugins(
     metrics: Metrics,
     switches: Switches = NO_SWITCHES,
     minor: str = minors.NEWEST,
+    outbound: Outbound | None = None,
 ) -> Iterator[Plugin]:
     """Make the plugins of one server."""
     known, configured = (authorization, webhooks.equivalents), switches.configurations
@@ -182,12 +188,19 @@ def plugins(
         PodNodeSelector: partial(PodNodeSelector, configured.node_selectors),
         PodTolerationRestriction: partial(PodTolerationRestriction, configured.tolerations),
         EventRateLimit: partial(EventRateLimit, configured.event_limits),
+        ImagePolicyWebhook: partial(_image_policy, configured.image_policy, outbound),
     }
     return (
         made.get(one, one)()
         for one in PLUGINS
         if switches.is_on(name_of(one)) and not minors.is_before(minor, SINCE.get(one, minor))
     )
+
+
+def _image_policy(settings: ImagePolicySettings | None, outbound: Outbound | None) -> Plugin:
+    assert settings is not None, "the flags are refused otherwise"
+    assert outbound is not None, "there is a client"
+    return ImagePolicyWebhook(settings, outbound)
 
 
 Run = Callable[[Backend, Attributes], Awaitable[None]]

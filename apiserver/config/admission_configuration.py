@@ -4,13 +4,16 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from mockube.apimachinery.durations import format_duration
 from mockube.apimachinery.gotext import quote
 from mockube.apiserver.admission.chain import Configurations
 from mockube.apiserver.admission.event_rate_limit import DEFAULT_SIZE, KEYS, SERVER, Limit
+from mockube.apiserver.admission.image_policy_webhook import ImagePolicySettings
 from mockube.apiserver.admission.podsecurity.plugin import Configuration, Exemptions
 from mockube.apiserver.admission.podsecurity.policy import NO_POLICY, PREFIX, read_policy
 from mockube.apiserver.admission.tolerations import TolerationConfiguration
 from mockube.apiserver.config.files import FileProblem, Tree, check_fields, from_flag, list_of, read_tree
+from mockube.apiserver.kubeconfig import BadKubeconfig, read_endpoint
 
 _FILES: Final = frozenset(
     (version, "AdmissionConfiguration")
@@ -75,6 +78,44 @@ def _node_selectors(tree: Tree) -> dict[str, Any]:
     return {"node_selectors": found}
 
 
+_SECOND: Final = 10**9
+_MILLISECOND: Final = 10**6
+
+
+def _image_policy(tree: Tree) -> dict[str, Any]:
+    given = tree.get("imagePolicy") or {}
+    if not isinstance(given, dict):
+        raise FileProblem("imagePolicy is no object")
+    retry = _nanoseconds(given, "retryBackoff", _MILLISECOND, (1, 300 * _SECOND), _SECOND // 2)
+    allow = _nanoseconds(given, "allowTTL", _SECOND, (_SECOND, 1800 * _SECOND), 300 * _SECOND)
+    deny = _nanoseconds(given, "denyTTL", _SECOND, (_SECOND, 1800 * _SECOND), 30 * _SECOND)
+    try:
+        endpoint = read_endpoint(Path(str(given.get("kubeConfigFile") or "")))
+    except BadKubeconfig as error:
+        raise FileProblem(str(error)) from error
+    settings = ImagePolicySettings(
+        endpoint=endpoint,
+        allow_seconds=allow / _SECOND,
+        deny_seconds=deny / _SECOND,
+        retry_seconds=retry / _SECOND,
+        default_allow=given.get("defaultAllow") is True,
+    )
+    return {"image_policy": settings}
+
+
+def _nanoseconds(tree: Tree, name: str, unit: int, bounds: tuple[int, int], default: int) -> int:
+    """Return a time that is given in a unit: 0 stands for the default, and -1 for none."""
+    given = tree.get(name) or 0
+    if not isinstance(given, int):
+        raise FileProblem(f"json: cannot unmarshal into Go struct field .imagePolicy.{name} of type int64")
+    if given in (0, -1):
+        return 0 if given else default
+    if not bounds[0] <= given * unit <= bounds[1]:
+        least, most, shown = map(format_duration, (*bounds, given * unit))
+        raise FileProblem(f"valid value is between {least} and {most}, got {shown}")
+    return given * unit
+
+
 def _event_limits(tree: Tree) -> dict[str, Any]:
     _check_kind(tree, "eventratelimit.admission.k8s.io", "Configuration", {"limits"})
     limits = [_limit(one, place) for place, one in enumerate(list_of(tree, "limits"))]
@@ -124,10 +165,9 @@ def _pod_security(tree: Tree) -> dict[str, Any]:
 
 _READERS: Final[Mapping[str, Callable[[Tree], dict[str, Any]]]] = {
     "EventRateLimit": _event_limits,
+    "ImagePolicyWebhook": _image_policy,
     "PodNodeSelector": _node_selectors,
     "PodSecurity": _pod_security,
     "PodTolerationRestriction": _tolerations,
 }
-_REFUSED: Final = frozenset(
-    {"ImagePolicyWebhook", "MutatingAdmissionWebhook", "ResourceQuota", "ValidatingAdmissionWebhook"}
-)
+_REFUSED: Final = frozenset({"MutatingAdmissionWebhook", "ResourceQuota", "ValidatingAdmissionWebhook"})

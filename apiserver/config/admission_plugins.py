@@ -7,7 +7,7 @@ from typing import Final
 
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.schema import minors
-from mockube.apiserver.admission.chain import PLUGINS
+from mockube.apiserver.admission.chain import PLUGINS, Configurations
 from mockube.apiserver.admission.plugin import name_of
 
 _NAMES: Final = """
@@ -52,6 +52,13 @@ def problem(enabled: Sequence[str], disabled: Collection[str], minor: str = mino
         return f"[{shown}] in enable-admission-plugins and disable-admission-plugins overlapped"
     lacking = [name for name in enabled if name not in BUILT]
     return f"--enable-admission-plugins: {lacking[0]} is not built yet" if lacking else ""
+
+
+def configuration_problem(enabled: Collection[str], configurations: Configurations) -> str:
+    """What is wrong with the configuration of plugins that are on; "" if nothing is."""
+    if "ImagePolicyWebhook" in enabled and configurations.image_policy is None:
+        return 'failed to initialize admission: couldn\'t init admission plugin "ImagePolicyWebhook": no config specified'
+    return ""
 
 
 def service_addresses(text: str) -> tuple[tuple[str, tuple[str, int]], ...]:

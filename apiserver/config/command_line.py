@@ -134,6 +134,9 @@ def _problem(config: Config) -> str:
             admission.disable_admission_plugins,
             config.features.kubernetes_version,
         )
+        or admission_plugins.configuration_problem(
+            admission.enable_admission_plugins, admission.admission_control_config_file
+        )
     )
 
 

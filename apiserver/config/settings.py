@@ -279,8 +279,8 @@ class Admission(Struct, frozen=True, kw_only=True):
     admission_control_config_file: Annotated[
         Configurations,
         Flag(
-            "an AdmissionConfiguration, with what EventRateLimit, PodNodeSelector, PodSecurity and PodTolerationRestriction"
-            " are told (none)",
+            "an AdmissionConfiguration, with what EventRateLimit, ImagePolicyWebhook, PodNodeSelector, PodSecurity and"
+            " PodTolerationRestriction are told (none)",
             admission_configuration,
             metavar="FILE",
         ),

@@ -11,6 +11,7 @@ from mockube.apiserver.authz.remote import RemoteAuthorization
 from mockube.apiserver.http.outgoing_client import OutgoingClient
 from mockube.apiserver.metrics.authentication import AuthenticationMetrics
 from mockube.apiserver.metrics.authorization import AuthorizationMetrics
+from mockube.apiserver.outgoing import Outbound
 
 
 class RemoteServices(Collector):
@@ -22,6 +23,7 @@ class RemoteServices(Collector):
         self._client = OutgoingClient()
         self._metrics: list[Collector] = []
         self.authorization = RemoteAuthorization(self._client.send, self._observe_authorization, clock)
+        self.outbound = Outbound(self._client.send, clock)
         self.authentication = Remote(self._client.send, self._observe_authentication)
 
     def _observe_authentication(self) -> AuthenticationMetrics:

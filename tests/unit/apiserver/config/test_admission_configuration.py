@@ -13,6 +13,11 @@ def configured(name, text):
 
 LIMITS = "apiVersion: eventratelimit.admission.k8s.io/v1alpha1, kind: Configuration"
 PODS = "apiVersion: pod-security.admission.config.k8s.io/v1, kind: PodSecurityConfiguration"
+HOOK = """
+current-context: c
+contexts: [{name: c, context: {cluster: c}}]
+clusters: [{name: c, cluster: {server: "https://images.example.com/policy"}}]
+"""
 WRONG = {
     "no object": ("[]", "holds no object"),
     "another kind": ("kind: Pod\napiVersion: v1", "it is no AdmissionConfiguration"),
@@ -34,6 +39,15 @@ WRONG = {
     "a burst": (
         configured("EventRateLimit", f"{{{LIMITS}, limits: [{{type: User, qps: 1, burst: 0}}]}}"),
         "limits[0].burst: Invalid value: 0: must be positive",
+    ),
+    "no kubeconfig": (configured("ImagePolicyWebhook", "{imagePolicy: {}}"), "ImagePolicyWebhook: "),
+    "a time of images": (
+        configured("ImagePolicyWebhook", "{imagePolicy: {allowTTL: 3600}}"),
+        "ImagePolicyWebhook: valid value is between 1s and 30m0s, got 1h0m0s",
+    ),
+    "a pause between reviews of images": (
+        configured("ImagePolicyWebhook", "{imagePolicy: {retryBackoff: 400000}}"),
+        "valid value is between 1ns and 5m0s, got 6m40s",
     ),
     "a level": (configured("PodSecurity", f"{{{PODS}, defaults: {{enforce: x}}}}"), "defaults: "),
     "a mode": (configured("PodSecurity", f"{{{PODS}, defaults: {{deny: x}}}}"), 'unknown field "deny"'),
@@ -57,3 +71,14 @@ def test_the_old_form_of_node_selectors_is_read(tmp_path):
     file = tmp_path / "admission.yaml"
     file.write_text("podNodeSelectorPluginConfig: {a: b=c}")
     assert admission_configuration(str(file)).node_selectors == {"a": "b=c"}
+
+
+def test_times_of_the_webhook_of_images_have_defaults_and_may_be_none(tmp_path):
+    hook = tmp_path / "hook"
+    hook.write_text(HOOK)
+    for given, wanted in (("", (300, 30, 0.5)), ("allowTTL: -1, denyTTL: 7, retryBackoff: 20", (0, 7, 0.02))):
+        file = tmp_path / "admission.yaml"
+        file.write_text(configured("ImagePolicyWebhook", f"{{imagePolicy: {{kubeConfigFile: {hook}, {given}}}}}"))
+        read = admission_configuration(str(file)).image_policy
+        assert (read.allow_seconds, read.deny_seconds, read.retry_seconds) == wanted
+        assert (read.endpoint.url, read.default_allow) == ("https://images.example.com/policy", False)

@@ -146,7 +146,12 @@ def test_the_environment_stands_for_flags_and_flags_override_it():
         ),
         pytest.param(
             ["--enable-admission-plugins=ImagePolicyWebhook"],
-            "ImagePolicyWebhook is not built yet",
+            'couldn\'t init admission plugin "ImagePolicyWebhook": no config specified',
+            id="plugin not configured",
+        ),
+        pytest.param(
+            ["--enable-admission-plugins=NodeDeclaredFeatureValidator"],
+            "NodeDeclaredFeatureValidator is not built yet",
             id="plugin not built",
         ),
         pytest.param(["--secure-pot=1"], "unrecognized arguments: --secure-pot=1", id="a slip of the finger"),

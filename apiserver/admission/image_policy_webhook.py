@@ -1,0 +1,118 @@
+"""ImagePolicyWebhook: another server is asked about the images of each pod, by ImageReviews."""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Final
+
+import orjson
+from msgspec import Struct
+
+from mockube.apimachinery import meta, status
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.admission.plugin import POD, WRITE, Plugin, forbidden
+from mockube.apiserver.outgoing import Endpoint, Outbound, Reviewer, ReviewFailed
+from mockube.apiserver.registry.attributes import Attributes
+from mockube.apiserver.registry.backend import Backend
+
+LOG: Final = logging.getLogger(__name__)
+MAX_ANSWERS: Final = 1024
+MAX_KNOWN_SIZE: Final = 64 * 1024
+"""Bytes of a question; the answer to a longer one is not remembered, so that nobody fills the memory."""
+_VERSION: Final = "imagepolicy.k8s.io/v1alpha1"
+_PREFIX: Final = "imagepolicywebhook.image-policy.k8s.io/"
+_MARK: Final = ".image-policy.k8s.io/"
+_EPHEMERAL: Final = "", "pods", "ephemeralcontainers"
+
+
+class ImagePolicySettings(Struct, frozen=True, kw_only=True):
+    endpoint: Endpoint
+    allow_seconds: float
+    """0: what was allowed is not remembered."""
+    deny_seconds: float
+    retry_seconds: float
+    default_allow: bool
+
+
+class ImagePolicyWebhook(Plugin):
+    operations = WRITE
+    about = frozenset({POD, _EPHEMERAL})
+
+    def __init__(self, settings: ImagePolicySettings, outbound: Outbound) -> None:
+        self._settings = settings
+        self._reviewer = Reviewer(
+            endpoint=settings.endpoint,
+            send=outbound.send,
+            clock=outbound.clock,
+            retry_seconds=settings.retry_seconds,
+            kind="v1alpha1.ImageReview",
+        )
+        self._clock = outbound.clock
+        self._known: OrderedDict[bytes, tuple[float, Mapping[str, Any]]] = OrderedDict()
+
+    async def validate(self, _backend: Backend, attributes: Attributes) -> None:
+        pod = attributes.object
+        assert pod is not None
+        spec = review_spec(pod, attributes)
+        key = orjson.dumps(spec)
+        answer = self._answer(key)
+        if answer is None:
+            try:
+                answer = await self._ask(spec)
+            except ReviewFailed as error:
+                self._fail(attributes, error)
+                return
+            self._remember(key, answer)
+        for name, value in (answer.get("auditAnnotations") or {}).items():
+            attributes.call.annotations[f"{_PREFIX}{name}"] = value
+        if not answer.get("allowed"):
+            reason = answer.get("reason")
+            said = f"image policy webhook backend denied one or more images: {reason}" if reason else ""
+            raise forbidden(attributes, said or "one or more images rejected by webhook backend")
+
+    async def _ask(self, spec: Mapping[str, Any]) -> Mapping[str, Any]:
+        review = {"kind": "ImageReview", "apiVersion": _VERSION, "metadata": {}, "spec": spec}
+        return await self._reviewer.review(review | {"status": {"allowed": False}})
+
+    def _fail(self, attributes: Attributes, error: ReviewFailed) -> None:
+        """Refuse the pod, or let it pass and say so in the audit log."""
+        LOG.info("error contacting webhook backend: %s", error)
+        if not self._settings.default_allow:
+            refused = status.generic(403, said=str(error)) if error.code == HTTPStatus.FORBIDDEN else None
+            raise refused or forbidden(attributes, str(error)) from error
+        attributes.call.annotations[f"{_PREFIX}failed-open"] = "true"
+
+    def _answer(self, key: bytes) -> Mapping[str, Any] | None:
+        until, answer = self._known.get(key, (0.0, None))
+        if answer is None or until <= self._clock.monotonic():
+            return None
+        self._known.move_to_end(key)
+        return answer
+
+    def _remember(self, key: bytes, answer: Mapping[str, Any]) -> None:
+        settings = self._settings
+        seconds = settings.allow_seconds if answer.get("allowed") else settings.deny_seconds
+        if seconds <= 0 or len(key) > MAX_KNOWN_SIZE:
+            return
+        self._known[key] = self._clock.monotonic() + seconds, answer
+        self._known.move_to_end(key)
+        if len(self._known) > MAX_ANSWERS:
+            self._known.popitem(last=False)
+
+
+def review_spec(pod: ReadOnlyTree, attributes: Attributes) -> dict[str, Any]:
+    """Return the spec of an ImageReview, without what is empty, as Go encodes it."""
+    lists = ("ephemeralContainers",) if attributes.target == _EPHEMERAL else ("containers", "initContainers")
+    containers = [
+        {"image": one["image"]} if one.get("image") else {}
+        for name in lists
+        for one in pod["spec"].get(name) or ()
+    ]
+    annotations = {name: value for name, value in meta.annotations(pod).items() if _MARK in name}
+    found = {
+        "containers": containers,
+        "annotations": dict(sorted(annotations.items())),
+        "namespace": attributes.namespace,
+    }
+    return {name: value for name, value in found.items() if value}

@@ -1,0 +1,137 @@
+"""ImagePolicyWebhook, asked one thing after another: kube-apiserver 1.36.3 gave these answers, and sent these reviews.
+
+The requests and answers are in `image_policy.jsonl`, the reviews that the webhook was sent in `image_reviews.jsonl`.
+"""
+
+import contextlib
+import re
+from pathlib import Path
+
+import orjson
+import pytest
+from aiohttp import web
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apiserver.admission.chain import Configurations, Switches
+from mockube.apiserver.admission.image_policy_webhook import ImagePolicySettings, ImagePolicyWebhook
+from mockube.apiserver.outgoing import Endpoint, Outbound
+from mockube.apiserver.authn.token_webhook import TokenWebhookSettings
+from mockube.apiserver.http.settings import Settings
+from tests.support.server import apiserver
+
+HERE = Path(__file__).parent
+REQUESTS = [*map(orjson.loads, (HERE / "image_policy.jsonl").read_bytes().splitlines())]
+REVIEWS = [*map(orjson.loads, (HERE / "image_reviews.jsonl").read_bytes().splitlines())]
+PODS = "/api/v1/namespaces/rt-i/pods"
+
+
+def answer_of(review):
+    images = "".join(one["image"] for one in review["spec"].get("containers", ()))
+    status = {"allowed": "deny" not in images}
+    if "deny" in images and "silent" not in images:
+        status["reason"] = "not today"
+    if "audit" in images:
+        status["auditAnnotations"] = {"k": "v", "other": "w"}
+    body = {"apiVersion": "imagepolicy.k8s.io/v1alpha1", "kind": "ImageReview", "status": status}
+    if "otherkind" in images:
+        body = {"kind": "Pod", "apiVersion": "v1"}
+    if "nokind" in images:
+        body = {"status": status}
+    return body, 500 if "fail500" in images else 403 if "fail403" in images else 200
+
+
+class Hook:
+    def __init__(self):
+        self.reviews = []
+        self.url = ""
+
+    async def handle(self, request):
+        assert request.query_string == "timeout=30s"
+        self.reviews.append(orjson.loads(await request.read()))
+        body, code = answer_of(self.reviews[-1])
+        return web.json_response(body, status=code)
+
+
+@pytest.fixture
+async def hook():
+    hook, app = Hook(), web.Application()
+    app.router.add_post("/images", hook.handle)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    hook.url = f"http://127.0.0.1:{runner.addresses[0][1]}/images"
+    yield hook
+    await runner.cleanup()
+
+
+def settings(hook, *, default_allow=False):
+    return ImagePolicySettings(
+        endpoint=Endpoint(url=hook.url),
+        allow_seconds=50,
+        deny_seconds=50,
+        retry_seconds=0.001,
+        default_allow=default_allow,
+    )
+
+
+@contextlib.asynccontextmanager
+async def server(hook, **options):
+    configurations = Configurations(image_policy=settings(hook, **options))
+    switches = Switches(enabled={"ImagePolicyWebhook"}, configurations=configurations)
+    async with apiserver.running(settings=Settings(plugins=switches)) as client:
+        await client.post("/api/v1/namespaces", {"metadata": {"name": "rt-i"}})
+        await client.post("/api/v1/namespaces/rt-i/serviceaccounts", {"metadata": {"name": "default"}})
+        yield client
+
+
+async def send(client, method, path, body):
+    if method == "PATCH":
+        return await client.patch(path, body, kind="strategic-merge-patch+json")
+    return await client.post(path, body)
+
+
+async def answers(client, requests):
+    """What differs from what is recorded."""
+    for one in requests:
+        answer = await send(client, *one["request"])
+        said = answer.body.get("message") if answer.status >= 400 else None
+        if said:
+            said = re.sub(r"gen-\w{5}", "gen-X", said)
+        wanted = one["message"] and re.sub(r"gen-\w{5}", "gen-X", one["message"])
+        if (answer.status, said) != (one["code"], wanted):
+            yield one["name"], answer.status, said
+
+
+async def test_pods_are_taken_or_refused_as_the_webhook_says(hook):
+    async with server(hook) as client:
+        recorded = [one for one in REQUESTS if not one["default_allow"]]
+        assert [one async for one in answers(client, recorded)] == []
+        assert hook.reviews == REVIEWS
+
+
+async def test_pods_are_taken_where_the_webhook_fails_if_that_is_the_default(hook):
+    async with server(hook, default_allow=True) as client:
+        recorded = [one for one in REQUESTS if one["default_allow"]]
+        assert recorded
+        assert [one async for one in answers(client, recorded)] == []
+
+
+async def test_what_was_answered_is_forgotten_in_time(hook):
+    async def sent(request):
+        hook.reviews.append(request)
+        return Answered()
+
+    class Answered:
+        code, body = 200, b'{"status":{"allowed":true}}'
+
+    class Attributes:
+        object = {"metadata": {}, "spec": {"containers": [{"image": "ok"}]}}
+        namespace, target = "a", ("", "pods", "")
+
+    clock = SteppedClock()
+    plugin = ImagePolicyWebhook(settings(hook), Outbound(sent, clock))
+    for seconds in (0, 49, 2):
+        clock.advance(seconds)
+        await plugin.validate(None, Attributes())
+    assert len(hook.reviews) == 2
