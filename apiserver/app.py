@@ -14,7 +14,7 @@ from mockube.apimachinery.groups import GroupKind, GroupResource, GroupVersion
 from mockube.apimachinery.schema import builtin, minors
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.usage.expressions import Expressions
-from mockube.apiserver.admission.chain import Metrics
+from mockube.apiserver.admission.chain import Admission, Metrics
 from mockube.apiserver.admission.webhooks.dispatch import Environment
 from mockube.apiserver.aggregation.registration import Registration
 from mockube.apiserver.assembly import documented, make_admission, make_backend, make_catalog
@@ -41,6 +41,7 @@ from mockube.apiserver.http.webhook_client import WebhookClient
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.registry import GROUPS, kinds_of, printer_of_kind
 from mockube.apiserver.long_work import Worker
+from mockube.apiserver.metrics.access import AccessMetrics
 from mockube.apiserver.metrics.conversions import ConversionMetrics
 from mockube.apiserver.metrics.requests import RequestMetrics
 from mockube.apiserver.metrics.storage import ConsistencyMetrics, DecodeMetrics, ObjectMetrics
@@ -108,10 +109,7 @@ class ApiServer:
             equivalents=equivalent_resources(self.catalog, Layout(settings.prefix)),
             services=settings.webhook_services,
         )
-        self._admission_metrics = Metrics()
-        self._remote = RemoteServices(settings.identity, clock)
-        metrics, outbound = self._admission_metrics, self._remote.outbound
-        admission = make_admission(settings, self.catalog, self._webhooks, rights, metrics, outbound)
+        admission = self._admission(settings, clock)
         self.backend = make_backend(kv, self.catalog, settings, rights, admission, clock=clock, chance=chance)
         registered, services = self.resources[API_SERVICES], settings.webhook_services
         self.aggregator = Aggregator(self.backend, registered, services, settings.proxy_certificate)
@@ -143,6 +141,12 @@ class ApiServer:
         self.proxy.end_all()
         self.aggregator.proxy.end_all()
 
+    def _admission(self, settings: Settings, clock: Clock) -> Admission:
+        """Make the plugins, what they count, and the client of those that ask other servers."""
+        self._admission_metrics, self._remote = Metrics(), RemoteServices(settings.identity, clock)
+        metrics, outbound = self._admission_metrics, self._remote.outbound
+        return make_admission(settings, self.catalog, self._webhooks, self.rights, metrics, outbound)
+
     def _rights(self, settings: Settings) -> Rights:
         rules = rules_of_nodes(settings.minor)
         return Rights(settings.authorization_modes, rules, self.catalog.stored_rows)
@@ -168,11 +172,12 @@ class ApiServer:
     def _handler(self, trust: Trust, settings: Settings) -> Handler:
         backend, requests = self.backend, RequestMetrics()
         authorization = self.rights.authorization
+        access = AccessMetrics(authorization.decisions, backend.clock.monotonic)
         known = self._authenticators(trust, settings)
         self._health = self._checked()
         others = {
             **openid_pages(known.accounts, address=settings.address),
-            "/metrics": metrics_page(self._metrics(requests).collect, backend.clock),
+            "/metrics": metrics_page(self._metrics(requests, access).collect, backend.clock),
             "/metrics/slis": metrics_page(self._health.collect, backend.clock),
             **self._zpages(settings),
             snapshots.PATH: snapshots.page(backend, self.on_restored),
@@ -198,6 +203,7 @@ class ApiServer:
             authentication=known.chain,
             authorization=authorization,
             resources=self._find_row,
+            access=access,
             hosts=settings.hosts,
             observer=Observer(requests, self.audit, clock=backend.clock),
             audit_ids=AuditIds(backend.chance),
@@ -278,11 +284,12 @@ class ApiServer:
             self.backend.watch_cache.resource_cache(prefix)
             self._resource_caches[prefix] = name
 
-    def _metrics(self, requests: RequestMetrics) -> CollectorRegistry:
+    def _metrics(self, requests: RequestMetrics, access: AccessMetrics) -> CollectorRegistry:
         registry = CollectorRegistry()
         unreadable = DecodeMetrics(self.backend.watch_cache.unreadable.failures, self._resource_caches)
         for collector in (
             requests,
+            access,
             ObjectMetrics(self._counts),
             self._consistency,
             unreadable,

@@ -95,9 +95,10 @@ async def running(config: Config, surroundings: Surroundings) -> AsyncIterator[A
 
         await furnish()
         server.on_restored.append(furnish)
-        server.bootstrap_roles.expect()
-        server.supervisor.start("bootstrap-roles", server.bootstrap_roles.run)
-        server.on_restored.append(server.bootstrap_roles.outdate)
+        if "RBAC" in config.authorization.types:
+            server.bootstrap_roles.expect()
+            server.supervisor.start("bootstrap-roles", server.bootstrap_roles.run)
+            server.on_restored.append(server.bootstrap_roles.outdate)
         _start_tasks(config, server, surroundings.port, [each for each in wanted if each.kept])
         door = listening(
             server.http,

@@ -1,6 +1,7 @@
 """Users that a front proxy names in headers: they count only with a certificate of the proxies' authority."""
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
 from typing import Final
 from urllib.parse import unquote
 
@@ -17,7 +18,7 @@ STANDARD: Final = ("x-remote-user", "x-remote-uid", "x-remote-group")
 STANDARD_PREFIX: Final = "x-remote-extra-"
 
 
-class RequestHeaders(Struct, frozen=True, kw_only=True):
+class RequestHeaders(Struct, frozen=True, kw_only=True, dict=True):
     """Names of headers, and of the proxies whose word counts; none: every one that has a certificate."""
 
     username: Sequence[str] = ()
@@ -42,12 +43,16 @@ class RequestHeaders(Struct, frozen=True, kw_only=True):
                     extra.setdefault(unquote(header.removeprefix(prefix)), []).extend(values)
         return User(name=name, uid=_first(found, self.uid), groups=tuple(groups), extra=extra)
 
+    @cached_property
+    def _own(self) -> tuple[frozenset[str], tuple[str, ...]]:
+        """Names and prefixes, in lower case."""
+        names = frozenset(map(str.lower, (*self.username, *self.uid, *self.groups)))
+        return names, tuple(map(str.lower, self.extra_prefixes))
+
     def is_own(self, header: str) -> bool:
         """Return whether a header tells of a user, so that it is passed on to nobody."""
-        name = header.lower()
-        names = {one.lower() for one in (*self.username, *self.uid, *self.groups)}
-        prefixes = tuple(one.lower() for one in self.extra_prefixes)
-        return name in names or name.startswith(prefixes or ("\0",))
+        name, (names, prefixes) = header.lower(), self._own
+        return name in names or name.startswith(prefixes)
 
 
 def _first(found: dict[str, list[str]], names: Sequence[str]) -> str:

@@ -3,7 +3,8 @@
 Also the attributes of a request that authorizers see, and the Forbidden error.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+import html
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 
@@ -60,7 +61,7 @@ def _message(attributes: Attributes) -> str:
         said = (
             f"{user} resource {gotext.quote(resource)} in API group {gotext.quote(attributes.group)} {where}"
         )
-    return said.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return html.escape(said, quote=False)
 
 
 Rule: TypeAlias = dict[str, Any]
@@ -171,17 +172,39 @@ class AlwaysDeny:
         return Rules()
 
 
+class DecisionCounts:
+    """How often an authorizer has decided."""
+
+    __slots__ = ("allowed", "denied")
+
+    def __init__(self) -> None:
+        self.allowed = self.denied = 0
+
+    def add(self, decision: Decision) -> None:
+        if decision is Decision.ALLOW:
+            self.allowed += 1
+        elif decision is Decision.DENY:
+            self.denied += 1
+
+
 class Authorization:
     """Decides whether a request may be made. Members of system:masters may make every request."""
 
-    def __init__(self, authorizers: Sequence[Authorizer] = ()) -> None:
-        self._authorizers = authorizers
-        self._is_remote = False
+    def __init__(self, authorizers: Sequence[Authorizer] = (), names: Sequence[tuple[str, str]] = ()) -> None:
+        self.counts: dict[tuple[str, str], DecisionCounts] = {}
+        """By type and name of an authorizer; what members of system:masters may do is nobody's decision."""
+        self.use(authorizers, names)
 
-    def use(self, authorizers: Sequence[Authorizer]) -> None:
-        """Decide by other authorizers from now on."""
-        self._authorizers = authorizers
+    def use(self, authorizers: Sequence[Authorizer], names: Sequence[tuple[str, str]] = ()) -> None:
+        """Decide by other authorizers from now on, whose types and names are given."""
+        names = names or [(type(one).__name__, "") for one in authorizers]
+        counts = [self.counts.setdefault(name, DecisionCounts()) for name in names]
+        self._authorizers = [*zip(authorizers, counts, strict=True)]
         self._is_remote = any(isinstance(one, RemoteAuthorizer) for one in authorizers)
+
+    def decisions(self) -> Mapping[tuple[str, str], tuple[int, int]]:
+        """Return how often each authorizer has allowed and denied."""
+        return {name: (counts.allowed, counts.denied) for name, counts in self.counts.items()}
 
     def require(self, attributes: Attributes) -> None:
         """Raise Forbidden, unless the request may be made."""
@@ -206,7 +229,7 @@ class Authorization:
         if MASTERS in attributes.user.groups:
             return _ALLOWED
         reasons, problems = list[str](), list[str]()
-        for authorizer in self._authorizers:
+        for authorizer, counts in self._authorizers:
             try:
                 if isinstance(authorizer, RemoteAuthorizer):
                     decision, reason = await authorizer.authorize(attributes)
@@ -215,6 +238,7 @@ class Authorization:
             except AuthorizerFailed as error:
                 decision, reason = error.decision, error.reason
                 problems.append(str(error))
+            counts.add(decision)
             if decision is Decision.ALLOW:
                 return decision, reason
             if reason:
@@ -242,12 +266,13 @@ class Authorization:
         if MASTERS in attributes.user.groups:
             return _ALLOWED
         reasons = []
-        for authorizer in self._authorizers:
+        for authorizer, counts in self._authorizers:
             try:
                 verdict = authorizer.decide(attributes)
             except AuthorizerFailed as error:
                 verdict = error.decision, error.reason
             if verdict[0] is not Decision.NO_OPINION:
+                counts.add(verdict[0])
                 return verdict
             if verdict[1]:
                 reasons.append(verdict[1])
@@ -257,7 +282,7 @@ class Authorization:
         return self.decide(attributes)[0] is Decision.ALLOW
 
     def rules(self, user: User, namespace: str) -> Rules:
-        found = [authorizer.rules(user, namespace) for authorizer in self._authorizers]
+        found = [authorizer.rules(user, namespace) for authorizer, _ in self._authorizers]
         return Rules(
             resources=[rule for one in found for rule in one.resources],
             paths=[rule for one in found for rule in one.paths],

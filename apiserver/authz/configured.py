@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -62,11 +62,12 @@ class ConfiguredAuthorizers:
             self._built_in["ABAC"] = settings.policies
         self._data = settings.data
         self._required = [one.type for one in settings.configuration.authorizers if one.type != WEBHOOK]
-        chain.use(self._make(settings.configuration))
+        self._use(settings.configuration)
         self._observer.applied(settings.data)
 
-    def _make(self, configuration: AuthorizationConfiguration) -> Sequence[Authorizer]:
-        return [self._authorizer(one) for one in configuration.authorizers]
+    def _use(self, configuration: AuthorizationConfiguration) -> None:
+        configured = configuration.authorizers
+        self._chain.use([*map(self._authorizer, configured)], [(one.type, one.name) for one in configured])
 
     def _authorizer(self, configuration: AuthorizerConfiguration) -> Authorizer:
         hook = configuration.webhook
@@ -118,7 +119,7 @@ class ConfiguredAuthorizers:
                 return
             self._data = data
             LOG.info("found new authorization config data")
-            self._chain.use(self._make(read_configuration(data, self._required)))
+            self._use(read_configuration(data, self._required))
         except (OSError, ConfigurationError) as error:
             LOG.error('"reloading authorization config" err=%s', gotext.quote(str(error)))  # noqa: TRY400 - upstream's
             self._observer.reloaded(success=False)

@@ -20,4 +20,4 @@ def authorization(modes: Sequence[str], rbac: RBAC, node: NodeAuthorizer) -> Aut
         "Node": node,
         "RBAC": rbac,
     }
-    return Authorization([built[mode] for mode in modes])
+    return Authorization([built[mode] for mode in modes], [(mode, mode.lower()) for mode in modes])

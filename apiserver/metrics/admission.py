@@ -5,7 +5,7 @@ reads are made when it asks.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Final
 
@@ -23,19 +23,20 @@ _OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget"
 class Durations:
     """How long one thing took, each time. What is on the way of every write adds to `quick` and `total` by itself."""
 
-    __slots__ = ("quick", "slow", "total")
+    __slots__ = ("_buckets", "quick", "slow", "total")
 
-    def __init__(self) -> None:
+    def __init__(self, buckets: Sequence[float] = _BUCKETS) -> None:
+        self._buckets = buckets
         self.quick = 0
         """How many times at most as long as the first bucket goes."""
-        self.slow = [0] * len(_BUCKETS)
+        self.slow = [0] * len(buckets)
         self.total = 0.0
 
     def observe(self, seconds: float) -> None:
-        if seconds <= QUICK:
+        if seconds <= self._buckets[0]:
             self.quick += 1
         else:
-            self.slow[bisect_left(_BUCKETS, seconds) - 1] += 1
+            self.slow[bisect_left(self._buckets, seconds) - 1] += 1
         self.total += seconds
 
     @property

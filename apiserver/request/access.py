@@ -13,6 +13,7 @@ from mockube.apiserver.authn.chain import ANONYMOUS
 from mockube.apiserver.authn.credentials import PresentedCredentials, token_of_subprotocols
 from mockube.apiserver.authn.request_headers import RequestHeaders
 from mockube.apiserver.authz.chain import AuthorizerFailed, Decision, ask_again, forbidden
+from mockube.apiserver.metrics.access import ALLOWED, DENIED, ERROR, FAILURE, UNDECIDED
 from mockube.apiserver.request import impersonation
 from mockube.apiserver.request.filter import Config, Handle
 from mockube.apiserver.request.request import AUTHORIZATION, SUBPROTOCOL, Request
@@ -26,15 +27,22 @@ _INITIALS: Final = "Ii"
 def with_authentication(handle: Handle, config: Config) -> Handle:
     """Find the user, or refuse with Unauthorized."""
     authentication, observer, proxy = config.authentication, config.observer, config.request_headers
+    access = config.access
+    monotonic = access.monotonic
 
     async def filter_(request: Request) -> Response:
+        began = monotonic()
+        presented = _presented(request, proxy)
         try:
             info = request.info
-            user = await authentication.authenticate(_presented(request, proxy), info.verb, info.path)
+            user = await authentication.authenticate(presented, info.verb, info.path)
         except Unauthorized as error:
+            result = ERROR if presented.authorization or presented.certificate else FAILURE
+            access.authentication[result].observe(monotonic() - began)
             response = error_response(error, request)
             observer.reject(request, response)
             return response
+        access.authenticated(user.name, began)
         request.user = request.authenticated = user
         if proxy is not None:
             request.headers = _without_users(request.headers, proxy)
@@ -94,18 +102,24 @@ def with_impersonation(handle: Handle, config: Config) -> Handle:
 
 def with_authorization(handle: Handle, config: Config) -> Handle:
     """Refuse with Forbidden what no authorizer allows; note the decision for the audit log."""
-    authorization = config.authorization
+    authorization, durations = config.authorization, config.access.authorization
+    monotonic, allowed = config.access.monotonic, durations[ALLOWED]
 
     async def filter_(request: Request) -> Response:
         attributes = request.attributes()
+        began = monotonic()
         try:
             decision, reason = request.decision = await authorization.authorize(attributes)
         except AuthorizerFailed as error:
+            durations[ERROR].observe(monotonic() - began)
             request.decision = error.decision, error.reason
             LOG.error('"Unable to authorize the request" err=%s', quote(str(error)))  # noqa: TRY400 - no fault of ours
             return internal_error(request, str(error))
+        seconds = monotonic() - began
         if decision is not Decision.ALLOW:
+            durations[DENIED if decision is Decision.DENY else UNDECIDED].observe(seconds)
             return refusal(forbidden(attributes, reason), request)
+        allowed.observe(seconds)
         return await handle(request)
 
     return filter_

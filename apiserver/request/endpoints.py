@@ -146,7 +146,7 @@ class Endpoints:
         """Return whether a path is below a group that is built in: only then is what is missing a resource."""
         if path.startswith("/apis/"):
             return path.split("/", 3)[2] in self._routes.built_in
-        return path.startswith("/api/")
+        return path.startswith(_BELOW)
 
 
 def _is_folder(path: str) -> bool:
@@ -185,6 +185,10 @@ def _call(request: Request, resource: Resource, body: Body) -> Call:
         warnings=[resource.deprecated] if resource.deprecated else [],
         annotations=request.annotations,
     )
+
+
+_BELOW: Final = ("/api/", "/version/", "/openid/v1/jwks/", "/.well-known/openid-configuration/")
+"""Below these paths it is a resource that is missing, too."""
 
 
 def _page_not_found() -> Response:

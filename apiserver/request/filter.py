@@ -13,6 +13,7 @@ from mockube.apiserver.request.response import Response
 
 if TYPE_CHECKING:
     from mockube.apiserver.authn.request_headers import RequestHeaders
+    from mockube.apiserver.metrics.access import AccessMetrics
     from mockube.apiserver.request.audit import AuditIds, Observer
     from mockube.apiserver.request.flow_schemas import Flows
     from mockube.apiserver.request.hosts import Hosts
@@ -32,6 +33,7 @@ class Config(Struct, frozen=True, kw_only=True):
     authorization: Authorization
     resources: Callable[[str, str, str], Resource | None]
     """By group, version and name."""
+    access: "AccessMetrics"
     hosts: "Hosts"
     observer: "Observer"
     audit_ids: "AuditIds"

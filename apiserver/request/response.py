@@ -1,5 +1,6 @@
 """A response, free of transport, and errors as responses: the one place that knows status codes."""
 
+import html
 import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
@@ -102,9 +103,7 @@ def refusal(error: ApiError, request: "Request") -> Response:
 def internal_error(request: "Request", problem: str) -> Response:
     """Return a failure of a filter, as text that a browser shows as it is."""
     shown = f"Internal Server Error: {quote(request.client.uri)}: {problem}"
-    for character, escaped in _ESCAPED:
-        shown = shown.replace(character, escaped)
-    return text_response(shown + "\n", 500)
+    return text_response(html.escape(shown, quote=False) + "\n", 500)
 
 
 def json_body(parts: Sequence[bytes | memoryview], *, pretty: bool) -> Sequence[bytes | memoryview]:
@@ -139,6 +138,5 @@ def text_response(text: str, code: int = 200, *, retry_after: int = 0) -> Respon
 
 _UNKNOWN: Final = OutputFormat(format=Format.JSON, pretty=True)
 """Of an error, for a client that takes no format that there is."""
-_ESCAPED: Final = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"))
 _TEXT: Final = "text/plain; charset=utf-8"
 _NOT_SNIFFED: Final = {**NOT_CACHED, "X-Content-Type-Options": "nosniff"}

@@ -6,6 +6,7 @@ The requests and answers are in `image_policy.jsonl`, the reviews that the webho
 import contextlib
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import orjson
 import pytest
@@ -14,9 +15,8 @@ from aiohttp import web
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.admission.chain import Configurations, Switches
 from mockube.apiserver.admission.image_policy_webhook import ImagePolicySettings, ImagePolicyWebhook
-from mockube.apiserver.outgoing import Endpoint, Outbound
-from mockube.apiserver.authn.token_webhook import TokenWebhookSettings
 from mockube.apiserver.http.settings import Settings
+from mockube.apiserver.outgoing import Endpoint, Outbound
 from tests.support.server import apiserver
 
 HERE = Path(__file__).parent
@@ -120,18 +120,13 @@ async def test_pods_are_taken_where_the_webhook_fails_if_that_is_the_default(hoo
 async def test_what_was_answered_is_forgotten_in_time(hook):
     async def sent(request):
         hook.reviews.append(request)
-        return Answered()
+        return SimpleNamespace(code=200, body=b'{"status":{"allowed":true}}')
 
-    class Answered:
-        code, body = 200, b'{"status":{"allowed":true}}'
-
-    class Attributes:
-        object = {"metadata": {}, "spec": {"containers": [{"image": "ok"}]}}
-        namespace, target = "a", ("", "pods", "")
-
+    pod = {"metadata": {}, "spec": {"containers": [{"image": "ok"}]}}
+    attributes = SimpleNamespace(object=pod, namespace="a", target=("", "pods", ""))
     clock = SteppedClock()
     plugin = ImagePolicyWebhook(settings(hook), Outbound(sent, clock))
     for seconds in (0, 49, 2):
         clock.advance(seconds)
-        await plugin.validate(None, Attributes())
+        await plugin.validate(None, attributes)
     assert len(hook.reviews) == 2

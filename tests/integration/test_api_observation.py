@@ -81,3 +81,25 @@ async def test_the_audit_log_tells_who_did_what(tmp_path):
     ]
     assert told[-2:] == [("admin", "create", "configmaps", 201), ("admin", "get", "configmaps", 404)]
     assert events[-1]["responseStatus"]["message"] == 'configmaps "none" not found'
+
+
+async def test_who_was_authenticated_and_what_was_authorized_is_counted():
+    async with apiserver.running_with_roles() as client:
+        before = await metric(client, "authentication_attempts", result="success")
+        await client.get("/api/v1/nodes", Impersonate_User="alice@example.com")
+        await client.get("/version", Authorization="Bearer nobody")
+        review = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+        spec = {"user": "x", "groups": ["system:authenticated"]}
+        asked = {"nonResourceAttributes": {"path": "/version", "verb": "get"}}
+        assert (await client.post(review, {"spec": spec | asked})).body["status"]["allowed"]
+        assert await metric(client, "authentication_attempts", result="success") == before + 3
+        assert await metric(client, "authentication_attempts", result="error") == 1
+        assert await metric(client, "authentication_duration_seconds_count", result="error") == 1
+        assert await metric(client, "authenticated_user_requests", username="admin") >= 1
+        assert await metric(client, "authorization_attempts_total", result="no-opinion") == 1
+        assert (
+            await metric(client, "authorization_duration_seconds_bucket", result="no-opinion", le="+Inf") == 1
+        )
+        decided = "apiserver_authorization_decisions_total"
+        assert await metric(client, decided, type="RBAC", decision="allowed") >= 1
+        assert await metric(client, decided, decision="denied") == 0

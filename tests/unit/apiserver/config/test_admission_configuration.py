@@ -78,7 +78,9 @@ def test_times_of_the_webhook_of_images_have_defaults_and_may_be_none(tmp_path):
     hook.write_text(HOOK)
     for given, wanted in (("", (300, 30, 0.5)), ("allowTTL: -1, denyTTL: 7, retryBackoff: 20", (0, 7, 0.02))):
         file = tmp_path / "admission.yaml"
-        file.write_text(configured("ImagePolicyWebhook", f"{{imagePolicy: {{kubeConfigFile: {hook}, {given}}}}}"))
+        file.write_text(
+            configured("ImagePolicyWebhook", f"{{imagePolicy: {{kubeConfigFile: {hook}, {given}}}}}")
+        )
         read = admission_configuration(str(file)).image_policy
         assert (read.allow_seconds, read.deny_seconds, read.retry_seconds) == wanted
         assert (read.endpoint.url, read.default_allow) == ("https://images.example.com/policy", False)

@@ -1,0 +1,109 @@
+"""A server with ABAC and a front proxy, asked one thing after another: kube-apiserver 1.36.3 gave these answers.
+
+The requests are in `abac_and_front_proxy.jsonl`, with the credentials and headers of each; the policies in
+`abac_policies.jsonl`.
+"""
+
+import contextlib
+import ssl
+from pathlib import Path
+
+import aiohttp
+import orjson
+import pytest
+
+from mockube.apimachinery.chance import SeededChance
+from mockube.apimachinery.clock import RealClock
+from mockube.apiserver.pki.folder import AUTHORITY, Folder
+from mockube.apiserver.pki.issue import Issuer, Subject, make_authority
+from tests.support.processes.process import ApiServerProcess
+
+pytestmark = pytest.mark.slow
+
+HERE = Path(__file__).parent
+RECORDED = [*map(orjson.loads, (HERE / "abac_and_front_proxy.jsonl").read_bytes().splitlines())]
+TOKENS = """admin,admin,admin,"system:masters"
+alice,alice,alice,"dev"
+bob,bob,bob
+dave,dave,dave
+eve,eve,eve
+"""
+NOW = RealClock().now()
+
+
+def flags(folder):
+    return (
+        f"--cert-dir={folder / 'pki'}",
+        f"--token-auth-file={folder / 'tokens'}",
+        "--authorization-mode=ABAC",
+        f"--authorization-policy-file={HERE / 'abac_policies.jsonl'}",
+        f"--requestheader-client-ca-file={folder / 'proxies.pem'}",
+        "--requestheader-allowed-names=front-proxy",
+        "--requestheader-username-headers=X-Remote-User,X-Other-User",
+        "--requestheader-group-headers=X-Remote-Group",
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+        "--requestheader-uid-headers=X-Remote-Uid",
+    )
+
+
+def contexts(folder, proxies):
+    """How clients connect, by the certificate that they show."""
+    clients = Folder(path=folder / "pki").pair(AUTHORITY)
+    subjects = {
+        "front": (proxies, Subject(name="front-proxy")),
+        "other": (proxies, Subject(name="other")),
+        "user": (clients, Subject(name="carol", groups=("dev",))),
+    }
+    made = {None: ssl._create_unverified_context()}
+    for name, (authority, subject) in subjects.items():
+        pair = Issuer(authority, now=NOW, chance=SeededChance()).issue(subject)
+        (folder / name).write_bytes(pair.certificate + pair.key)
+        made[name] = ssl._create_unverified_context()
+        made[name].load_cert_chain(folder / name)
+    return made
+
+
+async def answer(url, context, recorded):
+    method, path, body = recorded["request"]
+    headers = [tuple(one) for one in recorded.get("headers", ())]
+    if recorded.get("token"):
+        headers.append(("Authorization", f"Bearer {recorded['token']}"))
+    async with (
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session,
+        session.request(method, url + path, json=body, headers=headers) as response,
+    ):
+        return response.status, shown(orjson.loads(await response.read()), path)
+
+
+def shown(tree, path):
+    """What is recorded of an answer."""
+    if isinstance(tree.get("status"), dict):
+        user = tree["status"].get("userInfo", {})
+        if "authentication.kubernetes.io/credential-id" in user.get("extra", {}):
+            del user["extra"]
+        return {"status": tree["status"]}
+    if tree.get("kind") == "Status":
+        return {name: tree.get(name) for name in ("reason", "message")}
+    if path == "/version":
+        return {}
+    return {"kind": tree.get("kind")} | ({"items": len(tree["items"])} if "clusterroles" in path else {})
+
+
+async def test_each_request_is_answered_as_by_the_real_server(tmp_path):
+    proxies = make_authority("proxies", now=NOW, chance=SeededChance())
+    (tmp_path / "proxies.pem").write_bytes(proxies.certificate)
+    (tmp_path / "tokens").write_text(TOKENS)
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(ApiServerProcess(tmp_path, *flags(tmp_path)))
+        connect, different = contexts(tmp_path, proxies), {}
+        for namespace in ("rt-a", "rt-b"):
+            made = {
+                "request": ("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}}),
+                "token": "admin",
+            }
+            await answer(server.url, connect[None], made)
+        for one in RECORDED:
+            found = await answer(server.url, connect[one.get("cert")], one)
+            if found != (one["code"], one["answer"]):
+                different[one["name"]] = found
+        assert different == {}
