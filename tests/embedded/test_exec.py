@@ -132,3 +132,65 @@ async def test_an_unknown_protocol_is_refused(shared, pods):
     with pytest.raises(AssertionError, match="403"):
         async with SpdyClient.upgrade(shared, f"{POD}/exec", query, protocol="v9.channel.k8s.io"):
             pass
+
+
+SHARED = {"volumes": [{"name": "v", "emptyDir": {}}]}
+
+
+def container(name, script, place, **mount):
+    mounts = [{"name": "v", "mountPath": place, **mount}]
+    return {"name": name, "image": "busybox", "command": ["sh", "-c", script], "volumeMounts": mounts}
+
+
+@pytest.fixture(scope="module")
+def sharing(shared):
+    """A pod whose containers have a volume in different places."""
+    api = official.CoreV1Api(shared.kubernetes())
+    writer = "cat /s/early; echo main > /s/main; sleep inf"
+    spec = {
+        **SHARED,
+        "initContainers": [container("i", "mkdir /w/sub; echo early > /w/early; echo deep > /w/sub/d", "/w")],
+        "containers": [
+            container("a", writer, "/s"),
+            container("b", "cat /data/early && sleep inf", "/data"),
+            container("c", "sleep inf", "/part", subPath="sub"),
+            container("d", "sleep inf", "/seen", readOnly=True),
+        ],
+    }
+    api.create_namespaced_pod("default", {"metadata": {"name": "sharing"}, "spec": spec})
+    shared.wait("Pod", "sharing", "Ready")
+    return api
+
+
+def said(api, name, script):
+    wanted = {"stdout": True, "stderr": True, "stdin": False, "tty": False, "container": name}
+    command = ["sh", "-c", script]
+    session = stream(
+        api.connect_get_namespaced_pod_exec,
+        "sharing",
+        "default",
+        command=command,
+        _preload_content=False,
+        **wanted,
+    )
+    session.run_forever(timeout=10)
+    return session.read_stdout() + session.read_stderr()
+
+
+def test_containers_of_a_pod_share_its_volumes(sharing):
+    assert said(sharing, "b", "cat /data/early /data/main; ls /data") == "early\nmain\nearly\nmain\nsub\n"
+    assert said(sharing, "a", "echo by hand > /s/sub/new; rm /s/early") == ""
+    assert said(sharing, "c", "cat /part/new; echo more >> /part/new; ls /part") == "by hand\nd\nnew\n"
+    assert (
+        said(sharing, "d", "cat /seen/sub/new; test -e /seen/early || echo gone") == "by hand\nmore\ngone\n"
+    )
+    assert "Read-only file system" in said(sharing, "d", "echo x > /seen/y")
+    assert "Resource busy" in said(sharing, "a", "rm -r /s")
+    assert said(sharing, "b", "find /data | sort; chmod 700 /data/main; ls -l /data/main | cut -c1-10") == (
+        "/data\n/data/main\n/data/sub\n/data/sub/d\n/data/sub/new\n-rwx------\n"
+    )
+
+
+def test_logs_know_what_init_containers_have_left(sharing):
+    for name in ("a", "b"):
+        assert sharing.read_namespaced_pod_log("sharing", "default", container=name) == "early\n"

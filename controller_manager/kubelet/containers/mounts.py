@@ -181,6 +181,49 @@ def writable_paths(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...
     )
 
 
+class SharedMount(NamedTuple):
+    """Where a container has a volume that all containers of its pod may write."""
+
+    place: str
+    volume: str
+    inner: str
+    """The part that is mounted: empty, or a path that begins with a slash."""
+    read_only: bool
+
+
+def shared_mounts(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> list[SharedMount]:
+    if not container.get("volumeMounts"):
+        return []
+    volumes = {one["name"]: one for one in pod["spec"].get("volumes") or ()}
+    environment = environment_of(pod, container, references)
+    return [
+        SharedMount(
+            place=normpath(mount["mountPath"]),
+            volume=mount["name"],
+            inner=normpath(f"/{sub_path(mount, environment)}").rstrip("/"),
+            read_only=bool(mount.get("readOnly")),
+        )
+        for mount in container["volumeMounts"]
+        if mount["name"] in volumes and volume_kind(volumes[mount["name"]]) not in _READ_ONLY
+    ]
+
+
+def shared_volumes(pod: ReadOnlyTree, container: ReadOnlyTree) -> frozenset[str]:
+    """The names of the volumes of a container that containers may write."""
+    filled = {volume["name"] for volume in pod["spec"].get("volumes") or () if _READ_ONLY & volume.keys()}
+    return frozenset(mount["name"] for mount in container.get("volumeMounts") or ()) - filled
+
+
+def shared_places(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[tuple[str, str], ...]:
+    """The names of these volumes, and where they are mounted whole."""
+    shared = shared_volumes(pod, container)
+    return tuple(
+        (mount["name"], normpath(mount["mountPath"]))
+        for mount in container.get("volumeMounts") or ()
+        if mount["name"] in shared and not mount.get("subPath") and not mount.get("subPathExpr")
+    )
+
+
 def _content(
     kind: str,
     source: ReadOnlyTree,

@@ -92,18 +92,23 @@ def _ended(end: Mapping[str, Any], restarts: int) -> ContainerRun:
 
 
 def host_of(
-    pod: ReadOnlyTree, container: ReadOnlyTree, references: References, started: datetime, *, is_partial: bool
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    references: References,
+    started: datetime,
+    *,
+    files: FileSystem | None = None,
 ) -> Host:
-    """The container as its commands see it, from its start on."""
+    """The container as its command sees it, from its start on; of its `files` only those of volumes are known."""
     user, group = identity_of(pod, container)
     return Host(
         name=hostname_of(pod),
         user=user,
         group=group,
         address=(pod.get("status") or {}).get("podIP") or "",
-        files=FileSystem(files_of(pod, container, references), is_partial=is_partial),
+        files=files or FileSystem(files_of(pod, container, references), is_partial=True),
         now=lambda: started,
-        is_strict=is_partial,
+        is_strict=True,
         programs=PROGRAMS,
     )
 

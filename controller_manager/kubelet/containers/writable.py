@@ -1,13 +1,21 @@
-"""The files of running containers as clients have changed them: kept for as long as the run, and for so many runs at a time."""
+"""The files of running containers as commands have changed them: kept as long as the run, and for so many runs at a time.
+
+What is written into a volume of the pod is seen by all its containers.
+"""
 
 from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from mockube.controller_manager.kubelet.shell.filesystem import Entry, FileSystem
+from mockube.controller_manager.kubelet.containers.mounts import SharedMount
+from mockube.controller_manager.kubelet.shell.filesystem import Entry, FileSystem, Mount
 
 MAX_CONTAINERS: Final = 200
 MAX_BYTES: Final = 64 << 20
 """That all of them together take; who was looked at longest ago is forgotten first."""
+
+Volumes = dict[str, FileSystem]
+"""Of one pod, by their names."""
 
 
 class RunKey(NamedTuple):
@@ -19,22 +27,43 @@ class RunKey(NamedTuple):
 class ContainerFiles:
     def __init__(self) -> None:
         self._kept: OrderedDict[RunKey, FileSystem] = OrderedDict()
+        self._volumes: dict[str, Volumes] = {}
 
-    def of(self, key: RunKey, files: dict[str, Entry]) -> FileSystem:
+    def knows(self, key: RunKey) -> bool:
+        return key in self._kept
+
+    def of(self, key: RunKey, files: Mapping[str, Entry], mounts: Sequence[SharedMount] = ()) -> FileSystem:
         """The files of a run; those that are mounted are as they are now."""
         found = self._kept.pop(key, None)
         if found is None:
-            found = FileSystem(files)
+            shared = mounts_of(mounts, self._volumes.setdefault(key.uid, {})) if mounts else None
+            found = FileSystem(files, mounts=shared)
         else:
             found.mount({path: entry for path, entry in files.items() if entry.read_only})
         self._kept[key] = found
-        while len(self._kept) > MAX_CONTAINERS or sum(one.size for one in self._kept.values()) > MAX_BYTES:
-            if len(self._kept) == 1:
-                break
-            self._kept.popitem(last=False)
+        while len(self._kept) > 1 and (len(self._kept) > MAX_CONTAINERS or self._size() > MAX_BYTES):
+            gone, _ = self._kept.popitem(last=False)
+            if all(other.uid != gone.uid for other in self._kept):
+                self._volumes.pop(gone.uid, None)
         return found
+
+    def _size(self) -> int:
+        volumes = (one for found in self._volumes.values() for one in found.values())
+        return sum(one.size for one in (*self._kept.values(), *volumes))
 
     def forget(self, uid: str) -> None:
         """The pod is gone."""
         for key in [key for key in self._kept if key.uid == uid]:
             del self._kept[key]
+        self._volumes.pop(uid, None)
+
+
+def mounts_of(mounts: Sequence[SharedMount], volumes: Volumes) -> dict[str, Mount]:
+    """Volumes as a container has them; those that are not there yet are empty."""
+    found = {}
+    for mount in mounts:
+        files = volumes.setdefault(mount.volume, FileSystem())
+        if mount.inner:
+            files.make_directory(mount.inner, parents=True)
+        found[mount.place] = Mount(files=files, inner=mount.inner, read_only=mount.read_only)
+    return found

@@ -6,6 +6,7 @@ Pure.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from itertools import takewhile
 from typing import Final
 
 from msgspec import Struct
@@ -16,7 +17,11 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_JOB_NAME
 from mockube.controller_manager.client.podview import FAILED, PENDING, RUNNING, SUCCEEDED
 from mockube.controller_manager.kubelet.containers.environment import identity_of, known_environment
-from mockube.controller_manager.kubelet.containers.mounts import config_error, writable_paths
+from mockube.controller_manager.kubelet.containers.mounts import (
+    config_error,
+    shared_places,
+    writable_paths,
+)
 from mockube.controller_manager.kubelet.effects import ContainerAction, EmitEvent, StopContainer
 from mockube.controller_manager.kubelet.pod_lifecycle import container as life
 from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
@@ -33,7 +38,11 @@ from mockube.controller_manager.kubelet.pod_lifecycle.process_state import Proce
 from mockube.controller_manager.kubelet.pod_lifecycle.program import (
     ENDS_AT_ONCE,
     SERVICE,
+    CommandContext,
+    Invocation,
+    Places,
     Program,
+    invocation_of,
     program_of,
 )
 from mockube.controller_manager.kubelet.pod_lifecycle.script import Script
@@ -125,14 +134,39 @@ def members_of(
 
 def _interpreted(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> Callable[..., Program | None]:
     """What finds out what a container's command does, after so many `restarts`."""
-    return partial(
-        program_of,
-        container,
-        script.command(container["name"]),
-        partial(known_environment, pod, container),
-        identity_of(pod, container),
-        writable_paths(pod, container),
+    before = _before(pod, container, script)
+    places = shared_places(pod, container) if before else ()
+    return partial(program_of, container, _context(pod, container, script, places, before))
+
+
+def _context(
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    script: Script,
+    places: Places,
+    before: tuple[Invocation, ...] = (),
+) -> CommandContext:
+    return CommandContext(
+        script=script.command(container["name"]),
+        environment=partial(known_environment, pod, container),
+        identity=identity_of(pod, container),
+        volumes=writable_paths(pod, container),
+        places=places,
+        before=before,
     )
+
+
+def _before(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> tuple[Invocation, ...]:
+    """The init containers that run before a container, as far as they share volumes with others."""
+    others = pod["spec"].get("initContainers")
+    if not others or not container.get("volumeMounts"):
+        return ()
+    found = (
+        invocation_of(one, _context(pod, one, script, places))
+        for one in takewhile(lambda one: one is not container, others)
+        if (places := shared_places(pod, one))
+    )
+    return tuple(one for one in found if one is not None)
 
 
 def _ends(pod: ReadOnlyTree, container: ReadOnlyTree, role: Role) -> bool:

@@ -62,32 +62,58 @@ _AGNHOST_IMAGE: Final = re.compile(r"(?:.*/)?agnhost(?:[:@].*)?")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+Places = tuple[tuple[str, str], ...]
+"""The names of volumes, and where they are mounted."""
+
+
+class CommandContext(Struct, frozen=True, kw_only=True):
+    """What decides, besides its specification, what a container's command does."""
+
+    script: str | None = None
+    """Stands for the command."""
+    environment: Callable[[], Mapping[str, str]] = dict
+    identity: tuple[int, int] = (0, 0)
+    volumes: tuple[str, ...] = ()
+    """The folders that are empty at first, and whose files are there when the container is started again."""
+    places: Places = ()
+    """Those of them that other containers of the pod have as well."""
+    before: "tuple[Invocation, ...]" = ()
+    """What ran before and has left files in these places."""
+
+
+_ALONE: Final = CommandContext()
+
+
 def program_of(
-    container: Mapping[str, Any],
-    script: str | None = None,
-    environment: Callable[[], Mapping[str, str]] = dict,
-    identity: tuple[int, int] = (0, 0),
-    volumes: tuple[str, ...] = (),
-    restarts: int = 0,
+    container: Mapping[str, Any], context: CommandContext = _ALONE, restarts: int = 0
 ) -> Program | None:
-    """What the container does, or None where its command does not tell; a script stands for its command."""
-    argv = ("sh", "-c", script) if script is not None else command_of(container)
-    if not argv:
+    """What the container does, or None where its command does not tell."""
+    invocation = invocation_of(container, context)
+    if invocation is None:
         return RUNS_ON if _PAUSE_IMAGE.fullmatch(container.get("image") or "") else None
-    text = "\0".join(argv)
-    variables = environment() if "$" in text else {}
-    invocation = Invocation(
-        argv=argv,
-        environment=tuple((name, value) for name, value in variables.items() if name in text),
-        identity=identity,
-        message_path=container.get("terminationMessagePath") or "/dev/termination-log",
-        shows_log=container.get("terminationMessagePolicy") == "FallbackToLogsOnError",
-        volumes=volumes,
-    )
     program = _interpreted(invocation, min(restarts, MAX_RUNS))
-    if program and program.message and _needs_references(container, text):
+    if program and program.message and _needs_references(container, "\0".join(invocation.argv)):
         return replace(program, message="")
     return program
+
+
+def invocation_of(container: Mapping[str, Any], context: CommandContext) -> "Invocation | None":
+    """None of a container whose command is that of its image."""
+    argv = ("sh", "-c", context.script) if context.script is not None else command_of(container)
+    if not argv:
+        return None
+    text = "\0".join(argv)
+    variables = context.environment() if "$" in text else {}
+    return Invocation(
+        argv=argv,
+        environment=tuple((name, value) for name, value in variables.items() if name in text),
+        identity=context.identity,
+        message_path=container.get("terminationMessagePath") or "/dev/termination-log",
+        shows_log=container.get("terminationMessagePolicy") == "FallbackToLogsOnError",
+        volumes=context.volumes,
+        places=context.places,
+        before=context.before,
+    )
 
 
 def _needs_references(container: Mapping[str, Any], text: str) -> bool:
@@ -127,13 +153,14 @@ class Invocation(Struct, frozen=True, kw_only=True):
     message_path: str
     shows_log: bool
     volumes: tuple[str, ...]
-    """The folders that are empty at first, and whose files are there when the container is started again."""
+    places: Places
+    before: "tuple[Invocation, ...]"
 
 
 @lru_cache(maxsize=4096)
 def _interpreted(invocation: Invocation, restarts: int) -> Program | None:
     """The run after so many restarts, each of which found what the runs before left in its volumes."""
-    files = FileSystem(is_partial=True, volumes=invocation.volumes)
+    files = _first_files(invocation)
     program = _run_once(invocation, files)
     for _ in range(restarts):
         if program is None or not program.leaves_files:
@@ -141,6 +168,25 @@ def _interpreted(invocation: Invocation, restarts: int) -> Program | None:
         files = FileSystem(_left_files(invocation, files), is_partial=True, volumes=invocation.volumes)
         program = _run_once(invocation, files)
     return program
+
+
+def _first_files(invocation: Invocation) -> FileSystem:
+    """What a command finds in its volumes: what those before it have left there, one after the other."""
+    content: dict[str, dict[str, Entry]] = {}
+    for one in invocation.before:
+        files = FileSystem(_in_places(content, one.places), is_partial=True, volumes=one.volumes)
+        _run_once(one, files)
+        for volume, place in one.places:
+            paths = files.walk(place) if files.exists(place) else ()
+            content[volume] = {path[len(place) :]: files.entry(path) for path in paths}
+    found = _in_places(content, invocation.places)
+    return FileSystem(found, is_partial=True, volumes=invocation.volumes)
+
+
+def _in_places(content: Mapping[str, Mapping[str, Entry]], places: Places) -> dict[str, Entry]:
+    return {
+        place + path: entry for volume, place in places for path, entry in content.get(volume, {}).items()
+    }
 
 
 def _left_files(invocation: Invocation, files: FileSystem) -> dict[str, Entry]:

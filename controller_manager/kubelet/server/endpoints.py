@@ -25,7 +25,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoAnswer
 from mockube.controller_manager.kubelet.containers.environment import environment_of
 from mockube.controller_manager.kubelet.containers.logs import LogReplay
-from mockube.controller_manager.kubelet.containers.mounts import files_of
+from mockube.controller_manager.kubelet.containers.mounts import files_of, shared_mounts
 from mockube.controller_manager.kubelet.containers.runs import (
     ContainerRun,
     NoLogs,
@@ -34,7 +34,7 @@ from mockube.controller_manager.kubelet.containers.runs import (
     main_process,
     run_of,
 )
-from mockube.controller_manager.kubelet.containers.writable import ContainerFiles, RunKey
+from mockube.controller_manager.kubelet.containers.writable import mounts_of
 from mockube.controller_manager.kubelet.node_objects import is_silent, is_simulated
 from mockube.controller_manager.kubelet.server.authorization import Authorizer, access_of, user_of
 from mockube.controller_manager.kubelet.server.container_logs import (
@@ -48,6 +48,7 @@ from mockube.controller_manager.kubelet.server.container_logs import (
 from mockube.controller_manager.kubelet.server.execution import execute
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
 from mockube.controller_manager.kubelet.server.kwok_objects import HostLog, KwokKind, KwokObjects
+from mockube.controller_manager.kubelet.server.pod_files import PodFiles
 from mockube.controller_manager.kubelet.server.port_forward import serve_port_forward
 from mockube.controller_manager.kubelet.server.ports import is_open, serve_port
 from mockube.controller_manager.kubelet.server.references import ReferenceLoader
@@ -60,6 +61,7 @@ from mockube.controller_manager.kubelet.server.remote_command import (
 from mockube.controller_manager.kubelet.server.spdy_session import ByteStream
 from mockube.controller_manager.kubelet.server.streams import STDOUT, Streams, success
 from mockube.controller_manager.kubelet.server.upgrade import Taken, upgrade
+from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
 from mockube.controller_manager.kubelet.shell.invocation import run_command
 from mockube.controller_manager.workloads.indexes import BY_NODE
 
@@ -119,7 +121,7 @@ class KubeletEndpoints:
         self._references = references
         self._authorizer = authorizer
         self._clock = clock
-        self._files = ContainerFiles()
+        self._files = PodFiles(references, clock)
 
     def forget(self, uid: str) -> None:
         """A pod is gone."""
@@ -211,11 +213,9 @@ class KubeletEndpoints:
                 lambda streams: _streams().execute_beside(commands, command, options, streams),
             )
         references = await self._references.load_shared(pod.object, container)
-        host = host_of(pod.object, container, references, run.started, is_partial=False)
-        host.files = self._files.of(
-            RunKey(pod.uid, name, run.restarts), files_of(pod.object, container, references)
-        )
-        host.now, host.has_terminal = self._clock.now, options.tty
+        files = await self._files.of(pod.object, container)
+        host = host_of(pod.object, container, references, run.started, files=files)
+        host.now, host.has_terminal, host.is_strict = self._clock.now, options.tty, False
         environment = environment_of(pod.object, container, references)
         if options.tty:
             environment.setdefault("TERM", "xterm")
@@ -380,7 +380,13 @@ class KubeletEndpoints:
                 log.skip_to_end()
             return log
         references = await self._references.load_shared(pod.object, container)
-        host = host_of(pod.object, container, references, run.started, is_partial=True)
+        host = host_of(pod.object, container, references, run.started)
+        volumes = await self._files.left_by_init_containers(pod.object, container)
+        if volumes:
+            mounts = mounts_of(shared_mounts(pod.object, container, references), volumes)
+            host.files = FileSystem(
+                files_of(pod.object, container, references), mounts=mounts, is_partial=True
+            )
         return LogReplay(main_process(pod.object, container, references, host), host, run.started)
 
     def _object(self, key: Key) -> ReadOnlyTree | None:

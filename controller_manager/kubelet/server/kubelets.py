@@ -52,8 +52,10 @@ class SimulatedKubelets:
         if self._processes is not None:
             self._processes.wrote = self._watchers.wake
         self._pods.add_handler(self._watchers.changed)
+        self._pods.add_handler(self._pod_changed)
         self._config_maps.add_handler(self._config_map_changed)
         self._data: dict[str, str] = {}
+        self._endpoints: KubeletEndpoints | None = None
         self._loop = Loop(
             "simulated-kubelets", self._publish, workers=1, clock=context.clock, metrics=context.metrics
         )
@@ -61,7 +63,7 @@ class SimulatedKubelets:
     async def run(self) -> None:
         for informer in (self._config_maps, self._nodes, self._pods):
             await informer.wait_synced()
-        endpoints = KubeletEndpoints(
+        self._endpoints = endpoints = KubeletEndpoints(
             self._pods.lister,
             self._nodes.lister,
             watchers=self._watchers,
@@ -108,6 +110,11 @@ class SimulatedKubelets:
             tls.load_verify_locations(cadata=authority)
             tls.verify_mode = ssl.CERT_OPTIONAL
         return tls, pair[0].decode()
+
+    def _pod_changed(self, change: Change) -> None:
+        old, new = change
+        if self._endpoints is not None and old is not None and (new is None or new.uid != old.uid):
+            self._endpoints.forget(old.uid)
 
     def _config_map_changed(self, change: Change) -> None:
         if self._data and Key.of(change.latest) == ENDPOINT:

@@ -46,6 +46,15 @@ class Entry(Struct, frozen=True, kw_only=True):
         return _DIRECTORY_SIZE if self.data is None else len(self.data)
 
 
+class Mount(Struct, frozen=True, kw_only=True):
+    """A part of another file system, which several containers may have mounted."""
+
+    files: "FileSystem"
+    inner: str = ""
+    """The part: empty for the whole, else a path that begins with a slash."""
+    read_only: bool = False
+
+
 class FileSystem:
     """`is_partial`: what is not there may be in the image, of which nothing is known: it is read as empty.
 
@@ -58,7 +67,10 @@ class FileSystem:
         *,
         is_partial: bool = False,
         volumes: tuple[str, ...] = (),
+        mounts: Mapping[str, Mount] | None = None,
     ) -> None:
+        """`mounts` are shared with others: what lies below their paths is not kept here."""
+        self._mounts = dict(mounts or {})
         self._volumes = tuple(f"{path.rstrip('/')}/" for path in volumes)
         self._entries: dict[str, Entry] = {"/": Entry(mode=0o755)}
         self._children: dict[str, set[str]] = {"/": set()}
@@ -66,6 +78,21 @@ class FileSystem:
         self.is_partial = is_partial
         for path, entry in (files or {}).items():
             self.put(path, entry)
+
+    def _mounted(self, path: str) -> tuple[Mount, str] | None:
+        """The mount that a path lies in, and the path there."""
+        for place, mount in self._mounts.items():
+            if path.startswith(f"{place}/"):
+                return mount, mount.inner + path[len(place) :]
+        return None
+
+    def _mounted_for_change(self, path: str) -> "tuple[FileSystem, str] | None":
+        if not self._mounts or (found := self._mounted(path)) is None:
+            return None
+        mount, inner = found
+        if mount.read_only:
+            raise FileError("Read-only file system")
+        return mount.files, inner
 
     def put(self, path: str, entry: Entry) -> None:
         """Store an entry, with the directories above it; those that are there are kept."""
@@ -88,6 +115,8 @@ class FileSystem:
             self.put(path, entry)
 
     def entry(self, path: str) -> Entry:
+        if self._mounts and (mounted := self._mounted(path)) is not None:
+            return mounted[0].files.entry(mounted[1])
         found = self._entries.get(path)
         if found is None:
             if self._is_below_file(path):
@@ -99,9 +128,13 @@ class FileSystem:
 
     def may_exist(self, path: str) -> bool:
         """Whether a path that has no entry may be in the image."""
-        return self.is_partial and not path.startswith(self._volumes)
+        if not self.is_partial or path.startswith(self._volumes):
+            return False
+        return not self._mounts or self._mounted(path) is None
 
     def exists(self, path: str) -> bool:
+        if self._mounts and (mounted := self._mounted(path)) is not None:
+            return mounted[0].files.exists(mounted[1])
         return path in self._entries
 
     def read(self, path: str) -> bytes:
@@ -111,6 +144,9 @@ class FileSystem:
         return data
 
     def write(self, path: str, data: bytes, *, append: bool = False, modified: float = 0.0) -> None:
+        if (mounted := self._mounted_for_change(path)) is not None:
+            mounted[0].write(mounted[1], data, append=append, modified=modified)
+            return
         old = self._entries.get(path)
         if old is not None and old.is_directory:
             raise FileError("Is a directory")
@@ -120,6 +156,9 @@ class FileSystem:
         self._set(path, Entry(data=before + data, mode=mode, modified=modified))
 
     def make_directory(self, path: str, *, parents: bool = False, modified: float = 0.0) -> None:
+        if (mounted := self._mounted_for_change(path)) is not None:
+            mounted[0].make_directory(mounted[1], parents=parents, modified=modified)
+            return
         if path in self._entries:
             if parents and self._entries[path].is_directory:
                 return
@@ -130,6 +169,13 @@ class FileSystem:
         self._set(path, Entry(mode=0o755, modified=modified))
 
     def remove(self, path: str, *, recursive: bool = False) -> None:
+        if (mounted := self._mounted_for_change(path)) is not None:
+            mounted[0].remove(mounted[1], recursive=recursive)
+            return
+        if recursive and any(
+            place.startswith(f"{path.rstrip('/')}/") or place == path for place in self._mounts
+        ):
+            raise FileError("Resource busy")
         entry = self._entries.get(path)
         if entry is None:
             raise NoSuchFile
@@ -143,6 +189,9 @@ class FileSystem:
             self._children[dirname(one)].discard(basename(one))
 
     def change_mode(self, path: str, mode: int) -> None:
+        if (mounted := self._mounted_for_change(path)) is not None:
+            mounted[0].change_mode(mounted[1], mode)
+            return
         self._check_writable(path, entry := self.entry(path))
         self._set(path, replace(entry, mode=mode))
 
@@ -150,7 +199,15 @@ class FileSystem:
         """The names in a directory, sorted."""
         if not self.entry(path).is_directory:
             raise FileError("Not a directory")
-        return sorted(self._children[path])
+        return sorted(self._names(path))
+
+    def _names(self, path: str) -> Iterable[str]:
+        if self._mounts:
+            if (mount := self._mounts.get(path)) is not None:
+                return mount.files._names(mount.inner or "/")  # noqa: SLF001 - of the same class
+            if (mounted := self._mounted(path)) is not None:
+                return mounted[0].files._names(mounted[1])  # noqa: SLF001 - of the same class
+        return self._children.get(path, ())
 
     def file_system(self, path: str) -> str:
         """The kind of the file system that a path lies in; "" for that of the container."""
@@ -168,7 +225,7 @@ class FileSystem:
         while waiting:
             one = waiting.pop()
             yield one
-            waiting += [join(one, name) for name in sorted(self._children.get(one, ()), reverse=True)]
+            waiting += [join(one, name) for name in sorted(self._names(one), reverse=True)]
 
     def _is_below_file(self, path: str) -> bool:
         above = dirname(path)

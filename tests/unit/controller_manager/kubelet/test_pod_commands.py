@@ -95,3 +95,29 @@ def test_what_a_run_leaves_in_a_volume_is_there_for_the_next():
     world = World(pod(mounted, policy="OnFailure"))
     assert world.status["phase"] == "Succeeded"
     assert world.status["containerStatuses"][0]["restartCount"] == 1
+
+
+def writer(name, script, place, **mount):
+    return container(name, "sh", "-c", script, volumeMounts=[{"name": "v", "mountPath": place, **mount}])
+
+
+def ends(one, *init, **fields):
+    """The exit code of a container after init containers."""
+    world = World(
+        pod(one, policy="Never", initContainers=[*init], volumes=[{"name": "v", "emptyDir": {}}], **fields)
+    )
+    return world.status["containerStatuses"][0]["state"].get("terminated", {}).get("exitCode")
+
+
+def test_what_init_containers_leave_in_a_volume_is_there():
+    first, second = writer("i", "echo 3 > /a/code", "/a"), writer("j", "echo 4 >> /b/code; rm -f /b/x", "/b")
+    assert ends(writer("c", "cat /c/code", "/c")) == 1
+    assert ends(writer("c", "cat /c/code", "/c"), first) == 0
+    assert ends(writer("c", "exit $(tail -n 1 /c/code)", "/c"), first, second) == 4
+    assert ends(writer("c", "exit $(tail -n 1 /c/code)", "/c"), second, first) == 3
+    assert ends(writer("c", "cat /c/code", "/c", subPath="s"), first) == 1
+
+
+def test_many_init_containers_take_no_longer_than_each():
+    init = [writer(f"i{number}", f"echo {number} >> /a/code", "/a") for number in range(40)]
+    assert ends(writer("c", "exit $(wc -l < /c/code)", "/c"), *init) == 40

@@ -21,7 +21,7 @@ def pod(script="", *, annotations=None, status=None, **container):
 
 def logged(described, seconds, references=NOTHING):
     container = described["spec"]["containers"][0]
-    host = host_of(described, container, references, START, is_partial=True)
+    host = host_of(described, container, references, START)
     replay = LogReplay(main_process(described, container, references, host), host, START)
     until, lines = START + timedelta(seconds=seconds), []
     while replay.is_behind(until):

@@ -1,0 +1,125 @@
+"""The files of a pod's simulated containers: what clients and the containers' own commands have written into them."""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.containers.logs import LogReplay
+from mockube.controller_manager.kubelet.containers.mounts import (
+    files_of,
+    shared_mounts,
+    shared_volumes,
+)
+from mockube.controller_manager.kubelet.containers.runs import (
+    ContainerRun,
+    NoLogs,
+    host_of,
+    main_process,
+    run_of,
+)
+from mockube.controller_manager.kubelet.containers.writable import (
+    ContainerFiles,
+    RunKey,
+    Volumes,
+    mounts_of,
+)
+from mockube.controller_manager.kubelet.pod_lifecycle.program import command_of
+from mockube.controller_manager.kubelet.pod_lifecycle.script import script_of
+from mockube.controller_manager.kubelet.server.references import ReferenceLoader
+from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
+from mockube.controller_manager.supervision import yield_to_loop
+
+_WRITES: Final = re.compile(r">|\b(?:tee|touch|mkdir|cp|mv|rm|tar|ln|sed|dd|chmod|mounttest)\b")
+"""In the command of a container that may write files; others need not be replayed for that."""
+
+
+class PodFiles:
+    def __init__(self, references: ReferenceLoader, clock: Clock) -> None:
+        self._references = references
+        self._clock = clock
+        self._kept = ContainerFiles()
+        self._replays: dict[RunKey, LogReplay] = {}
+
+    async def of(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> FileSystem:
+        """Those of a container that runs, as they are now."""
+        shared = shared_volumes(pod, container)
+        for one in _containers(pod):
+            if one is not container and shared & shared_volumes(pod, one):
+                await self._bring_up(pod, one)
+        return await self._bring_up(pod, container)
+
+    async def left_by_init_containers(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Volumes:
+        """What a container of the pod found in its volumes when it began for the first time."""
+        volumes: Volumes = {}
+        shared = shared_volumes(pod, container)
+        for one in pod["spec"].get("initContainers") or () if shared else ():
+            if one["name"] == container["name"]:
+                break
+            if shared & shared_volumes(pod, one) and _may_write(pod, one) and (run := _run(pod, one)):
+                references = await self._references.load_shared(pod, one)
+                mounts = mounts_of(shared_mounts(pod, one, references), volumes)
+                files = FileSystem(files_of(pod, one, references), mounts=mounts, is_partial=True)
+                host = host_of(pod, one, references, run.started, files=files)
+                replay = LogReplay(main_process(pod, one, references, host), host, run.started)
+                await _catch_up(replay, files, run.finished or self._clock.now())
+        return volumes
+
+    def forget(self, uid: str) -> None:
+        """A pod is gone."""
+        self._kept.forget(uid)
+        self._drop_replays()
+
+    async def _bring_up(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> FileSystem:
+        """Let a container's command write what it has written by now."""
+        run = _run(pod, container)
+        references = await self._references.load_shared(pod, container)
+        key = RunKey(meta.uid(pod), container["name"], run.restarts if run else 0)
+        is_new = not self._kept.knows(key)
+        mounts = shared_mounts(pod, container, references)
+        files = self._kept.of(key, files_of(pod, container, references), mounts)
+        if is_new:
+            self._drop_replays()
+            if run is not None and _may_write(pod, container):
+                host = host_of(pod, container, references, run.started, files=files)
+                command = main_process(pod, container, references, host)
+                self._replays[key] = LogReplay(command, host, run.started)
+        replay = self._replays.get(key)
+        if replay is not None and run is not None:
+            await _catch_up(replay, files, run.finished or self._clock.now())
+        return files
+
+    def _drop_replays(self) -> None:
+        for key in [key for key in self._replays if not self._kept.knows(key)]:
+            self._replays.pop(key).close()
+
+
+async def _catch_up(replay: LogReplay, files: FileSystem, until: datetime) -> None:
+    while replay.is_behind(until):
+        files.is_partial = True  # to the container's command, which knows its image
+        for _ in replay.advance(until):
+            pass
+        files.is_partial = False
+        await yield_to_loop()
+
+
+def _containers(pod: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
+    """In the order in which they begin."""
+    for field in ("initContainers", "containers", "ephemeralContainers"):
+        yield from pod["spec"].get(field) or ()
+
+
+def _run(pod: ReadOnlyTree, container: ReadOnlyTree) -> ContainerRun | None:
+    try:
+        return run_of(pod, container["name"])
+    except NoLogs:
+        return None
+
+
+def _may_write(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
+    script = script_of(meta.annotations(pod)).command(container["name"])
+    text = " ".join(command_of(container)) if script is None else script
+    return _WRITES.search(text) is not None
