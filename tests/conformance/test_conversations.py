@@ -34,7 +34,7 @@ FILES = sorted(
 )
 TIMING = "timing: "
 """How a reason begins when the conversation may also come out the same."""
-JOBS = {"api": 1, "answers": 1, "rights": 6, "controllers": 3, **dict.fromkeys(OLDER, 1)}
+JOBS = {"api": 1, "answers": 1, "rights": 6, "controllers": 4, **dict.fromkeys(OLDER, 1)}
 """How many conversations are held at once: those with controllers wait for most of their time."""
 
 

@@ -15,7 +15,7 @@ from tests.support.controllers.united_stories import KRUISE
 from tests.support.controllers.whole_cluster import cluster_of
 
 EVERYTHING = bool(os.environ.get("MOCKUBE_EVERY_DISTURBANCE"))
-"""Otherwise every fifth disturbance of each story, or every eighth, and only some deaths."""
+"""Otherwise every eighth disturbance of each story, or every twelfth, and only some deaths."""
 DEATHS = range(1, 261) if EVERYTHING else (2, 9, 23, 41, 64, 97)
 """After how many writes a manager is killed."""
 DISTURBANCES = {
@@ -68,7 +68,7 @@ async def undisturbed(story):
 
 def cases():
     for row, story in enumerate((*STORIES, *KRUISE_STORIES)):
-        every = 1 if EVERYTHING else 8 if story in KRUISE_STORIES else 5
+        every = 1 if EVERYTHING else 12 if story in KRUISE_STORIES else 8
         for column, disturbance in enumerate(DISTURBANCES):
             if (row + column) % every == 0:
                 yield pytest.param(story, disturbance, id=f"{story.__name__}-{disturbance}")

@@ -9,6 +9,7 @@ import contextlib
 import gc
 import http.client
 import inspect
+import os
 
 import orjson
 import pytest
@@ -30,7 +31,7 @@ from tests.support.stores.archives import TAKEN, saved
 
 SIZE = 128 << 10
 OBJECTS, KINDS = 1_000, 30
-RESTORED = 100_000
+RESTORED = 100_000 if os.environ.get("MOCKUBE_FULL_SIZE") else 40_000
 """Objects of a snapshot."""
 BOUND = 0.15
 """Seconds of CPU time that one callback may take."""

@@ -25,6 +25,8 @@ CLOCK = RealClock()
 READER = "/home/you"
 """The home of whoever reads the documents."""
 
+FULL_SIZE = bool(os.environ.get("MOCKUBE_FULL_SIZE"))
+"""Otherwise the example of a thousand pods has a hundred."""
 PATIENCE = 60.0
 """Seconds that something may take to come to be as it is shown."""
 
@@ -146,6 +148,7 @@ class Terminal:
             "COLUMNS": "100",
             "NO_COLOR": "1",
             "PYTEST_ADDOPTS": " ".join(f"-p no:{plugin}" for plugin in OUR_PLUGINS),
+            "PODS_DIVIDED_BY": "1" if FULL_SIZE else "10",
             "MOCKUBE_SECURE_PORT": "0",  # a free one, of `mockube up` and of each process by itself
             "MOCKUBE_APISERVER_SECURE_PORT": "0",
             "MOCKUBE_CONTROLLER_MANAGER_SECURE_PORT": "0",
