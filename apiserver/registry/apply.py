@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import orjson
 from msgspec import Struct
 
 from mockube.apimachinery import status
@@ -52,7 +53,10 @@ class Application(Struct, frozen=True, kw_only=True):
         try:
             merged = manager.apply(live, config, manager=name, time=self.time, force=force)
             self.call.patched = merged
-            decoded = self._decoded(merged)
+            if _is_same(merged, live):  # what upstream writes then was not read anew: its zero times stay null
+                tree = orjson.loads(orjson.dumps(merged))
+            else:
+                tree = self._decoded(merged).tree
         except Conflicts as error:
             raise _conflict(error) from error
         except Undecodable as error:
@@ -60,7 +64,7 @@ class Application(Struct, frozen=True, kw_only=True):
         except PatchError as error:
             raise ApiError(str(error)) from error
         self._judge_duplicates()
-        made: Tree = {"kind": manager.kind, "apiVersion": manager.versions.own} | decoded.tree
+        made: Tree = {"kind": manager.kind, "apiVersion": manager.versions.own} | tree
         self.backend.rules.default(made["apiVersion"], made["kind"], made)
         metadata.match_namespace(made, self.call)
         metadata.match_name(made, self.call.name)
@@ -115,6 +119,14 @@ async def apply(backend: Backend, call: Call) -> ObjectAnswer:
         metadata.check_new(tree, call, dry_run=wanted.options.dry_run)
         return await create_tree(backend, call, tree, wanted.options, manage=False)
     return await change(backend, call, wanted.options, transform)
+
+
+def _is_same(merged: Tree, live: Tree) -> bool:
+    """Whether an object is the live one but for its managers."""
+    new, old = dict(merged.get("metadata") or {}), dict(live.get("metadata") or {})
+    for metadata_ in (new, old):
+        metadata_.pop("managedFields", None)
+    return new == old and merged | {"metadata": old} == live | {"metadata": old}
 
 
 def _conflict(error: Conflicts) -> Conflict:

@@ -83,7 +83,7 @@ async def change(
         new = await run(size, to_stored, backend, call.resource, new)
         new = new | {"metadata": dict(new["metadata"])}  # it may be the old one's
         new, claims = await _prepare(backend, call, options, new, old)
-        for one in (old, raw):
+        for one in (old, raw, new):  # where metadata cannot be changed, the new has the old one's
             one["metadata"].pop("resourceVersion", None)
         new = await run(size, keep_times, old, new)
         to_store = await to_storage(backend, call, new)
