@@ -21,52 +21,90 @@ class Project(NamedTuple):
     """With its version."""
     definitions: str
     """The folder, or the file, where the definitions are."""
-    samples: str = ""
+    samples: tuple[str, ...] = ()
+    """Patterns of files with objects of these kinds."""
 
 
 PROJECTS: Final = {
-    "argo-rollouts": Project("github.com/argoproj/argo-rollouts@v1.8.3", "manifests/crds", "examples"),
-    "cert-manager": Project("github.com/cert-manager/cert-manager@v1.18.2", "deploy/crds"),
+    "argo-rollouts": Project(
+        "github.com/argoproj/argo-rollouts@v1.8.3", "manifests/crds", ("examples/*.yaml",)
+    ),
+    "cert-manager": Project(
+        "github.com/cert-manager/cert-manager@v1.18.2",
+        "deploy/crds",
+        ("test/fixtures/cert-manager-resources.yaml",),
+    ),
     "cluster-api": Project("sigs.k8s.io/cluster-api@v1.10.3", "config/crd/bases"),
-    "crossplane": Project("github.com/crossplane/crossplane@v1.20.0", "cluster/crds"),
-    "gateway-api": Project("sigs.k8s.io/gateway-api@v1.3.0", "config/crd/standard", "examples/standard"),
+    "crossplane": Project(
+        "github.com/crossplane/crossplane@v1.20.0",
+        "cluster/crds",
+        ("test/e2e/manifests/apiextensions/*/*/setup/definition.yaml",),
+    ),
+    "gateway-api": Project(
+        "sigs.k8s.io/gateway-api@v1.3.0", "config/crd/standard", ("examples/standard/*.yaml",)
+    ),
     "istio": Project("istio.io/api@v1.26.2", "kubernetes/customresourcedefinitions.gen.yaml"),
-    "keda": Project("github.com/kedacore/keda/v2@v2.17.2", "config/crd/bases"),
-    "knative": Project("knative.dev/serving@v0.45.0", "config/core/300-resources"),
-    "kyverno": Project("github.com/kyverno/kyverno@v1.14.4", "config/crds/kyverno"),
+    "keda": Project(
+        "github.com/kedacore/keda/v2@v2.17.2",
+        "config/crd/bases",
+        ("config/samples/*trigger*.yaml", "config/samples/*scaledobject*.yaml"),
+    ),
+    "knative": Project(
+        "knative.dev/serving@v0.45.0", "config/core/300-resources", ("test/performance/benchmarks/**/*.yaml",)
+    ),
+    "kyverno": Project(
+        "github.com/kyverno/kyverno@v1.14.4", "config/crds/kyverno", ("test/cli/test/*/policy.yaml",)
+    ),
     "prometheus-operator": Project(
-        "github.com/prometheus-operator/prometheus-operator@v0.83.0", "example/prometheus-operator-crd"
+        "github.com/prometheus-operator/prometheus-operator@v0.83.0",
+        "example/prometheus-operator-crd",
+        ("example/user-guides/getting-started/*.yaml", "example/user-guides/alerting/*.yaml"),
     ),
 }
 
 
-def fetch(name: str, project: Project, folder: Path) -> int:
-    """Copy the files of a project, and return how many there are."""
-    command = ["go", "mod", "download", "-json", project.module]
-    done = subprocess.run(command, cwd=folder, capture_output=True, check=False, timeout=SECONDS)
+class NotFetched(Exception):
+    """A module is not to be had, or not in time."""
+
+
+def download(module: str, folder: Path, *, seconds: float = SECONDS) -> Path:
+    """Return where the files of a module are."""
+    command = ["go", "mod", "download", "-json", module]
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, check=False, timeout=seconds)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NotFetched(f"{module} was not fetched: {error}") from error
     answer: dict[str, Any] = json.loads(done.stdout or b"{}")
     if "Dir" not in answer:
-        sys.exit(f"{project.module} was not fetched: {answer.get('Error') or done.stderr.decode()}")
-    copied = 0
-    for part, place in (("definitions", project.definitions), ("samples", project.samples)):
-        source = Path(answer["Dir"], place)
-        files = [source] if source.is_file() else sorted(source.glob("*.yaml")) if place else []
-        for file in files:
-            target = folder / name / part / file.name
+        raise NotFetched(f"{module} was not fetched: {answer.get('Error') or done.stderr.decode()}")
+    return Path(answer["Dir"])
+
+
+def fetch(name: str, project: Project, folder: Path, *, seconds: float = SECONDS) -> int:
+    """Copy the files of a project, and return how many there are."""
+    module = download(project.module, folder, seconds=seconds)
+    source = module / project.definitions
+    definitions = [source] if source.is_file() else sorted(source.glob("*.yaml"))
+    samples = [file for pattern in project.samples for file in sorted(module.glob(pattern))]
+    for part, files in (("definitions", definitions), ("samples", samples)):
+        for number, file in enumerate(files):
+            target = folder / name / part / f"{number:03}-{file.name}"
             target.parent.mkdir(parents=True, exist_ok=True)
             text = file.read_text()
             if part == "definitions":  # Helm's templates: labels alone
                 text = "".join(line for line in text.splitlines(keepends=True) if "{{" not in line)
             target.write_text(text)
-        copied += len(files)
-    return copied
+    return len(definitions) + len(samples)
 
 
 def main() -> None:
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir()
     for name, project in PROJECTS.items():
-        print(f"{name}: {fetch(name, project, FOLDER)} files of {project.module}")
+        try:
+            print(f"{name}: {fetch(name, project, FOLDER)} files of {project.module}")
+        except NotFetched as error:
+            sys.exit(str(error))
 
 
 if __name__ == "__main__":

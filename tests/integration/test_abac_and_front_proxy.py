@@ -35,6 +35,7 @@ def flags(folder):
     return (
         f"--cert-dir={folder / 'pki'}",
         f"--token-auth-file={folder / 'tokens'}",
+        "--advertise-address=127.0.0.1",  # as envtest: no Endpoints can have it, and nobody minds
         "--authorization-mode=ABAC",
         f"--authorization-policy-file={HERE / 'abac_policies.jsonl'}",
         f"--requestheader-client-ca-file={folder / 'proxies.pem'}",
