@@ -27,8 +27,8 @@ class Story:
 
     async def node(self, name, *, cpu="4", pods="110", taints=(), unschedulable=False, **labels):
         spec = {"taints": list(taints), "unschedulable": unschedulable}
-        named = {"kubernetes.io/hostname": name, **labels}
-        await self.post(NODES, {"metadata": {"name": name, "labels": named}, "spec": spec})
+        labels = {"kubernetes.io/hostname": name, **labels}
+        await self.post(NODES, {"metadata": {"name": name, "labels": labels}, "spec": spec})
         allocatable = {"cpu": cpu, "memory": "16Gi", "pods": pods}
         answer = await self.server.patch(
             f"{NODES}/{name}/status", {"status": {"capacity": allocatable, "allocatable": allocatable}}
@@ -39,10 +39,8 @@ class Story:
 
     async def pod(self, name, *, cpu=None, labels=None, port=None, **spec):
         container = {"name": "c", "image": "i"}
-        if cpu:
-            container["resources"] = {"requests": {"cpu": cpu}}
-        if port:
-            container["ports"] = [{"containerPort": port, "hostPort": port}]
+        container |= {"resources": {"requests": {"cpu": cpu}}} if cpu else {}
+        container |= {"ports": [{"containerPort": port, "hostPort": port}]} if port else {}
         metadata = {"name": name, "labels": labels or {"app": "web"}}
         await self.post(PODS, {"metadata": metadata, "spec": {"containers": [container], **spec}})
         await self.manager.settle()

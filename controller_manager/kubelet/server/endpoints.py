@@ -81,8 +81,7 @@ class PodWatchers:
         self._events: dict[Key, set[asyncio.Event]] = {}
 
     def changed(self, change: Change) -> None:
-        pod: PodView = change.latest
-        self.wake(pod.key)
+        self.wake(change.latest.key)
 
     def wake(self, key: Key) -> None:
         for event in self._events.get(key, ()):
