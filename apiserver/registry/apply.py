@@ -53,7 +53,9 @@ class Application(Struct, frozen=True, kw_only=True):
         try:
             merged = manager.apply(live, config, manager=name, time=self.time, force=force)
             self.call.patched = merged
-            if _is_same(merged, live):  # what upstream writes then was not read anew: its zero times stay null
+            if _is_same(
+                merged, live
+            ):  # what upstream writes then was not read anew: its zero times stay null
                 tree = orjson.loads(orjson.dumps(merged))
             else:
                 tree = self._decoded(merged).tree
