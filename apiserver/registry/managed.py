@@ -42,7 +42,14 @@ def _make(backend: Backend, resource: Resource, subresource: str) -> FieldManage
     )
     bare: Tree = {"kind": kind, "apiVersion": version}
     empty = bare | decode_as(backend, bare).tree
-    return FieldManager(kind=kind, versions=versions, empty=empty, subresource=subresource)
+    dropped = resource.custom and not subresource and resource.subresource("status") is not None
+    return FieldManager(
+        kind=kind,
+        versions=versions,
+        empty=empty,
+        subresource=subresource,
+        untyped=("status",) if dropped else (),
+    )
 
 
 def _converter(backend: Backend, resource: Resource) -> Callable[[Json, str], Json]:

@@ -238,6 +238,8 @@ def _check_type(call: Call, options: WriteOptions, outcome: Outcome) -> None:
         if outcome.patched.get("apiVersion", "") is None:
             raise _invalid(outcome, _NO_TEXT)
         _check_custom_type(outcome.patched, api_version, kind)
+        if call.subresource:
+            return  # of /status alone what is below it is taken
         _check_same_type(call, outcome, (api_version, kind))
     if not api_version:
         _check_internal(call, options, outcome, kind or old["kind"])
@@ -269,9 +271,9 @@ def _check_same_type(call: Call, outcome: Outcome, given: tuple[str, str]) -> No
     ]
     if not wrong:
         return
-    said = outcome.patched.get("metadata")
-    if isinstance(said, dict) and isinstance(said.get("name"), str):
-        metadata.match_name(outcome.patched, call.name)
+    said = outcome.patched.get("metadata") or {}
+    if isinstance(said, dict) and isinstance(said.get("name", ""), str):
+        metadata.match_name({"metadata": dict(said)}, call.name)
     raise status.invalid(GroupKind(api_version.rpartition("/")[0], kind), call.name, wrong)
 
 

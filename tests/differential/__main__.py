@@ -41,7 +41,7 @@ OWN_TEXT = re.compile(r"(10\.0\.\d+\.\d+|kube-api-access-\w{5}|\w{8}(-\w{4}){3}-
 """What it fills into other fields."""
 CLUSTER_IP = re.compile(r"\b10\.(0|96)(\.\d{1,3}){2}\b")
 OWN_VOLUME = re.compile(r"kube-api-access-[a-z0-9]{5}\b")
-OWN_PORT = re.compile(r"(nodePort\W{1,8}?)\d{5}\b")
+OWN_PORT = re.compile(r'(nodePort[\\":]{1,9})\d{5}\b')  # in a text
 OWN_REVISION = re.compile(r"(ResourceVersion in object meta: )\d+")
 ERRORS = re.compile(r'(errors:)((?:\\n  [^"\\]*(?:\\[^n][^"\\]*)*)+)')
 """Of a typed object, which upstream finds in no order."""
@@ -142,7 +142,7 @@ def run(servers, cases, *, requests=None, jobs=1, prefix="d", goes_on=False):
     return report
 
 
-def _converse(servers, case: Iterator[dict], namespace, report, lock, *, goes_on=False):
+def _converse(servers, requests: Iterator[dict], namespace, report, lock, *, goes_on=False):
     """Send each request to both, until they answer differently: what comes after follows from it, or goes on."""
     for server in servers:
         for path, body in (
@@ -153,7 +153,7 @@ def _converse(servers, case: Iterator[dict], namespace, report, lock, *, goes_on
     steps, answers, identities, generated = [], None, {}, (set(), set())
     while True:
         try:
-            request = case.send(answers and answers[0])
+            request = requests.send(answers and answers[0])
         except StopIteration:
             break
         filled = golden.fill(request, namespace, [])
@@ -176,7 +176,8 @@ def _converse(servers, case: Iterator[dict], namespace, report, lock, *, goes_on
                 report.add_same()
                 continue
             rows = [{"at": at, "want": want, "got": here} for at, want, here in found[:6]]
-            report.add_different(resource, request, found, {"steps": steps, "differences": rows})
+            case = {"case": namespace, "steps": steps, "differences": rows}
+            report.add_different(resource, request, found, case)
         if not goes_on:
             break
     for server in servers:

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.support.server import apiserver
+from tests.support.server.definitions import WIDGETS, define, definition, version
 
 NS = "/api/v1/namespaces/default"
 APPS = "/apis/apps/v1/namespaces/default"
@@ -182,3 +183,37 @@ async def test_the_path_of_a_webhook_begins_behind_its_first_byte(client):
     hook["clientConfig"] = {"service": {"name": "n", "namespace": "n", "path": "ä"}}
     refused = await client.post(HOOKS, named(webhooks=[hook]))
     assert 'Invalid value: "ä": segment[0]: a lowercase RFC 1123 subdomain' in refused.body["message"]
+
+
+NUMBERED = {
+    "type": "object",
+    "properties": {
+        "spec": {"type": "object"},
+        "status": {"type": "object", "properties": {"a": {"type": "integer"}}},
+    },
+}
+WIDGET = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "x"}, "spec": {}}
+
+
+async def test_custom_objects_with_a_status_that_is_dropped(client):
+    await define(client, definition(version(schema=NUMBERED, subresources={"status": {}})))
+    for name, status, owners in (("x", {"a": "b"}, None), ("y", {"a": 1}, 1)):
+        made = await client.post(WIDGETS, WIDGET | {"metadata": {"name": name}, "status": status})
+        managers = made.body["metadata"].get("managedFields")
+        assert (made.status, managers and len(managers)) == (201, owners)
+    nameless = [{"op": "move", "from": "/metadata/name", "path": "/kind"}]
+    refused = await client.patch(f"{WIDGETS}/x", nameless, kind="json-patch+json")
+    problem = "the name of the object (x based on URL) was undeterminable: name must be provided"
+    assert (refused.status, refused.body["message"]) == (400, problem)
+    other = {"kind": "Other", "apiVersion": "v2"}
+    assert (await client.patch(f"{WIDGETS}/x/status", other)).body["kind"] == "Widget"
+    assert (await client.patch(f"{WIDGETS}/x", other)).status == 422
+
+
+async def test_apply_looks_at_an_object_without_managers_first(client):
+    path = f"{NS}/serviceaccounts"
+    await client.post(path, named(secrets=[{}]))
+    applied = {"apiVersion": "v1", "kind": "ServiceAccount", **named(automountServiceAccountToken=1)}
+    refused = await client.patch(f"{path}/x?fieldManager=f", applied, kind="apply-patch+yaml")
+    problem = "failed to create manager for existing fields: failed to convert new object (default/x; /v1, Kind=Service"
+    assert refused.body["message"].startswith(problem)

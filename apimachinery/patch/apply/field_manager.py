@@ -51,12 +51,15 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
     empty: Json
     """An object with nothing set, as the server would write it."""
     subresource: str = ""
+    untyped: tuple[str, ...] = ()
+    """Members that this way to write drops, and that may be of any type before: of a wrong one, nobody owns anything."""
 
     def create(self, new: Json, *, manager: str, time: str | None) -> dict[str, Any]:
         """A new object with its managers: as if the empty one became it, but in one walk."""
         if meta.metadata(new).get("managedFields") is not None:
             return self.update(self.empty, new, manager=manager, time=time)
         try:
+            self._check_untyped(new)
             fields = self._fields_of_new(new)
         except TypedError:
             fields = {}
@@ -75,11 +78,17 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
             # Nobody's fields are tracked, and that begins with an apply.
             return _with_managers(new, {})
         try:
+            self._check_untyped(new)
             return _with_managers(new, self._updated(managed, live, new, manager, time))
         except (TypedError, Unconvertible):
             # The object is about to be refused by validation, which can say why better; or it is not one of a version
             # that another manager speaks.
             return _with_managers(new, {})
+
+    def _check_untyped(self, new: Json) -> None:
+        for name in self.untyped:
+            if name in new:
+                validate(self.versions.atoms[self.versions.own], {name: new[name]}, duplicates=True)
 
     @cached_property
     def _fields_of_new(self) -> creation.Write:
@@ -119,6 +128,7 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
         try:
             if not managed:
                 managed = self._updated(managed, self.empty, live, BEFORE_FIRST_APPLY, time)
+            self._check_typed(config, _PATCH)
             new, managed = self._applied(managed, live, config, Write(owner=owner, time=time, force=force))
         except Unconvertible as error:
             raise Untypable(str(error)) from None
@@ -134,7 +144,6 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
             raise Undecodable(f"invalid object type: {shown_kind(config)}")
         if isinstance(_said_metadata(config).get("managedFields"), list):
             raise Undecodable("metadata.managedFields must be nil")
-        self._check_typed(config, _PATCH)
 
     def _check_typed(self, obj: Json, refusal: str, *, duplicates: bool = False) -> None:
         try:
