@@ -50,6 +50,8 @@ def check_update(
         for again in _said_again(kind, subresource):
             if again is Again.CHANGE:
                 found += [*changed, *objectmeta.check_finalizers(new, kind.name)]
+            elif again is Again.CREATE:
+                found += kind.create(new)
             else:
                 found += objectmeta.check(new, kind.name, namespaced=resource.namespaced)
         found += update(new, old)

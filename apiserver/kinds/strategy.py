@@ -25,6 +25,12 @@ METADATA: Paths = tuple(
 )
 """What clients may write of metadata: where a subresource leaves it alone, all of this."""
 
+STATUS_ALONE: Mapping[str, Paths] = {
+    MAIN: STATUS,
+    "status": (*SPEC, *METADATA, ("metadata", "deletionTimestamp")),
+}
+"""As `resets`, where /status changes nothing but the status, and passes over a time of deletion."""
+
 OWN_STATUS: Mapping[str, Paths] = {MAIN: STATUS, "status": (*SPEC, *METADATA)}
 """As `resets`, where /status changes nothing but the status."""
 

@@ -4,7 +4,7 @@ What the schema does not know is dropped, and named in a warning or refused, as 
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -38,7 +38,7 @@ def read_object(backend: Backend, call: Call, options: WriteOptions) -> Tree:
         _check_custom(call, parsed)
         tree, text = with_whole_numbers(tree, text)
     else:
-        _check_kind(backend, given, api_version, kind)
+        _check_kind(backend, parsed, given, (api_version, kind))
     strict = options.field_validation != "Ignore" and not parsed.is_binary
     try:
         decoded = decode_as(backend, tree, (api_version, kind), text=text, strict=strict)
@@ -184,12 +184,35 @@ def _parse(body: Body, kind: str) -> Parsed:
     return parsed
 
 
-def _check_kind(backend: Backend, given: tuple[str, str], api_version: str, kind: str) -> None:
-    if given == (api_version, kind):
+def _check_kind(backend: Backend, parsed: Parsed, given: tuple[str, str], expected: tuple[str, str]) -> None:
+    """Refuse another kind: it is read as what it says that it is, and cannot be converted then."""
+    if given == expected or given in _EARLIER.get(expected, ()):
         return
+    if given in _CONVERTED.get(expected, ()):
+        mismatch = f"does not match the expected API version ({expected[0]})"
+        raise status.BadRequest(f"the API version in the data ({given[0]}) {mismatch}")
     version = gotext.quote(given[0].rpartition("/")[2])
-    prefix = f"{given[1]} in version {version} cannot be handled as a {kind}: "
-    raise status.BadRequest(prefix + not_converted(backend, given, api_version, kind))
+    problem = not_converted(backend, given, *expected)
+    if backend.schemas.kind(*given) is not None:
+        try:
+            decode_as(backend, parsed.tree, given, text=parsed.text)
+        except DecodeError as error:
+            problem = str(error)
+    raise status.BadRequest(
+        f"{given[1]} in version {version} cannot be handled as a {expected[1]}: {problem}"
+    )
+
+
+_SCALE: Final = "Scale"
+_EVICTION: Final = "Eviction"
+_EARLIER: Final = {("policy/v1", _EVICTION): (("policy/v1beta1", _EVICTION),)}
+"""Versions of a kind that are taken where another one is expected."""
+_CONVERTED: Final = {
+    ("autoscaling/v1", _SCALE): tuple(
+        (version, _SCALE) for version in ("extensions/v1beta1", "apps/v1beta1", "apps/v1beta2")
+    )
+}
+"""Versions of a kind that could be converted to the expected one, and are not taken."""
 
 
 def not_registered(api_version: str, kind: str) -> str:

@@ -1,9 +1,10 @@
 """Empty lists and maps that a client sent, for messages: stored objects do not have them, and Go's errors show them."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
-from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.errors import ErrorType, FieldError
+from mockube.apimachinery.schema.model import Shape, Type
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry.call import Call
 from mockube.apiserver.wire.parse import Unreadable, parse
@@ -15,25 +16,61 @@ def show_empty_collections(
     call: Call, tree: Tree, wrong: Sequence[FieldError], check: Check
 ) -> Sequence[FieldError]:
     """Return the errors of an object as they are with the empty collections that were sent, if they are the same ones."""
-    with_empty = with_empty_collections(call, tree)
+    with_empty = _with_empty(tree, _sent(call))
     if with_empty is tree:
         return wrong
     again = check(with_empty)
     if _places(again) != _places(wrong):
-        return wrong
+        rest = [error for error in again if not _refuses_any_value(error)]
+        more = _places(rest) == _places([error for error in wrong if not _refuses_any_value(error)])
+        return again if more else wrong
     return [old if _is_api_struct(new.value) else new for old, new in zip(wrong, again, strict=True)]
 
 
-def with_empty_collections(call: Call, tree: Tree) -> Tree:
-    """Return an object with the empty collections that were sent; itself if there are none."""
-    full: Tree = _with_empty(tree, call.patched if call.patched is not None else _body(call))
-    return full
+def has_more_empty(call: Call, of: Type, tree: Tree, names: Sequence[str]) -> bool:
+    """Return whether a client sent empty collections in some of an object's fields that the object does not have."""
+    sent = _sent(call)
+    return isinstance(sent, dict) and _has_more_empty(
+        of, tree, {name: sent[name] for name in names if name in sent}
+    )
+
+
+def _has_more_empty(of: Type, tree: Any, sent: Any) -> bool:
+    if of.shape is Shape.STRUCT and isinstance(tree, dict) and isinstance(sent, dict):
+        members = [
+            (of.fields[name].type, tree.get(name), item) for name, item in sent.items() if name in of.fields
+        ]
+        return any(_is_missing(*member) or _has_more_empty(*member) for member in members)
+    if (
+        of.shape is Shape.LIST
+        and isinstance(tree, list)
+        and isinstance(sent, list)
+        and len(tree) == len(sent)
+    ):
+        return any(_has_more_empty(of.items, *pair) for pair in zip(tree, sent, strict=True))
+    return False
+
+
+def _is_missing(of: Type, value: Any, sent: Any) -> bool:
+    return of.shape in (Shape.LIST, Shape.MAP) and not value and _is_empty(sent) and value != sent
+
+
+def _sent(call: Call) -> Any:
+    return call.patched if call.patched is not None else _body(call)
 
 
 def _is_api_struct(value: Any) -> bool:
     """Whether a value is shown by the names of the API, in which Go leaves out what is empty, and not by Go's."""
     value = value[0] if isinstance(value, list) and value else value
     return isinstance(value, dict) and bool(value) and not next(iter(value))[:1].isupper()
+
+
+def _refuses_any_value(error: FieldError) -> bool:
+    """Return whether a field is refused that is set at all, as to an empty list."""
+    return error.type is ErrorType.FORBIDDEN and error.detail.endswith(_ANY_VALUE)
+
+
+_ANY_VALUE: Final = ("cannot be set", "claims may not be set for Resources at pod-level")
 
 
 def _places(wrong: Sequence[FieldError]) -> list[tuple[str, object]]:

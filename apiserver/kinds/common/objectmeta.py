@@ -57,6 +57,11 @@ def named_by(whole: Callable[[str], list[str]]) -> NameRule:
     return NameRule(whole, lambda name: whole(names.mask_trailing_dash(name)))
 
 
+def named_whole(whole: Callable[[str], list[str]]) -> NameRule:
+    """The rule of kinds that look at whole names alone, and at no beginning of one."""
+    return NameRule(whole, lambda _beginning: [])
+
+
 SUBDOMAIN: Final = named_by(names.check_dns1123_subdomain)
 LABEL: Final = named_by(names.check_dns1123_label)
 LABEL_1035: Final = named_by(names.check_dns1035_label)

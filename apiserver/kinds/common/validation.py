@@ -29,11 +29,14 @@ class Again(Enum):
 
     CHANGE = "change"
     WHOLE = "whole"
+    CREATE = "create"
+    """What is said of a new object, in between."""
 
 
 NOTHING: Final[Sequence[Again]] = ()
 CHANGE: Final[Sequence[Again]] = (Again.CHANGE,)
 WHOLE_AND_CHANGE: Final[Sequence[Again]] = (Again.WHOLE, Again.CHANGE)
+AS_NEW_AND_CHANGE: Final[Sequence[Again]] = (Again.WHOLE, Again.CREATE, Again.CHANGE)
 
 
 class Validation(Struct, frozen=True, kw_only=True):

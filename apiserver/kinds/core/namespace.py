@@ -17,7 +17,7 @@ from mockube.apiserver.kinds.common.checks import Check, each, field, valid
 from mockube.apiserver.kinds.common.defaults import of, set_labels
 from mockube.apiserver.kinds.common.objectmeta import LABEL
 from mockube.apiserver.kinds.common.objects import created, part, within
-from mockube.apiserver.kinds.common.validation import WHOLE_AND_CHANGE, Validation
+from mockube.apiserver.kinds.common.validation import AS_NEW_AND_CHANGE, Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import FOREGROUND, MAIN, SPEC, Request, Strategy
 from mockube.apiserver.kinds.strategy import STATUS as STATUS_PATHS
@@ -118,7 +118,7 @@ KIND: Final = Kind(
         prepare_delete=_prepare_delete,
     ),
     validation=Validation(
-        again=WHOLE_AND_CHANGE,
+        again=AS_NEW_AND_CHANGE,
         name=LABEL,
         create=created(field("spec", field("finalizers", _check_finalizers), absent={})),
         subresources={

@@ -22,7 +22,7 @@ from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objects import within
 from mockube.apiserver.kinds.common.resource_names import check_amount
 from mockube.apiserver.kinds.common.selectors import check_label_name
-from mockube.apiserver.kinds.common.validation import WHOLE_AND_CHANGE, Validation
+from mockube.apiserver.kinds.common.validation import AS_NEW_AND_CHANGE, Validation
 from mockube.apiserver.kinds.common.warnings import always
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import (
@@ -148,12 +148,6 @@ def _check_addresses(addresses: Sequence[ReadOnlyTree] | None) -> Iterator[Field
         seen.add(key)
 
 
-def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    """Through whichever door: the status is looked at together with the rest."""
-    yield from _create(new)
-    yield from _update_status(new, old)
-
-
 def _update_status(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     spec, before = within(new, "spec"), within(old, "spec")
     yield from _check_resources(new)
@@ -272,7 +266,10 @@ KIND: Final = Kind(
         prepare_update={MAIN: _keep_config, "status": _keep_config},
     ),
     validation=Validation(
-        again=WHOLE_AND_CHANGE, create=_create, update=_update, subresources={"status": _update_status}
+        again=AS_NEW_AND_CHANGE,
+        create=_create,
+        update=_update_status,
+        subresources={"status": _update_status},
     ),
     warnings=always(_warn),
     printer=Printer(

@@ -156,7 +156,7 @@ def _check_ports(ports: Sequence[ReadOnlyTree] | None, path: Path) -> Iterator[F
 
 
 _CREATE: Final = created(
-    required("addressType", one_of(*_ADDRESSES)), _check_endpoints, field("ports", _check_ports)
+    required("addressType", one_of(*_ADDRESSES)), field("ports", _check_ports), _check_endpoints
 )
 
 

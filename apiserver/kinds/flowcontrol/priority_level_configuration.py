@@ -114,7 +114,7 @@ def _create(tree: ReadOnlyTree) -> Iterator[FieldError]:
     spec, path = within(tree, "spec"), ROOT.child("spec")
     type_ = spec.get("type", "")
     if (meta.name(tree) == EXEMPT) != (type_ == "Exempt"):
-        problem = "type must be 'Exempt' if and only if name is 'exempt'"
+        problem = "must be 'Exempt' if and only if `name` is 'exempt'"
         yield errors.invalid(path.child("type"), type_, problem)
     yield from _LEVEL(spec, path)
 

@@ -18,7 +18,7 @@ from mockube.apiserver.kinds.common.checks import IMMUTABLE, every, field, optio
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import NameRule
 from mockube.apiserver.kinds.common.objects import created, within
-from mockube.apiserver.kinds.common.validation import WHOLE_AND_CHANGE, Validation
+from mockube.apiserver.kinds.common.validation import AS_NEW_AND_CHANGE, Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.wire.table import NAME, Column, Printer
 
@@ -72,7 +72,7 @@ KIND: Final = Kind(
         short_names=("ip",),
     ),
     validation=Validation(
-        again=WHOLE_AND_CHANGE,
+        again=AS_NEW_AND_CHANGE,
         name=NameRule(_check_name, _check_name),
         create=created(field("spec", required("parentRef", _PARENT), absent={})),
         update=_update,

@@ -16,9 +16,9 @@ from mockube.apiserver.kinds.common.cells import items
 from mockube.apiserver.kinds.common.checks import IMMUTABLE
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objects import within
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import Validation, accept_update
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import OWN_STATUS, Strategy
+from mockube.apiserver.kinds.strategy import STATUS_ALONE, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
 _CIDRS: Final = ROOT.child("spec", "cidrs")
@@ -84,7 +84,7 @@ KIND: Final = Kind(
         namespaced=False,
         subresources=(STATUS,),
     ),
-    strategy=Strategy(resets=OWN_STATUS),
-    validation=Validation(create=_create, update=_update),
+    strategy=Strategy(resets=STATUS_ALONE),
+    validation=Validation(create=_create, update=_update, subresources={"status": accept_update}),
     printer=Printer(columns=(NAME, Column(name="CIDRs"), AGE), cells=_cells),
 )

@@ -18,7 +18,7 @@ from mockube.apiserver.kinds.common.node_labels import DEPRECATED
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, with_any_finalizers
 from mockube.apiserver.kinds.common.objects import created, immutable_fields
 from mockube.apiserver.kinds.common.selectors import check_labels
-from mockube.apiserver.kinds.common.validation import WHOLE_AND_CHANGE, Validation
+from mockube.apiserver.kinds.common.validation import AS_NEW_AND_CHANGE, Validation
 from mockube.apiserver.kinds.common.warnings import always
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodContext
 from mockube.apiserver.kinds.core.pod.resources import check_requirements
@@ -61,12 +61,6 @@ _CREATE: Final = created(
 _UNCHANGED: Final = immutable_fields("handler", absent="")
 
 
-def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    """Check all that is checked in a new object, and that the handler stays."""
-    yield from _CREATE(new)
-    yield from _UNCHANGED(new, old)
-
-
 def _warn(runtime_class: ReadOnlyTree) -> Iterator[str]:
     selector = (runtime_class.get("scheduling") or {}).get("nodeSelector") or {}
     for key in sorted(DEPRECATED.keys() & selector.keys()):
@@ -83,7 +77,7 @@ KIND: Final = Kind(
     ),
     strategy=Strategy(create_on_update=True, unconditional_update=False),
     validation=Validation(
-        again=WHOLE_AND_CHANGE, name=with_any_finalizers(SUBDOMAIN), create=_CREATE, update=_update
+        again=AS_NEW_AND_CHANGE, name=with_any_finalizers(SUBDOMAIN), create=_CREATE, update=_UNCHANGED
     ),
     warnings=always(_warn),
     printer=Printer(columns=(NAME, Column(name="Handler"), AGE), cells=_cells),

@@ -8,7 +8,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.checks import field, must, pointer
-from mockube.apiserver.kinds.common.objectmeta import named_by
+from mockube.apiserver.kinds.common.objectmeta import named_whole
 from mockube.apiserver.kinds.common.objects import again, created
 from mockube.apiserver.kinds.common.resource_names import is_extended
 from mockube.apiserver.kinds.common.validation import WHOLE_AND_CHANGE, Validation
@@ -43,7 +43,7 @@ KIND: Final = Kind(
     ),
     strategy=Strategy(generation=SPEC, first_generation=1, returns_deleted=True),
     validation=Validation(
-        again=WHOLE_AND_CHANGE, name=named_by(_check_name), create=_CREATE, update=again(_CREATE)
+        again=WHOLE_AND_CHANGE, name=named_whole(_check_name), create=_CREATE, update=again(_CREATE)
     ),
     printer=Printer(columns=(NAME, AGE), cells=_cells),
 )

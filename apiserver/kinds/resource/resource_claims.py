@@ -14,13 +14,13 @@ from mockube.apiserver.kinds.common.cells import items, part
 from mockube.apiserver.kinds.common.checks import IMMUTABLE, field, is_same
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.objects import again, created, in_order, within
-from mockube.apiserver.kinds.common.validation import WHOLE_AND_CHANGE, Update, Validation
+from mockube.apiserver.kinds.common.objects import created, within
+from mockube.apiserver.kinds.common.validation import AS_NEW_AND_CHANGE, WHOLE_AND_CHANGE, Update, Validation
 from mockube.apiserver.kinds.core.volumes.claim_spec import check_template_metadata
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.resource.claim_status import update_status
 from mockube.apiserver.kinds.resource.requests import check_devices
-from mockube.apiserver.kinds.strategy import OWN_STATUS, Strategy
+from mockube.apiserver.kinds.strategy import STATUS_ALONE, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
 # --- defaults
@@ -90,7 +90,7 @@ RESOURCE_CLAIM: Final = Kind(
         kind="ResourceClaim",
         subresources=(STATUS_WITHOUT_TABLE,),
     ),
-    strategy=Strategy(resets=OWN_STATUS, returns_deleted=True),
+    strategy=Strategy(resets=STATUS_ALONE, returns_deleted=True),
     validation=Validation(
         again=WHOLE_AND_CHANGE,
         create=_CREATE_CLAIM,
@@ -106,9 +106,9 @@ RESOURCE_CLAIM_TEMPLATE: Final = Kind(
     ),
     strategy=Strategy(returns_deleted=True),
     validation=Validation(
-        again=WHOLE_AND_CHANGE,
+        again=AS_NEW_AND_CHANGE,
         create=_CREATE_TEMPLATE,
-        update=in_order(again(_CREATE_TEMPLATE), _fixed_spec("resource.ResourceClaimTemplateSpec")),
+        update=_fixed_spec("resource.ResourceClaimTemplateSpec"),
     ),
     printer=Printer(columns=(NAME, AGE), cells=_template_cells),
 )

@@ -14,9 +14,9 @@ from mockube.apiserver.kinds.common.cells import flag, name_with_default, text
 from mockube.apiserver.kinds.common.checks import each, every, field, one_of, optional, required, unique
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.node_labels import DEPRECATED
-from mockube.apiserver.kinds.common.objects import again, created, immutable_fields, in_order
+from mockube.apiserver.kinds.common.objects import created, immutable_fields, in_order
 from mockube.apiserver.kinds.common.selectors import check_label_name
-from mockube.apiserver.kinds.common.validation import WHOLE_AND_CHANGE, Validation
+from mockube.apiserver.kinds.common.validation import AS_NEW_AND_CHANGE, Validation
 from mockube.apiserver.kinds.common.warnings import always
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import KEPT
@@ -105,10 +105,9 @@ KIND: Final = Kind(
     ),
     strategy=KEPT,
     validation=Validation(
-        again=WHOLE_AND_CHANGE,
+        again=AS_NEW_AND_CHANGE,
         create=_CREATE,
         update=in_order(
-            again(_CREATE),
             *map(immutable_fields, ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")),
         ),
     ),

@@ -28,7 +28,7 @@ from mockube.apiserver.kinds.common.validation import NOTHING, Validation
 from mockube.apiserver.kinds.core.volumes.persistent_volume import check_inline_spec
 from mockube.apiserver.kinds.core.volumes.sources import check_driver_name
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import OWN_STATUS, Strategy
+from mockube.apiserver.kinds.strategy import STATUS_ALONE, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
 _MAX_BYTES: Final = 256 * 1024
@@ -109,7 +109,7 @@ KIND: Final = Kind(
         namespaced=False,
         subresources=(STATUS,),
     ),
-    strategy=Strategy(resets=OWN_STATUS, returns_deleted=True, unconditional_update=False),
+    strategy=Strategy(resets=STATUS_ALONE, returns_deleted=True, unconditional_update=False),
     validation=Validation(
         again=NOTHING,
         silent=frozenset({"status"}),

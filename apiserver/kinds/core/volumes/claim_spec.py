@@ -124,7 +124,8 @@ def check_template_metadata(metadata: ReadOnlyTree, path: Path) -> Iterator[Fiel
     yield from check_annotations(metadata.get("annotations"), path.child("annotations"))
     yield from check_labels(metadata.get("labels"), path.child("labels"))
     for name, spelt in _REFUSED_IN_TEMPLATES.items():
-        if metadata.get(name) or (name == "deletionGracePeriodSeconds" and metadata.get(name) is not None):
+        value = metadata.get(name)
+        if value or value == [] or (name == "deletionGracePeriodSeconds" and value is not None):
             yield from refused("cannot be set")(None, path.child(spelt))
 
 
