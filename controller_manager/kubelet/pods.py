@@ -3,7 +3,7 @@
 Pods live by the model of `life/`, or by the stages that the user gave for them.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
@@ -24,6 +24,8 @@ from mockube.controller_manager.kubelet.node_objects import is_silent, is_simula
 from mockube.controller_manager.kubelet.node_registry import NodeRegistry
 from mockube.controller_manager.kubelet.nodes import EVENT_SOURCE
 from mockube.controller_manager.kubelet.pod_lifecycle import pod as pod_life
+from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
+from mockube.controller_manager.kubelet.server.interactive import interactive_containers
 from mockube.controller_manager.kubelet.stages.files import load_stages, of_kind
 from mockube.controller_manager.kubelet.stages.runner import StageRunner
 from mockube.controller_manager.kubelet.status_writer import StatusWriter
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from mockube.controller_manager.kubelet.processes.runtime import ProcessRuntime
 
 WORKERS: Final = 16
+_CONTAINERS: Final = ("containers", "ephemeralContainers", "initContainers")
+_NO_FACTS: Final[Mapping[str, ProcessState]] = {}
 Live = Callable[[Key, PodView, ReadOnlyTree], Awaitable[timedelta | None]]
 """Does what is due for a pod on its node, and answers when to come back."""
 
@@ -50,6 +54,7 @@ def shared_runtime(context: Context) -> "ProcessRuntime | None":
 class SimulatedPods:
     def __init__(self, context: Context) -> None:
         options = context.options.simulation
+        self._interactive = interactive_containers(context)
         self._processes = shared_runtime(context)
         self._clock = context.clock
         self._nodes = context.informers.of(NODES)
@@ -80,6 +85,7 @@ class SimulatedPods:
         )
         self._nodes.add_handler(self._node_changed)
         self._pods.add_handler(self._pod_changed)
+        self._interactive.changed = self._loop.add
         if self._processes is not None:
             self._processes.changed = self._loop.add
 
@@ -88,6 +94,7 @@ class SimulatedPods:
         await self._nodes.wait_synced()
         await self._pods.wait_synced()
         async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._interactive.running())
             if self._processes is not None:
                 await stack.enter_async_context(self._processes.running())
             await self._loop.run()
@@ -99,13 +106,14 @@ class SimulatedPods:
             self._fleet.addresses.release(old.uid)
             self._performer.forget(old.key)
             self._stages.forget(old.key)
+            self._interactive.forget(old.uid)
             if self._processes is not None:
                 self._processes.forget(old.uid)
         if new is not None and new.node:
             self._note_address(new)
             # After its own write the model has nothing to do until the time that it named.
             is_own = old is not None and self._performer.is_own(new.key, old.object, new.object)
-            if self._has_stages or self._processes is not None or not is_own:
+            if self._has_stages or self._processes is not None or not is_own or _has_stdin(new.object):
                 self._loop.add(new.key)
 
     def _note_address(self, pod: PodView) -> None:
@@ -139,16 +147,28 @@ class SimulatedPods:
 
     async def _by_model(self, key: Key, pod: PodView, node: ReadOnlyTree) -> timedelta | None:
         now, home = self._clock.now(), self._fleet.home_of(pod, node)
-        if self._processes is not None:
-            home = replace(home, processes=self._processes.states(pod.object))
+        facts = self._facts(pod.object)
+        if facts:
+            home = replace(home, processes=facts)
         step = pod_life.step(pod.object, home, now)
         await self._performer.perform(key, pod.object, step.effects)
+        self._interactive.carry_out(pod.object, step.actions)
         if self._processes is not None:
             self._processes.carry_out(pod.object, step.actions)
         return None if step.again_at is None else step.again_at - now
 
+    def _facts(self, pod: ReadOnlyTree) -> Mapping[str, ProcessState]:
+        """What is known of containers whose life is not foretold."""
+        facts = self._interactive.states(pod) if _has_stdin(pod) else _NO_FACTS
+        return facts if self._processes is None else {**facts, **self._processes.states(pod)}
+
     async def _by_stages(self, key: Key, pod: PodView, _: ReadOnlyTree) -> timedelta | None:
         return await self._stages.run(key, pod.object)
+
+
+def _has_stdin(pod: ReadOnlyTree) -> bool:
+    spec = pod["spec"]
+    return any(one.get("stdin") for field in _CONTAINERS for one in spec.get(field) or ())
 
 
 def _is_at_work(node: ReadOnlyTree | None) -> bool:

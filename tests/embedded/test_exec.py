@@ -194,3 +194,70 @@ def test_containers_of_a_pod_share_its_volumes(sharing):
 def test_logs_know_what_init_containers_have_left(sharing):
     for name in ("a", "b"):
         assert sharing.read_namespaced_pod_log("sharing", "default", container=name) == "early\n"
+
+
+def interactive(cluster, name, *command, **fields):
+    """A pod with a container that reads, and what attaches to it."""
+    one = {"name": "c", "image": "busybox", "command": [*command], "stdin": True, **fields}
+    api = official.CoreV1Api(cluster.kubernetes())
+    spec = {"containers": [one], "restartPolicy": "Never"}
+    api.create_namespaced_pod("default", {"metadata": {"name": name}, "spec": spec})
+    cluster.wait("Pod", name, "Ready")
+    return api
+
+
+def attach(api, name, **options):
+    wanted = {"stdin": True, "stdout": True, "stderr": True, "tty": False} | options
+    return stream(api.connect_get_namespaced_pod_attach, name, "default", _preload_content=False, **wanted)
+
+
+def ended(cluster, name):
+    found = cluster.wait("Pod", name, lambda pod: pod["status"]["phase"] in ("Succeeded", "Failed"))
+    return found["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"]
+
+
+def test_a_container_reads_what_is_sent_by_attach_and_ends_as_it_says(shared):
+    api = interactive(
+        shared,
+        "reads",
+        "sh",
+        "-c",
+        "echo begun; read a; echo got $a > /tmp/f; cat /tmp/f; read code; exit $code",
+    )
+    session = attach(api, "reads")
+    session.write_stdin("one\n")
+    assert session.readline_stdout(timeout=10) == "got one"
+    command = {"command": ["cat", "/tmp/f"], "stdout": True}
+    assert stream(api.connect_get_namespaced_pod_exec, "reads", "default", **command) == "got one\n"
+    assert api.read_namespaced_pod_log("reads", "default") == "begun\ngot one\n"
+    session.write_stdin("7\n")
+    assert ended(shared, "reads") == 7
+    assert api.read_namespaced_pod_log("reads", "default") == "begun\ngot one\n"
+
+
+def test_a_shell_in_a_terminal_ends_with_its_client(shared):
+    api = interactive(shared, "terminal", tty=True, stdinOnce=True)
+    session = attach(api, "terminal", tty=True)
+    session.write_stdin("echo $((6*7))\r")
+    text = ""
+    while "\r\n42\r\n" not in text:
+        session.update(timeout=10)
+        text += session.read_stdout()
+    session.close()
+    assert ended(shared, "terminal") == 0
+
+
+def test_an_interactive_container_is_killed_with_its_pod(shared):
+    api = interactive(shared, "killed", "cat")
+    session = attach(api, "killed")
+    session.write_stdin("x\n")
+    assert session.readline_stdout(timeout=10) == "x"
+    api.delete_namespaced_pod("killed", "default")
+    shared.wait_gone("Pod", "killed")
+
+
+def test_an_empty_line_and_the_end_leave_the_status_as_it_is(pods):
+    session = execute(pods, "sh", stdin=True, tty=True)
+    session.write_stdin("\r(exit 5)\r\r\x04")
+    session.run_forever(timeout=10)
+    assert session.returncode == 5

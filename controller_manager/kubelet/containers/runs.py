@@ -113,6 +113,17 @@ def host_of(
     )
 
 
+def interactive_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
+    """The command of a container that reads what clients send it; empty if it is not interpreted.
+
+    An image that nothing is said of has a shell for who asks for a terminal.
+    """
+    if not container.get("stdin") or script_of(meta.annotations(pod)).command(container["name"]) is not None:
+        return ()
+    argv = command_of(container) or (("sh",) if container.get("tty") else ())
+    return argv if argv and argv[0].rpartition("/")[2] in PROGRAMS else ()
+
+
 def main_process(pod: ReadOnlyTree, container: ReadOnlyTree, references: References, host: Host) -> Run:
     """What the container itself does: its command, or the script that an annotation gives it."""
     environment = environment_of(pod, container, references)

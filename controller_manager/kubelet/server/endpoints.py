@@ -47,11 +47,10 @@ from mockube.controller_manager.kubelet.server.container_logs import (
 )
 from mockube.controller_manager.kubelet.server.execution import execute
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
+from mockube.controller_manager.kubelet.server.interactive import InteractiveContainers
 from mockube.controller_manager.kubelet.server.kwok_objects import HostLog, KwokKind, KwokObjects
-from mockube.controller_manager.kubelet.server.pod_files import PodFiles
 from mockube.controller_manager.kubelet.server.port_forward import serve_port_forward
 from mockube.controller_manager.kubelet.server.ports import is_open, serve_port
-from mockube.controller_manager.kubelet.server.references import ReferenceLoader
 from mockube.controller_manager.kubelet.server.remote_command import (
     StreamOptions,
     Work,
@@ -106,7 +105,7 @@ class KubeletEndpoints:
         nodes: Lister[ReadOnlyTree],
         *,
         watchers: PodWatchers,
-        references: ReferenceLoader,
+        interactive: InteractiveContainers,
         authorizer: Authorizer,
         clock: Clock,
     ) -> None:
@@ -117,14 +116,11 @@ class KubeletEndpoints:
         self._pods = pods
         self._nodes = nodes
         self._watchers = watchers
-        self._references = references
+        self._interactive = interactive
+        self._references = interactive.references
         self._authorizer = authorizer
         self._clock = clock
-        self._files = PodFiles(references, clock)
-
-    def forget(self, uid: str) -> None:
-        """A pod is gone."""
-        self._files.forget(uid)
+        self._files = interactive.files
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
@@ -225,7 +221,7 @@ class KubeletEndpoints:
         )
 
     async def _attach(self, request: web.BaseRequest, pod: PodView, name: str) -> web.StreamResponse:
-        """What the container writes from now on; nothing reads what is sent to it."""
+        """What the container writes from now on; only an interactive one reads what is sent to it."""
         container, run = self._running(pod, name)
         options = stream_options(request.query)
         process = self._process(pod, name)
@@ -233,6 +229,9 @@ class KubeletEndpoints:
             return await self._serve_process(
                 request, options, lambda streams: _streams().attach_to(process, streams)
             )
+        interactive = self._interactive.run_of(pod.object, name)
+        if interactive is not None:
+            return await serve_streams(request, options, interactive.attach, self._clock)
         replay = await self._replay(pod, container, run, KwokKind.ATTACH)
 
         async def attach(streams: Streams) -> bytes:
@@ -372,6 +371,9 @@ class KubeletEndpoints:
                 )
             opened: LogSource = _streams().open_log(path)
             return opened
+        own = self._interactive.log_of(pod.object, name, run.restarts)
+        if own is not None:
+            return own
         entry = await self._kwok_entry(kind, pod.object, name)
         if entry is not None and entry.get("logsFile"):
             log = HostLog(Path(entry["logsFile"]), run.started, follow=entry.get("follow") is not False)

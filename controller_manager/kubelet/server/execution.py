@@ -1,7 +1,9 @@
 """Carries out a command for a client: what it writes is sent, what it reads is received, and its waits take real time."""
 
+from typing import Protocol
+
 from mockube.apimachinery.clock import Clock
-from mockube.controller_manager.kubelet.server.streams import Streams, exit_status, failure
+from mockube.controller_manager.kubelet.server.streams import InputStream, Streams, exit_status, failure
 from mockube.controller_manager.kubelet.shell.process import (
     CommandStart,
     Effect,
@@ -18,8 +20,30 @@ SLICE = 50
 """Commands between which others are let run."""
 
 
+class CommandStreams(Protocol):
+    """What a command reads and writes."""
+
+    @property
+    def stdin(self) -> InputStream | None: ...
+
+    async def write(self, stream: int, data: bytes) -> None: ...
+
+
 async def execute(running: Run, streams: Streams, clock: Clock) -> bytes:
     """Run to the end; return the Status by which it ends."""
+    try:
+        return exit_status(await run_to_end(running, streams, clock))
+    except UnknownProgram as error:
+        return failure(
+            "error executing command in container: the container is simulated, and has no program "
+            f'"{error}": executable file not found in $PATH'
+        )
+    except (ShellSyntaxError, RecursionError) as error:
+        return failure(f"error executing command in container: {error}")
+
+
+async def run_to_end(running: Run, streams: CommandStreams, clock: Clock) -> int:
+    """Return the exit code."""
     answer: bytes | None = None
     commands = 0
     try:
@@ -31,19 +55,13 @@ async def execute(running: Run, streams: Streams, clock: Clock) -> bytes:
                 await yield_to_loop()
             answer = await _carry_out(effect, streams, clock)
     except StopIteration as ended:
-        return exit_status(ended.value)
-    except UnknownProgram as error:
-        return failure(
-            "error executing command in container: the container is simulated, and has no program "
-            f'"{error}": executable file not found in $PATH'
-        )
-    except (ShellSyntaxError, RecursionError) as error:
-        return failure(f"error executing command in container: {error}")
+        code: int = ended.value
+        return code
     finally:
         running.close()
 
 
-async def _carry_out(effect: Effect, streams: Streams, clock: Clock) -> bytes | None:
+async def _carry_out(effect: Effect, streams: CommandStreams, clock: Clock) -> bytes | None:
     match effect:
         case Output(descriptor=descriptor, data=data):
             await streams.write(descriptor, data)

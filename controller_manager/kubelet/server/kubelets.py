@@ -27,8 +27,8 @@ from mockube.controller_manager.http_endpoints import context_of_pair, self_sign
 from mockube.controller_manager.kubelet.pods import shared_runtime
 from mockube.controller_manager.kubelet.server.authorization import Authorizer
 from mockube.controller_manager.kubelet.server.endpoints import KubeletEndpoints, PodWatchers
+from mockube.controller_manager.kubelet.server.interactive import interactive_containers
 from mockube.controller_manager.kubelet.server.kwok_objects import KwokObjects
-from mockube.controller_manager.kubelet.server.references import ReferenceLoader
 from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
 
 ENDPOINT: Final = Key(NAMESPACE_SYSTEM, "mockube-kubelets")
@@ -48,14 +48,14 @@ class SimulatedKubelets:
         self._pods = context.informers.of(PODS)
         self._pods.add_index(BY_NODE, node_of_pod)
         self._watchers = PodWatchers()
+        self._interactive = interactive_containers(context)
+        self._interactive.wrote = self._watchers.wake
         self._processes = shared_runtime(context)
         if self._processes is not None:
             self._processes.wrote = self._watchers.wake
         self._pods.add_handler(self._watchers.changed)
-        self._pods.add_handler(self._pod_changed)
         self._config_maps.add_handler(self._config_map_changed)
         self._data: dict[str, str] = {}
-        self._endpoints: KubeletEndpoints | None = None
         self._loop = Loop(
             "simulated-kubelets", self._publish, workers=1, clock=context.clock, metrics=context.metrics
         )
@@ -63,11 +63,11 @@ class SimulatedKubelets:
     async def run(self) -> None:
         for informer in (self._config_maps, self._nodes, self._pods):
             await informer.wait_synced()
-        self._endpoints = endpoints = KubeletEndpoints(
+        endpoints = KubeletEndpoints(
             self._pods.lister,
             self._nodes.lister,
             watchers=self._watchers,
-            references=ReferenceLoader(self._context.client, self._nodes.lister),
+            interactive=self._interactive,
             authorizer=Authorizer(self._context.client, self._context.clock),
             clock=self._context.clock,
         )
@@ -110,11 +110,6 @@ class SimulatedKubelets:
             tls.load_verify_locations(cadata=authority)
             tls.verify_mode = ssl.CERT_OPTIONAL
         return tls, pair[0].decode()
-
-    def _pod_changed(self, change: Change) -> None:
-        old, new = change
-        if self._endpoints is not None and old is not None and (new is None or new.uid != old.uid):
-            self._endpoints.forget(old.uid)
 
     def _config_map_changed(self, change: Change) -> None:
         if self._data and Key.of(change.latest) == ENDPOINT:

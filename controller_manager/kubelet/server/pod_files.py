@@ -18,6 +18,7 @@ from mockube.controller_manager.kubelet.containers.runs import (
     ContainerRun,
     NoLogs,
     host_of,
+    interactive_command,
     main_process,
     run_of,
 )
@@ -44,13 +45,15 @@ class PodFiles:
         self._kept = ContainerFiles()
         self._replays: dict[RunKey, LogReplay] = {}
 
-    async def of(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> FileSystem:
-        """Those of a container that runs, as they are now."""
+    async def of(
+        self, pod: ReadOnlyTree, container: ReadOnlyTree, *, restarts: int | None = None
+    ) -> FileSystem:
+        """Those of a container that runs, as they are now; `restarts` says which run it is, if its pod does not yet."""
         shared = shared_volumes(pod, container)
         for one in _containers(pod):
             if one is not container and shared & shared_volumes(pod, one):
                 await self._bring_up(pod, one)
-        return await self._bring_up(pod, container)
+        return await self._bring_up(pod, container, restarts)
 
     async def left_by_init_containers(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Volumes:
         """What a container of the pod found in its volumes when it began for the first time."""
@@ -73,11 +76,15 @@ class PodFiles:
         self._kept.forget(uid)
         self._drop_replays()
 
-    async def _bring_up(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> FileSystem:
+    async def _bring_up(
+        self, pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int | None = None
+    ) -> FileSystem:
         """Let a container's command write what it has written by now."""
         run = _run(pod, container)
         references = await self._references.load_shared(pod, container)
-        key = RunKey(meta.uid(pod), container["name"], run.restarts if run else 0)
+        if restarts is None:
+            restarts = run.restarts if run else 0
+        key = RunKey(meta.uid(pod), container["name"], restarts)
         is_new = not self._kept.knows(key)
         mounts = shared_mounts(pod, container, references)
         files = self._kept.of(key, files_of(pod, container, references), mounts)
@@ -120,6 +127,8 @@ def _run(pod: ReadOnlyTree, container: ReadOnlyTree) -> ContainerRun | None:
 
 
 def _may_write(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
+    if interactive_command(pod, container):
+        return False  # it runs, and need not be replayed
     script = script_of(meta.annotations(pod)).command(container["name"])
     text = " ".join(command_of(container)) if script is None else script
     return _WRITES.search(text) is not None

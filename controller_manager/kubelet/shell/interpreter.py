@@ -170,6 +170,8 @@ class Shell:
         return code
 
     def _sequence(self, command: Sequential) -> Run:
+        if not command.items:
+            return self._status
         code = 0
         joints = [joint for joint, _ in command.items[1:]]
         for (joint, part), following in zip(command.items, [*joints, ";"], strict=True):

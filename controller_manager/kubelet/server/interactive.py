@@ -1,0 +1,278 @@
+"""Simulated containers that read what clients send by attach: their commands run as these type, and how they end is a fact.
+
+They are shared by what looks at pods, which has runs started and stopped, and by what serves logs and attach.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import datetime
+from itertools import islice
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.kinds import NODES
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.control.runnable import Context
+from mockube.controller_manager.kubelet.containers.environment import environment_of
+from mockube.controller_manager.kubelet.containers.logs import LogLine
+from mockube.controller_manager.kubelet.containers.runs import host_of, interactive_command
+from mockube.controller_manager.kubelet.effects import ContainerAction, StartContainer, StopContainer
+from mockube.controller_manager.kubelet.pod_lifecycle.process_state import NEVER_RAN, Exit, ProcessState
+from mockube.controller_manager.kubelet.pod_lifecycle.program import KILLED, expand_references
+from mockube.controller_manager.kubelet.server.execution import run_to_end
+from mockube.controller_manager.kubelet.server.pod_files import PodFiles
+from mockube.controller_manager.kubelet.server.references import ReferenceLoader
+from mockube.controller_manager.kubelet.server.streams import InputStream, Streams, success
+from mockube.controller_manager.kubelet.shell.invocation import run_command
+from mockube.controller_manager.kubelet.shell.process import UnknownProgram
+from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
+from mockube.controller_manager.supervision import all_ended, start
+
+LOG: Final = logging.getLogger(__name__)
+
+MAX_LOG: Final = 1 << 20
+"""Bytes of a log that are kept."""
+READ: Final = 4096
+LINES: Final = 500
+"""Lines of a log that are read in one go."""
+LISTENER_QUEUE: Final = 1024
+OUTPUT_END: Final = (0, b"")
+NOT_STARTED: Final = 128
+_FIELDS: Final = ("initContainers", "containers", "ephemeralContainers")
+
+Output = asyncio.Queue[tuple[int, bytes]]
+
+
+class RunLog:
+    """What a run has written, line by line: the last of it."""
+
+    def __init__(self) -> None:
+        self.lines: deque[LogLine] = deque()
+        self.dropped = 0
+        """How many lines before these are forgotten."""
+        self._size = 0
+        self._parts = {1: b"", 2: b""}
+
+    def write(self, at: datetime, stream: int, data: bytes) -> None:
+        *whole, self._parts[stream] = (self._parts[stream] + data).split(b"\n")
+        for line in whole:
+            self._add(LogLine(at, stream, line + b"\n"))
+        if len(self._parts[stream]) >= READ:
+            self.flush(at)
+
+    def flush(self, at: datetime) -> None:
+        """Take what has no end of line as it is."""
+        for stream, part in self._parts.items():
+            if part:
+                self._add(LogLine(at, stream, part))
+                self._parts[stream] = b""
+
+    def _add(self, line: LogLine) -> None:
+        self.lines.append(line)
+        self._size += len(line.text)
+        while self._size > MAX_LOG:
+            self._size -= len(self.lines.popleft().text)
+            self.dropped += 1
+
+
+class RunLogReader:
+    """A `LogSource`."""
+
+    due = None
+
+    def __init__(self, log: RunLog) -> None:
+        self._log = log
+        self._position = 0
+
+    def is_behind(self, _: datetime) -> bool:
+        return self._position < self._log.dropped + len(self._log.lines)
+
+    def advance(self, _: datetime) -> Iterator[LogLine]:
+        first = max(self._position, self._log.dropped) - self._log.dropped
+        found = [*islice(self._log.lines, first, first + LINES)]
+        self._position = self._log.dropped + first + len(found)
+        return iter(found)
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+class InteractiveRun:
+    """One run of a container; it is the `Streams` of its command."""
+
+    def __init__(
+        self, container: ReadOnlyTree, restarts: int, clock: Clock, wrote: Callable[[], None]
+    ) -> None:
+        self.container = container
+        self.state = ProcessState(restarts=restarts)
+        self.stdin = InputStream()
+        self.log = RunLog()
+        self.task: asyncio.Task[None] | None = None
+        self._clock = clock
+        self._wrote = wrote
+        self._listeners: set[Output] = set()
+
+    async def write(self, stream: int, data: bytes) -> None:
+        self.log.write(self._clock.now(), stream, data)
+        self._tell((stream, data))
+
+    def end(self, code: int, reason: str = "", message: str = "") -> None:
+        now = self._clock.now()
+        self.log.flush(now)
+        ended = Exit(code=code, at=now, reason=reason, message=message)
+        self.state = replace(self.state, exit=ended, is_ready=False)
+        self._tell(OUTPUT_END)
+
+    def stop(self) -> None:
+        if self.task is not None and self.state.exit is None and not self.state.is_stopping:
+            self.state = replace(self.state, is_stopping=True)
+            self.task.cancel()
+
+    async def attach(self, streams: Streams) -> bytes:
+        """What it writes from now on, and its input."""
+        if self.state.exit is not None:
+            return success()
+        queue: Output = asyncio.Queue(LISTENER_QUEUE)
+        self._listeners.add(queue)
+        tasks = [start("input of a container", self._feed(streams.stdin))] if streams.stdin else []
+        try:
+            while (piece := await queue.get()) != OUTPUT_END:
+                await streams.write(*piece)
+        finally:
+            self._listeners.discard(queue)
+            await all_ended(tasks)
+            if tasks and self.container.get("stdinOnce"):
+                self.stdin.cut()
+        return success()
+
+    async def _feed(self, source: InputStream) -> None:
+        while data := await source.read(READ):
+            await self.stdin.feed(data)
+        if self.container.get("stdinOnce"):
+            await self.stdin.end()
+
+    def _tell(self, piece: tuple[int, bytes]) -> None:
+        """Who does not take it loses what is too much, but not the end."""
+        for queue in self._listeners:
+            if queue.full():
+                queue.get_nowait()
+            queue.put_nowait(piece)
+        self._wrote()
+
+
+class InteractiveContainers:
+    def __init__(self, context: Context) -> None:
+        self._clock = context.clock
+        self.references = ReferenceLoader(context.client, context.informers.of(NODES).lister)
+        self.files = PodFiles(self.references, context.clock)
+        self._runs: dict[str, dict[str, list[InteractiveRun]]] = {}
+        """By pod and container: the latest two."""
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.changed: Callable[[Key], None] = lambda _: None
+        self.wrote: Callable[[Key], None] = lambda _: None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await all_ended([*self._tasks])
+
+    def states(self, pod: ReadOnlyTree) -> Mapping[str, ProcessState]:
+        """The containers of a pod that are interactive."""
+        found: dict[str, ProcessState] = {}
+        for container in _containers(pod):
+            if container.get("stdin") and interactive_command(pod, container):
+                run = self.run_of(pod, container["name"])
+                found[container["name"]] = NEVER_RAN if run is None else run.state
+        return found
+
+    def carry_out(self, pod: ReadOnlyTree, actions: Iterable[ContainerAction]) -> None:
+        for action in actions:
+            run = self.run_of(pod, action.container)
+            match action:
+                case StartContainer(container=name, restarts=restarts) if name in self.states(pod):
+                    if run is None or run.state.restarts < restarts:
+                        self._start(pod, name, restarts)
+                case StopContainer() if run is not None:
+                    run.stop()
+                case _:
+                    pass
+
+    def run_of(self, pod: ReadOnlyTree, name: str) -> InteractiveRun | None:
+        """The latest run of a container."""
+        runs = self._runs.get(meta.uid(pod), {}).get(name)
+        return runs[-1] if runs else None
+
+    def log_of(self, pod: ReadOnlyTree, name: str, restarts: int) -> RunLogReader | None:
+        runs = self._runs.get(meta.uid(pod), {}).get(name) or ()
+        return next((RunLogReader(run.log) for run in runs if run.state.restarts == restarts), None)
+
+    def forget(self, uid: str) -> None:
+        """A pod is gone."""
+        self.files.forget(uid)
+        for runs in self._runs.pop(uid, {}).values():
+            for run in runs:
+                run.stop()
+
+    def _start(self, pod: ReadOnlyTree, name: str, restarts: int) -> None:
+        container = next(one for one in _containers(pod) if one["name"] == name)
+        key = Key.of(pod)
+        run = InteractiveRun(container, restarts, self._clock, lambda: self.wrote(key))
+        runs = self._runs.setdefault(meta.uid(pod), {}).setdefault(name, [])
+        runs[:] = [*runs[-1:], run]
+        run.task = task = start(f"container {name} of {key}", self._run(pod, run))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run(self, pod: ReadOnlyTree, run: InteractiveRun) -> None:
+        key = Key.of(pod)
+        now = self._clock.now()
+        run.state = replace(run.state, started=now, is_ready=True, passed_startup=True)
+        self.changed(key)
+        try:
+            run.end(await self._execute(pod, run))
+        except asyncio.CancelledError:
+            if not run.state.is_stopping:
+                raise
+            run.end(KILLED)
+        except (UnknownProgram, ShellSyntaxError, RecursionError, ApiError, NoAnswer) as error:
+            LOG.warning("container %s of pod %s: %s", run.container["name"], key, error)
+            run.end(NOT_STARTED, "StartError", str(error))
+        except Exception as error:
+            LOG.exception("container %s of pod %s", run.container["name"], key)
+            run.end(NOT_STARTED, "ContainerCannotRun", f"{type(error).__name__}: {error}")
+        self.changed(key)
+
+    async def _execute(self, pod: ReadOnlyTree, run: InteractiveRun) -> int:
+        container = run.container
+        references = await self.references.load_shared(pod, container)
+        files = await self.files.of(pod, container, restarts=run.state.restarts)
+        host = host_of(pod, container, references, self._clock.now(), files=files)
+        host.now, host.is_strict, host.has_terminal = self._clock.now, False, bool(container.get("tty"))
+        environment: dict[str, Any] = dict(environment_of(pod, container, references))
+        argv = expand_references(interactive_command(pod, container), environment)
+        running = run_command(host, argv, environment, container.get("workingDir") or "/")
+        return await run_to_end(running, run, self._clock)
+
+
+def _containers(pod: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
+    for field in _FIELDS:
+        yield from pod["spec"].get(field) or ()
+
+
+def interactive_containers(context: Context) -> InteractiveContainers:
+    """Those of a manager, which are made when they are first asked for."""
+    found: InteractiveContainers | None = context.shared.get(InteractiveContainers)
+    if found is None:
+        found = context.shared[InteractiveContainers] = InteractiveContainers(context)
+    return found
