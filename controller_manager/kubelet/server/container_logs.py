@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Final, Protocol
 
@@ -12,6 +13,8 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.kubelet.containers.logs import LogLine
 from mockube.controller_manager.kubelet.containers.runs import ContainerRun, NoLogs, run_of
 from mockube.controller_manager.supervision import yield_to_loop
@@ -104,6 +107,31 @@ class LogSource(Protocol):
         """Read a piece of what was logged up to a time; call again while `is_behind`."""
 
     def close(self) -> None: ...
+
+
+class PodWatchers:
+    """Wakes who waits for a change of a pod; nobody waits for most."""
+
+    def __init__(self) -> None:
+        self._events: dict[Key, set[asyncio.Event]] = {}
+
+    def changed(self, change: Change) -> None:
+        self.wake(change.latest.key)
+
+    def wake(self, key: Key) -> None:
+        for event in self._events.get(key, ()):
+            event.set()
+
+    @contextmanager
+    def watching(self, key: Key) -> Iterator[asyncio.Event]:
+        event = asyncio.Event()
+        self._events.setdefault(key, set()).add(event)
+        try:
+            yield event
+        finally:
+            self._events[key].discard(event)
+            if not self._events[key]:
+                del self._events[key]
 
 
 class LogStream:

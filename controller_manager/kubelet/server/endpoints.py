@@ -3,9 +3,7 @@
 The node is that of the pod that a path names, or the one of the header `Mockube-Node`.
 """
 
-import asyncio
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
@@ -19,7 +17,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Change, Lister
+from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoAnswer
@@ -42,6 +40,7 @@ from mockube.controller_manager.kubelet.server.container_logs import (
     LogOptions,
     LogSource,
     LogStream,
+    PodWatchers,
     current_run,
     log_options,
 )
@@ -71,31 +70,6 @@ if TYPE_CHECKING:
 NODE_HEADER: Final = "Mockube-Node"
 _OF_PODS: Final = frozenset({"containerLogs", "exec", "attach", "portForward"})
 _OPEN_PATHS: Final = frozenset({"/healthz", "/healthz/ping", "/healthz/log", "/healthz/syncloop"})
-
-
-class PodWatchers:
-    """Wakes who waits for a change of a pod; nobody waits for most."""
-
-    def __init__(self) -> None:
-        self._events: dict[Key, set[asyncio.Event]] = {}
-
-    def changed(self, change: Change) -> None:
-        self.wake(change.latest.key)
-
-    def wake(self, key: Key) -> None:
-        for event in self._events.get(key, ()):
-            event.set()
-
-    @contextmanager
-    def watching(self, key: Key) -> Iterator[asyncio.Event]:
-        event = asyncio.Event()
-        self._events.setdefault(key, set()).add(event)
-        try:
-            yield event
-        finally:
-            self._events[key].discard(event)
-            if not self._events[key]:
-                del self._events[key]
 
 
 class KubeletEndpoints:

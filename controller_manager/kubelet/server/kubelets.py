@@ -26,7 +26,8 @@ from mockube.controller_manager.control.worker import Loop
 from mockube.controller_manager.http_endpoints import context_of_pair, self_signed_pair
 from mockube.controller_manager.kubelet.pods import shared_runtime
 from mockube.controller_manager.kubelet.server.authorization import Authorizer
-from mockube.controller_manager.kubelet.server.endpoints import KubeletEndpoints, PodWatchers
+from mockube.controller_manager.kubelet.server.container_logs import PodWatchers
+from mockube.controller_manager.kubelet.server.endpoints import KubeletEndpoints
 from mockube.controller_manager.kubelet.server.interactive import interactive_containers
 from mockube.controller_manager.kubelet.server.kwok_objects import KwokObjects
 from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
