@@ -222,17 +222,17 @@ def test_a_container_reads_what_is_sent_by_attach_and_ends_as_it_says(shared):
         "reads",
         "sh",
         "-c",
-        "echo begun; read a; echo got $a > /tmp/f; cat /tmp/f; read code; exit $code",
+        "read a; echo got $a > /tmp/f; cat /tmp/f; read code; exit $code",
     )
     session = attach(api, "reads")
     session.write_stdin("one\n")
     assert session.readline_stdout(timeout=10) == "got one"
     command = {"command": ["cat", "/tmp/f"], "stdout": True}
     assert stream(api.connect_get_namespaced_pod_exec, "reads", "default", **command) == "got one\n"
-    assert api.read_namespaced_pod_log("reads", "default") == "begun\ngot one\n"
+    assert api.read_namespaced_pod_log("reads", "default") == "got one\n"
     session.write_stdin("7\n")
     assert ended(shared, "reads") == 7
-    assert api.read_namespaced_pod_log("reads", "default") == "begun\ngot one\n"
+    assert api.read_namespaced_pod_log("reads", "default") == "got one\n"
 
 
 def test_a_shell_in_a_terminal_ends_with_its_client(shared):
