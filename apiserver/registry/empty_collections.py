@@ -70,7 +70,11 @@ def _refuses_any_value(error: FieldError) -> bool:
     return error.type is ErrorType.FORBIDDEN and error.detail.endswith(_ANY_VALUE)
 
 
-_ANY_VALUE: Final = ("cannot be set", "claims may not be set for Resources at pod-level")
+_ANY_VALUE: Final = (
+    "cannot be set",
+    "cannot be set for an Ephemeral Container",
+    "claims may not be set for Resources at pod-level",
+)
 
 
 def _places(wrong: Sequence[FieldError]) -> list[tuple[str, object]]:

@@ -12,6 +12,7 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.kind import Conversion
+from mockube.apiserver.kinds.strategy import SPEC, STATUS_ALONE
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.call import Call
@@ -30,7 +31,10 @@ def field_manager(backend: Backend, resource: Resource, subresource: str) -> Fie
 
 def _make(backend: Backend, resource: Resource, subresource: str) -> FieldManager:
     version, kind = resource.api_version, resource.kind
-    resets = of_fields(*map(".".join, backend.strategy(resource).resets.get(subresource, ())))
+    paths = backend.strategy(resource).resets.get(subresource, ())
+    if paths == STATUS_ALONE["status"]:
+        paths = (*SPEC, ("metadata",))  # of which nothing is owned, though some of it can be changed
+    resets = of_fields(*map(".".join, paths))
     every = (version, *resource.relabelled, *_other_versions(backend, resource))
     versions = Versions(
         own=version,

@@ -42,10 +42,10 @@ OWN_TEXT = re.compile(r"(10\.0\.\d+\.\d+|kube-api-access-\w{5}|\w{8}(-\w{4}){3}-
 CLUSTER_IP = re.compile(r"\b10\.(0|96)(\.\d{1,3}){2}\b")
 OWN_VOLUME = re.compile(r"kube-api-access-[a-z0-9]{5}\b")
 TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
-OWN_PORT = re.compile(r"\b3[0-2]\d{3}\b")
+OWN_PORT = re.compile(r'(nodePort[\\":]{1,9}|\d:|Duplicate value: |duplicate nodePort: \{\w+ )3[0-2]\d{3}\b')
 DANGLING = "api-priority-and-fairness-config-consumer-v1"
 """Manager of a condition that either server writes a moment after a FlowSchema."""
-OWN_REVISION = re.compile(r"(ResourceVersion in object meta: )\d+")
+OWN_REVISION = re.compile(r"(ResourceVersion in (?:object meta: |record \())\d+")
 ERRORS = re.compile(r'(errors:)((?:\\n  [^"\\]*(?:\\[^n][^"\\]*)*)+)')
 """Of a typed object, which upstream finds in no order."""
 OWN_CHECK = re.compile(r"\[\+\]task-[^\\]*\\n")
@@ -200,7 +200,9 @@ def _answer(server, request):
 
 def _learn(identities, real, ours, key=""):
     """Remember what the second server calls what each has named or numbered by itself."""
-    if isinstance(real, dict) and isinstance(ours, dict):
+    if (
+        isinstance(real, dict) and isinstance(ours, dict) and "items" not in real
+    ):  # whose order is each server's
         for name in real.keys() & ours.keys():
             is_name = key == "metadata" and name == "name"
             _learn(identities, real[name], ours[name], "uid" if is_name else name)
@@ -242,7 +244,7 @@ def _without_generated(answer, names):
     text = OWN_VOLUME.sub("kube-api-access-<generated>", json.dumps(answer))
     text = CLUSTER_IP.sub("<ip>", text)
     text = OWN_REVISION.sub(r"\1<rv>", OWN_CHECK.sub("", text))
-    text = TEXT.sub(lambda match: OWN_PORT.sub("<port>", match[0]), text)
+    text = TEXT.sub(lambda match: OWN_PORT.sub(r"\1<port>", match[0]), text)
     text = ERRORS.sub(lambda match: match[1] + r"\n  ".join(sorted(match[2].split(r"\n  "))), text)
     for name in names:
         text = text.replace(name, "<generated>")

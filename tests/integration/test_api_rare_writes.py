@@ -296,3 +296,33 @@ async def test_a_class_of_devices_may_say_any_beginning_of_a_name(client):
     path = "/apis/resource.k8s.io/v1/deviceclasses"
     await client.post(path, named(spec={}))
     assert (await client.patch(f"{path}/x", {"metadata": {"generateName": "ä"}})).status == 200
+
+
+async def test_a_flex_volume_may_be_beside_another_source(client):
+    spec = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/x"}}
+    both = spec | {"flexVolume": {"driver": "a/b"}}
+    made = await client.post("/api/v1/persistentvolumes", named(spec=both))
+    assert (made.status, {"hostPath", "flexVolume"} <= made.body["spec"].keys()) == (201, True)
+
+
+async def test_addresses_of_the_other_family_are_told_of_together(client):
+    path = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+    slice_ = {"addressType": "IPv4", "endpoints": [{"addresses": ["2001:db8::1"]}]}
+    refused = await client.post(path, named(**slice_))
+    assert [cause["field"] for cause in refused.body["details"]["causes"]] == ["endpoints[0].addresses"]
+
+
+async def test_the_status_of_a_pod_takes_no_time_of_deletion(client):
+    await client.post(f"{NS}/serviceaccounts", {"metadata": {"name": "default"}})
+    await client.post(f"{NS}/pods", named(spec={"containers": [{"name": "c", "image": "i"}]}))
+    ending = {"metadata": {"deletionTimestamp": ENDING["deletionTimestamp"]}}
+    patched = await client.patch(f"{NS}/pods/x/status", ending)
+    assert (patched.status, "deletionTimestamp" in patched.body["metadata"]) == (200, False)
+
+
+async def test_nobody_owns_metadata_through_a_status_that_leaves_it_alone(client):
+    await client.post(CLAIMS, named())
+    patched = await client.patch(
+        f"{CLAIMS}/x/status", {"metadata": {"generateName": "y-", "labels": {"a": "b"}}}
+    )
+    assert (patched.status, patched.body["metadata"].get("managedFields")) == (200, None)

@@ -52,10 +52,12 @@ _NODE_NAME: Final = valid(names.check_dns1123_subdomain)
 
 def _of_family(version: str, *, six: bool) -> Check:
     def check(address: str, path: Path) -> Iterator[FieldError]:
-        found = [*check_ip(address, path)]
-        if not found and is_ipv6(address) != six:
-            found = [errors.invalid(path, address, f"must be an {version} address")]
-        yield from found or check_endpoint_ip(address, path)
+        if found := [*check_ip(address, path)]:
+            yield from found
+            return
+        if is_ipv6(address) != six:  # told of all addresses, as if they were one
+            yield errors.invalid(path.parent or path, address, f"must be an {version} address")
+        yield from check_endpoint_ip(address, path)
 
     return check
 

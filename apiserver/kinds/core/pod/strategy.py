@@ -199,7 +199,10 @@ def _compute(asked: Mapping[str, Any] | None) -> Mapping[str, Quantity]:
 
 
 STRATEGY = Strategy(
-    resets={MAIN: STATUS, "status": (*SPEC, ("metadata", "ownerReferences"))},
+    resets={
+        MAIN: STATUS,
+        "status": (*SPEC, ("metadata", "ownerReferences"), ("metadata", "deletionTimestamp")),
+    },
     only={
         "ephemeralcontainers": (("spec", "ephemeralContainers"),),
         "resize": (

@@ -54,7 +54,7 @@ _RECYCLE: Final = "Recycle"
 
 
 def _check_sources(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    return check_source(spec, path, PERSISTENT_SOURCES)
+    return check_source(spec, path, PERSISTENT_SOURCES, unlimited="flexVolume")
 
 
 _MODES: Final = every(required("accessModes"), field("accessModes", check_access_modes))

@@ -128,14 +128,14 @@ _REFUSED_PATHS: Final = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
 
 
 def check_source(
-    volume: ReadOnlyTree, path: Path, sources: Mapping[str, Check] = SOURCES
+    volume: ReadOnlyTree, path: Path, sources: Mapping[str, Check] = SOURCES, unlimited: str = ""
 ) -> Iterator[FieldError]:
-    """The one source of a volume; it is looked into, and those after it are refused."""
+    """The one source of a volume; it is looked into, and those after it are refused, unless they are unlimited."""
     present = [name for name in sources if volume.get(name) is not None]
     if not present:
         yield errors.required(path, "must specify a volume type")
     for place, name in enumerate(present):
-        if place:
+        if place and name != unlimited:
             detail = "may not specify more than 1 volume type"
             yield errors.forbidden(path.child(_REFUSED_PATHS.get(name, name)), detail)
         else:
