@@ -12,7 +12,7 @@ from mockube.controller_manager.command_line import parse
 from mockube.controller_manager.config.settings import Controllers
 from mockube.controller_manager.config.shown import configz
 from mockube.controller_manager.config.upstream import IGNORED
-from tests.architecture.source import modules
+from tests.architecture.source import ROOT, paths
 
 KNOWN = {"deployment-controller", "kube-scheduler"}
 MASTER = "--master=http://127.0.0.1:8080"
@@ -89,7 +89,7 @@ def test_no_flag_is_both_here_and_ignored():
 def test_every_flag_has_an_effect():
     """Whoever reads a setting names it."""
     readers = [
-        module.text for module in modules("controller_manager") if "config/settings" not in module.path
+        (ROOT / path).read_text() for path in paths("controller_manager") if "config/settings" not in path
     ]
     config = read()
     sections = (config.server, config.controllers, config.leading, config.serving, config.simulation)
