@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -18,10 +19,12 @@ import orjson
 from mockube.apiserver.authz.chain import Attributes, Authorization
 from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.bootstrap import rbac
+from mockube.apiserver.kinds.registry import GROUPS
 from mockube.apiserver.storage.resource_cache import Change, ChangeKind
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.user import User
 
+STORED: Final = frozenset(row.group_resource for group in GROUPS for row in group.resources)
 NAMESPACES, USERS, SECONDS = 500, 50, 2.0
 RULES = [
     {"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods", "configmaps"]},
@@ -42,7 +45,7 @@ def put(rights: Rights, resource: str, tree: dict[str, object]) -> None:
 
 
 def furnished() -> Rights:
-    rights = Rights(("Node", "RBAC"), rbac.rules_of_nodes())
+    rights = Rights(("Node", "RBAC"), rbac.rules_of_nodes(), STORED)
     for wanted in rbac.policy():
         tree = wanted.tree()
         put(
