@@ -18,7 +18,7 @@ from mockube.apiserver.kinds.apiextensions.rules import (
     check_rules,
 )
 from mockube.apiserver.kinds.apiextensions.structural import EMBEDDED, PRESERVE, check_structural
-from mockube.apiserver.kinds.common.checks import every, one_of, optional, pointer
+from mockube.apiserver.kinds.common.checks import every, one_of, pointer
 from mockube.apiserver.kinds.jsonschema.embedded import EmbeddedError, coercer, embedded_checker
 from mockube.apiserver.kinds.jsonschema.pruning import pruner, root_pruner
 from mockube.apiserver.kinds.jsonschema.schema import RULES
@@ -43,13 +43,14 @@ def check_schema(validation: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         return
     if schema.get("nullable"):
         yield errors.forbidden(path.child("nullable"), "nullable cannot be true at the root")
-    is_convertible = not any(map(_is_unsupported, _all(schema)))
+    parts = [*_all(schema)]
+    is_convertible = not any(map(_is_unsupported, parts))
     found = check_structural(schema, path) if is_convertible else []
     total = TotalCost()
     context = None if found or not is_convertible else RuleContext(schema, total, root=True)
     of_keywords, of_rules = _check(schema, path, context)
-    found = [*found, *of_keywords] or [*_check_patterns(schema, path)]
-    if not found and any(one.get("$schema") for one in _all(schema)):
+    found = [*found, *of_keywords] or [*_check_patterns(parts, path)]
+    if not found and any(one.get("$schema") for one in parts):
         found.append(errors.invalid(path, "", "OpenAPIV3Schema 'schema' is not supported"))
     of_defaults = [] if found else [*_check_defaults(schema, path, _Place.ROOT)]
     yield from found or of_defaults
@@ -97,12 +98,13 @@ def _check(
     schema: ReadOnlyTree, path: Path, context: RuleContext | None
 ) -> tuple[list[FieldError], list[FieldError]]:
     """Check a schema and every schema inside it: its keywords, and its rules if there is a context for them."""
-    found, of_rules = [*_CHECK(schema, path)], list[FieldError]()
+    found, of_rules = _check_keywords(schema, path), list[FieldError]()
     for inner, at in _inner(schema, path):
         below, rules_below = _check(inner, at, _below(schema, inner, at, path, context))
         found += below
         of_rules += rules_below
-    found += _CHECK_EXTENSIONS(schema, path)
+    if not _EXTENSIONS.isdisjoint(schema):
+        found += _CHECK_EXTENSIONS(schema, path)
     if schema.get(RULES):
         found += check_rule_fields(schema, path)
         if not found and context is not None:
@@ -140,9 +142,9 @@ def _inner(schema: ReadOnlyTree, path: Path) -> Iterator[tuple[ReadOnlyTree, Pat
         yield items, path.child("items")
 
 
-def _check_patterns(schema: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    """Refuse a schema of which the patterns together cost more than a single pattern may."""
-    cost = sum(regexp.check(one["pattern"]) for one in _all(schema) if one.get("pattern"))
+def _check_patterns(parts: Iterable[ReadOnlyTree], path: Path) -> Iterable[FieldError]:
+    """Refuse a schema of whose parts the patterns together cost more than a single pattern may."""
+    cost = sum(regexp.check(one["pattern"]) for one in parts if one.get("pattern"))
     if cost <= regexp.MAX_COST:
         return ()
     detail = f"the patterns must have at most {regexp.MAX_COST} instructions together, but have {cost}"
@@ -174,7 +176,23 @@ def _check_struct_or_map(schema: ReadOnlyTree, path: Path) -> Iterable[FieldErro
     return (errors.forbidden(path.child("additionalProperties"), detail),)
 
 
-_CHECK: Final = every(optional("type", one_of(*_TYPES)), _check_supported, _check_struct_or_map)
+_KNOWN_TYPES: Final = frozenset(_TYPES)
+_TYPE: Final = one_of(*_TYPES)
+_SELDOM: Final = frozenset({*_NOT_SUPPORTED, "items", "uniqueItems"})
+"""Keywords that are refused in some of their uses."""
+
+
+def _check_keywords(schema: ReadOnlyTree, path: Path) -> list[FieldError]:
+    """Check the keywords of one schema: a definition has thousands, and most have none that needs a look."""
+    found: list[FieldError] = []
+    kind = schema.get("type")
+    if kind and kind not in _KNOWN_TYPES:
+        found += _TYPE(kind, path.child("type"))
+    if kind == "null" or not _SELDOM.isdisjoint(schema):
+        found += _check_supported(schema, path)
+    if "additionalProperties" in schema:
+        found += _check_struct_or_map(schema, path)
+    return found
 
 
 # --- extensions
@@ -280,6 +298,7 @@ def _check_found_by_key(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError
             yield errors.forbidden(at.child("nullable"), f"{reason}, so it cannot be nullable")
 
 
+_EXTENSIONS: Final = frozenset({PRESERVE, _LIST_TYPE, _MAP_TYPE, _MAP_KEYS})
 _CHECK_EXTENSIONS: Final = every(
     _check_preserves,
     _needs_type(_MAP_TYPE, "object"),
