@@ -65,7 +65,8 @@ class UsageError(Exception):
 class Expressions:
     """Expressions as they are evaluated now; each is compiled once."""
 
-    def __init__(self, clock: Clock, chance: Chance) -> None:
+    def __init__(self, clock: Clock, chance: Chance, *libraries: Library) -> None:
+        """`libraries` are functions besides those of usage."""
         functions: dict[str, Callable[..., Any]] = {
             "usage_quantity": _quantity,
             "usage_now": lambda: _timestamp(clock.now()),
@@ -77,11 +78,15 @@ class Expressions:
             "usage_unix_method": lambda moment: moment.nanoseconds / SECOND,
         }
         library = Library(_DECLARED, functions, _OPERATORS)
-        self._environment = Environment(_VARIABLES, libraries=(library,))
+        self._environment = Environment(_VARIABLES, libraries=(library, *libraries))
         self._compile = lru_cache(MAX_EXPRESSIONS)(self._compiled)
 
     def amount(self, text: str, pod: ReadOnlyTree, node: ReadOnlyTree, container: ReadOnlyTree) -> Quantity:
         """The amount that an expression gives for a container. Raises `UsageError`."""
+        return _amount(self.value(text, pod, node, container))
+
+    def value(self, text: str, pod: ReadOnlyTree, node: ReadOnlyTree, container: ReadOnlyTree) -> Any:
+        """What an expression gives, of whatever type. Raises `UsageError`."""
         compiled = self._compile(text)
         if isinstance(compiled, str):
             raise UsageError(compiled)
@@ -90,7 +95,7 @@ class Expressions:
             value, _ = compiled.program.evaluate(variables, COST_LIMIT)
         except (CelError, CostExceeded) as error:
             raise UsageError(str(error)) from error
-        return _amount(value)
+        return value
 
     def _compiled(self, text: str) -> Compiled | str:
         """What is wrong with an expression is remembered as well."""

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import socket
 
 import pytest
@@ -21,6 +22,7 @@ KINDS = {
     "clusterexecs": "ClusterExec",
     "clusterattaches": "ClusterAttach",
     "clusterportforwards": "ClusterPortForward",
+    "metrics": "Metric",
 }
 
 
@@ -34,7 +36,7 @@ def left_open_no_longer():
 def define(cluster):
     anything = "{type: object, x-kubernetes-preserve-unknown-fields: true}"
     for plural, kind in KINDS.items():
-        scope = "Cluster" if kind.startswith("Cluster") else "Namespaced"
+        scope = "Cluster" if kind.startswith("Cluster") or kind == "Metric" else "Namespaced"
         cluster.apply(f"""
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -130,3 +132,63 @@ def test_without_the_flag_they_are_refused_by_name(tmp_path):
             pods.read_namespaced_pod_log("p", "default")
         with pytest.raises(official.ApiException, match="403"):
             stream(pods.connect_get_namespaced_pod_exec, "p", "default", command=["id"], stdout=True)
+
+
+METRIC = """
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Metric
+metadata: {name: mine}
+spec:
+  path: /metrics/nodes/{nodeName}/mine
+  metrics:
+  - {name: up, kind: gauge, dimension: node, value: '1'}
+  - name: pod_bytes
+    help: "what a pod\n  uses"
+    kind: gauge
+    dimension: pod
+    labels: [{name: pod, value: pod.metadata.name}]
+    value: 'pod.Usage("memory") + 0.5'
+  - name: cpu_total
+    kind: counter
+    dimension: container
+    labels: [{name: container, value: container.name}, {name: quoted, value: '"a\\"b"'}]
+    value: 'pod.CumulativeUsage("cpu", container.name)'
+  - {name: no_histogram, kind: histogram, dimension: node, value: '1'}
+  - {name: wrong, kind: gauge, dimension: node, value: 'nothing.at.all'}
+"""
+
+
+def test_metrics_of_a_node_are_those_of_metric_objects_or_of_a_kubelet():
+    with Cluster(nodes=1) as cluster:
+        define(cluster)
+        nodes = official.CoreV1Api(cluster.kubernetes())
+        usage = {"kwok.x-k8s.io/usage-cpu": "250m", "kwok.x-k8s.io/usage-memory": "1Ki"}
+        one = {"containers": [{"name": "c", "image": "i"}]}
+        nodes.create_namespaced_pod("default", {"metadata": {"name": "p", "annotations": usage}, "spec": one})
+        cluster.wait("Pod", "p", "Ready")
+        cluster.advance(8)
+        found = nodes.connect_get_node_proxy_with_path("node-1", "metrics/resource")
+        assert 'pod_memory_working_set_bytes{namespace="default",pod="p"} 1024.0\n' in found
+        assert 'container_cpu_usage_seconds_total{container="c",namespace="default",pod="p"} ' in found
+        assert 2 <= float(re.search(r"\nnode_cpu_usage_seconds_total (\S+)\n", found)[1]) < 4
+        assert "resource_scrape_error 0.0\n" in found
+        cluster.apply(METRIC)
+        cluster.advance(20)
+        found = nodes.connect_get_node_proxy_with_path("node-1", "metrics/nodes/node-1/mine").splitlines()
+        cpu = found.pop(8)
+        assert cpu.startswith('cpu_total{container="c",quoted="a\\"b"} ')
+        assert 7 <= float(cpu.rpartition(" ")[2]) < 9
+        assert found == [
+            "# HELP up ",
+            "# TYPE up gauge",
+            "up 1.0",
+            "# HELP pod_bytes what a pod uses",
+            "# TYPE pod_bytes gauge",
+            'pod_bytes{pod="p"} 1024.5',
+            "# HELP cpu_total ",
+            "# TYPE cpu_total counter",
+            "# HELP wrong ",
+            "# TYPE wrong gauge",
+        ]
+        with pytest.raises(official.ApiException, match="404"):
+            nodes.connect_get_node_proxy_with_path("node-1", "metrics/nodes/node-2/mine")

@@ -13,6 +13,7 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.status import ApiError
@@ -66,6 +67,7 @@ from mockube.controller_manager.workloads.indexes import BY_NODE
 if TYPE_CHECKING:
     from mockube.controller_manager.kubelet.processes.process_run import ProcessRun
     from mockube.controller_manager.kubelet.processes.runtime import ProcessRuntime
+    from mockube.controller_manager.kubelet.server.node_metrics import NodeMetrics
 
 NODE_HEADER: Final = "Mockube-Node"
 _OF_PODS: Final = frozenset({"containerLogs", "exec", "attach", "portForward"})
@@ -83,6 +85,9 @@ class KubeletEndpoints:
         authorizer: Authorizer,
         clock: Clock,
     ) -> None:
+        self._node_metrics: NodeMetrics | None = None
+        self.chance: Chance | None = None
+        """Of expressions of metrics; without it there are none."""
         self.processes: ProcessRuntime | None = None
         """What runs containers as processes of this machine; None where there can be none."""
         self.kwok: KwokObjects | None = None
@@ -121,6 +126,8 @@ class KubeletEndpoints:
                 return await self._exec(request, self._required(pod, name), container)
             case ("GET" | "POST", ["portForward", _, name, *_]):
                 return await self._port_forward(request, self._required(pod, name))
+            case ("GET", ["metrics", *_]):
+                return await self._metrics(request, node)
             case ("GET", ["connect", address, port]):
                 return await self._connect(request, address, port, node)
             case ("GET" | "POST", ["attach", _, name, *_, container]):
@@ -160,6 +167,21 @@ class KubeletEndpoints:
         items = [pod.object for pod in self._pods.by_index(BY_NODE, node)]
         body = orjson.dumps({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items})
         return web.Response(body=body, content_type="application/json")
+
+    async def _metrics(self, request: web.BaseRequest, name: str) -> web.Response:
+        node = self._nodes.get("", name)
+        if self.kwok is None or self.chance is None or node is None:
+            raise HttpError(404, "404 page not found\n")
+        if self._node_metrics is None:
+            from mockube.controller_manager.kubelet.server.node_metrics import (  # noqa: PLC0415 - few ask
+                NodeMetrics,
+            )
+
+            self._node_metrics = NodeMetrics(self._pods, self.kwok, self._clock, self.chance)
+        text = await self._node_metrics.render(request.path, node)
+        if text is None:
+            raise HttpError(404, "404 page not found\n")
+        return web.Response(text=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
     async def _exec(self, request: web.BaseRequest, pod: PodView, name: str) -> web.StreamResponse:
         container, run = self._running(pod, name)

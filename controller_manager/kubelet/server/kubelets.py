@@ -72,7 +72,7 @@ class SimulatedKubelets:
             authorizer=Authorizer(self._context.client, self._context.clock),
             clock=self._context.clock,
         )
-        endpoints.processes = self._processes
+        endpoints.processes, endpoints.chance = self._processes, self._context.chance
         endpoints.kwok = KwokObjects(
             self._context.client, self._context.clock, allowed=self._options.allow_host_access
         )

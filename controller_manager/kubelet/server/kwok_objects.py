@@ -67,6 +67,12 @@ class KwokObjects:
                 return found
         return None
 
+    async def listed(self, plural: str) -> Sequence[ReadOnlyTree]:
+        """All objects of a kind, by name; none where the kind is not served."""
+        if plural not in await self._kinds():
+            return ()
+        return sorted((await self._get(plural) or {}).get("items") or (), key=meta.name)
+
     async def _objects(
         self, kind: KwokKind, pod: ReadOnlyTree, served: frozenset[str]
     ) -> Sequence[ReadOnlyTree]:
