@@ -50,6 +50,7 @@ def _make(backend: Backend, resource: Resource, subresource: str) -> FieldManage
         versions=versions,
         empty=empty,
         subresource=subresource,
+        is_custom=resource.custom,
         untyped=("status",) if dropped else (),
     )
 

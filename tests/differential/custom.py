@@ -73,30 +73,41 @@ def _definition(chance):
     group = "${ns}.example.com"
     names = {"plural": "things", "kind": "Thing"}
     spec = {"group": group, "scope": "Namespaced", "names": names, "versions": [version]}
+    schemas = {"v1": schema}
+    if chance.random() < 0.3:
+        schemas["v2"] = {
+            "type": "object",
+            "properties": {"spec": _struct(chance, 0), "status": _struct(chance, 1)},
+        }
+        spec["versions"].append(
+            version | {"name": "v2", "storage": False, "schema": {"openAPIV3Schema": schemas["v2"]}}
+        )
     metadata = {"name": f"things.{group}"}
     body = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
-    return body | {"metadata": metadata, "spec": spec}, schema
+    return body | {"metadata": metadata, "spec": spec}, schemas
 
 
 def _case(chance):
     definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    body, schema = _definition(chance)
+    body, found = _definition(chance)
     made = yield request("POST", definitions, "", body)
     if made["status"] != 201:
         return
-    path = "/apis/${ns}.example.com/v1/namespaces/${ns}/things"
-    yield {"wait": path}
-    schemas = Schemas({})
-    change = Change(chance, schemas, schema)
+    changes = {
+        f"/apis/${{ns}}.example.com/{version}/namespaces/${{ns}}/things": Change(chance, Schemas({}), schema)
+        for version, schema in found.items()
+    }
+    for path in changes:
+        yield {"wait": path}
     has_status = "subresources" in body["spec"]["versions"][0]
     for number in range(chance.choice((6, 10, 14))):
-        yield from _object(change, path, f"x{number}", has_status=has_status)
+        yield from _object(chance, changes, f"x{number}", has_status=has_status)
     yield request("DELETE", f"{definitions}/things.${{ns}}.example.com")
 
 
-def _object(change, path, name, *, has_status):
-    chance = change.chance
-    body = {"apiVersion": "${ns}.example.com/v1", "kind": "Thing", "metadata": {"name": name}}
+def _object(chance, changes, name, *, has_status):
+    path, change = chance.choice([*changes.items()])
+    body = {"apiVersion": _version(path), "kind": "Thing", "metadata": {"name": name}}
     body |= change.schemas.value(chance, change.schema, 1)
     options = ("", "", "", "fieldValidation=Strict", "fieldValidation=Warn", "dryRun=All")
     made = yield request("POST", path, chance.choice(options), change.mutated(body, (0, 0, 1, 2)))
@@ -104,6 +115,8 @@ def _object(change, path, name, *, has_status):
     if made["status"] != 201:
         return
     for _ in range(chance.randrange(1, 5)):
+        path, change = chance.choice([*changes.items()])
+        current = current | {"apiVersion": _version(path)}
         one = f"{path}/{name}" + ("/status" if has_status and chance.random() < 0.2 else "")
         match chance.choice(("get", "list", "put", "merge", "json", "apply", "delete")):
             case "get":
@@ -125,6 +138,10 @@ def _object(change, path, name, *, has_status):
                 yield request("PATCH", one, "fieldManager=applier&force=true", applied, content=APPLY)
             case _:
                 yield request("DELETE", one)
+
+
+def _version(path):
+    return "/".join(path.split("/")[2:4])
 
 
 def wait_for(servers, path):

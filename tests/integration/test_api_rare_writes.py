@@ -326,3 +326,18 @@ async def test_nobody_owns_metadata_through_a_status_that_leaves_it_alone(client
         f"{CLAIMS}/x/status", {"metadata": {"generateName": "y-", "labels": {"a": "b"}}}
     )
     assert (patched.status, patched.body["metadata"].get("managedFields")) == (200, None)
+
+
+async def test_managers_of_custom_objects_are_not_reset_by_an_empty_list(client):
+    await define(client, definition())
+    await client.post(WIDGETS, WIDGET)
+    for entries, left in (([], 1), (None, 1), ([{}], 0)):
+        patched = await client.patch(f"{WIDGETS}/x", {"metadata": {"managedFields": entries}})
+        assert len(patched.body["metadata"].get("managedFields", ())) == left
+
+
+async def test_a_local_volume_that_is_refused_needs_no_affinity(client):
+    spec = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "local": {"path": "/x"}}
+    for more, field in (({}, "spec.nodeAffinity"), ({"nfs": {"server": "s", "path": "/"}}, "spec.local")):
+        refused = await client.post("/api/v1/persistentvolumes", named(spec=spec | more))
+        assert [cause["field"] for cause in refused.body["details"]["causes"]] == [field]

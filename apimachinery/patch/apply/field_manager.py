@@ -51,6 +51,8 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
     empty: Json
     """An object with nothing set, as the server would write it."""
     subresource: str = ""
+    is_custom: bool = False
+    """An empty list of managers is lost in custom objects before anybody sees it."""
     untyped: tuple[str, ...] = ()
     """Members that this way to write drops, and that may be of any type before: of a wrong one, nobody owns anything."""
 
@@ -98,7 +100,7 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
         """The managers before the write: as the writer gives them, if it may and does, else as they were."""
         entries = meta.metadata(new).get("managedFields")
         if not self.subresource and entries is not None:
-            if not entries or entries == [{}]:
+            if entries == [{}] or (not entries and not self.is_custom):
                 return {}
             if given := _decoded(entries):
                 return given

@@ -85,7 +85,8 @@ def _check_capacity(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
 
 
 def _check_local(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    if spec.get("local") is None or within(spec, "nodeAffinity").get("required") is not None:
+    first = next((name for name in PERSISTENT_SOURCES if spec.get(name) is not None), "")
+    if first != "local" or within(spec, "nodeAffinity").get("required") is not None:
         return ()
     return (errors.required(path.child("nodeAffinity"), "Local volume requires node affinity"),)
 
