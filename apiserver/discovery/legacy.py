@@ -23,9 +23,9 @@ def version(minor: str = minors.NEWEST) -> str:
     """The release that a server of a minor is of, as "1.36.3"."""
     if minor == minors.NEWEST:
         return f"{MAJOR}.{MINOR}.{PATCH}"
-    told = minors.changes(minor, "release")["version"]
-    assert told is not None, "every minor has its version"
-    return msgspec.json.decode(told, type=str)
+    release = minors.changes(minor, "release")["version"]
+    assert release is not None, "every minor has its version"
+    return msgspec.json.decode(release, type=str)
 
 
 def version_document(minor: str = minors.NEWEST) -> Document:

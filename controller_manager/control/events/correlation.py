@@ -141,19 +141,19 @@ class Counted:
     def __init__(self, component: str) -> None:
         self._component = component
         self._similar = _Recent(_Similar)
-        self._told = _Recent(_Recorded)
+        self._recorded = _Recent(_Recorded)
         self._allowances = _Recent(_Allowance)
 
     def write(self, occurrence: Occurrence) -> EventWrite | None:
         key, message = self._combine(occurrence)
-        told = self._told.of(key)
-        told.count += 1
-        if told.first is None:
-            told.name, told.first = occurrence.new_name(), occurrence.at
+        recorded = self._recorded.of(key)
+        recorded.count += 1
+        if recorded.first is None:
+            recorded.name, recorded.first = occurrence.new_name(), occurrence.at
         if not self._allowances.of(occurrence.subject).take(occurrence.at):
             return None
-        body = self._body(occurrence, told, message)
-        if told.count == 1:
+        body = self._body(occurrence, recorded, message)
+        if recorded.count == 1:
             return EventWrite(body=body)
         return EventWrite(
             body=body, change={field: body[field] for field in ("count", "lastTimestamp", "message")}
@@ -175,12 +175,12 @@ class Counted:
         similar.messages.pop()
         return group, COMBINED + occurrence.message
 
-    def _body(self, occurrence: Occurrence, told: _Recorded, message: str) -> dict[str, object]:
-        assert told.first is not None
+    def _body(self, occurrence: Occurrence, recorded: _Recorded, message: str) -> dict[str, object]:
+        assert recorded.first is not None
         return {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"name": told.name, "namespace": occurrence.namespace},
+            "metadata": {"name": recorded.name, "namespace": occurrence.namespace},
             "involvedObject": occurrence.about,
             "reason": occurrence.reason,
             "message": message,
@@ -188,9 +188,9 @@ class Counted:
                 "component": self._component,
                 **({"host": occurrence.host} if occurrence.host else {}),
             },
-            "firstTimestamp": format_time(told.first),
+            "firstTimestamp": format_time(recorded.first),
             "lastTimestamp": format_time(occurrence.at),
-            "count": told.count,
+            "count": recorded.count,
             "type": occurrence.type,
             "reportingComponent": self._component,
             "reportingInstance": occurrence.host,
@@ -219,34 +219,34 @@ class Series:
     def __init__(self, controller: str, instance: str) -> None:
         self._controller = controller
         self._instance = instance
-        self._told: dict[Hashable, _Ongoing] = {}
+        self._recorded: dict[Hashable, _Ongoing] = {}
 
     def write(self, occurrence: Occurrence) -> EventWrite | None:
         """The note is no part of what makes events the same."""
         key = (occurrence.subject, occurrence.type, occurrence.reason, occurrence.action, _uid(occurrence))
-        told = self._told.get(key)
-        if told is None:
+        recorded = self._recorded.get(key)
+        if recorded is None:
             body = self._body(occurrence)
             self._remember(key, _Ongoing(body=body, last=occurrence.at))
             return EventWrite(body=body)
-        told.count += 1
-        told.last = occurrence.at
-        return _series(told, occurrence.at) if told.written is None else None
+        recorded.count += 1
+        recorded.last = occurrence.at
+        return _series(recorded, occurrence.at) if recorded.written is None else None
 
     def overdue(self, now: datetime) -> list[EventWrite]:
         writes = []
-        for key, told in [*self._told.items()]:
-            finished = now - told.last > FINISHED_AFTER
+        for key, recorded in [*self._recorded.items()]:
+            finished = now - recorded.last > FINISHED_AFTER
             if finished:
-                del self._told[key]
-            if told.written is not None and (finished or now - told.written >= REFRESHED_AFTER):
-                writes.append(_series(told, now))
+                del self._recorded[key]
+            if recorded.written is not None and (finished or now - recorded.written >= REFRESHED_AFTER):
+                writes.append(_series(recorded, now))
         return writes
 
-    def _remember(self, key: Hashable, told: _Ongoing) -> None:
-        if len(self._told) >= REMEMBERED:
-            del self._told[next(iter(self._told))]
-        self._told[key] = told
+    def _remember(self, key: Hashable, recorded: _Ongoing) -> None:
+        if len(self._recorded) >= REMEMBERED:
+            del self._recorded[next(iter(self._recorded))]
+        self._recorded[key] = recorded
 
     def _body(self, occurrence: Occurrence) -> dict[str, Any]:
         related = {"related": occurrence.related} if occurrence.related else {}
@@ -266,10 +266,10 @@ class Series:
         }
 
 
-def _series(told: _Ongoing, now: datetime) -> EventWrite:
-    told.written = now
-    series = {"count": told.count, "lastObservedTime": format_micro_time(told.last)}
-    return EventWrite(body={**told.body, "series": series}, change={"series": series})
+def _series(recorded: _Ongoing, now: datetime) -> EventWrite:
+    recorded.written = now
+    series = {"count": recorded.count, "lastObservedTime": format_micro_time(recorded.last)}
+    return EventWrite(body={**recorded.body, "series": series}, change={"series": series})
 
 
 def _uid(occurrence: Occurrence) -> str:

@@ -21,7 +21,7 @@ class DeploymentState(Struct, frozen=True, kw_only=True):
     deployment: DeploymentView
     new: SetView | None
     """The set of the Deployment's own template."""
-    olds: Sequence[SetView]
+    old_sets: Sequence[SetView]
     """The sets of other templates, the oldest first."""
     hash_of_new: str = ""
     """What the new set would be named by, if there is none."""
@@ -32,7 +32,7 @@ class DeploymentState(Struct, frozen=True, kw_only=True):
 
     @property
     def sets(self) -> Sequence[SetView]:
-        return self.olds if self.new is None else (*self.olds, self.new)
+        return self.old_sets if self.new is None else (*self.old_sets, self.new)
 
 
 def selector_of(deployment: ReadOnlyTree) -> Selector:
@@ -44,15 +44,15 @@ def scene_of(caches: Caches, deployment: ReadOnlyTree, owned: Iterable[ReadOnlyT
     view = DeploymentView(deployment)
     sets = sorted(map(SetView.of, owned), key=lambda it: it.age)
     new = next((it for it in sets if equal_ignoring_hash(it.object["spec"]["template"], view.template)), None)
-    olds = tuple(it for it in sets if it is not new)
+    old_sets = tuple(it for it in sets if it is not new)
     hashed = "" if new else revision.hash_of_new(view)
     return DeploymentState(
         deployment=view,
         new=new,
-        olds=olds,
+        old_sets=old_sets,
         hash_of_new=hashed,
         is_name_taken=bool(hashed) and _is_taken(caches, view, hashed),
-        old_pods_run=_old_pods_run(caches, olds),
+        old_pods_run=_old_pods_run(caches, old_sets),
     )
 
 
@@ -61,11 +61,11 @@ def _is_taken(caches: Caches, deployment: DeploymentView, hashed: str) -> bool:
     return caches.of(REPLICA_SETS).get(meta.namespace(deployment.object), name) is not None
 
 
-def _old_pods_run(caches: Caches, olds: Iterable[SetView]) -> bool:
+def _old_pods_run(caches: Caches, old_sets: Iterable[SetView]) -> bool:
     pods = caches.of(PODS)
     return any(
         old.reported > 0 or any(not pod.is_terminal for pod in pods.by_index(BY_OWNER, old.uid))
-        for old in olds
+        for old in old_sets
     )
 
 
@@ -73,7 +73,9 @@ def replica_sets_to_delete(state: DeploymentState) -> tuple[Delete, ...]:
     limit = state.deployment.history_limit
     if limit is None:
         return ()
-    past = sorted((old for old in state.olds if not old.deleting), key=lambda old: (old.revision, old.age))
+    past = sorted(
+        (old for old in state.old_sets if not old.deleting), key=lambda old: (old.revision, old.age)
+    )
     surplus = past[: max(len(past) - limit, 0)]
     victims = tuple(object_ref(REPLICA_SETS, old.object) for old in surplus if _is_idle(old))
     return (Delete(resource=REPLICA_SETS, victims=victims),) if victims else ()

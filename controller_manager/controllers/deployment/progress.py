@@ -23,70 +23,70 @@ def is_complete(deployment: DeploymentView, status: ReadOnlyTree) -> bool:
     )
 
 
-def paused_or_resumed(deployment: DeploymentView, told: Conditions, now: datetime) -> Conditions:
+def with_pause_reason(deployment: DeploymentView, present: Conditions, now: datetime) -> Conditions:
     """A pause stops the time, and its end begins it anew. That the time was over already stays said."""
-    reason = conditions.reason_of(told, CONDITION_PROGRESSING)
+    reason = conditions.reason_of(present, CONDITION_PROGRESSING)
     if deployment.progress_deadline is None or reason == conditions.PROGRESS_DEADLINE_EXCEEDED:
-        return told
+        return present
     if deployment.paused == (reason == conditions.DEPLOYMENT_PAUSED):
-        return told
+        return present
     reason, message = (
         (conditions.DEPLOYMENT_PAUSED, "Deployment is paused")
         if deployment.paused
         else (conditions.DEPLOYMENT_RESUMED, "Deployment is resumed")
     )
-    return conditions.with_condition(told, conditions.progressing("Unknown", reason, message, now))
+    return conditions.with_condition(present, conditions.progressing("Unknown", reason, message, now))
 
 
-def found_set_conditions(
-    deployment: DeploymentView, new: SetView, told: Conditions, now: datetime
+def with_found_set(
+    deployment: DeploymentView, new: SetView, present: Conditions, now: datetime
 ) -> Conditions:
     """Of a rollout that nothing was said of yet, its set being there already."""
-    if deployment.progress_deadline is None or conditions.find(told, CONDITION_PROGRESSING) is not None:
-        return told
+    if deployment.progress_deadline is None or conditions.find(present, CONDITION_PROGRESSING) is not None:
+        return present
     message = f'Found new replica set "{new.name}"'
     condition = conditions.progressing("True", conditions.FOUND_NEW_REPLICA_SET, message, now)
-    return conditions.with_condition(told, condition)
+    return conditions.with_condition(present, condition)
 
 
-def new_set_conditions(deployment: DeploymentView, name: str, told: Conditions, now: datetime) -> Conditions:
+def with_new_set(deployment: DeploymentView, name: str, present: Conditions, now: datetime) -> Conditions:
     if deployment.progress_deadline is None:
-        return told
+        return present
     message = f'Created new replica set "{name}"'
     condition = conditions.progressing("True", conditions.NEW_REPLICA_SET_CREATED, message, now)
-    return conditions.with_condition(told, condition)
+    return conditions.with_condition(present, condition)
 
 
 def not_created(deployment: DeploymentView, name: str, error: object, now: datetime) -> Conditions:
-    told: Conditions = deployment.status.get("conditions") or ()
+    present: Conditions = deployment.status.get("conditions") or ()
     if deployment.progress_deadline is None:
-        return told
+        return present
     message = f'Failed to create new replica set "{name}": {error}'
     condition = conditions.progressing("False", conditions.REPLICA_SET_CREATE_ERROR, message, now)
-    return conditions.with_condition(told, condition)
+    return conditions.with_condition(present, condition)
 
 
 def progress_conditions(
-    deployment: DeploymentView, new: SetView | None, status: ReadOnlyTree, told: Conditions, now: datetime
+    deployment: DeploymentView, new: SetView | None, status: ReadOnlyTree, present: Conditions, now: datetime
 ) -> Conditions:
     """The conditions with what the counts of the status say of the rollout."""
     if deployment.progress_deadline is None:
-        return conditions.without(told, CONDITION_PROGRESSING)
-    was_done = conditions.reason_of(told, CONDITION_PROGRESSING) == conditions.NEW_REPLICA_SET_AVAILABLE
+        return conditions.without(present, CONDITION_PROGRESSING)
+    was_done = conditions.reason_of(present, CONDITION_PROGRESSING) == conditions.NEW_REPLICA_SET_AVAILABLE
     if was_done and _count(status, "replicas") == _count(status, "updatedReplicas"):
-        return told
+        return present
     subject = f'Deployment "{deployment.name}"' if new is None else f'ReplicaSet "{new.name}"'
     if is_complete(deployment, status):
         reason, message = conditions.NEW_REPLICA_SET_AVAILABLE, f"{subject} has successfully progressed."
-        return conditions.with_condition(told, conditions.progressing("True", reason, message, now))
+        return conditions.with_condition(present, conditions.progressing("True", reason, message, now))
     if _gets_on(deployment.status, status):
         reason, message = conditions.REPLICA_SET_UPDATED, f"{subject} is progressing."
         # Told anew each time: its time is what the deadline is counted from.
-        return conditions.replace_condition(told, conditions.progressing("True", reason, message, now))
-    if _is_late(deployment, told, now):
+        return conditions.replace_condition(present, conditions.progressing("True", reason, message, now))
+    if _is_late(deployment, present, now):
         reason, message = conditions.PROGRESS_DEADLINE_EXCEEDED, f"{subject} has timed out progressing."
-        return conditions.with_condition(told, conditions.progressing("False", reason, message, now))
-    return told
+        return conditions.with_condition(present, conditions.progressing("False", reason, message, now))
+    return present
 
 
 def _gets_on(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
@@ -106,8 +106,8 @@ def _count(status: ReadOnlyTree, field: str) -> int:
     return status.get(field) or 0
 
 
-def _is_late(deployment: DeploymentView, told: Conditions, now: datetime) -> bool:
-    condition, deadline = conditions.find(told, CONDITION_PROGRESSING), deployment.progress_deadline
+def _is_late(deployment: DeploymentView, present: Conditions, now: datetime) -> bool:
+    condition, deadline = conditions.find(present, CONDITION_PROGRESSING), deployment.progress_deadline
     if condition is None or deadline is None:
         return False
     if condition.get("reason") == conditions.NEW_REPLICA_SET_AVAILABLE:

@@ -44,9 +44,11 @@ def newest(sets: Iterable[SetView]) -> int:
 # --- a set that is there
 
 
-def sync_new_replica_set(deployment: DeploymentView, new: SetView, olds: Iterable[SetView]) -> Update | None:
+def sync_new_replica_set(
+    deployment: DeploymentView, new: SetView, old_sets: Iterable[SetView]
+) -> Update | None:
     """What brings the set of the Deployment's template up to it: the newest revision, its annotations, its readiness."""
-    annotations = _annotations(deployment, new.object, newest(olds) + 1)
+    annotations = _annotations(deployment, new.object, newest(old_sets) + 1)
     is_as_ready = (new.object["spec"].get("minReadySeconds") or 0) == deployment.min_ready_seconds
     if annotations == meta.annotations(new.object) and is_as_ready:
         return None

@@ -26,7 +26,7 @@ def rollback_revision(deployment: DeploymentView) -> int | None:
     return int_or_none(text)
 
 
-def rolled_back(state: DeploymentState, revision: int) -> tuple[Action, ...]:
+def rollback_actions(state: DeploymentState, revision: int) -> tuple[Action, ...]:
     """The Deployment with the template and the annotations of that revision; the request is taken away in any case."""
     deployment = state.deployment
     revision = revision or _last(state)

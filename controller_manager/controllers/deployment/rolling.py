@@ -12,14 +12,14 @@ from mockube.controller_manager.controllers.deployment.scaling import Sizes
 from mockube.controller_manager.controllers.deployment.state import DeploymentView, SetView
 
 
-def size_of_new(deployment: DeploymentView, current: int, olds: Sequence[SetView]) -> int:
+def size_of_new(deployment: DeploymentView, current: int, old_sets: Sequence[SetView]) -> int:
     """Of the new set: as many as are wanted, so far as all pods together stay within the surge.
 
     Upstream does not wait for the old sets to have let go, and may have more pods for a moment.
     """
     if not deployment.rolls:
         return deployment.replicas
-    room = deployment.max_replicas - current - sum(old.held for old in olds)
+    room = deployment.max_replicas - current - sum(old.held for old in old_sets)
     return min(current + max(room, 0), deployment.replicas)
 
 
@@ -35,14 +35,14 @@ def sizes_of_old(state: DeploymentState) -> Sizes:
     removable = sum(it.replicas for it in state.sets) - state.deployment.min_available - unavailable
     if removable <= 0:
         return {}
-    healthier = _without_unhealthy(state.olds, removable)
-    lasting = new.lasting + sum(min(old.available, healthier[old.name]) for old in state.olds)
+    healthier = _without_unhealthy(state.old_sets, removable)
+    lasting = new.lasting + sum(min(old.available, healthier[old.name]) for old in state.old_sets)
     return _fewer(healthier, lasting - state.deployment.min_available)
 
 
-def _without_unhealthy(olds: Sequence[SetView], count: int) -> dict[str, int]:
+def _without_unhealthy(old_sets: Sequence[SetView], count: int) -> dict[str, int]:
     sizes = {}
-    for old in olds:
+    for old in old_sets:
         going = min(old.replicas - old.lasting, count)
         sizes[old.name] = old.replicas - going
         count -= going

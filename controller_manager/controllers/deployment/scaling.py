@@ -34,10 +34,10 @@ def sizes(state: DeploymentState) -> Sizes:
     if not state.sets:
         return {}
     if len(running) <= 1:
-        only = running[0] if running else state.new or state.olds[-1]
+        only = running[0] if running else state.new or state.old_sets[-1]
         return {only.name: deployment.replicas}
     if state.new is not None and is_saturated(deployment, state.new):
-        return {old.name: 0 for old in active(state.olds)}
+        return {old.name: 0 for old in active(state.old_sets)}
     return _in_proportion(deployment, running) if deployment.rolls else {}
 
 

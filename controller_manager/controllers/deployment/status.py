@@ -24,17 +24,17 @@ _COUNTS: Final = (
 )
 
 
-def scaled_status(state: DeploymentState, told: Conditions, now: datetime) -> ReadOnlyTree:
+def status_while_scaling(state: DeploymentState, present: Conditions, now: datetime) -> ReadOnlyTree:
     """The status while nothing is rolled: of how it gets on nothing is said."""
     counts = _counts(state)
-    return _status(state, counts, _with_availability(state, counts, told, now))
+    return _status(state, counts, _with_availability(state, counts, present, now))
 
 
-def rolled_status(state: DeploymentState, told: Conditions, now: datetime) -> ReadOnlyTree:
+def status_while_rolling(state: DeploymentState, present: Conditions, now: datetime) -> ReadOnlyTree:
     counts = _counts(state)
-    said = _with_availability(state, counts, told, now)
+    said = _with_availability(state, counts, present, now)
     said = progress.progress_conditions(state.deployment, state.new, counts, said, now)
-    failure = conditions.replica_failure((*([state.new] if state.new else []), *state.olds))
+    failure = conditions.replica_failure((*([state.new] if state.new else []), *state.old_sets))
     if failure is None:
         return _status(state, counts, conditions.without(said, CONDITION_REPLICA_FAILURE))
     return _status(state, counts, conditions.with_condition(said, failure))
@@ -53,10 +53,10 @@ def _counts(state: DeploymentState) -> dict[str, int]:
 
 
 def _with_availability(
-    state: DeploymentState, counts: ReadOnlyTree, told: Conditions, now: datetime
+    state: DeploymentState, counts: ReadOnlyTree, present: Conditions, now: datetime
 ) -> Conditions:
     enough = counts["availableReplicas"] >= state.deployment.min_available
-    return conditions.with_condition(told, conditions.available(is_available=enough, now=now))
+    return conditions.with_condition(present, conditions.available(is_available=enough, now=now))
 
 
 def _status(state: DeploymentState, counts: ReadOnlyTree, said: Conditions) -> ReadOnlyTree:

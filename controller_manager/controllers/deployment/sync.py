@@ -31,33 +31,35 @@ StatusOf = Callable[[DeploymentState, Conditions, datetime], ReadOnlyTree]
 
 def plan(state: DeploymentState, now: datetime) -> Plan:
     deployment = state.deployment
-    told: Conditions = deployment.status.get("conditions") or ()
+    present: Conditions = deployment.status.get("conditions") or ()
     if meta.is_deleting(deployment.object):
-        return _told(state, (), status.scaled_status(state, told, now))
-    told = progress.paused_or_resumed(deployment, told, now)
+        return _with_status(state, (), status.status_while_scaling(state, present, now))
+    present = progress.with_pause_reason(deployment, present, now)
     if state.new is not None:
-        if update := revision.sync_new_replica_set(deployment, state.new, state.olds):
+        if update := revision.sync_new_replica_set(deployment, state.new, state.old_sets):
             return Plan(actions=(update,))
-        told = progress.found_set_conditions(deployment, state.new, told, now)
-    return _next_step(state, told, now)
+        present = progress.with_found_set(deployment, state.new, present, now)
+    return _next_step(state, present, now)
 
 
-def _next_step(state: DeploymentState, told: Conditions, now: datetime) -> Plan:
+def _next_step(state: DeploymentState, present: Conditions, now: datetime) -> Plan:
     deployment = state.deployment
     back_to = rollback.rollback_revision(deployment)
     if deployment.paused:
         cleanup = observe.replica_sets_to_delete(state) if back_to is None else ()
-        return _told(state, (*_scaled(state), *cleanup), status.scaled_status(state, told, now))
+        return _with_status(
+            state, (*_scale_actions(state), *cleanup), status.status_while_scaling(state, present, now)
+        )
     if back_to is not None and state.new is not None:
-        return Plan(actions=rollback.rolled_back(state, back_to))
+        return Plan(actions=rollback.rollback_actions(state, back_to))
     if back_to is None and scaling.is_scaled(state):
-        return _told(state, _scaled(state), status.scaled_status(state, told, now))
-    if state.new is None and (deployment.rolls or _is_cleared(state)):
-        return _collided(state) if state.is_name_taken else _created(state, told, now)
-    return _rolled(state, told, now)
+        return _with_status(state, _scale_actions(state), status.status_while_scaling(state, present, now))
+    if state.new is None and (deployment.rolls or _has_no_old_pods(state)):
+        return _count_collision(state) if state.is_name_taken else _create_new_set(state, present, now)
+    return _roll_out(state, present, now)
 
 
-def _scaled(state: DeploymentState) -> tuple[Update, ...]:
+def _scale_actions(state: DeploymentState) -> tuple[Update, ...]:
     sizes = scaling.sizes(state)
     return (
         *scaling.resize_actions(state.deployment, state.sets, sizes),
@@ -65,35 +67,39 @@ def _scaled(state: DeploymentState) -> tuple[Update, ...]:
     )
 
 
-def _is_cleared(state: DeploymentState) -> bool:
+def _has_no_old_pods(state: DeploymentState) -> bool:
     """Nothing is left of the old versions; the new one may begin without meeting them."""
-    return not scaling.active(state.olds) and not state.old_pods_run
+    return not scaling.active(state.old_sets) and not state.old_pods_run
 
 
 # --- the rollout
 
 
-def _rolled(state: DeploymentState, told: Conditions, now: datetime) -> Plan:
-    actions: tuple[Action, ...] = _rolling(state) if state.deployment.rolls else _recreating(state)
+def _roll_out(state: DeploymentState, present: Conditions, now: datetime) -> Plan:
+    actions: tuple[Action, ...] = (
+        _rolling_update_actions(state) if state.deployment.rolls else _recreate_actions(state)
+    )
     if not actions and progress.is_complete(state.deployment, state.deployment.status):
         actions = observe.replica_sets_to_delete(state)
-    after = status.rolled_status(state, told, now)
-    return _told(state, actions, after, progress.next_check(state.deployment, after, now))
+    after = status.status_while_rolling(state, present, now)
+    return _with_status(state, actions, after, progress.next_check(state.deployment, after, now))
 
 
-def _rolling(state: DeploymentState) -> tuple[Update, ...]:
+def _rolling_update_actions(state: DeploymentState) -> tuple[Update, ...]:
     """The new set grows if it may; else the old ones shrink."""
     new, deployment = state.new, state.deployment
     assert new is not None
-    size = size_of_new(deployment, new.replicas, state.olds)
-    grown = scaling.resize_actions(deployment, (new,), {new.name: size})
-    return grown or scaling.resize_actions(deployment, state.olds, sizes_of_old(state))
+    size = size_of_new(deployment, new.replicas, state.old_sets)
+    scale_up = scaling.resize_actions(deployment, (new,), {new.name: size})
+    return scale_up or scaling.resize_actions(deployment, state.old_sets, sizes_of_old(state))
 
 
-def _recreating(state: DeploymentState) -> tuple[Update, ...]:
+def _recreate_actions(state: DeploymentState) -> tuple[Update, ...]:
     new, deployment = state.new, state.deployment
-    if emptied := scaling.resize_actions(deployment, state.olds, {old.name: 0 for old in state.olds}):
-        return emptied
+    if scale_down := scaling.resize_actions(
+        deployment, state.old_sets, {old.name: 0 for old in state.old_sets}
+    ):
+        return scale_down
     if new is None or state.old_pods_run:
         return ()
     return scaling.resize_actions(deployment, (new,), {new.name: deployment.replicas})
@@ -102,42 +108,45 @@ def _recreating(state: DeploymentState) -> tuple[Update, ...]:
 # --- the set of a new version
 
 
-def _created(state: DeploymentState, told: Conditions, now: datetime) -> Plan:
+def _create_new_set(state: DeploymentState, present: Conditions, now: datetime) -> Plan:
     deployment = state.deployment
-    replicas = size_of_new(deployment, 0, state.olds)
-    number = revision.newest(state.olds) + 1
+    replicas = size_of_new(deployment, 0, state.old_sets)
+    number = revision.newest(state.old_sets) + 1
     body = revision.new_replica_set(deployment, state.hash_of_new, replicas, number)
 
-    def tell(error: ApiError | None) -> tuple[Action, ...]:
+    def record_outcome(error: ApiError | None) -> tuple[Action, ...]:
         if isinstance(error, AlreadyExists):
             return ()  # the cache will show whose it is
         if error is not None:
             said = progress.not_created(deployment, meta.name(body), error, now)
             return status.written(deployment, {**deployment.status, "conditions": said})
         made = SetView.of(body)
-        after = DeploymentState(deployment=deployment, new=made, olds=state.olds)
-        said = progress.new_set_conditions(deployment, made.name, told, now)
-        return status.written(deployment, status.rolled_status(after, said, now), str(number))
+        after = DeploymentState(deployment=deployment, new=made, old_sets=state.old_sets)
+        said = progress.with_new_set(deployment, made.name, present, now)
+        return status.written(deployment, status.status_while_rolling(after, said, now), str(number))
 
     return Plan(
-        actions=(Create(resource=REPLICA_SETS, bodies=(body,), saying=_saying(state, replicas)),), last=tell
+        actions=(Create(resource=REPLICA_SETS, bodies=(body,), saying=_saying(state, replicas)),),
+        last=record_outcome,
     )
 
 
 def _saying(state: DeploymentState, replicas: int) -> EventTemplate:
-    grown = (REASON_SCALING_REPLICA_SET, f"Scaled up replica set {{name}} from 0 to {replicas}")
+    scale_up = (REASON_SCALING_REPLICA_SET, f"Scaled up replica set {{name}} from 0 to {replicas}")
     failed = (REPLICA_SET_CREATE_ERROR, 'Failed to create new replica set "{name}": {error}')
-    return EventTemplate(about=state.deployment.object, done=grown if replicas else ("", ""), failed=failed)
+    return EventTemplate(
+        about=state.deployment.object, done=scale_up if replicas else ("", ""), failed=failed
+    )
 
 
-def _collided(state: DeploymentState) -> Plan:
+def _count_collision(state: DeploymentState) -> Plan:
     """Count the collision: the next hash is another one."""
     deployment = state.deployment
     collisions = (deployment.status.get("collisionCount") or 0) + 1
     return Plan(actions=status.written(deployment, {**deployment.status, "collisionCount": collisions}))
 
 
-def _told(
+def _with_status(
     state: DeploymentState, actions: tuple[Action, ...], after: ReadOnlyTree, check: timedelta | None = None
 ) -> Plan:
     """The actions, and the status if nothing goes wrong with them."""

@@ -70,7 +70,7 @@ def status(
     # A budget that selects nothing yet allows nothing: its first pods may come before it is counted again.
     allowed = max(healthy - counts.desired_healthy, 0) if counts.expected_pods > 0 else 0
     generation = meta.generation(budget)
-    told = {
+    budget_status = {
         "observedGeneration": generation,
         **({"disruptedPods": dict(evicted)} if evicted else {}),
         "disruptionsAllowed": allowed,
@@ -79,15 +79,15 @@ def status(
         "expectedPods": counts.expected_pods,
     }
     verdict = _SUFFICIENT if allowed else _INSUFFICIENT
-    return told | {"conditions": _conditions(budget, verdict, generation, now)}
+    return budget_status | {"conditions": _conditions(budget, verdict, generation, now)}
 
 
 def failed_status(budget: ReadOnlyTree, problem: str, now: datetime) -> dict[str, Any]:
     """Where nothing can be counted nothing is allowed; the rest stays as it was told."""
     old = budget.get("status") or {}
     verdict = _Verdict("False", "SyncFailed", problem)
-    told = _conditions(budget, verdict, old.get("observedGeneration") or 0, now)
-    return {**old, "disruptionsAllowed": 0, "conditions": told}
+    budget_status = _conditions(budget, verdict, old.get("observedGeneration") or 0, now)
+    return {**old, "disruptionsAllowed": 0, "conditions": budget_status}
 
 
 class _Verdict(NamedTuple):
@@ -103,5 +103,5 @@ _INSUFFICIENT: Final = _Verdict("False", "InsufficientPods")
 def _conditions(
     budget: ReadOnlyTree, verdict: _Verdict, generation: int, now: datetime
 ) -> list[ReadOnlyTree]:
-    told = {"type": CONDITION, "observedGeneration": generation, **verdict._asdict()}
-    return conditions.set_condition(conditions.of(budget), told, now)
+    budget_status = {"type": CONDITION, "observedGeneration": generation, **verdict._asdict()}
+    return conditions.set_condition(conditions.of(budget), budget_status, now)

@@ -38,14 +38,14 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     except UnknownScaleError as problem:
         message = f"Failed to calculate the number of expected pods: {problem}"
         said = _say(budget, "Warning", "CalculateExpectedPodCountFailed", message)
-        told = budgets.failed_status(budget, str(problem), now)
-        return Plan(actions=(*nobody, said, *_told(budget, told)))
+        budget_status = budgets.failed_status(budget, str(problem), now)
+        return Plan(actions=(*nobody, said, *_status_update(budget, budget_status)))
     disrupted = budgets.disrupted_pods(budget, pods, now)
-    told = budgets.status(budget, pods, counts, disrupted.expected, now)
+    budget_status = budgets.status(budget, pods, counts, disrupted.expected, now)
     unmanaged = [_unmanaged(budget)] if counts.unmanaged else []
     overdue = [_overdue(pod) for pod in disrupted.overdue]
     return Plan(
-        actions=(*nobody, *unmanaged, *overdue, *_told(budget, told)),
+        actions=(*nobody, *unmanaged, *overdue, *_status_update(budget, budget_status)),
         again_after=None if disrupted.next_check is None else disrupted.next_check - now,
     )
 
@@ -55,7 +55,7 @@ def _selected(caches: Caches, budget: ReadOnlyTree, namespace: str) -> list[PodV
     return [pod for pod in caches.of(PODS).in_namespace(namespace) if selector.matches(pod.labels)]
 
 
-def _told(budget: ReadOnlyTree, status: dict[str, Any]) -> tuple[Action, ...]:
+def _status_update(budget: ReadOnlyTree, status: dict[str, Any]) -> tuple[Action, ...]:
     if same(budget.get("status") or {}, status):
         return ()
     body = {**budget, "status": status}

@@ -58,7 +58,7 @@ def reconcile(max_endpoints: int, caches: Caches, key: Key, _: datetime) -> Plan
         pod for pod in caches.of(PODS).in_namespace(key.namespace) if services.selects(service, pod.labels)
     ]
     changes = _changes(caches, service, pods, slices, max_endpoints)
-    told = max((_told(one) for one in slices), default="")
+    told = max((_trigger_time(one) for one in slices), default="")
     moment = services.last_change(service, pods, told)
     return Plan(actions=tuple(_actions(service, changes, format_time(moment) if moment else None)))
 
@@ -109,7 +109,7 @@ def _failure(service: ReadOnlyTree, name: str, verb: str) -> EventTemplate:
     return EventTemplate(about=service, failed=(f"FailedTo{name}EndpointSlices", message))
 
 
-def _told(one: ReadOnlyTree) -> str:
+def _trigger_time(one: ReadOnlyTree) -> str:
     return meta.annotations(one).get(ANNOTATION_LAST_CHANGE_TRIGGER_TIME, "")
 
 

@@ -100,18 +100,18 @@ def _claim_half(volume: ReadOnlyTree, claim: ReadOnlyTree) -> tuple[Action, ...]
 
 def _bound_status(volume: ReadOnlyTree, claim: ReadOnlyTree) -> dict[str, Any]:
     old = claim.get("status") or {}
-    told = {**old, "phase": "Bound", "accessModes": volume["spec"].get("accessModes") or []}
+    new_status = {**old, "phase": "Bound", "accessModes": volume["spec"].get("accessModes") or []}
     # Once it is bound, what it has of the volume is the resizer's to tell.
     if "capacity" not in old or old.get("phase") == "Pending":
-        told["capacity"] = volume["spec"].get("capacity") or {}
+        new_status["capacity"] = volume["spec"].get("capacity") or {}
     attributes = volume["spec"].get("volumeAttributesClassName")
-    return told | ({"currentVolumeAttributesClassName": attributes} if attributes else {})
+    return new_status | ({"currentVolumeAttributesClassName": attributes} if attributes else {})
 
 
-def claim_status(claim: ReadOnlyTree, told: ReadOnlyTree) -> tuple[Action, ...]:
-    if same(claim.get("status"), told):
+def claim_status(claim: ReadOnlyTree, new_status: ReadOnlyTree) -> tuple[Action, ...]:
+    if same(claim.get("status"), new_status):
         return ()
-    body = {**claim, "status": told}
+    body = {**claim, "status": new_status}
     return (Update(resource=PERSISTENT_VOLUME_CLAIMS, body=body, subresource="status"),)
 
 
@@ -126,8 +126,8 @@ def phase(volume: ReadOnlyTree, name: str, message: str = "") -> tuple[Action, .
     old = volume.get("status") or {}
     if (old.get("phase"), old.get("message") or "") == (name, message):
         return ()
-    told = {field: value for field, value in old.items() if field != "message"} | {"phase": name}
-    body = {**volume, "status": told | ({"message": message} if message else {})}
+    new_status = {field: value for field, value in old.items() if field != "message"} | {"phase": name}
+    body = {**volume, "status": new_status | ({"message": message} if message else {})}
     return (Update(resource=PERSISTENT_VOLUMES, body=body, subresource="status"),)
 
 

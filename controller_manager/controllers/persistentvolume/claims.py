@@ -93,8 +93,8 @@ def _bound(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
 
 def _lost(claim: ReadOnlyTree, reason: str, message: str) -> tuple[Action, ...]:
     """Told once: the data are gone, whatever comes later."""
-    told = binding.unbound_status(claim, "Lost")
-    return (*told, record_event(claim, "Warning", reason, message)) if told else ()
+    binding_actions = binding.unbound_status(claim, "Lost")
+    return (*binding_actions, record_event(claim, "Warning", reason, message)) if binding_actions else ()
 
 
 def _unbound(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
@@ -114,12 +114,12 @@ def _unbound(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
 
 def _without_volume(caches: Caches, claim: ReadOnlyTree, *, waits: bool) -> tuple[Action, ...]:
     if waits and SELECTED_NODE not in meta.annotations(claim):
-        told: tuple[Action, ...] = (_consumer_awaited(caches, claim),)
+        binding_actions: tuple[Action, ...] = (_consumer_awaited(caches, claim),)
     elif volumes.class_name(claim):
-        told = claims.provision(caches, claim)
+        binding_actions = claims.provision(caches, claim)
     else:
-        told = (record_event(claim, "Normal", "FailedBinding", _NO_VOLUME),)
-    return told + _pending(claim)
+        binding_actions = (record_event(claim, "Normal", "FailedBinding", _NO_VOLUME),)
+    return binding_actions + _pending(claim)
 
 
 def _pending(claim: ReadOnlyTree) -> tuple[Action, ...]:

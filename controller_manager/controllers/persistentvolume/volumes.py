@@ -95,6 +95,6 @@ _DELETABLE: Final = "/tmp/"  # noqa: S108 - where upstream's plugin may delete; 
 
 
 def _failed(volume: ReadOnlyTree, reason: str, message: str) -> tuple[Action, ...]:
-    told = binding.phase(volume, "Failed", message)
+    update = binding.phase(volume, "Failed", message)
     said = RecordEvent(about=volume, type="Warning", reason=reason, message=message)
-    return (*told, said) if told else ()
+    return (*update, said) if update else ()

@@ -111,7 +111,7 @@ def _scene(caches: Caches, view: UnitedView, found: Belongings, now: datetime) -
     subsets = [state.subset_of(caches, view.adapter, workload) for workload in found.of(view.adapter)]
     # The first of a name stays; the others are on their way out already.
     by_name = {subset.name: subset for subset in reversed(subsets)}
-    told = conditions.updated_condition(
+    present = conditions.updated_condition(
         view.status.get("conditions") or (), history.current, history.expected, now
     )
     return UnitedDeploymentState(
@@ -119,8 +119,8 @@ def _scene(caches: Caches, view: UnitedView, found: Belongings, now: datetime) -
         history=history,
         subsets=by_name,
         foreign=[(other, found.of(other)) for other in ADAPTERS if other is not view.adapter],
-        conditions=told,
-        standings=standings(view, by_name, told, history.expected, now),
+        conditions=present,
+        standings=standings(view, by_name, present, history.expected, now),
         now=now,
     )
 

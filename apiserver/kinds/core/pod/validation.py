@@ -155,8 +155,8 @@ def _check_kept(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError
         if name not in now:
             yield errors.forbidden(_PATH, f"{which} may not be removed\n")
         elif now[name] != container:
-            told = difference("core.EphemeralContainer", container, now[name])
-            yield errors.forbidden(_PATH, f"{which} may not be changed\n{told}")
+            found_difference = difference("core.EphemeralContainer", container, now[name])
+            yield errors.forbidden(_PATH, f"{which} may not be changed\n{found_difference}")
 
 
 _CHANGEABLE: Final = (
@@ -241,8 +241,8 @@ def _check_rest(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError
         yield from check_directions(expected, before)
         expected = as_if_not_directed(expected, before)
     if expected != before:
-        told = difference("core.PodSpec", before, expected)
-        detail = f"pod updates may not change fields other than {_CHANGEABLE}\n{told}"
+        found_difference = difference("core.PodSpec", before, expected)
+        detail = f"pod updates may not change fields other than {_CHANGEABLE}\n{found_difference}"
         yield errors.forbidden(SPEC, detail)
 
 

@@ -31,7 +31,7 @@ def view(replicas, surge, unavailable):
 
 
 @pytest.mark.parametrize(
-    ("wanted", "new", "olds", "expected"),
+    ("wanted", "new", "old_sets", "expected"),
     [
         pytest.param((10, 0, 2), 0, [10], 0, id="no room without surge"),
         pytest.param((10, 2, 0), 0, [10], 2, id="the surge is room"),
@@ -43,8 +43,8 @@ def view(replicas, surge, unavailable):
         pytest.param((0, 2, 2), 0, [0], 0, id="none are wanted"),
     ],
 )
-def test_the_new_set_grows_so_far_as_the_surge_lets_it(wanted, new, olds, expected):
-    assert size_of_new(view(*wanted), new, sets(*olds)) == expected
+def test_the_new_set_grows_so_far_as_the_surge_lets_it(wanted, new, old_sets, expected):
+    assert size_of_new(view(*wanted), new, sets(*old_sets)) == expected
 
 
 def test_pods_that_an_old_set_has_not_let_go_of_yet_take_room():
@@ -53,7 +53,7 @@ def test_pods_that_an_old_set_has_not_let_go_of_yet_take_room():
 
 
 @pytest.mark.parametrize(
-    ("wanted", "new", "olds", "expected"),
+    ("wanted", "new", "old_sets", "expected"),
     [
         pytest.param((10, 2, 2), (2, 0), [(10, 10)], [8], id="down to what must be available"),
         pytest.param((10, 2, 0), (2, 0), [(10, 10)], [10], id="none may be missing"),
@@ -70,10 +70,10 @@ def test_pods_that_an_old_set_has_not_let_go_of_yet_take_room():
         pytest.param((1, 0, 1), (0, 0), [(1, 1)], [0], id="one by one, the old one first"),
     ],
 )
-def test_the_old_sets_shrink_so_far_as_enough_stay_available(wanted, new, olds, expected):
-    sizes, availables = zip(*olds, new, strict=True)
+def test_the_old_sets_shrink_so_far_as_enough_stay_available(wanted, new, old_sets, expected):
+    sizes, availables = zip(*old_sets, new, strict=True)
     *old_sets, new_set = sets(*sizes, availables=availables)
-    state = DeploymentState(deployment=view(*wanted), new=new_set, olds=old_sets)
+    state = DeploymentState(deployment=view(*wanted), new=new_set, old_sets=old_sets)
     found = sizes_of_old(state)
     assert [found.get(old.name, old.replicas) for old in old_sets] == expected
 

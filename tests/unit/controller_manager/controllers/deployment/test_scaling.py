@@ -21,17 +21,17 @@ def one_set(number, size, *, desired=None, most=None, available=None):
     return SetView.of({**tree, "status": {"availableReplicas": size if available is None else available}})
 
 
-def scaled(wanted, olds, new, *, before, surge=0, strategy=None):
+def scaled(wanted, old_sets, new, *, before, surge=0, strategy=None):
     """The sizes of all sets, the oldest first, when the Deployment wanted `before` until now."""
     view = DeploymentView(deployment(replicas=wanted, strategy=strategy or rolling(surge, 0)))
-    views = [one_set(n, size, desired=before, most=before + surge) for n, size in enumerate([*olds, new])]
-    state = DeploymentState(deployment=view, new=views[-1], olds=views[:-1])
+    views = [one_set(n, size, desired=before, most=before + surge) for n, size in enumerate([*old_sets, new])]
+    state = DeploymentState(deployment=view, new=views[-1], old_sets=views[:-1])
     found = sizes(state)
     return [found.get(it.name, it.replicas) for it in views]
 
 
 @pytest.mark.parametrize(
-    ("wanted", "before", "olds", "new", "expected"),
+    ("wanted", "before", "old_sets", "new", "expected"),
     [
         pytest.param(12, 10, [], 10, [12], id="one set grows"),
         pytest.param(5, 10, [], 10, [5], id="one set shrinks"),
@@ -51,8 +51,8 @@ def scaled(wanted, olds, new, *, before, surge=0, strategy=None):
         pytest.param(10, 10, [5], 5, [5, 5], id="nothing changes"),
     ],
 )
-def test_sizes(wanted, before, olds, new, expected):
-    assert scaled(wanted, olds, new, before=before) == expected
+def test_sizes(wanted, before, old_sets, new, expected):
+    assert scaled(wanted, old_sets, new, before=before) == expected
 
 
 def test_in_mid_rollout_the_surge_is_part_of_the_proportion():
@@ -65,15 +65,15 @@ def test_when_no_set_has_pods_the_new_one_grows():
 
 def test_when_there_is_no_new_set_the_newest_grows():
     view = DeploymentView(deployment(replicas=3))
-    state = DeploymentState(deployment=view, new=None, olds=[one_set(0, 0), one_set(1, 0)])
+    state = DeploymentState(deployment=view, new=None, old_sets=[one_set(0, 0), one_set(1, 0)])
     assert sizes(state) == {"rs1": 3}
-    assert sizes(DeploymentState(deployment=view, new=None, olds=[])) == {}
+    assert sizes(DeploymentState(deployment=view, new=None, old_sets=[])) == {}
 
 
 def test_a_new_set_that_is_all_there_is_takes_over_for_good():
     view = DeploymentView(deployment(replicas=5))
     state = DeploymentState(
-        deployment=view, new=one_set(2, 5, desired=5), olds=[one_set(0, 2), one_set(1, 1)]
+        deployment=view, new=one_set(2, 5, desired=5), old_sets=[one_set(0, 2), one_set(1, 1)]
     )
     assert sizes(state) == {"rs0": 0, "rs1": 0}
 
@@ -84,13 +84,13 @@ def test_recreate_scales_only_when_one_set_has_pods():
 
 def test_without_its_memory_a_set_is_measured_by_what_is_there():
     view = DeploymentView({**deployment(replicas=20, strategy=rolling(0, 1)), "status": {"replicas": 10}})
-    state = DeploymentState(deployment=view, new=one_set(1, 4), olds=[one_set(0, 6)])
+    state = DeploymentState(deployment=view, new=one_set(1, 4), old_sets=[one_set(0, 6)])
     assert sizes(state) == {"rs0": 12, "rs1": 8}
 
 
 def test_without_memory_and_pods_the_largest_takes_all():
     view = DeploymentView(deployment(replicas=20, strategy=rolling(0, 1)))
-    state = DeploymentState(deployment=view, new=one_set(1, 4, most=0), olds=[one_set(0, 6)])
+    state = DeploymentState(deployment=view, new=one_set(1, 4, most=0), old_sets=[one_set(0, 6)])
     assert sizes(state) == {"rs0": 16, "rs1": 4}
 
 
@@ -107,7 +107,7 @@ def test_without_memory_and_pods_the_largest_takes_all():
 )
 def test_a_wish_for_another_size_is_seen_by_what_a_set_remembers(desired, size, expected):
     state = DeploymentState(
-        deployment=DeploymentView(deployment(replicas=3)), new=one_set(0, size, desired=desired), olds=[]
+        deployment=DeploymentView(deployment(replicas=3)), new=one_set(0, size, desired=desired), old_sets=[]
     )
     assert is_scaled(state) is expected
 
