@@ -132,7 +132,7 @@ def _options():
     parser.add_argument("--all", action="store_true", help="run those as well that are known to fail")
     parser.add_argument("--jobs", type=int, default=2, help="how many processes run specs at a time")
     parser.add_argument(
-        "--spec-timeout", type=float, default=400.0, help="seconds after which a spec has failed"
+        "--spec-timeout", type=float, default=700.0, help="seconds after which a spec has failed"
     )
     parser.add_argument("--kubeconfig", help="of a cluster that runs, instead of one that is started")
     parser.add_argument("--suite", default=str(ROOT / "build/e2e/e2e.test"), help="the program, once built")
