@@ -174,7 +174,7 @@ class ApiServer:
         authorization = self.rights.authorization
         access = AccessMetrics(authorization.decisions, backend.clock.monotonic)
         known = self._authenticators(trust, settings)
-        self._health = self._checked()
+        self._health = self._checked(settings)
         others = {
             **openid_pages(known.accounts, address=settings.address),
             "/metrics": metrics_page(self._metrics(requests, access).collect, backend.clock),
@@ -216,12 +216,12 @@ class ApiServer:
         )
         return Handler(backend, routes, self._renderer(), config)
 
-    def _checked(self) -> Health:
+    def _checked(self, settings: Settings) -> Health:
         checks = server_checks(
             self.backend,
             is_started=lambda: self._is_started,
             is_stopping=lambda: self.stopping,
-            roles_problem=self.bootstrap_roles.problem,
+            roles_problem=self.bootstrap_roles.problem if "RBAC" in settings.authorization_modes else None,
             task_problem=self.supervisor.problem,
         )
         return Health(checks)

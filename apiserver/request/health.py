@@ -125,10 +125,10 @@ def server_checks(
     *,
     is_started: Callable[[], bool],
     is_stopping: Callable[[], bool],
-    roles_problem: Check,
+    roles_problem: Check | None,
     task_problem: Callable[[str], str],
 ) -> Mapping[str, Check]:
-    """Return every check of a server, in upstream's order."""
+    """Return every check of a server, in upstream's order; without RBAC no roles are waited for."""
 
     def task(name: str) -> Check:
         async def check() -> str:
@@ -142,6 +142,11 @@ def server_checks(
     async def started() -> str:
         return "" if is_started() else "not finished"
 
+    hooks: dict[str, Check] = dict.fromkeys(HOOKS, started)
+    if roles_problem is None:
+        del hooks[ROLES_HOOK]
+    else:
+        hooks[ROLES_HOOK] = roles_problem
     return {
         "ping": ping,
         "log": ping,
@@ -149,8 +154,7 @@ def server_checks(
         "etcd": store_check(backend),
         "etcd-readiness": store_check(backend),
         "informer-sync": watch_cache_check(backend),
-        **dict.fromkeys(HOOKS, started),
-        ROLES_HOOK: roles_problem,
+        **hooks,
         "shutdown": shutdown,
         **{check_name(name): task(name) for name in TASKS},
     }
