@@ -3,6 +3,7 @@
 Run as a module, with the program's name and arguments. A byte on stdin says go; its end says that nobody will.
 """
 
+import gc
 import importlib
 import os
 import sys
@@ -33,4 +34,5 @@ def _main(program: str, arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    gc.disable()  # until the program enables it: what is imported stays
     sys.exit(_main(sys.argv[1], sys.argv[2:]))
