@@ -6,13 +6,12 @@ and updates no more than ever seen. Time is stepped, so that how fast this machi
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager import catalog
 from mockube.controller_manager.config.settings import Config, Simulation
 from tests.conformance.golden import golden
-from tests.support.controllers.attributed import attributed_manager, tally
+from tests.support.controllers.attributed import Attributing, tally
+from tests.support.controllers.running_manager import running_cluster
 from tests.support.recorded.recordings import cases
-from tests.support.server.apiserver import running
 
 CALLED = {
     "deployment-controller": "deployment",
@@ -35,19 +34,15 @@ QUIET = 90
 
 @pytest.fixture
 async def cluster():
-    clock = SteppedClock()
     # The nodes of the recordings were kwok's.
     config = Config(simulation=Simulation(simulate_nodes=3, simulate_kubelet_details=False))
     controllers = [one for one in catalog.CONTROLLERS if not one.needs]
     left_out = (catalog.OFFERED_CLASS, catalog.SERVICE_LOAD_BALANCERS, catalog.ROOT_CA)
     runnables = [one for one in catalog.RUNNABLES if one not in left_out]
-    async with running(clock=clock) as server:
-        for name in ("kube-node-lease", NAMESPACE):
-            assert (await server.post("/api/v1/namespaces", {"metadata": {"name": name}})).status == 201
-        used = {"controllers": controllers, "runnables": runnables, "config": config}
-        async with attributed_manager(server, clock, **used) as manager:
-            await manager.step(QUIET)
-            yield server, manager
+    used = {"controllers": controllers, "runnables": runnables, "config": config, "counting": Attributing}
+    async with running_cluster(namespaces=("kube-node-lease", NAMESPACE), **used) as (server, manager):
+        await manager.step(QUIET)
+        yield server, manager
 
 
 @pytest.mark.parametrize("story", cases("trails/*.jsonl"))

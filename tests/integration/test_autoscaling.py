@@ -8,7 +8,7 @@ from mockube.controller_manager.controllers.horizontalpodautoscaler.controller i
     HORIZONTAL_POD_AUTOSCALER,
 )
 from tests.support.controllers.disturbances import Cut, Disturbance, Lost, Overtaken, Refused, Unsent
-from tests.support.controllers.running_manager import running_manager
+from tests.support.controllers.running_manager import running_cluster, running_manager
 from tests.support.server.apiserver import running
 from tests.support.server.definitions import define
 
@@ -117,10 +117,7 @@ async def serve_metrics(server):
 @pytest.fixture
 async def cluster():
     clock = SteppedClock()
-    async with (
-        running(clock=clock) as server,
-        running_manager(server, clock, runnables=[HORIZONTAL_POD_AUTOSCALER]) as manager,
-    ):
+    async with running_cluster(clock=clock, runnables=[HORIZONTAL_POD_AUTOSCALER]) as (server, manager):
         await server.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "default"}})
         yield Cluster(server, manager, clock)
 

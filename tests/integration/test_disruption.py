@@ -6,8 +6,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.controllers.disruption.controller import DISRUPTION
 from mockube.controller_manager.controllers.disruption.stale import STALE_POD_DISRUPTION
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
-from tests.support.controllers.running_manager import running_manager
-from tests.support.server.apiserver import running
+from tests.support.controllers.running_manager import running_cluster
 
 PODS = "/api/v1/namespaces/default/pods"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
@@ -18,10 +17,7 @@ READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]
 async def story():
     clock = SteppedClock()
     controllers = [SERVICE_ACCOUNT, DISRUPTION, STALE_POD_DISRUPTION]
-    async with (
-        running(clock=clock) as server,
-        running_manager(server, clock, controllers=controllers) as manager,
-    ):
+    async with running_cluster(clock=clock, controllers=controllers) as (server, manager):
         yield Story(server, manager)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.controllers.garbagecollector.collector import GARBAGE_COLLECTOR
-from tests.support.controllers.running_manager import running_manager
+from tests.support.controllers.running_manager import running_cluster, running_manager
 from tests.support.server.apiserver import running
 from tests.support.server.definitions import GROUP, WIDGETS, define, definition
 
@@ -18,10 +18,7 @@ KIND = {"apiVersion": f"{GROUP}/v1", "kind": "Widget"}
 @pytest.fixture
 async def cluster():
     clock = SteppedClock()
-    async with (
-        running(clock=clock) as server,
-        running_manager(server, clock, runnables=[GARBAGE_COLLECTOR]) as manager,
-    ):
+    async with running_cluster(clock=clock, runnables=[GARBAGE_COLLECTOR]) as (server, manager):
         yield Story(server, manager)
 
 

@@ -6,8 +6,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.controllers.cronjob.controller import CRON_JOB
 from mockube.controller_manager.controllers.job.controller import JOB
 from mockube.controller_manager.controllers.ttlafterfinished.controller import TTL_AFTER_FINISHED
-from tests.support.controllers.running_manager import running_manager
-from tests.support.server.apiserver import running
+from tests.support.controllers.running_manager import running_cluster
 
 PODS = "/api/v1/namespaces/default/pods"
 BATCH = "/apis/batch/v1/namespaces/default"
@@ -42,10 +41,7 @@ class Cluster:
 async def cluster():
     clock = SteppedClock()
     controllers = [JOB, CRON_JOB, TTL_AFTER_FINISHED]
-    async with (
-        running(clock=clock) as server,
-        running_manager(server, clock, controllers=controllers) as manager,
-    ):
+    async with running_cluster(clock=clock, controllers=controllers) as (server, manager):
         await server.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
         yield Cluster(server, manager)
 

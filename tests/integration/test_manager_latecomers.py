@@ -10,10 +10,9 @@ from mockube.controller_manager.control.wait_for_kinds import REFRESH_SECONDS
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET
 from mockube.controller_manager.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
-from tests.support.controllers.running_manager import running_manager
+from tests.support.controllers.running_manager import running_cluster
 from tests.support.controllers.united_stories import UNITED
 from tests.support.controllers.uniteddeployments import united
-from tests.support.server.apiserver import running
 from tests.support.turns import PATIENCE
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -32,10 +31,7 @@ async def until_established(server, definition):
 
 async def test_kinds_that_are_defined_later():
     clock = SteppedClock()
-    async with (
-        running(clock=clock) as server,
-        running_manager(server, clock, controllers=CONTROLLERS) as manager,
-    ):
+    async with running_cluster(clock=clock, controllers=CONTROLLERS) as (server, manager):
         first, *others = [yaml.safe_load(text) for text in definitions("kruise")]
         for definition in others:
             assert (await server.post(DEFINITIONS, definition)).status == 201

@@ -6,8 +6,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.controllers.namespace.controller import NAMESPACE as LIFECYCLE
 from mockube.controller_manager.controllers.rootca.controller import root_ca
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
-from tests.support.controllers.running_manager import running_manager
-from tests.support.server.apiserver import running
+from tests.support.controllers.running_manager import running_cluster
 
 NAMESPACE = "/api/v1/namespaces/web"
 ACCOUNT = f"{NAMESPACE}/serviceaccounts/default"
@@ -18,9 +17,9 @@ BUNDLE = f"{NAMESPACE}/configmaps/kube-root-ca.crt"
 async def cluster():
     clock = SteppedClock()
     controllers, runnables = [SERVICE_ACCOUNT, root_ca("PEM")], [LIFECYCLE]
-    async with (
-        running(clock=clock) as server,
-        running_manager(server, clock, controllers=controllers, runnables=runnables) as manager,
+    async with running_cluster(clock=clock, controllers=controllers, runnables=runnables) as (
+        server,
+        manager,
     ):
         assert (await server.post("/api/v1/namespaces", {"metadata": {"name": "web"}})).status == 201
         await manager.settle()

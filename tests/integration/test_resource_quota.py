@@ -6,8 +6,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.controllers.resourcequota.controller import QUIET, RESOURCE_QUOTA
-from tests.support.controllers.running_manager import running_manager
-from tests.support.server.apiserver import running
+from tests.support.controllers.running_manager import running_cluster
 from tests.support.server.definitions import WIDGETS, define, definition
 
 CORE = "/api/v1/namespaces/default"
@@ -17,10 +16,7 @@ QUOTA = f"{CORE}/resourcequotas/q"
 @pytest.fixture
 async def cluster():
     clock = SteppedClock()
-    async with (
-        running(clock=clock) as server,
-        running_manager(server, clock, controllers=[], runnables=[RESOURCE_QUOTA]) as manager,
-    ):
+    async with running_cluster(clock=clock, controllers=[], runnables=[RESOURCE_QUOTA]) as (server, manager):
         await server.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "default"}})
         yield server, manager, clock
 

@@ -9,7 +9,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.config.settings import Config, Controllers
 from mockube.controller_manager.controllers.bootstrap.controller import BOOTSTRAP_SIGNER, TOKEN_CLEANER
 from mockube.controller_manager.controllers.legacytokencleaner.controller import LEGACY_TOKEN_CLEANER
-from tests.support.controllers.running_manager import running_manager
+from tests.support.controllers.running_manager import running_cluster, running_manager
 from tests.support.server.apiserver import running
 
 SECRETS = "/api/v1/namespaces/{}/secrets"
@@ -79,9 +79,9 @@ async def test_tokens_that_are_not_used_are_marked_and_go_later(since):
 
 async def test_cluster_info_is_signed_by_the_tokens_that_have_not_ended():
     clock = SteppedClock()
-    async with (
-        running(clock=clock) as server,
-        running_manager(server, clock, controllers=[BOOTSTRAP_SIGNER, TOKEN_CLEANER]) as manager,
+    async with running_cluster(clock=clock, controllers=[BOOTSTRAP_SIGNER, TOKEN_CLEANER]) as (
+        server,
+        manager,
     ):
         await namespaces(server, "kube-system", "kube-public")
         data = {"kubeconfig": "a", "jws-kubeconfig-zzzzzz": "gone"}

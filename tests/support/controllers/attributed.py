@@ -1,14 +1,9 @@
-"""A manager whose writes are counted by the controller that made them, as the audit of a server would."""
+"""Count a manager's writes by the controller that made them, as the audit of a server would."""
 
-import contextlib
-from asyncio import create_task
 from collections import Counter
 from dataclasses import dataclass
 
-from mockube.controller_manager.client.kubeconfig import Access
-from mockube.controller_manager.client.transport import HttpTransport
-from mockube.controller_manager.running import Work
-from tests.support.controllers.running_manager import Counting, Manager, kill, outfit
+from tests.support.controllers.running_manager import Counting
 
 _VERBS = {"POST": "create", "PUT": "write", "PATCH": "write", "DELETE": "delete"}
 
@@ -58,18 +53,3 @@ def tally(writes, namespace, called):
         for write in writes
         if write.namespace == namespace and write.account in called and write.resource != "events"
     )
-
-
-@contextlib.asynccontextmanager
-async def attributed_manager(server, clock, *, controllers, runnables, config):
-    transport = Attributing(HttpTransport(Access(server=server.url)))
-    used = outfit(transport, clock, config=config)
-    work = Work(used, controllers=controllers, runnables=runnables)
-    running = create_task(work.run())
-    manager = Manager(work, used.client, transport, clock, used.metrics, server.server.backend)
-    try:
-        await manager.settle()
-        yield manager
-    finally:
-        await kill(running)
-        await transport.close()

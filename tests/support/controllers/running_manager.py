@@ -5,6 +5,7 @@ import contextlib
 from dataclasses import dataclass
 
 from mockube.apimachinery.chance import SeededChance
+from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.groups import GroupResource
 from mockube.controller_manager.cache.informer import MutationDetector
 from mockube.controller_manager.cache.informers import Settings
@@ -19,6 +20,7 @@ from mockube.controller_manager.metrics.queues import Metrics
 from mockube.controller_manager.metrics.requests import ClientMetrics
 from mockube.controller_manager.running import Dependencies, Work
 from tests.support.controllers.disturbances import Disturbance, Way
+from tests.support.server.apiserver import running
 from tests.support.turns import PATIENCE, turn
 
 QUIET_TURNS = 25
@@ -156,34 +158,47 @@ def outfit(transport, clock, *, config=None, detector=None):
 
 
 @contextlib.asynccontextmanager
-async def running_manager(server, clock, *, controllers=(), runnables=(), config=None, disturbance=None):
+async def running_cluster(*, clock=None, settings=None, namespaces=(), **manager):
+    """A server with some namespaces, and a manager of some controllers beside it, on a clock that is stepped."""
+    clock = clock or SteppedClock()
+    async with running(clock=clock, settings=settings) as server:
+        for name in namespaces:
+            assert (await server.post("/api/v1/namespaces", {"metadata": {"name": name}})).status == 201
+        async with running_manager(server, clock, **manager) as started:
+            yield server, started
+
+
+@contextlib.asynccontextmanager
+async def running_manager(
+    server, clock, *, controllers=(), runnables=(), config=None, disturbance=None, counting=Counting
+):
     """`server` is what `tests.support.server.apiserver.running(clock=clock)` gives. At the end nobody may have changed a cache.
 
-    It is disturbed once it has come up.
+    It is disturbed once it has come up. `counting` is a kind of `Counting`.
     """
     detector = MutationDetector()
     plain = HttpTransport(Access(server=server.url))
     way = Way(plain, Disturbance())
-    transport = Counting(plain if disturbance is None else way)
+    transport = counting(plain if disturbance is None else way)
     used = outfit(transport, clock, config=config, detector=detector)
     work = Work(used, controllers=controllers, runnables=runnables)
-    running = asyncio.create_task(work.run())
+    task = asyncio.create_task(work.run())
     manager = Manager(work, used.client, transport, clock, used.metrics, server.server.backend)
     try:
         await manager.settle()
         if disturbance is not None:
             way.disturb(disturbance)
         yield manager
-        assert not running.done(), "the manager ended by itself"
+        assert not task.done(), "the manager ended by itself"
     finally:
-        await kill(running)
+        await kill(task)
         await transport.close()
     detector.check()
 
 
-async def kill(running):
+async def kill(task):
     """Once would let it finish what is in hand, which may be waiting for what no test brings any more."""
-    while not running.done():
-        running.cancel()
+    while not task.done():
+        task.cancel()
         await turn()
-    await asyncio.gather(running, return_exceptions=True)
+    await asyncio.gather(task, return_exceptions=True)

@@ -15,8 +15,7 @@ from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
 from mockube.controller_manager.provisioner import PROVISIONER
 from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
-from tests.support.controllers.running_manager import running_manager
-from tests.support.server.apiserver import running
+from tests.support.controllers.running_manager import running_cluster
 
 NAMESPACE = "/api/v1/namespaces/default"
 REVISIONS = "/apis/apps/v1/namespaces/default/controllerrevisions"
@@ -40,10 +39,7 @@ async def telling(controller, sets, make, *, settings=None, details=False, telle
         "runnables": RUNNABLES,
         "config": Config(simulation=simulation),
     }
-    async with (
-        running(clock=clock, settings=settings) as server,
-        running_manager(server, clock, **manager) as manager,
-    ):
+    async with running_cluster(clock=clock, settings=settings, **manager) as (server, manager):
         story = (teller or Story)(server, manager, sets, make)
         await story.open_nodes()
         yield story

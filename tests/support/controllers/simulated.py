@@ -6,8 +6,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.config.settings import Config, Networks, Simulation
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
-from tests.support.controllers.running_manager import running_manager
-from tests.support.server.apiserver import running
+from tests.support.controllers.running_manager import running_cluster
 
 NODES = "/api/v1/nodes"
 PODS = "/api/v1/namespaces/default/pods"
@@ -55,8 +54,7 @@ async def simulating(*, runnables=(SIMULATED_NODES, SIMULATED_PODS), nodes=2, ne
     clock = SteppedClock()
     simulation = Simulation(simulate_nodes=nodes, **options)
     config = Config(simulation=simulation, networks=networks or Networks())
-    async with running(clock=clock) as server:
-        await server.post("/api/v1/namespaces", {"metadata": {"name": "kube-node-lease"}})
+    used = {"runnables": runnables, "config": config, "namespaces": ["kube-node-lease"]}
+    async with running_cluster(clock=clock, **used) as (server, manager):
         await server.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
-        async with running_manager(server, clock, runnables=runnables, config=config) as manager:
-            yield Cluster(server, manager, clock)
+        yield Cluster(server, manager, clock)

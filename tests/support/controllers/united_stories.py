@@ -2,7 +2,6 @@
 
 import contextlib
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.packs.definitions import definitions
 from mockube.apiserver.http.settings import Settings
 from mockube.controller_manager.config.settings import Config, Simulation
@@ -18,9 +17,8 @@ from mockube.controller_manager.controllers.uniteddeployment.subset import LABEL
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
 from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
-from tests.support.controllers.running_manager import running_manager
+from tests.support.controllers.running_manager import running_cluster
 from tests.support.controllers.uniteddeployments import ADAPTER, KINDS
-from tests.support.server.apiserver import running
 
 KRUISE = Settings(packs=("kruise",))
 UNITED = "/apis/apps.kruise.io/v1alpha1/namespaces/default/uniteddeployments"
@@ -39,14 +37,9 @@ ZONE = "topology.kubernetes.io/zone"
 
 @contextlib.asynccontextmanager
 async def united_story(*, zones=(), settings=KRUISE):
-    clock = SteppedClock()
     config = Config(simulation=Simulation(simulate_nodes=max(len(zones), 1), simulate_node_zones=zones))
-    async with (
-        running(clock=clock, settings=settings) as server,
-        running_manager(
-            server, clock, controllers=CONTROLLERS, runnables=RUNNABLES, config=config
-        ) as manager,
-    ):
+    manager = {"controllers": CONTROLLERS, "runnables": RUNNABLES, "config": config}
+    async with running_cluster(settings=settings, **manager) as (server, manager):
         story = Story(server, manager)
         await story.open_nodes()
         yield story
