@@ -32,6 +32,7 @@ from mockube.apiserver.customresources.catalog import Name, equivalent_resources
 from mockube.apiserver.customresources.conversion_webhook import Reviews
 from mockube.apiserver.customresources.establishing import DEFINITIONS, Establishing
 from mockube.apiserver.http.aggregator import Aggregator, ConversionCaller
+from mockube.apiserver.http.backend_connection import Dialer
 from mockube.apiserver.http.probe import probe
 from mockube.apiserver.http.proxy import ReverseProxy
 from mockube.apiserver.http.remote_services import RemoteServices
@@ -97,7 +98,8 @@ class ApiServer:
         clock, chance, settings = clock or RealClock(), chance or SystemChance(), settings or Settings()
         schemas, self._kinds = builtin.load(settings.minor), kinds_of(settings.minor)
         self._conversions = ConversionMetrics()
-        self._webhook_client = WebhookClient()
+        sockets = settings.connection_clock
+        self._webhook_client = WebhookClient(Dialer(settings.kubelets, sockets), sockets)
         caller = ConversionCaller(self._webhook_client, settings.webhook_services, lambda: self.backend)
         reviews = Reviews(post=caller.post, clock=clock, chance=chance, metrics=self._conversions)
         self.catalog = make_catalog(settings, schemas, reviews)

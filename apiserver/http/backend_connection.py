@@ -204,7 +204,8 @@ class Dialer:
             ("Connection", "Upgrade"),
             ("Upgrade", "tcp"),
         ]
-        await connection.send_head("GET", f"/connect/{location.host}/{port}", headers)
+        query = "?only=processes" if location.is_process else ""
+        await connection.send_head("GET", f"/connect/{location.host}/{port}{query}", headers)
         head = await connection.read_head()
         if head.code != HTTPStatus.SWITCHING_PROTOCOLS:
             connection.writer.transport.abort()

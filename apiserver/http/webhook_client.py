@@ -29,8 +29,12 @@ from aiohttp.abc import ResolveResult
 from yarl import URL
 
 from mockube.apimachinery import status
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.status import Timeout
 from mockube.apiserver.admission.webhooks.review import CallFailed
 from mockube.apiserver.admission.webhooks.services import Endpoint
+from mockube.apiserver.http.backend_connection import Dialer, DialFailed
+from mockube.apiserver.request.limits import Deadlines
 
 MAX_ANSWER: Final = 16 * 1024 * 1024
 """Bytes. A patch may be larger than an object: it is base64, and may name every field."""
@@ -38,12 +42,20 @@ MAX_SHOWN: Final = 2048
 """Characters of an answer that an error shows."""
 MAX_CONTEXTS: Final = 200
 _CONNECTIONS: Final = 100
+_HEADERS: Final = {
+    "Content-Type": "application/json",
+    "Accept": "application/json, */*",
+    "User-Agent": "kube-apiserver-admission",
+}
 
 
 class WebhookClient:
     """A `Caller`. Belongs to the event loop in which it is first used."""
 
-    def __init__(self) -> None:
+    def __init__(self, dialer: Dialer, clock: Clock) -> None:
+        """`dialer` leads to pods, and `clock` is that of sockets."""
+        self._dialer = dialer
+        self._deadlines = Deadlines(clock)
         self._session: ClientSession | None = None
         self._contexts: OrderedDict[bytes, ssl.SSLContext] = OrderedDict()
 
@@ -54,16 +66,20 @@ class WebhookClient:
     async def post(self, endpoint: Endpoint, body: bytes, *, seconds: float) -> bytes:
         shown = f"{endpoint.url}?timeout={seconds:.0f}s"
         try:
+            if endpoint.pod is not None:
+                return await self._deadlines.within(seconds, self._post_to_pod(endpoint, shown, body))
             return await self._post(endpoint, shown, body, ClientTimeout(total=seconds))
-        except TimeoutError as error:
+        except (TimeoutError, Timeout) as error:
             raise _failed(shown, "context deadline exceeded") from error
+        except DialFailed as error:
+            is_refused = str(error).endswith("connection refused")
+            raise _failed(shown, endpoint.hint if is_refused else str(error)) from error
         except (ClientError, OSError, ValueError) as error:
             raise _failed(shown, failure_reason(error, endpoint.url)) from error
 
     async def _post(self, endpoint: Endpoint, shown: str, body: bytes, limit: ClientTimeout) -> bytes:
         url, server_name = URL(shown, encoded=True), None
-        headers = {"Content-Type": "application/json", "Accept": "application/json, */*"}
-        headers["User-Agent"] = "kube-apiserver-admission"
+        headers = dict(_HEADERS)
         if endpoint.connect is not None:
             host, port = endpoint.connect
             server_name, headers["Host"] = url.host, url.authority
@@ -81,8 +97,27 @@ class WebhookClient:
         ) as response:
             answer = await _read(response, shown)
         if response.status >= HTTPStatus.MULTIPLE_CHOICES:
-            raise _refused(response, answer)
+            raise _refused(response.status, response.content_type, answer)
         return answer
+
+    async def _post_to_pod(self, endpoint: Endpoint, shown: str, body: bytes) -> bytes:
+        """Over a connection for this call alone: what is in a pod is there to be tried, not to be fast."""
+        assert endpoint.pod is not None
+        url, answer = URL(shown, encoded=True), bytearray()
+        async with self._dialer.dial(endpoint.pod) as connection:
+            await connection.writer.start_tls(self._context(endpoint.authority), server_hostname=url.host)
+            headers = {"Host": url.authority, "Content-Length": str(len(body)), "Connection": "close"}
+            await connection.send_head("POST", url.raw_path_qs, [*(_HEADERS | headers).items()])
+            connection.writer.write(body)
+            await connection.writer.drain()
+            head = await connection.read_head()
+            async for part in connection.body(head, "POST"):
+                answer += part
+                if len(answer) > MAX_ANSWER:
+                    raise _failed(shown, f"the response is longer than {MAX_ANSWER} bytes")
+        if head.code >= HTTPStatus.MULTIPLE_CHOICES:
+            raise _refused(head.code, head.header("content-type"), bytes(answer))
+        return bytes(answer)
 
     def _opened(self) -> ClientSession:
         if self._session is None:
@@ -150,11 +185,11 @@ async def _read(response: ClientResponse, shown: str) -> bytes:
     raise _failed(shown, f"the response is longer than {MAX_ANSWER} bytes")
 
 
-def _refused(response: ClientResponse, answer: bytes) -> CallFailed:
-    is_text = response.content_type.startswith("text/")
+def _refused(code: int, content_type: str, answer: bytes) -> CallFailed:
+    is_text = content_type.startswith("text/")
     said = answer.decode("utf-8", "replace").strip() if is_text else "unknown"
-    error = status.generic(response.status, said=said[:MAX_SHOWN])
-    return CallFailed(f"failed to call webhook: {error}", response.status)
+    error = status.generic(code, said=said[:MAX_SHOWN])
+    return CallFailed(f"failed to call webhook: {error}", code)
 
 
 def _failed(shown: str, reason: str) -> CallFailed:
@@ -164,7 +199,11 @@ def _failed(shown: str, reason: str) -> CallFailed:
 def failure_reason(error: Exception, url: str) -> str:
     """Why a connection failed, as Go says it."""
     if isinstance(error, ClientConnectorCertificateError):
+        return f"tls: failed to verify certificate: {_x509(error.certificate_error, url)}"
+    if isinstance(error, ssl.SSLCertVerificationError):
         return f"tls: failed to verify certificate: {_x509(error, url)}"
+    if isinstance(error, ssl.SSLError):
+        return "tls: first record does not look like a TLS handshake"
     if isinstance(error, ClientConnectorSSLError):
         if "WRONG_VERSION_NUMBER" in str(error):
             return "http: server gave HTTP response to HTTPS client"
@@ -178,8 +217,7 @@ def failure_reason(error: Exception, url: str) -> str:
     return "EOF" if isinstance(error, ServerDisconnectedError) else str(error)
 
 
-def _x509(error: ClientConnectorCertificateError, url: str) -> str:
-    cause = error.certificate_error
+def _x509(cause: Exception, url: str) -> str:
     problem = getattr(cause, "verify_message", "") or str(cause)
     if "expired" in problem or "not yet valid" in problem:
         return "x509: certificate has expired or is not yet valid"

@@ -1,5 +1,6 @@
 """Logs, exec, attach and ports of containers that are processes of this machine."""
 
+import base64
 import gc
 
 import pytest
@@ -9,6 +10,8 @@ from kubernetes.stream import portforward, stream
 
 from mockube import Cluster
 from tests.support.process_pods import IMAGES, create, python
+from tests.support.processes.acknowledged import until
+from tests.support.server.webhook_server import credentials
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -105,3 +108,88 @@ def test_its_port_is_forwarded_and_proxied(cluster, pods):
     connection.close()
     assert received.startswith(b"HTTP/1.0 200 OK")
     assert received.endswith(b"served\n")
+
+
+HOOK = """
+import base64, http.server, json, os, ssl
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["request"]
+        patch = [{"op": "add", "path": "/data", "value": {"host": self.headers["Host"], "path": self.path}}]
+        answer = {"uid": request["uid"], "allowed": True, "patchType": "JSONPatch"}
+        answer["patch"] = base64.b64encode(json.dumps(patch).encode()).decode()
+        review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": answer}
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps(review).encode())
+    def log_message(self, *_):
+        pass
+server = http.server.HTTPServer(("127.0.0.1", int(os.environ["MOCKUBE_PORT_9443"])), Handler)
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(os.environ["MOCKUBE_ROOT"] + "/certificate/pem")
+server.socket = context.wrap_socket(server.socket, server_side=True)
+server.serve_forever()
+"""
+
+
+@pytest.fixture
+def hooked(cluster, pods, tmp_path):
+    """A webhook for ConfigMaps behind a Service that nothing is behind yet."""
+    _, authority = credentials(tmp_path, ["hook.default.svc"])
+    pem = (tmp_path / "webhook.key").read_text() + (tmp_path / "webhook.crt").read_text()
+    about = {"name": "hook", "namespace": "default"}
+    pods.create_namespaced_secret("default", {"metadata": about, "stringData": {"pem": pem}})
+    spec = {"selector": {"app": "hook"}, "ports": [{"port": 443, "targetPort": 9443}]}
+    pods.create_namespaced_service("default", {"metadata": about, "spec": spec})
+    webhook = {
+        "name": "hook.example.com",
+        "clientConfig": {
+            "service": about | {"path": "/x"},
+            "caBundle": base64.b64encode(authority).decode(),
+        },
+        "rules": [
+            {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
+        ],
+        "objectSelector": {"matchLabels": {"app": "hooked"}},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    hooks = official.AdmissionregistrationV1Api(cluster.kubernetes())
+    hooks.create_mutating_webhook_configuration({"metadata": {"name": "hook"}, "webhooks": [webhook]})
+    yield
+    hooks.delete_mutating_webhook_configuration("hook")
+
+
+def has_endpoint(cluster, pod):
+    slices = cluster.list("EndpointSlice")
+    endpoints = [endpoint for one in slices for endpoint in one.get("endpoints") or ()]
+    return any(
+        (endpoint.get("targetRef") or {}).get("name") == pod and endpoint["conditions"]["ready"]
+        for endpoint in endpoints
+    )
+
+
+@pytest.mark.usefixtures("hooked")
+def test_a_webhook_in_a_pod_is_called(cluster, pods):
+    config_map = {"metadata": {"generateName": "hooked-", "labels": {"app": "hooked"}}}
+    metadata = {"labels": {"app": "hook"}}
+    simulated = {"name": "c", "image": "example.org/simulated", "ports": [{"containerPort": 9443}]}
+    pods.create_namespaced_pod(
+        "default", {"metadata": {"name": "simulated", **metadata}, "spec": {"containers": [simulated]}}
+    )
+    until(lambda: has_endpoint(cluster, "simulated"), "an endpoint")
+    with pytest.raises(official.ApiException) as refused:
+        pods.create_namespaced_config_map("default", config_map)
+    assert "--webhook-service=default/hook=HOST:PORT" in refused.value.body
+    pods.delete_namespaced_pod("simulated", "default", grace_period_seconds=0)
+    until(lambda: not has_endpoint(cluster, "simulated"), "no endpoint")
+
+    mounts = [{"name": "certificate", "mountPath": "/certificate"}]
+    ready = {"tcpSocket": {"port": 9443}, "periodSeconds": 1}
+    container = python(HOOK, ports=simulated["ports"], volumeMounts=mounts, readinessProbe=ready)
+    volumes = [{"name": "certificate", "secret": {"secretName": "hook"}}]
+    spec = {"containers": [container], "volumes": volumes, "terminationGracePeriodSeconds": 5}
+    pods.create_namespaced_pod("default", {"metadata": {"name": "hook", **metadata}, "spec": spec})
+    until(lambda: has_endpoint(cluster, "hook"), "an endpoint")
+    made = pods.create_namespaced_config_map("default", config_map)
+    assert made.data == {"host": "hook.default.svc:443", "path": "/x?timeout=10s"}

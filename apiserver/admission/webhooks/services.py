@@ -1,7 +1,8 @@
 """Where a webhook is: its URL, or the Service that its configuration names.
 
-A Service leads to a process of this machine where its EndpointSlices have addresses that are no simulated pod's.
-Elsewhere somebody has to say where it runs: `--webhook-service NAMESPACE/NAME=HOST:PORT`.
+A Service leads to a process of this machine where its EndpointSlices have addresses that are no simulated pod's, or those
+of a pod whose container runs as a process, which is reached through its kubelet. Elsewhere somebody has to say where it
+runs: `--webhook-service NAMESPACE/NAME=HOST:PORT`.
 """
 
 import base64
@@ -17,11 +18,11 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.admission.webhooks.review import CallFailed
 from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.subresources.locations import SIMULATED, Location, gateway_of
 
 SERVICES: Final = GroupResource("", "services")
 SLICES: Final = GroupResource("discovery.k8s.io", "endpointslices")
 NODES: Final = GroupResource("", "nodes")
-_SIMULATED: Final = ("kwok.x-k8s.io/node", "fake")
 _SERVICE_NAME: Final = "kubernetes.io/service-name"
 _POD: Final = ("v1", "Pod")
 _HTTPS: Final = 443
@@ -34,6 +35,10 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     authority: bytes = b""
     """The CA's certificates in PEM; without them those of the system count."""
     connect: tuple[str, int] | None = None
+    pod: Location | None = None
+    """The port of a pod, which is reached through a kubelet if a process runs there."""
+    hint: str = ""
+    """What is said if none does."""
 
 
 class Caller(Protocol):
@@ -60,6 +65,8 @@ def endpoint(
     url = f"https://{name}.{namespace}.svc:{port}{_clean(service.get('path') or '')}"
     try:
         at = resolve(backend, overrides, namespace, name, port)
+    except OnlyPods as error:
+        return Endpoint(url=url, authority=authority, pod=error.location, hint=str(error))
     except NoAddress as error:
         raise CallFailed(f'failed to call webhook: Post "{url}?timeout={seconds}s": {error}') from error
     return Endpoint(url=url, authority=authority, connect=at)
@@ -81,6 +88,14 @@ class NoAddress(Exception):
     """A Service leads to nothing that this machine can reach."""
 
 
+class OnlyPods(NoAddress):
+    """It leads to pods of simulated nodes only, in which a process may run."""
+
+    def __init__(self, problem: str, location: Location) -> None:
+        super().__init__(problem)
+        self.location = location
+
+
 def resolve(
     backend: Backend, overrides: Mapping[str, tuple[str, int]], namespace: str, name: str, port: int
 ) -> tuple[str, int]:
@@ -100,15 +115,25 @@ def resolve(
     found = [*_addresses(backend, namespace, name, wanted.get("name") or "")]
     if not found:
         raise NoAddress(f'no endpoints available for service "{name}"')
-    reachable = next((one[:2] for one in found if not one[2]), None)
-    if reachable is None:
-        hint = f"start the API server with --webhook-service={namespace}/{name}=HOST:PORT"
-        raise NoAddress(f'service "{name}" leads to simulated pods only: {hint}')
-    return reachable
+    reachable = next((one[:2] for one in found if one[2] is None), None)
+    if reachable is not None:
+        return reachable
+    hint = f"start the API server with --webhook-service={namespace}/{name}=HOST:PORT"
+    problem = f'service "{name}" leads to simulated pods only: {hint}'
+    for address, number, node in found:
+        gateway = gateway_of(backend, node) if node else None
+        if gateway is not None:
+            location = Location(
+                scheme="http", host=address, port=str(number), gateway=gateway, is_process=True
+            )
+            raise OnlyPods(problem, location)
+    raise NoAddress(problem)
 
 
-def _addresses(backend: Backend, namespace: str, name: str, port: str) -> Iterator[tuple[str, int, bool]]:
-    """Host and port of what is ready, and whether it is simulated."""
+def _addresses(
+    backend: Backend, namespace: str, name: str, port: str
+) -> Iterator[tuple[str, int, ReadOnlyTree | None]]:
+    """Host and port of what is ready, and its node if it is simulated; an empty one if nobody knows it."""
     for stored in backend.all_seen(SLICES, namespace):
         if stored.labels.get(_SERVICE_NAME) != name:
             continue
@@ -116,18 +141,19 @@ def _addresses(backend: Backend, namespace: str, name: str, port: str) -> Iterat
         ports = [one.get("port") for one in tree.get("ports") or () if (one.get("name") or "") == port]
         for one in tree.get("endpoints") or ():
             if ports and ports[0] and (one.get("conditions") or {}).get("ready", True):
-                simulated = _is_simulated(backend, one)
-                yield from ((address, ports[0], simulated) for address in one.get("addresses") or ())
+                node = _simulated_node(backend, one)
+                yield from ((address, ports[0], node) for address in one.get("addresses") or ())
 
 
-def _is_simulated(backend: Backend, given: ReadOnlyTree) -> bool:
-    """Whether there is a pod behind it that has no processes."""
+def _simulated_node(backend: Backend, given: ReadOnlyTree) -> ReadOnlyTree | None:
+    """The node of a pod that has no address of its own; None if what is given has one."""
     target = given.get("targetRef") or {}
     if (target.get("apiVersion", "v1"), target.get("kind")) != _POD:
-        return False
+        return None
     name = given.get("nodeName") or ""
     node = backend.seen(NODES, "", name) if name else None
     if node is None:
-        return True
-    annotations = node.tree()["metadata"].get("annotations") or {}
-    return bool(annotations.get(_SIMULATED[0]) == _SIMULATED[1])
+        return {}
+    tree = node.tree()
+    annotations = tree["metadata"].get("annotations") or {}
+    return tree if annotations.get(SIMULATED[0]) == SIMULATED[1] else None

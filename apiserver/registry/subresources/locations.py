@@ -54,6 +54,8 @@ class Location(Struct, frozen=True, kw_only=True):
     is_global: bool = False
     """Whether the host may not be of this machine, or of its link, whatever its name resolves to."""
     gateway: Gateway | None = None
+    is_process: bool = False
+    """Whether only a process may answer there, and no simulated container."""
 
     @property
     def authority(self) -> str:
@@ -178,28 +180,12 @@ class Locator:
             raise ApiError(f"no preferred addresses found; known addresses: [{listed}]")
         endpoint = (node_status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}
         port = str(endpoint.get("Port") or KUBELET_PORT)
-        return NodeAddress(host=found[0], port=port, gateway=self._gateway(node))
+        return NodeAddress(host=found[0], port=port, gateway=gateway_of(self._backend, node))
 
     async def _gateway_of_pod(self, pod: ReadOnlyTree) -> Gateway | None:
         name = pod["spec"].get("nodeName") or ""
         node = await self._backend.find(self._backend.rows[_NODES], "", name) if name else None
-        return None if node is None else self._gateway(node.tree())
-
-    def _gateway(self, node: ReadOnlyTree) -> Gateway | None:
-        key, value = SIMULATED
-        if meta.annotations(node).get(key) != value:
-            return None
-        found = self._backend.seen(_CONFIG_MAPS, _SYSTEM, _KUBELETS)
-        data = {} if found is None else found.tree().get("data") or {}
-        host, _, port = (data.get("address") or "").rpartition(":")
-        if not host or not port.isascii() or not port.isdecimal():
-            return None
-        return Gateway(
-            host=host.strip("[]"),
-            port=int(port[:6]),
-            certificate=data.get("certificate") or "",
-            node=meta.name(node),
-        )
+        return None if node is None else gateway_of(self._backend, node.tree())
 
     async def _read(self, call: Call, resource: GroupResource, namespace: str, name: str) -> ReadOnlyTree:
         """An object; as upstream, one that is not there is named as one of the requested resource."""
@@ -207,6 +193,24 @@ class Locator:
         if found is None:
             raise status.not_found(call.resource.group_resource, name)
         return found.tree()
+
+
+def gateway_of(backend: Backend, node: ReadOnlyTree) -> Gateway | None:
+    """The listener of a simulated node; None for one that is not simulated, or that nobody listens for."""
+    key, value = SIMULATED
+    if meta.annotations(node).get(key) != value:
+        return None
+    found = backend.seen(_CONFIG_MAPS, _SYSTEM, _KUBELETS)
+    data = {} if found is None else found.tree().get("data") or {}
+    host, _, port = (data.get("address") or "").rpartition(":")
+    if not host or not port.isascii() or not port.isdecimal():
+        return None
+    return Gateway(
+        host=host.strip("[]"),
+        port=int(port[:6]),
+        certificate=data.get("certificate") or "",
+        node=meta.name(node),
+    )
 
 
 def _split(call: Call, kind: str) -> tuple[str, str, str]:
