@@ -83,7 +83,7 @@ async def change(
         new = await run(size, to_stored, backend, call.resource, new)
         new = new | {"metadata": dict(new["metadata"])}  # it may be the old one's
         new, claims = await _prepare(backend, call, options, new, old)
-        for one in (old, raw, new):  # where metadata cannot be changed, the new has the old one's
+        for one in (old, raw, new):
             one["metadata"].pop("resourceVersion", None)
         new = await run(size, keep_times, old, new)
         to_store = await to_storage(backend, call, new)
@@ -122,13 +122,14 @@ def _check_uid(call: Call, uid: str, present: str, key: bytes) -> None:
 
 
 def _check_version(backend: Backend, call: Call, new: Tree, old: Tree) -> None:
-    """Refuse to change another version of an object than the one that was meant."""
-    version = metadata.version(new["metadata"].pop("resourceVersion", ""))
+    """Refuse to change another version of an object than the one that was meant, which rules and webhooks see."""
+    version = metadata.version(new["metadata"].get("resourceVersion", ""))
     if not version:
         if not backend.strategy(call.resource).unconditional_update:
             raise _unconditional(call)
     elif version != int(old["metadata"]["resourceVersion"]):
         raise status.conflict(call.resource.group_resource, call.name, MODIFIED)
+    new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
 
 
 def _unconditional(call: Call) -> ApiError:
