@@ -9,6 +9,7 @@ from msgspec import Struct
 from mockube.apimachinery.cel import types
 from mockube.apimachinery.cel.attributes import LazyMap
 from mockube.apimachinery.cel.environment import Compiled, Environment, Library
+from mockube.apimachinery.cel.language import WHOLE, Language
 from mockube.apimachinery.cel.libraries import patches
 from mockube.apimachinery.cel.program import ProgramError
 from mockube.apimachinery.cel.schema_types import DeclaredStructs
@@ -101,7 +102,7 @@ class _Structs:
         return STRUCTS.get(name) or (patches.struct_fields(name) if self._has_patches else None)
 
 
-def _environment(has: Has, variables: Mapping[str, Type] | None) -> Environment:
+def _environment(has: Has, variables: Mapping[str, Type] | None, language: Language) -> Environment:
     known: dict[str, Type] = {
         "object": types.DYN,
         "oldObject": types.DYN,
@@ -116,18 +117,19 @@ def _environment(has: Has, variables: Mapping[str, Type] | None) -> Environment:
     if variables is not None:
         known["variables"] = types.struct(_VARIABLES)
     libraries = (Library(patches.DECLARED, patches.FUNCTIONS),) if has.patches else ()
-    return Environment(known, _Structs(variables, has_patches=has.patches), libraries)
+    return Environment(known, _Structs(variables, has_patches=has.patches), libraries, language=language)
 
 
 @cache
-def _plain_environment(has: Has) -> Environment:
-    return _environment(has, None)
+def _plain_environment(has: Has, language: Language) -> Environment:
+    return _environment(has, None, language)
 
 
 class Compiler:
     """Compiles the expressions of one policy, which may use its variables, those before them in their order."""
 
-    def __init__(self, *, has_variables: bool = False) -> None:
+    def __init__(self, *, has_variables: bool = False, language: Language = WHOLE) -> None:
+        self.language = language
         self.types: dict[str, Type] | None = {} if has_variables else None
         self.variables: dict[str, Compiled | BadExpression] = {}
         self._environments: dict[Has, Environment] = {}
@@ -160,9 +162,9 @@ class Compiler:
 
     def _environment(self, has: Has) -> Environment:
         if self.types is None:
-            return _plain_environment(has)
+            return _plain_environment(has, self.language)
         if has not in self._environments:
-            self._environments[has] = _environment(has, self.types)
+            self._environments[has] = _environment(has, self.types, self.language)
         return self._environments[has]
 
 

@@ -12,6 +12,7 @@ from mockube.apimachinery.cel.cost import runtime
 from mockube.apimachinery.cel.cost.estimate import estimate_cost
 from mockube.apimachinery.cel.cost.ranges import Range
 from mockube.apimachinery.cel.declarations import Functions, merge
+from mockube.apimachinery.cel.language import WHOLE, Language
 from mockube.apimachinery.cel.lexer import tokenize
 from mockube.apimachinery.cel.libraries import LIBRARIES
 from mockube.apimachinery.cel.macros import MACROS, Macros
@@ -101,21 +102,26 @@ class Environment:
         structs: StructTypes | None = None,
         libraries: tuple[Library, ...] = (),
         macros: Macros = MACROS,
+        language: Language = WHOLE,
     ) -> None:
         self.variables = {**TYPE_NAMES, **(_DECLARED_NAMES if structs else {}), **variables}
+        for name in language.types:
+            self.variables.pop(name, None)
         self.structs = structs or DeclaredStructs()
-        self._macros = macros
+        self._macros = language.macros_of(macros)
         self._implementation = _Implementation(*LIBRARIES, *libraries) if libraries else _BASE
+        self._declared = language.functions_of(self._implementation.declared)
+        self._checks_literals = language.checks_literals
 
     def check(self, text: str) -> Expr:
         """Return the checked expression, or raise Issues."""
         source = Source(text)
         expr = parse(source, self._macros)
-        checker = Checker(self.variables, self._implementation.declared, self.structs)
+        checker = Checker(self.variables, self._declared, self.structs)
         try:
             checker.check(expr)
             checker.finish()
-            issues = checker.issues or validate(expr)
+            issues = checker.issues or validate(expr, checks_literals=self._checks_literals)
         except RecursionError:
             raise Issues(source, [_too_deep()]) from None
         if issues:

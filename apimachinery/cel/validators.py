@@ -20,11 +20,13 @@ from mockube.apimachinery.cel.values import CelError
 from mockube.apimachinery.regexp import matcher
 from mockube.apimachinery.regexp.errors import RegexpError
 
+_LITERALS = ("duration", "timestamp", "matches")
 
-def validate(expr: Expr) -> list[Issue]:
+
+def validate(expr: Expr, *, checks_literals: bool = True) -> list[Issue]:
     nodes = list(_walk(expr, within_format=False))
     issues: list[Issue] = []
-    for function in ("duration", "timestamp", "matches"):
+    for function in _LITERALS if checks_literals else ():
         issues += _literal_arguments(function, [node for node, _ in nodes])
     plain = [node for node, within_format in nodes if not within_format]
     issues += [issue for node in plain if isinstance(node, CreateList) for issue in _mixed_list(node)]

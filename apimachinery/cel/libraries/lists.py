@@ -6,7 +6,7 @@ from functools import cmp_to_key, reduce
 from typing import Any, Final
 
 from mockube.apimachinery.cel import arithmetic
-from mockube.apimachinery.cel.declarations import declare
+from mockube.apimachinery.cel.declarations import declare, merge
 from mockube.apimachinery.cel.values import CelError, Duration, Uint, compare, equals, type_name
 
 _COMPARABLE = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
@@ -19,7 +19,7 @@ def _lines(names: Iterable[str], line: str) -> str:
     return "\n".join(line.format(t=name, r=_RUNTIME_NAMES.get(name, name)) for name in names)
 
 
-DECLARED: Final = declare(
+_KUBERNETES: Final = declare(
     f"""
     {_lines(_COMPARABLE, "isSorted list_{t}_is_sorted_bool list({t}).() -> bool")}
     {_lines(_SUMMABLE, "sum list_{t}_sum_{t} list({t}).() -> {t}")}
@@ -27,6 +27,10 @@ DECLARED: Final = declare(
     {_lines(_COMPARABLE, "min list_{t}_min_{t} list({t}).() -> {t}")}
     indexOf list_a_index_of_int list(A).(A) -> int
     lastIndexOf list_a_last_index_of_int list(A).(A) -> int
+    """
+)
+EXTENSION: Final = declare(
+    f"""
     slice list_slice list(T).(int, int) -> list(T)
     flatten list_flatten list(list(T)).() -> list(T)
     flatten list_flatten_int list(dyn).(int) -> list(dyn)
@@ -37,6 +41,8 @@ DECLARED: Final = declare(
     distinct list_distinct list(T).() -> list(T)
     """
 )
+"""Those of cel-go."""
+DECLARED: Final = merge(_KUBERNETES, EXTENSION)
 _LONGEST_RANGE: Final = 10_000_000
 """Longer ranges cost more than any limit."""
 

@@ -10,6 +10,7 @@ from mockube.apimachinery.admission_expressions import (
     Compiler,
     Has,
 )
+from mockube.apimachinery.cel.language import WHOLE, Language
 from mockube.apimachinery.cel.types import Type
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.gotext import quote
@@ -190,12 +191,14 @@ def expression_error(path: Path, text: str, error: BadExpression) -> FieldError:
     return errors.internal(path, str(error)) if error.internal else errors.invalid(path, text, str(error))
 
 
-def _check_condition(condition: ReadOnlyTree, path: Path, has: Has) -> Iterator[FieldError]:
+def _check_condition(
+    condition: ReadOnlyTree, path: Path, has: Has, language: Language
+) -> Iterator[FieldError]:
     text, at = condition.get("expression", "").strip(), path.child("expression")
     if not text:
         yield errors.required(at)
     else:
-        yield from check_compiled(Compiler(), text, at, BOOL, has)
+        yield from check_compiled(Compiler(language=language), text, at, BOOL, has)
     yield from _CONDITION_NAME(condition, path)
 
 
@@ -204,13 +207,17 @@ _MAX_CONDITIONS: Final = 64
 
 
 def check_match_conditions(
-    conditions: Sequence[ReadOnlyTree] | None, path: Path, *, has_params: bool = False
+    conditions: Sequence[ReadOnlyTree] | None,
+    path: Path,
+    *,
+    has_params: bool = False,
+    language: Language = WHOLE,
 ) -> Iterator[FieldError]:
     if len(conditions or ()) > _MAX_CONDITIONS:
         yield errors.too_many(path, len(conditions or ()), _MAX_CONDITIONS)
     seen = set()
     for index, condition in enumerate(conditions or ()):
-        yield from _check_condition(condition, path.index(index), Has(params=has_params))
+        yield from _check_condition(condition, path.index(index), Has(params=has_params), language)
         name = condition.get("name")
         if name and name in seen:
             yield errors.duplicate(path.index(index).child("name"), name)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from mockube.apimachinery import errors, meta, names
 from mockube.apimachinery.admission_expressions import BadExpression, Compiler, Has
+from mockube.apimachinery.cel.language import WHOLE, Language
 from mockube.apimachinery.cel.parser import RESERVED
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
@@ -106,8 +107,8 @@ _HEAD: Final = every(
 )
 
 
-def policy_compiler(spec: ReadOnlyTree) -> Compiler:
-    return Compiler(has_variables=bool(spec.get("variables")))
+def policy_compiler(spec: ReadOnlyTree, language: Language = WHOLE) -> Compiler:
+    return Compiler(has_variables=bool(spec.get("variables")), language=language)
 
 
 def check_policy_spec(
@@ -118,8 +119,8 @@ def check_policy_spec(
     if check_constraints:
         yield from pointer("matchConstraints", check_constraints)(spec, path)
     has_params = spec.get("paramKind") is not None
-    conditions = spec.get("matchConditions")
-    yield from check_match_conditions(conditions, path.child("matchConditions"), has_params=has_params)
+    conditions, at = spec.get("matchConditions"), path.child("matchConditions")
+    yield from check_match_conditions(conditions, at, has_params=has_params, language=compiler.language)
     for index, variable in enumerate(spec.get("variables") or ()):
         at = path.child("variables").index(index)
         yield from _check_variable(variable, at, compiler, Has(params=has_params))

@@ -12,6 +12,7 @@ from mockube.apimachinery.admission_expressions import (
     Compiler,
     Has,
 )
+from mockube.apimachinery.cel.language import WHOLE, Language
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -29,6 +30,7 @@ from mockube.apiserver.kinds.common.conditions import check_conditions
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.objects import part, within
 from mockube.apiserver.kinds.common.selectors import check_label_name
+from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import SPEC, STATUS_ALONE, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
@@ -105,9 +107,9 @@ def _check_annotations(
         seen.add(key)
 
 
-def _create(tree: ReadOnlyTree) -> Iterator[FieldError]:
+def _create(tree: ReadOnlyTree, language: Language) -> Iterator[FieldError]:
     spec, path = within(tree, "spec"), ROOT.child("spec")
-    compiler = policy_compiler(spec)
+    compiler = policy_compiler(spec, language)
     yield from check_policy_spec(spec, path, compiler)
     has_params = spec.get("paramKind") is not None
     validations, annotations = spec.get("validations") or (), spec.get("auditAnnotations") or ()
@@ -124,6 +126,11 @@ def _create(tree: ReadOnlyTree) -> Iterator[FieldError]:
 _update_status: Final = part(optional("conditions", check_conditions), "status")
 
 
+def validation(language: Language = WHOLE) -> Validation:
+    """That of policies whose expressions may use a language."""
+    return policy_validation(partial(_create, language=language), {"status": _update_status})
+
+
 KIND: Final = Kind(
     resource=Resource(
         group="admissionregistration.k8s.io",
@@ -138,7 +145,7 @@ KIND: Final = Kind(
     defaults=of(
         "io.k8s.api.admissionregistration.v1", {"ValidatingAdmissionPolicySpec": {"failurePolicy": "Fail"}}
     ),
-    validation=policy_validation(_create, {"status": _update_status}),
+    validation=validation(),
     warnings=NAME_WARNINGS,
     printer=Printer(
         columns=(NAME, Column(name="Validations", type="integer"), Column(name="ParamKind"), AGE),

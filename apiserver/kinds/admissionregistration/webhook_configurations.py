@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 from msgspec import Struct
 
 from mockube.apimachinery import errors, meta, names
+from mockube.apimachinery.cel.language import WHOLE, Language
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
@@ -92,7 +94,7 @@ _TIMEOUT: Final = must(
 )
 
 
-def _webhook(exemptions: _Exemptions) -> Check:
+def _webhook(exemptions: _Exemptions, language: Language) -> Check:
     selector = check_selector_leniently if exemptions.label_values else check_selector
 
     def check_versions(versions: list[str], path: Path) -> Iterable[FieldError]:
@@ -109,7 +111,7 @@ def _webhook(exemptions: _Exemptions) -> Check:
         pointer("objectSelector", selector),
         pointer("reinvocationPolicy", one_of("IfNeeded", "Never")),
         client("clientConfig"),
-        field("matchConditions", check_match_conditions),
+        field("matchConditions", partial(check_match_conditions, language=language)),
         required("admissionReviewVersions", check_versions, detail=ONE_OF_REVIEWS),
     )
 
@@ -117,8 +119,10 @@ def _webhook(exemptions: _Exemptions) -> Check:
 # --- the configuration
 
 
-def _check(webhooks: Sequence[ReadOnlyTree], exemptions: _Exemptions) -> Iterator[FieldError]:
-    check, seen = _webhook(exemptions), set()
+def _check(
+    webhooks: Sequence[ReadOnlyTree], exemptions: _Exemptions, language: Language
+) -> Iterator[FieldError]:
+    check, seen = _webhook(exemptions, language), set()
     for index, hook in enumerate(webhooks):
         yield from check(hook, _WEBHOOKS.index(index))
         name = hook.get("name")
@@ -127,16 +131,20 @@ def _check(webhooks: Sequence[ReadOnlyTree], exemptions: _Exemptions) -> Iterato
         seen.add(name)
 
 
-def _create(tree: ReadOnlyTree) -> Iterable[FieldError]:
-    return _check(tree.get("webhooks") or (), _STRICT)
+def _create(tree: ReadOnlyTree, language: Language) -> Iterable[FieldError]:
+    return _check(tree.get("webhooks") or (), _STRICT, language)
 
 
-def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+def _update(new: ReadOnlyTree, old: ReadOnlyTree, language: Language) -> Iterator[FieldError]:
     yield from objectmeta.check(new, NAMES, namespaced=False)
-    yield from _check(new.get("webhooks") or (), _exemptions(old.get("webhooks") or ()))
+    yield from _check(new.get("webhooks") or (), _exemptions(old.get("webhooks") or ()), language)
 
 
-_VALIDATION: Final = Validation(again=NOTHING, name=NAMES, create=_create, update=_update)
+def validation(language: Language = WHOLE) -> Validation:
+    """That of webhooks whose conditions may use a language."""
+    create, update = (partial(check, language=language) for check in (_create, _update))
+    return Validation(again=NOTHING, name=NAMES, create=create, update=update)
+
 
 _STRATEGY: Final = Strategy(
     generation=(("webhooks",),), first_generation=1, empty_counts=True, unconditional_update=False
@@ -166,7 +174,7 @@ MUTATING_WEBHOOK_CONFIGURATION: Final = Kind(
         "io.k8s.api.admissionregistration.v1",
         {"MutatingWebhook": {**_DEFAULTS, "reinvocationPolicy": "Never"}},
     ),
-    validation=_VALIDATION,
+    validation=validation(),
     warnings=NAME_WARNINGS,
     printer=_PRINTER,
 )
@@ -182,7 +190,7 @@ VALIDATING_WEBHOOK_CONFIGURATION: Final = Kind(
     ),
     strategy=_STRATEGY,
     defaults=of("io.k8s.api.admissionregistration.v1", {"ValidatingWebhook": _DEFAULTS}),
-    validation=_VALIDATION,
+    validation=validation(),
     warnings=NAME_WARNINGS,
     printer=_PRINTER,
 )

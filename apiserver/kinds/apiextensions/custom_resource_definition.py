@@ -9,7 +9,7 @@ from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import STATUS_WITHOUT_TABLE, Resource
 from mockube.apiserver.kinds.apiextensions.schemas import unknown_formats
-from mockube.apiserver.kinds.apiextensions.validation import VALIDATION
+from mockube.apiserver.kinds.apiextensions.validation import validation
 from mockube.apiserver.kinds.apiextensions.versions import to_internal
 from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, of
 from mockube.apiserver.kinds.common.warnings import Warnings
@@ -140,7 +140,7 @@ KIND: Final = Kind(
     ),
     strategy=_STRATEGY,
     defaults=_DEFAULTS,
-    validation=VALIDATION,
+    validation=validation(),
     warnings=Warnings(
         create=lambda new: [*_format_warnings(new, {})],
         update=lambda new, old: [*_format_warnings(new, old)],

@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from mockube.apimachinery import errors
 from mockube.apimachinery.cel.cost.ranges import MOST
+from mockube.apimachinery.cel.language import WHOLE, Language
 from mockube.apimachinery.cel.schema_types import DeclaredType, declare, escape
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
@@ -61,6 +62,7 @@ class RuleContext(Struct):
     uncorrelatable: Path | None = None
     """The list in which an element has no old value that it can be compared with."""
     root: bool = False
+    language: Language = WHOLE
 
     def type(self) -> DeclaredType | None:
         if self.declared is None:
@@ -83,7 +85,9 @@ class RuleContext(Struct):
         most = _max_elements(self.schema)
         bounded = self.cardinality is not None and most is not None
         cardinality = min(self.cardinality * most, MOST) if bounded else None  # type: ignore[operator]
-        return RuleContext(schema, self.total, declared, cardinality, self.uncorrelatable)
+        return RuleContext(
+            schema, self.total, declared, cardinality, self.uncorrelatable, language=self.language
+        )
 
 
 def _max_elements(schema: ReadOnlyTree) -> int | None:
@@ -140,7 +144,7 @@ def check_rules(context: RuleContext, path: Path) -> Iterator[FieldError]:
         reason = "failed to construct type information for x-kubernetes-validations rules"
         yield errors.internal(at, f"internal error: {reason}: {problem}")
         return
-    for index, rule in enumerate(compile_rules(context.schema, declared)):
+    for index, rule in enumerate(compile_rules(context.schema, declared, context.language)):
         yield from _check_rule(rule, context, declared, at.index(index))
 
 

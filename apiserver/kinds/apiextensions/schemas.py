@@ -5,6 +5,7 @@ from enum import Enum, auto
 from typing import Any, Final
 
 from mockube.apimachinery import errors
+from mockube.apimachinery.cel.language import WHOLE, Language
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.regexp import matcher as regexp
@@ -36,7 +37,7 @@ _EVEN_EMPTY: Final = frozenset({"additionalItems", "dependencies", "$ref"})
 """Keywords that are refused whatever their value is."""
 
 
-def check_schema(validation: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+def check_schema(validation: ReadOnlyTree, path: Path, language: Language = WHOLE) -> Iterator[FieldError]:
     """Check the structure, then keywords, and then defaults and rules, which need both."""
     schema, path = validation.get("openAPIV3Schema"), path.child("openAPIV3Schema")
     if schema is None:
@@ -47,7 +48,9 @@ def check_schema(validation: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     is_convertible = not any(map(_is_unsupported, parts))
     found = check_structural(schema, path) if is_convertible else []
     total = TotalCost()
-    context = None if found or not is_convertible else RuleContext(schema, total, root=True)
+    context = (
+        None if found or not is_convertible else RuleContext(schema, total, root=True, language=language)
+    )
     of_keywords, of_rules = _check(schema, path, context)
     found = [*found, *of_keywords] or [*_check_patterns(parts, path)]
     if not found and any(one.get("$schema") for one in parts):

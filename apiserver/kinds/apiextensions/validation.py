@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, Final
 
 from mockube.apimachinery import conditions, errors, meta, names
+from mockube.apimachinery.cel.language import WHOLE, Language
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.apiextensions.versions import check_common, check_version, to_internal
+from mockube.apiserver.kinds.apiextensions.versions import common_check, to_internal, version_check
 from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.kinds.common.checks import (
     Check,
@@ -87,12 +89,12 @@ def _check_schemas(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
             yield errors.required(path.index(index).child("schema", "openAPIV3Schema"))
 
 
-def _check_versions(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+def _check_versions(spec: ReadOnlyTree, path: Path, language: Language) -> Iterator[FieldError]:
     versions, path = spec.get("versions") or (), path.child("versions")
     yield from _check_schemas(spec, path)
     for index, version in enumerate(versions):
         yield from field("name", _LABEL, absent="")(version, path.index(index))
-        yield from check_version(version, path.index(index))
+        yield from version_check(language)(version, path.index(index))
     shown: list[Any] | None = [
         internal("apiextensions.CustomResourceDefinitionVersion", version) for version in versions
     ]
@@ -171,13 +173,13 @@ def _conversion(*, any_accepted: bool) -> Check:
 # --- the definition
 
 
-def _spec(*, any_accepted: bool = False) -> Check:
+def _spec(language: Language, *, any_accepted: bool = False) -> Check:
     return every(
         required("group", _check_group),
         required("scope", one_of("Cluster", "Namespaced")),
-        _check_versions,
+        partial(_check_versions, language=language),
         field("names", _REQUIRED_NAMES, _NAMES, absent={}),
-        check_common,
+        common_check(language),
         _conversion(any_accepted=any_accepted),
     )
 
@@ -223,7 +225,6 @@ def _check_unknown_fields(tree: ReadOnlyTree) -> Iterable[FieldError]:
 
 
 _ACCEPTED_NAMES: Final = field("acceptedNames", _NAMES, absent={})
-_STRICT: Final = _spec()
 
 
 def _check_rest(tree: ReadOnlyTree) -> Iterator[FieldError]:
@@ -231,7 +232,7 @@ def _check_rest(tree: ReadOnlyTree) -> Iterator[FieldError]:
     yield from _check_stored(tree)
 
 
-def _create(tree: ReadOnlyTree) -> Iterator[FieldError]:
+def _create(tree: ReadOnlyTree, language: Language) -> Iterator[FieldError]:
     spec = within(tree, "spec")
     wanted = f"{within(spec, 'names').get('plural', '')}.{spec.get('group', '')}"
 
@@ -240,7 +241,7 @@ def _create(tree: ReadOnlyTree) -> Iterator[FieldError]:
         return problems if name == wanted else [*problems, 'must be spec.names.plural+"."+spec.group']
 
     yield from objectmeta.check(tree, with_any_finalizers(NameRule(check_name, check_name)), namespaced=False)
-    yield from _STRICT(to_internal(spec), _SPEC)
+    yield from _spec(language)(to_internal(spec), _SPEC)
     yield from _check_rest(tree)
     yield from _check_approval(tree)
     yield from _check_unknown_fields(tree)
@@ -255,9 +256,10 @@ def _any_accepted(old: ReadOnlyTree) -> bool:
     return bool(versions) and not accepts(versions)
 
 
-def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+def _update(new: ReadOnlyTree, old: ReadOnlyTree, language: Language) -> Iterator[FieldError]:
     yield from objectmeta.check_update(new, old)
-    yield from _spec(any_accepted=_any_accepted(old))(to_internal(within(new, "spec")), _SPEC)
+    check_spec = _spec(language, any_accepted=_any_accepted(old))
+    yield from check_spec(to_internal(within(new, "spec")), _SPEC)
     established = conditions.is_true(old, "Established")
     for way in (*(_FIXED_ONCE_ESTABLISHED if established else ()), *_ALWAYS_FIXED):
         yield from immutable_fields(*way)(new, old)
@@ -272,9 +274,11 @@ def _update_status(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]
     yield from _ACCEPTED_NAMES(within(new, "status"), _STATUS)
 
 
-VALIDATION: Final = Validation(
-    metadata_first=False,
-    create=_create,
-    update=_update,
-    subresources={"status": _update_status},
-)
+def validation(language: Language = WHOLE) -> Validation:
+    """That of definitions whose rules may use a language."""
+    return Validation(
+        metadata_first=False,
+        create=partial(_create, language=language),
+        update=partial(_update, language=language),
+        subresources={"status": _update_status},
+    )

@@ -4,9 +4,11 @@ Upstream's internal type holds what all versions have in common once, beside the
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, partial
 from typing import Any, Final
 
 from mockube.apimachinery import errors
+from mockube.apimachinery.cel.language import Language
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -110,15 +112,20 @@ def _check_column_path(column: ReadOnlyTree, path: Path) -> Iterable[FieldError]
 
 _COLUMN: Final = every(required("name"), _check_column_type, _check_column_format, _check_column_path)
 
-_COMMON: Final[Mapping[str, tuple[str, Check]]] = {
-    "schema": ("validation", check_schema),
-    "subresources": ("subresources", pointer("scale", _check_scale)),
-    "additionalPrinterColumns": ("additionalPrinterColumns", each(_COLUMN)),
-    "selectableFields": ("selectableFields", every()),  # the schema says whether they are right
+_COMMON: Final = {
+    "schema": "validation",
+    **{name: name for name in ("subresources", "additionalPrinterColumns", "selectableFields")},
 }
-"""The fields of a version: the name of each where all versions have the same value, and its check."""
+"""The fields of a version, and the name of each where all versions have the same value."""
 
-_FIELDS: Final = every(*(optional(name, check) for name, (_, check) in _COMMON.items()))
+
+def _checks(language: Language) -> Mapping[str, Check]:
+    return {
+        "schema": partial(check_schema, language=language),
+        "subresources": pointer("scale", _check_scale),
+        "additionalPrinterColumns": each(_COLUMN),
+        "selectableFields": every(),  # the schema says whether they are right
+    }
 
 
 def _check_selectable(schema_field: str, problem: str) -> Check:
@@ -134,22 +141,33 @@ def _check_selectable(schema_field: str, problem: str) -> Check:
     return check
 
 
-check_version: Final = every(
-    _check_warning,
-    _FIELDS,
-    _check_selectable("schema", "may only be set when `version.schema.openAPIV3Schema` is not included"),
+_OWN_SELECTABLE: Final = _check_selectable(
+    "schema", "may only be set when `version.schema.openAPIV3Schema` is not included"
 )
-check_common: Final = every(
-    *(optional(name, check) for name, check in _COMMON.values()),
-    _check_selectable("validation", "may only be set when validations.schema is included"),
+_COMMON_SELECTABLE: Final = _check_selectable(
+    "validation", "may only be set when validations.schema is included"
 )
+
+
+@cache
+def version_check(language: Language) -> Check:
+    """The check of one version, where rules may use a language."""
+    fields = (optional(name, check) for name, check in _checks(language).items())
+    return every(_check_warning, *fields, _OWN_SELECTABLE)
+
+
+@cache
+def common_check(language: Language) -> Check:
+    """The check of what all versions have in common."""
+    fields = (optional(_COMMON[name], check) for name, check in _checks(language).items())
+    return every(*fields, _COMMON_SELECTABLE)
 
 
 def to_internal(spec: ReadOnlyTree) -> dict[str, Any]:
     """Return a spec in the form of upstream's internal type."""
     versions = [dict(version) for version in spec.get("versions") or ()]
     common: dict[str, Any] = {}
-    for name, (common_name, _) in _COMMON.items():
+    for name, common_name in _COMMON.items():
         values = [version.get(name) or None for version in versions]
         if values and all(value == values[0] for value in values):
             common[common_name] = values[0]

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.cel import types
 from mockube.apimachinery.cel.environment import Compiled, Environment
+from mockube.apimachinery.cel.language import WHOLE, Language
 from mockube.apimachinery.cel.program import ProgramError
 from mockube.apimachinery.cel.schema_types import (
     MAX_REQUEST_BYTES,
@@ -48,7 +49,7 @@ def rules_of(schema: Schema) -> Sequence[Mapping[str, Any]]:
     return schema.get(RULES) or ()
 
 
-def compile_rules(schema: Schema, declared: DeclaredType) -> list[Rule]:
+def compile_rules(schema: Schema, declared: DeclaredType, language: Language = WHOLE) -> list[Rule]:
     """Compile the rules of a schema, not those of schemas within it."""
     declared, structs = name_structs(declared, "selfType")
     known = DeclaredStructs(structs)
@@ -58,7 +59,8 @@ def compile_rules(schema: Schema, declared: DeclaredType) -> list[Rule]:
         optional_old = bool(given.get("optionalOldSelf"))
         if optional_old not in environments:
             old = types.optional_of(declared.type) if optional_old else declared.type
-            environments[optional_old] = Environment({"self": declared.type, "oldSelf": old}, known)
+            variables = {"self": declared.type, "oldSelf": old}
+            environments[optional_old] = Environment(variables, known, language=language)
         found.append(_compile(given, environments[optional_old], declared, schema))
     return found
 

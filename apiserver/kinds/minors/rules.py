@@ -10,11 +10,17 @@ from typing import Final, NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from mockube.apimachinery import errors, meta, names
+from mockube.apimachinery.cel.language import Language, language_of
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.admissionregistration import (
+    validating_admission_policy,
+    webhook_configurations,
+)
+from mockube.apiserver.kinds.apiextensions import validation as definitions
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
@@ -176,6 +182,21 @@ RULES: Final[Mapping[GroupKind, tuple[Rule, ...]]] = {
 }
 
 
+_WITH_EXPRESSIONS: Final[Mapping[GroupKind, Callable[[Language], Validation]]] = {
+    GroupKind(
+        "admissionregistration.k8s.io", "MutatingWebhookConfiguration"
+    ): webhook_configurations.validation,
+    GroupKind(
+        "admissionregistration.k8s.io", "ValidatingAdmissionPolicy"
+    ): validating_admission_policy.validation,
+    GroupKind(
+        "admissionregistration.k8s.io", "ValidatingWebhookConfiguration"
+    ): webhook_configurations.validation,
+    GroupKind("apiextensions.k8s.io", "CustomResourceDefinition"): definitions.validation,
+}
+"""Kinds that contain expressions in CEL, which an older minor has fewer functions for."""
+
+
 def rules_of(kind: GroupKind, minor: str) -> Sequence[Rule]:
     return [rule for rule in RULES.get(kind, ()) if not minors.is_before(rule.until, minor)]
 
@@ -183,7 +204,8 @@ def rules_of(kind: GroupKind, minor: str) -> Sequence[Rule]:
 def older_validation(kind: Kind, minor: str) -> Validation | None:
     """The validation of a kind in a minor."""
     rules = rules_of(kind.resource.group_kind, minor)
-    own = kind.validation
+    speaking = _WITH_EXPRESSIONS.get(kind.resource.group_kind)
+    own = kind.validation if speaking is None else speaking(language_of(minor))
     if own is None or not rules:
         return own
 

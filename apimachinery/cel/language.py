@@ -1,0 +1,98 @@
+"""Which functions, macros and types the expressions of older minor releases do not have.
+
+A minor release takes in new expressions what the release before it had, so that a cluster can go back by one. What is
+stored is evaluated with all that there is.
+"""
+
+from functools import cache
+from typing import Final
+
+from msgspec import Struct
+
+from mockube.apimachinery.cel.declarations import Functions
+from mockube.apimachinery.cel.libraries import addresses, formats, lists, semver, sets
+from mockube.apimachinery.cel.macros import MACROS, Macros
+from mockube.apimachinery.schema import minors
+
+_COMPREHENSIONS: Final = frozenset(
+    key
+    for key in MACROS
+    if key[0].startswith("transform")
+    or key[0] == "existsOne"
+    or key in {(name, 3, True) for name in ("all", "exists", "exists_one")}
+)
+"""Those with two variables."""
+
+
+class _Addition(Struct, frozen=True):
+    """What expressions may use from a minor on."""
+
+    since: str
+    overloads: frozenset[str] = frozenset()
+    macros: frozenset[tuple[str, int, bool]] = frozenset()
+    types: frozenset[str] = frozenset()
+    checks_literals: bool = False
+
+
+def _ids(declared: Functions) -> frozenset[str]:
+    return frozenset(overload.id for overloads in declared.values() for overload in overloads)
+
+
+_ADDITIONS: Final = (
+    _Addition(
+        "1.30", frozenset({"string_format", "strings_quote"}) | _ids(sets.DECLARED), checks_literals=True
+    ),
+    _Addition("1.31", _ids(addresses.DECLARED), types=frozenset({"net.IP", "net.CIDR"})),
+    _Addition(
+        "1.32", frozenset({"authorizer_fieldselector", "authorizer_labelselector"}) | _ids(formats.DECLARED)
+    ),
+    _Addition(
+        "1.33",
+        frozenset({"list_first", "list_last", "optional_unwrap", "optional_unwrapOpt"})
+        | frozenset({"@mapInsert_map_key_value", "@mapInsert_map_map"}),
+        _COMPREHENSIONS,
+    ),
+    _Addition("1.34", _ids(semver.DECLARED)),
+    _Addition("1.35", _ids(lists.EXTENSION), frozenset({("sortBy", 2, True)})),
+)
+
+
+class Language(Struct, frozen=True):
+    """What new expressions lack of what there is."""
+
+    overloads: frozenset[str] = frozenset()
+    macros: frozenset[tuple[str, int, bool]] = frozenset()
+    types: frozenset[str] = frozenset()
+    checks_literals: bool = True
+    """Whether durations, timestamps and patterns that are written out are looked at."""
+
+    def functions_of(self, declared: Functions) -> Functions:
+        if not self.overloads:
+            return declared
+        known = {
+            name: tuple(overload for overload in overloads if overload.id not in self.overloads)
+            for name, overloads in declared.items()
+        }
+        return {name: overloads for name, overloads in known.items() if overloads}
+
+    def macros_of(self, macros: Macros) -> Macros:
+        if not self.macros:
+            return macros
+        return {key: macro for key, macro in macros.items() if key not in self.macros}
+
+
+WHOLE: Final = Language()
+
+
+@cache
+def language_of(minor: str) -> Language:
+    """What a server of a minor release takes in new expressions."""
+    later = [addition for addition in _ADDITIONS if minors.is_before(minor, addition.since)]
+    if not later:
+        return WHOLE
+    return Language(
+        frozenset().union(*(addition.overloads for addition in later)),
+        frozenset().union(*(addition.macros for addition in later)),
+        frozenset().union(*(addition.types for addition in later)),
+        not any(addition.checks_literals for addition in later),
+    )
