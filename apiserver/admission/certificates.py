@@ -4,8 +4,6 @@ Who approves or signs certificates of a signer must be allowed to for this signe
 domain, beyond being allowed to write the object.
 """
 
-import base64
-
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
@@ -13,6 +11,7 @@ from mockube.apimachinery import gotext
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.plugin import UPDATE, Plugin, forbidden
+from mockube.apiserver.kinds.certificates.validation import parse_request
 from mockube.apiserver.registry.attributes import Attributes
 from mockube.apiserver.registry.backend import Backend
 
@@ -38,7 +37,7 @@ def _signer(tree: Tree) -> str:
 
 def request_of(csr: Tree) -> x509.CertificateSigningRequest:
     """Return the request that a CertificateSigningRequest holds, or raise ValueError."""
-    return x509.load_pem_x509_csr(base64.b64decode(csr["spec"].get("request", "")))
+    return parse_request(csr["spec"].get("request", ""))
 
 
 class CertificateApproval(Plugin):

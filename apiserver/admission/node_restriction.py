@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from cryptography.x509.oid import NameOID
 
-from mockube.apimachinery import meta, status
+from mockube.apimachinery import errors, meta, status
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
@@ -258,8 +258,15 @@ def _audience_problem(authorization: Authorization, backend: Backend, attributes
         return "node may only request 0 or 1 audiences"
     (audience,) = audiences
     pod = _existing_pod(backend, attributes.namespace, spec["boundObjectRef"]["name"])
-    if audience in _audiences(backend, pod):
-        return ""
+    missing: list[str] = []
+    for volume in pod["spec"].get("volumes") or ():
+        try:
+            if audience in _audiences(backend, pod, volume):
+                return ""
+        except status.NotFound as error:
+            missing.append(error.message)
+    if missing:
+        return f"error validating audience {quote(audience)}: {errors.aggregate(missing)}"
     user = attributes.call.user
     question = Question(
         user=user,
@@ -275,14 +282,14 @@ def _audience_problem(authorization: Authorization, backend: Backend, attributes
     return f"audience {quote(audience)} not found in pod spec volume, {refusal}"
 
 
-def _audiences(backend: Backend, pod: ReadOnlyTree) -> Iterator[str]:
-    for volume in pod["spec"].get("volumes") or ():
-        for source in (volume.get("projected") or {}).get("sources") or ():
-            if "serviceAccountToken" in source:
-                yield source["serviceAccountToken"].get("audience") or ""
-        driver = _driver(backend, pod, volume)
-        stored = backend.seen(GroupResource("storage.k8s.io", "csidrivers"), "", driver) if driver else None
-        for request in (stored.tree()["spec"].get("tokenRequests") or ()) if stored else ():
+def _audiences(backend: Backend, pod: ReadOnlyTree, volume: ReadOnlyTree) -> Iterator[str]:
+    """Yield the audiences that a volume asks for; raise NotFound if an object that says so is not there."""
+    for source in (volume.get("projected") or {}).get("sources") or ():
+        if "serviceAccountToken" in source:
+            yield source["serviceAccountToken"].get("audience") or ""
+    if driver := _driver(backend, pod, volume):
+        found = _existing(backend, GroupResource("storage.k8s.io", "csidrivers"), "", driver)
+        for request in found["spec"].get("tokenRequests") or ():
             yield request.get("audience") or ""
 
 
@@ -293,11 +300,20 @@ def _driver(backend: Backend, pod: ReadOnlyTree, volume: ReadOnlyTree) -> str:
     name = (volume.get("persistentVolumeClaim") or {}).get("claimName")
     if "ephemeral" in volume:
         name = f"{meta.name(pod)}-{volume['name']}"
-    claims, volumes = GroupResource("", "persistentvolumeclaims"), GroupResource("", "persistentvolumes")
-    claim = backend.seen(claims, meta.namespace(pod), name) if name else None
-    bound = claim.tree()["spec"].get("volumeName") if claim else None
-    found = backend.seen(volumes, "", bound) if bound else None
-    return str((found.tree()["spec"].get("csi") or {}).get("driver") or "") if found else ""
+    if not name:
+        return ""
+    claim = _existing(backend, GroupResource("", "persistentvolumeclaims"), meta.namespace(pod), name)
+    bound = claim["spec"].get("volumeName") or ""
+    found = _existing(backend, GroupResource("", "persistentvolumes"), "", bound)
+    return str((found["spec"].get("csi") or {}).get("driver") or "")
+
+
+def _existing(backend: Backend, resource: GroupResource, namespace: str, name: str) -> ReadOnlyTree:
+    """Return the object as it was last seen, or raise NotFound, which names the resource as a lister does."""
+    found = backend.seen(resource, namespace, name) if name else None
+    if found is None:
+        raise status.not_found(GroupResource(resource.group, resource.resource.removesuffix("s")), name)
+    return found.tree()
 
 
 def _lease(_: Backend, attributes: Attributes, node: str) -> str:

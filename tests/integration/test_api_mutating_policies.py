@@ -117,6 +117,42 @@ FAILED = {
 }
 
 
+ONLY = "must not be specified when patchType is"
+MISFITS = {
+    "no JSON patch": (
+        {"patchType": "JSONPatch"},
+        "jsonPatch: Required value: must be specified when patchType is JSONPatch",
+    ),
+    "no configuration": (
+        {"patchType": "ApplyConfiguration"},
+        "applyConfiguration: Required value: must be specified when patchType is ApplyConfiguration",
+    ),
+    "a configuration too": (
+        patch("[JSONPatch{}]") | {"applyConfiguration": {"expression": "1"}},
+        f'applyConfiguration: Invalid value: "{{applyConfiguration}}": {ONLY} JSONPatch',
+    ),
+    "a JSON patch too": (
+        apply("Object{}") | {"jsonPatch": {"expression": "1"}},
+        f'jsonPatch: Invalid value: "{{jsonPatch}}": {ONLY} ApplyConfiguration',
+    ),
+}
+
+
+@pytest.mark.parametrize(("mutation", "problem"), MISFITS.values(), ids=MISFITS)
+async def test_a_mutation_has_the_patch_of_its_type_alone(client, mutation, problem):
+    spec = {
+        "reinvocationPolicy": "Never",
+        "matchConstraints": {"resourceRules": [RULE]},
+        "mutations": [mutation],
+    }
+    path = f"{GROUP}/mutatingadmissionpolicies"
+    answer = await client.post(path, {"metadata": {"name": "p"}, "spec": spec})
+    assert (answer.status, answer.body["message"]) == (
+        422,
+        f'MutatingAdmissionPolicy.admissionregistration.k8s.io "p" is invalid: spec.mutations[0].{problem}',
+    )
+
+
 @pytest.mark.parametrize("failure_policy", ["Fail", "Ignore"])
 @pytest.mark.parametrize(("mutation", "problem"), FAILED.values(), ids=FAILED)
 async def test_what_cannot_be_carried_out_is_treated_as_the_policy_says(

@@ -55,7 +55,7 @@ async def client(tmp_path):
     (tmp_path / "selectors.yaml").write_text(SELECTORS)
     (tmp_path / "admission.yaml").write_text(CONFIGURATION)
     configurations = admission_configuration(str(tmp_path / "admission.yaml"))
-    enabled = OFF_BY_DEFAULT - {"AlwaysDeny"}
+    enabled = OFF_BY_DEFAULT - {"AlwaysDeny", "ImagePolicyWebhook"}
     async with running_with_roles(plugins=Switches(enabled=enabled, configurations=configurations)) as client:
         yield client
 

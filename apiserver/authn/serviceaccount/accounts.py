@@ -70,7 +70,8 @@ class ServiceAccounts:
             return None
         if problem := type_problem(claims):
             raise BadToken(problem)
-        meant = audiences(claims)
+        # One that names no audience is for this server.
+        meant = audiences(claims) or self.audiences
         shared = [audience for audience in audiences_ if audience in meant]
         if not shared:
             raise BadToken(audience_problem(meant, audiences_))

@@ -34,13 +34,17 @@ from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 class _Patch(NamedTuple):
     """A type of patch: the field that has its expression, and what that returns."""
 
+    type: str
     name: str
     returns: Sequence[Type]
 
 
 _PATCHES: Final[Mapping[str, _Patch]] = {
-    "ApplyConfiguration": _Patch("applyConfiguration", OBJECT),
-    "JSONPatch": _Patch("jsonPatch", JSON_PATCHES),
+    patch.type: patch
+    for patch in (
+        _Patch("ApplyConfiguration", "applyConfiguration", OBJECT),
+        _Patch("JSONPatch", "jsonPatch", JSON_PATCHES),
+    )
 }
 
 
@@ -48,13 +52,28 @@ def _check_mutation(mutation: ReadOnlyTree, path: Path, compiler: Compiler, has:
     patch = _PATCHES.get(mutation.get("patchType", ""))
     if patch is None:
         return required("patchType", one_of(*_PATCHES))(mutation, path)
-    given = mutation.get(patch.name)
+    return (
+        *_check_patch(mutation.get(patch.name), path.child(patch.name), patch, compiler, has),
+        *_check_other_patches(mutation, path, patch),
+    )
+
+
+def _check_patch(
+    given: ReadOnlyTree | None, path: Path, patch: _Patch, compiler: Compiler, has: Has
+) -> Iterable[FieldError]:
     if given is None:
-        return (errors.required(path.child(patch.name)),)
-    text, at = given.get("expression", "").strip(), path.child(patch.name, "expression")
+        return (errors.required(path, f"must be specified when patchType is {patch.type}"),)
+    text, at = given.get("expression", "").strip(), path.child("expression")
     if not text:
         return (errors.required(at, NO_EXPRESSION),)
     return check_compiled(compiler, text, at, patch.returns, has)
+
+
+def _check_other_patches(mutation: ReadOnlyTree, path: Path, patch: _Patch) -> Iterator[FieldError]:
+    problem = f"must not be specified when patchType is {patch.type}"
+    for other in _PATCHES.values():
+        if other is not patch and mutation.get(other.name) is not None:
+            yield errors.invalid(path.child(other.name), f"{{{other.name}}}", problem)
 
 
 def _check_spec(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:

@@ -73,14 +73,24 @@ def _exemptions(new: ReadOnlyTree, old: ReadOnlyTree) -> _Exemptions:
 # --- the request
 
 
-def _request_problem(request: str) -> str:
-    """Return why this is not a signed certificate request, or an empty string."""
+def parse_request(request: str) -> x509.CertificateSigningRequest:
+    """Return the certificate request that `spec.request` holds, or raise ValueError."""
     block = pem.decode(base64.b64decode(request))
     if block is None or block.type != "CERTIFICATE REQUEST":
-        return "PEM block type must be CERTIFICATE REQUEST"
+        raise ValueError("PEM block type must be CERTIFICATE REQUEST")
     try:
-        signed = x509.load_der_x509_csr(block.data).is_signature_valid
-    except (ValueError, UnsupportedAlgorithm) as problem:
+        return x509.load_der_x509_csr(block.data)
+    except ValueError as problem:
+        raise ValueError(f"asn1: structure error: {problem}") from problem
+
+
+def _request_problem(request: str) -> str:
+    """Return why this is not a signed certificate request, or an empty string."""
+    try:
+        signed = parse_request(request).is_signature_valid
+    except ValueError as problem:
+        return str(problem)
+    except UnsupportedAlgorithm as problem:
         return f"asn1: structure error: {problem}"
     return "" if signed else "x509: signature does not match the request"
 

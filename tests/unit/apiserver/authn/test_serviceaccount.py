@@ -10,6 +10,7 @@ from mockube.apiserver.authn.serviceaccount.claims import Account, Reference, sp
 from mockube.apiserver.authn.serviceaccount.keys import BadKey, encode, load
 from tests.support.server.service_accounts import (
     ACCOUNT,
+    API,
     EC,
     HOUR,
     ISSUER,
@@ -155,6 +156,15 @@ async def test_a_token_is_for_its_audience_only(world):
     ):
         await world.read(token)
     assert (await world.read(token, ("vault", "other"))).audiences == ["vault"]
+
+
+@pytest.mark.parametrize("named", [{}, {"aud": []}], ids=["left out", "empty"])
+async def test_a_token_without_audiences_is_for_the_server(world, named):
+    claims = {name: value for name, value in claims_of(world.give()).items() if name != "aud"} | named
+    token = jwt.sign(world.accounts.keys, claims)
+    assert (await world.read(token)).audiences == list(API)
+    with pytest.raises(BadToken, match=r'is invalid for the target audiences \["vault"\]$'):
+        await world.read(token, ("vault",))
 
 
 async def test_what_others_have_issued_is_for_others_to_judge(world):
