@@ -51,6 +51,12 @@ OMITTED: Final = _Omitted.OMITTED
 """As a value: the message shows none."""
 
 
+class Displayed(Struct, frozen=True):
+    """As a value: the text that shows it, which is not JSON."""
+
+    text: str
+
+
 class FieldError(Struct, frozen=True, kw_only=True):
     """One thing wrong at one place. An object in `value` is shown with its keys in the order they have."""
 
@@ -80,6 +86,8 @@ def _shown(value: Any) -> str:
         )
     if isinstance(value, bool | int | float):
         return gotext.plain(value)
+    if isinstance(value, Displayed):
+        return shorten(value.text, MAX_VALUE_TEXT)
     return gotext.marshal_beginning(value, MAX_VALUE_TEXT)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.groups import GroupResource
-from mockube.apimachinery.schema import builtin
+from mockube.apimachinery.schema import builtin, minors
 from mockube.apimachinery.schema.model import Schemas
 from mockube.apiserver.admission.chain import Admission, Metrics, plugins
 from mockube.apiserver.admission.role_escalation import RoleEscalation
@@ -73,7 +73,13 @@ def make_backend(  # noqa: PLR0913 - what the rest is made of
 ) -> Backend:
     schemas, kinds = builtin.load(settings.minor), kinds_of(settings.minor)
     layout = Layout(settings.prefix)
-    rules = KindRules if settings.allow_privileged else UnprivilegedRules
+    rules = (KindRules if settings.allow_privileged else UnprivilegedRules)(
+        Defaulter(schemas, clock=clock, kinds=kinds), kinds
+    )
+    if settings.minor != minors.NEWEST:
+        from mockube.apiserver.kinds.minors.go_values import show_values_of  # noqa: PLC0415 - most are of the newest
+
+        show_values_of(rules, settings.minor)
     watch_cache = WatchCache(kv, layout.root, clock=clock, read=Shapes(schemas).read)
     services = ServiceAllocator(
         networks=settings.service_cluster_ip_ranges, node_ports=settings.service_node_ports
@@ -88,7 +94,7 @@ def make_backend(  # noqa: PLR0913 - what the rest is made of
         chance=chance,
         admission=admission,
         permits=rights.permits,
-        rules=AllRules(rules(Defaulter(schemas, clock=clock, kinds=kinds), kinds), catalog),
+        rules=AllRules(rules, catalog),
         prepare=catalog.prepare,
         rows=catalog.stored_rows,
         strategies=catalog.strategies,

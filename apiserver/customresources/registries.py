@@ -111,6 +111,7 @@ class AllRules:
     def __init__(self, built_in: Rules, catalog: Catalog) -> None:
         self._built_in = built_in
         self._catalog = catalog
+        self.no_version = built_in.no_version
 
     def default(self, api_version: str, kind: str, tree: Tree) -> None:
         custom = self._catalog.custom_kind(api_version, kind)

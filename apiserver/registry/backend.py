@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from mockube.apimachinery import status
 from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.clock import Clock
-from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.errors import Displayed, FieldError
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.patch.apply import FieldManager
 from mockube.apimachinery.schema.decode import Decoder
@@ -62,6 +62,9 @@ class Admission(Protocol):
 
 class Rules(Protocol):
     """What kinds demand of their objects, beyond their schemas."""
+
+    no_version: int | Displayed
+    """What messages show where an update names no version."""
 
     def default(self, api_version: str, kind: str, tree: Tree) -> None:
         """Fill in what was left out; the tree is nobody else's yet."""

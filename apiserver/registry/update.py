@@ -126,15 +126,16 @@ def _check_version(backend: Backend, call: Call, new: Tree, old: Tree) -> None:
     version = metadata.version(new["metadata"].get("resourceVersion", ""))
     if not version:
         if not backend.strategy(call.resource).unconditional_update:
-            raise _unconditional(call)
+            raise _unconditional(backend, call)
     elif version != int(old["metadata"]["resourceVersion"]):
         raise status.conflict(call.resource.group_resource, call.name, MODIFIED)
     new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
 
 
-def _unconditional(call: Call) -> ApiError:
+def _unconditional(backend: Backend, call: Call) -> ApiError:
     resource = call.resource.group_resource
-    wrong = errors.invalid(ROOT.child("metadata", "resourceVersion"), 0, "must be specified for an update")
+    path, shown = ROOT.child("metadata", "resourceVersion"), backend.rules.no_version
+    wrong = errors.invalid(path, shown, "must be specified for an update")
     return status.invalid(GroupKind(resource.group, resource.resource), call.name, [wrong])
 
 

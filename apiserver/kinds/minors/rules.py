@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import errors, meta, names
 from mockube.apimachinery.cel.language import Language, language_of
-from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.errors import ErrorType, FieldError
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.schema import minors
@@ -48,6 +48,8 @@ class Rule(NamedTuple):
     """The detail of an error there that is known all the same."""
     check_update: Callable[[ReadOnlyTree, ReadOnlyTree], Iterable[FieldError]] = _nothing_changed
     """Takes the new object and the old one."""
+    said: Callable[[FieldError], Sequence[FieldError]] | None = None
+    """What an older minor says in the place of an error."""
 
 
 # --- pods and their templates
@@ -140,6 +142,57 @@ def _keeps_history_limit(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[Field
         yield errors.forbidden(ROOT.child("spec"), detail)
 
 
+_HISTORY_LIMIT: Final = "'updateStrategy', 'revisionHistoryLimit', "
+
+
+def _history_limit_unnamed(error: FieldError) -> Sequence[FieldError]:
+    return (replace(error, detail=error.detail.replace(_HISTORY_LIMIT, "'updateStrategy', ", 1)),)
+
+
+def _tolerations_twice(error: FieldError) -> Sequence[FieldError]:
+    """Uniqueness is told with the right path."""
+    begins, is_duplicate = "scheduling.tolerations[", error.type is ErrorType.DUPLICATE
+    if is_duplicate or not error.field.startswith(begins):
+        return (error,)
+    return (replace(error, field=f"scheduling.tolerations.tolerations[{error.field.removeprefix(begins)}"),)
+
+
+def _no_handler(error: FieldError) -> Sequence[FieldError]:
+    if error.field != "handler" or error.type is not ErrorType.REQUIRED:
+        return (error,)
+    return [errors.invalid(ROOT.child("handler"), "", text) for text in names.check_dns1123_label("")]
+
+
+def _no_replicas(error: FieldError) -> Sequence[FieldError]:
+    path = ROOT.child("spec", "maxReplicas")
+    if error.field != str(path) or error.detail.endswith("`minReplicas`"):
+        return (error,)
+    value = 0 if error.type is ErrorType.REQUIRED else error.value
+    return (errors.invalid(path, value, "must be greater than 0"),)
+
+
+_ENABLEMENTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "spec.type": ("Exempt", "Limited"),
+    "spec.limited.limitResponse.type": ("Queue", "Reject"),
+}
+
+
+def _no_level(error: FieldError) -> Sequence[FieldError]:
+    supported = _ENABLEMENTS.get(error.field)
+    if supported is None or error.type is not ErrorType.REQUIRED:
+        return (error,)
+    return (errors.not_supported(ROOT.child(*error.field.split(".")), "", supported),)
+
+
+def _no_driver(error: FieldError) -> Sequence[FieldError]:
+    """A driver's name that is missing is no name either."""
+    if error.type is not ErrorType.REQUIRED or not error.field.endswith((".attacher", "].name")):
+        return (error,)
+    problems = names.check_dns1123_subdomain("")
+    wrong = [replace(error, type=ErrorType.INVALID, value="", detail=text) for text in problems]
+    return [*([error, error] if error.field.endswith("attacher") else [error]), *wrong]
+
+
 SERVICE: Final = GroupKind("", "Service")
 STATEFUL_SET: Final = GroupKind("apps", "StatefulSet")
 
@@ -154,11 +207,24 @@ _OTHERS: Final[Mapping[GroupKind, tuple[Rule, ...]]] = {
             ignored=("spec.template.spec",),
             kept=("spec.template.spec.restartPolicy", "spec.template.spec.activeDeadlineSeconds"),
         ),
-        Rule("1.32", ignored=("spec.serviceName",), check_update=_keeps_history_limit),
+        Rule(
+            "1.32",
+            ignored=("spec.serviceName",),
+            check_update=_keeps_history_limit,
+            said=_history_limit_unnamed,
+        ),
     ),
+    GroupKind("node.k8s.io", "RuntimeClass"): (
+        Rule("1.34", said=_tolerations_twice),
+        Rule("1.35", said=_no_handler),
+    ),
+    GroupKind("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): (Rule("1.35", said=_no_level),),
+    GroupKind("storage.k8s.io", "CSINode"): (Rule("1.34", said=_no_driver),),
+    GroupKind("storage.k8s.io", "VolumeAttachment"): (Rule("1.34", said=_no_driver),),
     GroupKind("apps", "ControllerRevision"): (Rule("1.30", ignored=("data",), known="data is mandatory"),),
     GroupKind("autoscaling", "HorizontalPodAutoscaler"): (
         Rule("1.33", ignored=("spec.scaleTargetRef.apiVersion",)),
+        Rule("1.35", said=_no_replicas),
     ),
 }
 _KINDS: Final[Mapping[str, GroupKind]] = {
@@ -228,7 +294,13 @@ def _found(tree: ReadOnlyTree, rules: Sequence[Rule]) -> list[FieldError]:
 
 
 def _known(found: Iterable[FieldError], rules: Sequence[Rule]) -> Iterator[FieldError]:
-    return (error for error in found if not any(_is_ignored(error, rule) for rule in rules))
+    for error in found:
+        if any(_is_ignored(error, rule) for rule in rules):
+            continue
+        told: Sequence[FieldError] = (error,)
+        for say in (rule.said for rule in rules if rule.said is not None):
+            told = [one for each in told for one in say(each)]
+        yield from told
 
 
 def _is_ignored(error: FieldError, rule: Rule) -> bool:

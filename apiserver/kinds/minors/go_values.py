@@ -1,0 +1,79 @@
+"""Values in messages as minors before 1.34 show them: in Go's syntax, and not as JSON.
+
+Structs are left as JSON but for label selectors: in Go they show addresses, which no two servers have in common.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from mockube.apimachinery import gotext
+from mockube.apimachinery.errors import Displayed, FieldError
+from mockube.apimachinery.schema import minors
+from mockube.apiserver.kinds.kind_rules import KindRules
+
+_JSON_SINCE: Final = "1.34"
+_TEXTS: Final = "string"
+_TYPES: Final = {
+    "accessModes": "core.PersistentVolumeAccessMode",
+    "ipFamilies": "core.IPFamily",
+    "operations": "admissionregistration.OperationType",
+    "policyTypes": "networking.PolicyType",
+}
+"""Types of texts in lists, by the field."""
+
+
+def show_values_of(rules: KindRules, minor: str) -> None:
+    """Let rules show the values that they refuse as a minor does."""
+    if minors.is_before(minor, _JSON_SINCE):
+        rules.check_create = _shown(rules.check_create)
+        rules.check_update = _shown(rules.check_update)
+        rules.no_version = Displayed("0x0")
+
+
+def _shown(check: Callable[..., Iterable[FieldError]]) -> Callable[..., list[FieldError]]:
+    return lambda *args: [*map(in_go, check(*args))]
+
+
+def in_go(error: FieldError) -> FieldError:
+    text = _text(error.value, error.field)
+    return replace(error, value=Displayed(text)) if text else error
+
+
+def _text(value: Any, field: str) -> str:
+    if value is None:
+        return '"null"'
+    if isinstance(value, Mapping) and value:
+        if all(isinstance(item, str) for item in value.values()):
+            return _map(value)
+        if value.keys() <= {"matchLabels", "matchExpressions"}:
+            return _selector(value)
+    if isinstance(value, list | tuple) and value and all(isinstance(item, str) for item in value):
+        return _list(value, _TYPES.get(field.rpartition(".")[2], _TEXTS))
+    return ""
+
+
+def _map(given: Mapping[str, str] | None) -> str:
+    if given is None:
+        return "map[string]string(nil)"
+    items = (f"{gotext.quote(key)}:{gotext.quote(given[key])}" for key in sorted(given))
+    return f"map[string]string{{{', '.join(items)}}}"
+
+
+def _list(given: Iterable[str] | None, type_: str = _TEXTS) -> str:
+    return f"[]{type_}(nil)" if given is None else f"[]{type_}{{{', '.join(map(gotext.quote, given))}}}"
+
+
+def _selector(given: Mapping[str, Any]) -> str:
+    requirements = given.get("matchExpressions")
+    shown = "(nil)" if requirements is None else f"{{{', '.join(map(_requirement, requirements))}}}"
+    labels = _map(given.get("matchLabels"))
+    return f"v1.LabelSelector{{MatchLabels:{labels}, MatchExpressions:[]v1.LabelSelectorRequirement{shown}}}"
+
+
+def _requirement(given: Mapping[str, Any]) -> str:
+    key, operator = (gotext.quote(given.get(name, "")) for name in ("key", "operator"))
+    return (
+        f"v1.LabelSelectorRequirement{{Key:{key}, Operator:{operator}, Values:{_list(given.get('values'))}}}"
+    )

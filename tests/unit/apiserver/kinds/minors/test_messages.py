@@ -1,0 +1,148 @@
+"""How older minors say what is wrong: values in Go's syntax, and words that changed later."""
+
+import pytest
+
+from mockube.apimachinery.errors import invalid
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.schema import minors
+from mockube.apiserver.kinds import kind_rules
+from mockube.apiserver.kinds.kind_rules import KindRules
+from mockube.apiserver.kinds.minors.go_values import in_go, show_values_of
+from mockube.apiserver.kinds.registry import kinds_of
+
+NO_LABEL = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-'"
+NO_SUBDOMAIN = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.'"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ({"b": "c", "a": "x\n"}, r'map[string]string{"a":"x\n", "b":"c"}'),
+        (["a", "b"], '[]string{"a", "b"}'),
+        (None, '"null"'),
+        ("a", '"a"'),
+        (5, "5"),
+        (True, "true"),
+        (
+            {"matchLabels": {"a": "b"}},
+            'v1.LabelSelector{MatchLabels:map[string]string{"a":"b"}, MatchExpressions:[]v1.LabelSelectorRequirement(nil)}',
+        ),
+        (
+            {
+                "matchExpressions": [
+                    {"key": "a", "operator": "In", "values": ["b"]},
+                    {"key": "c", "operator": "Exists"},
+                ]
+            },
+            (
+                "v1.LabelSelector{MatchLabels:map[string]string(nil), MatchExpressions:[]v1.LabelSelectorRequirement{"
+                'v1.LabelSelectorRequirement{Key:"a", Operator:"In", Values:[]string{"b"}}, '
+                'v1.LabelSelectorRequirement{Key:"c", Operator:"Exists", Values:[]string(nil)}}}'
+            ),
+        ),
+        ({"Name": "a", "Port": 1}, '{"Name":"a","Port":1}'),
+    ],
+)
+def test_values_in_go(value, shown):
+    assert in_go(invalid(ROOT.child("spec"), value, "")).body() == f"Invalid value: {shown}"
+
+
+def test_texts_in_lists_may_have_a_type_of_their_own():
+    error = in_go(invalid(ROOT.child("spec", "accessModes"), ["a"], ""))
+    assert error.body() == 'Invalid value: []core.PersistentVolumeAccessMode{"a"}'
+
+
+def deployment(minor):
+    kinds = kinds_of(minor)
+    rules = KindRules(None, kinds)
+    show_values_of(rules, minor)
+    row = next(kind.resource for kind in kinds.all if kind.resource.name == "deployments")
+    template = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
+    spec = {"selector": {"matchLabels": {"app": "b"}}, "template": template}
+    found = rules.check_create(row, {"metadata": {"name": "a", "namespace": "a"}, "spec": spec})
+    labels = next(error for error in found if error.field == "spec.template.metadata.labels")
+    return labels.body().removesuffix(": `selector` does not match template `labels`"), rules.no_version
+
+
+def test_values_are_json_since_1_34():
+    for minor in minors.MINORS:
+        message, version = deployment(minor)
+        if minors.is_before(minor, "1.34"):
+            assert message == 'Invalid value: map[string]string{"app":"a"}'
+            assert invalid(ROOT, version, "").body() == "Invalid value: 0x0"
+        else:
+            assert (message, version) == ('Invalid value: {"app":"a"}', 0)
+
+
+AUTOSCALER = {"scaleTargetRef": {"kind": "a", "name": "a", "apiVersion": "a/v1"}, "minReplicas": 1}
+TOLERATION = {"operator": "Equal"}
+
+
+@pytest.mark.parametrize(
+    ("resource", "tree", "until", "before", "since"),
+    [
+        (
+            "horizontalpodautoscalers",
+            {"spec": AUTOSCALER | {"maxReplicas": -1}},
+            "1.35",
+            ["spec.maxReplicas: Invalid value: -1: must be greater than 0"],
+            ["spec.maxReplicas: Invalid value: -1: must be greater than or equal to 1"],
+        ),
+        (
+            "horizontalpodautoscalers",
+            {"spec": AUTOSCALER},
+            "1.35",
+            ["spec.maxReplicas: Invalid value: 0: must be greater than 0"],
+            ["spec.maxReplicas: Required value: must be set and greater than 0"],
+        ),
+        (
+            "prioritylevelconfigurations",
+            {"spec": {}},
+            "1.35",
+            ['spec.type: Unsupported value: "": supported values: "Exempt", "Limited"'],
+            ["spec.type: Required value"],
+        ),
+        (
+            "runtimeclasses",
+            {},
+            "1.35",
+            [f'handler: Invalid value: "": {NO_LABEL}'],
+            ["handler: Required value"],
+        ),
+        (
+            "runtimeclasses",
+            {"handler": "a", "scheduling": {"tolerations": [TOLERATION]}},
+            "1.34",
+            ["scheduling.tolerations.tolerations[0].operator: Invalid value"],
+            ["scheduling.tolerations[0].operator: Invalid value"],
+        ),
+        (
+            "csinodes",
+            {"spec": {"drivers": [{"nodeID": "a"}]}},
+            "1.34",
+            [
+                "spec.drivers[0].name: Required value",
+                f'spec.drivers[0].name: Invalid value: "": {NO_SUBDOMAIN}',
+            ],
+            ["spec.drivers[0].name: Required value"],
+        ),
+        (
+            "volumeattachments",
+            {"spec": {"nodeName": "a", "source": {"persistentVolumeName": "a"}}},
+            "1.34",
+            ["spec.attacher: Required value"] * 2 + [f'spec.attacher: Invalid value: "": {NO_SUBDOMAIN}'],
+            ["spec.attacher: Required value"],
+        ),
+    ],
+)
+def test_what_was_said_until_a_minor(resource, tree, until, before, since):
+    for minor in minors.MINORS:
+        kinds = kinds_of(minor)
+        row = next(kind.resource for kind in kinds.all if kind.resource.name == resource)
+        metadata = {"name": "a"} | ({"namespace": "a"} if row.namespaced else {})
+        found = [str(error) for error in kind_rules.check_create(row, {"metadata": metadata} | tree, kinds)]
+        wanted = since if minors.is_before(until, minor) else before
+        paths = {text.partition(":")[0] for text in wanted}
+        told = [text for text in found if text.partition(":")[0] in paths and "`minReplicas`" not in text]
+        assert len(told) == len(wanted), (minor, found)
+        assert all(map(str.startswith, told, wanted)), (minor, told)
