@@ -5,7 +5,7 @@ Pods live by the model of `life/`, or by the stages that the user gave for them.
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -20,6 +20,8 @@ from mockube.controller_manager.config.networks import IPAM, allocates
 from mockube.controller_manager.config.settings import PROCESS
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.worker import Loop
+from mockube.controller_manager.kubelet.admitted_pods import AdmittedPods
+from mockube.controller_manager.kubelet.effects import Step
 from mockube.controller_manager.kubelet.node_objects import is_silent, is_simulated
 from mockube.controller_manager.kubelet.node_registry import NodeRegistry
 from mockube.controller_manager.kubelet.nodes import EVENT_SOURCE
@@ -66,6 +68,7 @@ class SimulatedPods:
             details=options.simulate_kubelet_details,
             waits_for_ranges=allocates(context.options) and IPAM in context.names,
         )
+        self._admitted = AdmittedPods(self._pods.lister)
         stages = of_kind("Pod", load_stages(options.stages))
         source = EVENT_SOURCE if stages else "kubelet"
         recorder = context.recorder.of(source, can_wait=not stages)
@@ -102,6 +105,7 @@ class SimulatedPods:
     def _pod_changed(self, change: Change) -> None:
         old: PodView | None = change.old
         new: PodView | None = change.new
+        self._admitted.see(change)
         if old is not None and (new is None or new.uid != old.uid):
             self._fleet.addresses.release(old.uid)
             self._performer.forget(old.key)
@@ -124,6 +128,8 @@ class SimulatedPods:
             self._fleet.addresses.note(pod.uid, address)
 
     def _node_changed(self, change: Change) -> None:
+        if change.new is None and change.old is not None:
+            self._admitted.forget_node(meta.name(change.old))
         if change.new is not None and self._is_other(change.old, change.new):
             for pod in self._pods.lister.by_index(BY_NODE, meta.name(change.new)):
                 self._loop.add(pod.key)
@@ -146,16 +152,20 @@ class SimulatedPods:
         return again_after
 
     async def _by_model(self, key: Key, pod: PodView, node: ReadOnlyTree) -> timedelta | None:
-        now, home = self._clock.now(), self._fleet.home_of(pod, node)
-        facts = self._facts(pod.object)
-        if facts:
-            home = replace(home, processes=facts)
-        step = pod_life.step(pod.object, home, now)
+        now = self._clock.now()
+        step = self._admitted.admit(pod, node, now) or self._step(pod, node, now)
         await self._performer.perform(key, pod.object, step.effects)
         self._interactive.carry_out(pod.object, step.actions)
         if self._processes is not None:
             self._processes.carry_out(pod.object, step.actions)
         return None if step.again_at is None else step.again_at - now
+
+    def _step(self, pod: PodView, node: ReadOnlyTree, now: datetime) -> Step:
+        home = self._fleet.home_of(pod, node)
+        facts = self._facts(pod.object)
+        if facts:
+            home = replace(home, processes=facts)
+        return pod_life.step(pod.object, home, now)
 
     def _facts(self, pod: ReadOnlyTree) -> Mapping[str, ProcessState]:
         """What is known of containers whose life is not foretold."""

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.scheduler.amounts import PODS, Amounts, amounts
 from mockube.controller_manager.scheduler.podinfo import PodInfo
+from mockube.controller_manager.workloads.pod_requests import PODS, Amounts, amounts
 
 _EMPTY: ReadOnlyTree = {}
 

@@ -3,7 +3,7 @@
 Pure.
 """
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -11,21 +11,16 @@ from msgspec.structs import replace
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.scheduler.affinity_terms import NO_TERMS, Terms, terms_of
-from mockube.controller_manager.scheduler.amounts import Amounts, nonzero_requests, pod_requests
+from mockube.controller_manager.workloads.pod_requests import (
+    Amounts,
+    HostPort,
+    host_ports,
+    nonzero_requests,
+    pod_requests,
+)
 
 _WORKED_OUT: Final = ("containers", "initContainers", "resources", "overhead", "priority", "affinity")
 """The fields of a spec that are read but once."""
-
-
-class HostPort(NamedTuple):
-    ip: str
-    protocol: str
-    port: int
-
-    def collides(self, other: "HostPort") -> bool:
-        any_address = "0.0.0.0"  # noqa: S104 - it is compared, nothing is bound
-        same_address = self.ip == other.ip or any_address in (self.ip, other.ip)
-        return self[1:] == other[1:] and same_address
 
 
 class PodInfo(Struct, frozen=True, kw_only=True, eq=False):
@@ -44,7 +39,7 @@ class PodInfo(Struct, frozen=True, kw_only=True, eq=False):
             priority=spec.get("priority") or 0,
             requested=pod_requests(spec),
             weighed=nonzero_requests(spec),
-            host_ports=tuple(_host_ports(spec)),
+            host_ports=tuple(host_ports(spec)),
             terms=terms_of(view),
         )
 
@@ -62,13 +57,3 @@ class PodInfo(Struct, frozen=True, kw_only=True, eq=False):
     @property
     def affinity(self) -> ReadOnlyTree:
         return self.spec.get("affinity") or {}
-
-
-def _host_ports(spec: ReadOnlyTree) -> list[HostPort]:
-    sidecars = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
-    return [
-        HostPort(port.get("hostIP") or "0.0.0.0", port.get("protocol", "TCP"), port["hostPort"])  # noqa: S104 - as above
-        for container in (*(spec.get("containers") or ()), *sidecars)
-        for port in container.get("ports") or ()
-        if port.get("hostPort")
-    ]

@@ -223,6 +223,19 @@ async def test_a_pod_is_resized(cluster):
     assert status["observedGeneration"] == 2
 
 
+async def test_a_pod_that_does_not_fit_is_rejected(cluster):
+    container = {"name": "c", "image": "nginx", "ports": [{"containerPort": 80, "hostPort": 80}]}
+    assert (await cluster.run("first", containers=[container]))["status"]["phase"] == "Running"
+    status = (await cluster.run("second", containers=[container]))["status"]
+    message = "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"
+    assert (status["phase"], status["reason"]) == ("Failed", "NodePorts")
+    assert status["message"] == f"Pod was rejected: {message}"
+    assert not status.keys() & {"conditions", "containerStatuses", "podIP"}
+    await cluster.manager.step(5)
+    events = (await cluster.get("/api/v1/namespaces/default/events"))["items"]
+    assert ("NodePorts", message) in [(event["reason"], event["message"]) for event in events]
+
+
 async def test_a_manager_that_is_started_again_goes_on(cluster):
     container = {"name": "c", "image": "busybox", "command": ["sleep", "30"]}
     await cluster.run(containers=[container], restartPolicy="Never")

@@ -83,3 +83,19 @@ async def test_nothing_is_written_once_it_is_quiet(story):
     story.manager.transport.writes.clear()
     await story.manager.step(60)
     assert [path for _, path in story.manager.transport.writes if "/leases/" not in path] == []
+
+
+async def test_a_pod_that_its_kubelet_rejects_is_made_again(story):
+    container = {"name": "c", "image": "a:1", "ports": [{"containerPort": 80, "hostPort": 80}]}
+    here = {"nodeName": "node-1", "containers": [container]}
+    await story.post(f"{NAMESPACE}/pods", {"metadata": {"name": "first"}, "spec": here})
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": here}
+    await story.create(replicas=1, template=template)
+
+    async def is_made_again():
+        return story.writes(f"{NAMESPACE}/pods") > 2
+
+    await story.until(is_made_again)
+    await story.server.delete(f"{NAMESPACE}/pods/first")
+    await story.until(story.rolled_out)
+    assert await story.names(f"{NAMESPACE}/pods") == ["web-0"]

@@ -19,7 +19,7 @@ from mockube.apiserver.kinds.defaulter import Defaulter
 from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.call import Call
 from mockube.apiserver.user import User
-from mockube.controller_manager.scheduler.amounts import nonzero_requests, pod_requests
+from mockube.controller_manager.workloads.pod_requests import nonzero_requests, pod_requests
 from mockube.etcd.embedded.memory import MemoryStore
 from mockube.etcd.kv import Put
 from tests.support.hostile.doubling import check_linear

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from statistics import pstdev
 from typing import Final
 
-from mockube.controller_manager.scheduler.amounts import CPU, MEMORY
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
+from mockube.controller_manager.workloads.pod_requests import CPU, MEMORY
 
 BEST: Final = 100
 

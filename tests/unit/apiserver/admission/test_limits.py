@@ -15,7 +15,7 @@ from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.call import Call
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.user import User
-from mockube.controller_manager.scheduler.amounts import pod_requests
+from mockube.controller_manager.workloads.pod_requests import pod_requests
 
 
 def container(cpu, **rest):

@@ -1,6 +1,6 @@
 import pytest
 
-from mockube.controller_manager.scheduler.amounts import nonzero_requests, pod_requests
+from mockube.controller_manager.workloads.pod_requests import nonzero_requests, pod_requests
 
 MEGABYTE = 1024 * 1024
 

@@ -1,11 +1,11 @@
-"""What a pod asks of a node, in whole numbers: millicores of CPU, bytes, counts.
+"""What a pod asks of a node: amounts in whole numbers, which are millicores of CPU, bytes and counts, and ports.
 
-Pure. Upstream: component-helpers/resource.
+Pure. Upstream: component-helpers/resource, plugins/nodeports.
 """
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from mockube.apimachinery import quantity
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -78,3 +78,24 @@ def _with_defaults(container: ReadOnlyTree) -> Amounts:
     asked = _requests(container)
     given = (container.get("resources") or {}).get("requests") or {}
     return asked + Counter({name: value for name, value in _DEFAULTS.items() if name not in given})
+
+
+class HostPort(NamedTuple):
+    ip: str
+    protocol: str
+    port: int
+
+    def collides(self, other: "HostPort") -> bool:
+        any_address = "0.0.0.0"  # noqa: S104 - it is compared, nothing is bound
+        same_address = self.ip == other.ip or any_address in (self.ip, other.ip)
+        return self[1:] == other[1:] and same_address
+
+
+def host_ports(spec: ReadOnlyTree) -> list[HostPort]:
+    sidecars = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
+    return [
+        HostPort(port.get("hostIP") or "0.0.0.0", port.get("protocol", "TCP"), port["hostPort"])  # noqa: S104 - as above
+        for container in (*(spec.get("containers") or ()), *sidecars)
+        for port in container.get("ports") or ()
+        if port.get("hostPort")
+    ]

@@ -1,0 +1,165 @@
+"""The pods that kubelets have admitted to their nodes, with what they ask for together.
+
+A node's sums are worked out when the first pod is to be admitted there, and kept up to date pod by pod from then on.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec import Struct, field
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Change, Lister
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.kubelet.effects import Step
+from mockube.controller_manager.kubelet.pod_lifecycle.admission import (
+    NodeUsage,
+    is_admitted,
+    reject,
+    rejection_of,
+)
+from mockube.controller_manager.workloads.indexes import BY_NODE
+from mockube.controller_manager.workloads.pod_requests import (
+    Amounts,
+    HostPort,
+    amounts,
+    host_ports,
+    pod_requests,
+)
+
+LOG = logging.getLogger(__name__)
+_BETWEEN_REJECTIONS: Final = timedelta(milliseconds=40)
+"""A kubelet sends 50 requests a second, and a status takes two: pods that are made again and again come no faster."""
+
+
+class _Pod(Struct, frozen=True):
+    requested: Amounts
+    ports: tuple[HostPort, ...]
+    generation: int
+    """Of the pod when it was admitted: a later one is resized."""
+
+
+class _Node(Struct):
+    node: ReadOnlyTree = field(default_factory=dict)
+    allocatable: Amounts = field(default_factory=Counter)
+    pods: dict[str, _Pod] = field(default_factory=dict)
+    requested: Amounts = field(default_factory=Counter)
+    with_ports: dict[str, tuple[HostPort, ...]] = field(default_factory=dict)
+    rejects_from: datetime | None = None
+
+    def set_node(self, node: ReadOnlyTree) -> None:
+        if node is not self.node:
+            status = node.get("status") or {}
+            self.node, self.allocatable = node, amounts(status.get("allocatable") or status.get("capacity"))
+
+    def add(self, uid: str, pod: _Pod) -> None:
+        self.remove(uid)
+        self.pods[uid] = pod
+        self.requested.update(pod.requested)
+        if pod.ports:
+            self.with_ports[uid] = pod.ports
+
+    def remove(self, uid: str) -> None:
+        pod = self.pods.pop(uid, None)
+        if pod is not None:
+            self.requested.subtract(pod.requested)
+            self.with_ports.pop(uid, None)
+
+    def usage(self) -> NodeUsage:
+        return NodeUsage(self.allocatable, self.requested, len(self.pods), self._taken())
+
+    def _taken(self) -> Iterator[HostPort]:
+        return (port for ports in self.with_ports.values() for port in ports)
+
+
+class AdmittedPods:
+    def __init__(self, pods: Lister[PodView]) -> None:
+        self._pods = pods
+        self._nodes: dict[str, _Node] = {}
+
+    def admit(self, pod: PodView, node: ReadOnlyTree, now: datetime) -> Step | None:
+        """What a kubelet does about a pod that it rejects, or when; None for one that it takes or took before."""
+        if pod.deleting or pod.is_terminal or is_admitted(pod.object):
+            return None
+        held = self._at(pod.node)
+        if pod.uid in held.pods:
+            return None
+        held.set_node(node)
+        new = _admitted(pod.object)
+        rejection = rejection_of(pod.object, node, new.requested, new.ports, held.usage())
+        if rejection is None:
+            held.add(pod.uid, new)
+            return None
+        if held.rejects_from is not None and now < held.rejects_from:
+            return Step(again_at=held.rejects_from)
+        held.rejects_from = now + _BETWEEN_REJECTIONS
+        return reject(pod.object, rejection, now)
+
+    def see(self, change: Change) -> None:
+        """A pod of a node whose sums are known came, ended, was resized or is gone."""
+        old: PodView | None = change.old
+        new: PodView | None = change.new
+        if old is not None and (new is None or new.uid != old.uid) and old.node in self._nodes:
+            self._nodes[old.node].remove(old.uid)
+        if new is None or new.node not in self._nodes:
+            return
+        held = self._nodes[new.node]
+        if new.is_terminal:
+            held.remove(new.uid)
+        elif (known := held.pods.get(new.uid)) is not None:
+            if known.generation != meta.generation(new.object):
+                held.add(new.uid, _admitted(new.object, known.generation))
+        elif is_admitted(new.object):
+            held.add(new.uid, _admitted(new.object))
+
+    def forget_node(self, name: str) -> None:
+        self._nodes.pop(name, None)
+
+    def _at(self, name: str) -> _Node:
+        if name not in self._nodes:
+            held = self._nodes[name] = _Node()
+            for pod in self._pods.by_index(BY_NODE, name):
+                if not pod.is_terminal and is_admitted(pod.object):
+                    held.add(pod.uid, _admitted(pod.object))
+        return self._nodes[name]
+
+
+def _admitted(pod: ReadOnlyTree, generation: int | None = None) -> _Pod:
+    of = meta.generation(pod) if generation is None else generation
+    try:
+        spec = _allocated(pod)
+        return _Pod(pod_requests(spec), tuple(host_ports(spec)), of)
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
+        LOG.debug("the requests of pod %s cannot be read: %s", Key.of(pod), error)
+        return _Pod(Counter(), (), of)
+
+
+def _allocated(pod: ReadOnlyTree) -> ReadOnlyTree:
+    """The spec with what the containers were given, which a resize that is not done yet does not change."""
+    status = pod.get("status") or {}
+    given = {
+        held["name"]: held["allocatedResources"]
+        for name in ("containerStatuses", "initContainerStatuses")
+        for held in status.get(name) or ()
+        if held.get("allocatedResources")
+    }
+    spec: ReadOnlyTree = pod["spec"]
+    if not given:
+        return spec
+
+    def allocated(container: ReadOnlyTree) -> ReadOnlyTree:
+        resources = {**(container.get("resources") or {}), "requests": given[container["name"]]}
+        return {**container, "resources": resources}
+
+    return {
+        **spec,
+        **{
+            name: [allocated(one) if one["name"] in given else one for one in spec.get(name) or ()]
+            for name in ("containers", "initContainers")
+        },
+    }

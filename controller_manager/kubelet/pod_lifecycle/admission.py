@@ -1,0 +1,197 @@
+"""Whether a kubelet takes a pod that was bound to its node, and the status of one that it rejects.
+
+Pure. Upstream: pkg/kubelet/lifecycle, predicate, and pkg/kubelet/sysctl.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import (
+    CONDITION_CONTAINERS_READY,
+    CONDITION_INITIALIZED,
+    CONDITION_POD_SCHEDULED,
+    CONDITION_READY,
+)
+from mockube.controller_manager.client.podview import FAILED
+from mockube.controller_manager.kubelet.effects import EmitEvent, Step, Write
+from mockube.controller_manager.kubelet.pod_lifecycle.pod_status import CONDITION_READY_TO_START, difference
+from mockube.controller_manager.kubelet.pod_lifecycle.resize import IN_PROGRESS, PENDING
+from mockube.controller_manager.workloads.node_selectors import required_by
+from mockube.controller_manager.workloads.pod_requests import CPU, MEMORY, PODS, Amounts, HostPort
+from mockube.controller_manager.workloads.tolerations import find_untolerated_taint
+
+_EPHEMERAL_STORAGE: Final = "ephemeral-storage"
+_CRITICAL_PRIORITY: Final = 2_000_000_000
+_OS_LABEL: Final = "kubernetes.io/os"
+_MIRROR: Final = "kubernetes.io/config.mirror"
+_SAFE_SYSCTLS: Final[Mapping[str, tuple[str, str]]] = {
+    "kernel.shm_rmid_forced": ("IPC", "hostIPC"),
+    **dict.fromkeys(
+        (
+            "net.ipv4.ip_local_port_range",
+            "net.ipv4.ip_local_reserved_ports",
+            "net.ipv4.ip_unprivileged_port_start",
+            "net.ipv4.ping_group_range",
+            "net.ipv4.tcp_fin_timeout",
+            "net.ipv4.tcp_keepalive_intvl",
+            "net.ipv4.tcp_keepalive_probes",
+            "net.ipv4.tcp_keepalive_time",
+            "net.ipv4.tcp_rmem",
+            "net.ipv4.tcp_syncookies",
+            "net.ipv4.tcp_wmem",
+        ),
+        ("Net", "hostNetwork"),
+    ),
+}
+"""The namespace of each, and the field of a pod that shares the node's."""
+_CONDITIONS: Final = frozenset(
+    {
+        CONDITION_CONTAINERS_READY,
+        CONDITION_INITIALIZED,
+        CONDITION_POD_SCHEDULED,
+        CONDITION_READY,
+        CONDITION_READY_TO_START,
+        IN_PROGRESS,
+        PENDING,
+    }
+)
+"""Those of the kubelet, which says none of them of a pod that it rejects."""
+_OF_OTHERS: Final = (
+    "extendedResourceClaimStatus",
+    "nodeAllocatableResourceClaimStatuses",
+    "qosClass",
+    "resourceClaimStatuses",
+    "startTime",
+)
+
+
+class Rejection(NamedTuple):
+    reason: str
+    message: str
+
+
+class NodeUsage(NamedTuple):
+    """What a node has, and what the pods that were admitted there ask for."""
+
+    allocatable: Amounts
+    """Empty while the node does not report any."""
+    requested: Amounts
+    pods: int
+    host_ports: Iterable[HostPort]
+
+
+def is_admitted(pod: ReadOnlyTree) -> bool:
+    """The first status that a kubelet writes has a time; a mirror pod is of the kubelet itself."""
+    return "startTime" in (pod.get("status") or {}) or _MIRROR in meta.annotations(pod)
+
+
+def rejection_of(
+    pod: ReadOnlyTree, node: ReadOnlyTree, requested: Amounts, ports: Sequence[HostPort], usage: NodeUsage
+) -> Rejection | None:
+    """The first reason why the node cannot run the pod; None if it can."""
+    spec = pod["spec"]
+    is_critical = (spec.get("priority") or 0) >= _CRITICAL_PRIORITY
+    return (
+        _sysctl_rejection(spec)
+        or _os_rejection(pod, node)
+        or (None if is_critical else _resource_rejection(requested, usage))
+        or _predicate_rejection(spec, node, ports, usage)
+    )
+
+
+def _sysctl_rejection(spec: ReadOnlyTree) -> Rejection | None:
+    for sysctl in (spec.get("securityContext") or {}).get("sysctls") or ():
+        name = _normalized(sysctl["name"])
+        namespace, field = _SAFE_SYSCTLS.get(name, ("", ""))
+        if not namespace:
+            return Rejection("SysctlForbidden", f"forbidden sysctl: {quote(name)} not allowlisted")
+        if spec.get(field):
+            problem = f"{quote(name)} not allowed with host {namespace} enabled"
+            return Rejection("SysctlForbidden", f"forbidden sysctl: {problem}")
+    return None
+
+
+def _normalized(name: str) -> str:
+    """Where a slash separates the parts, dots and slashes change places."""
+    first = next((character for character in name if character in "./"), ".")
+    return name if first == "." else name.translate(str.maketrans("./", "/."))
+
+
+def _os_rejection(pod: ReadOnlyTree, node: ReadOnlyTree) -> Rejection | None:
+    """A simulated node may have any system, so the node says which; upstream it is the one of the kubelet."""
+    spec, labels = pod["spec"], meta.labels(pod)
+    if "os" not in spec and _OS_LABEL not in labels:
+        return None
+    info = (node.get("status") or {}).get("nodeInfo") or {}
+    system = info.get("operatingSystem") or meta.labels(node).get(_OS_LABEL) or "linux"
+    if labels.get(_OS_LABEL, system) != system:
+        return Rejection(
+            "PodOSSelectorNodeLabelDoesNotMatch",
+            "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label",
+        )
+    if (spec.get("os") or {}).get("name", system) != system:
+        return Rejection("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS")
+    return None
+
+
+def _resource_rejection(requested: Amounts, usage: NodeUsage) -> Rejection | None:
+    for name, wanted, used in _wanted(requested, usage) if usage.allocatable else ():
+        capacity = usage.allocatable[name]
+        if wanted > capacity - used:
+            counts = f"requested: {wanted}, used: {used}, capacity: {capacity}"
+            return Rejection(f"OutOf{name}", f"Node didn't have enough resource: {name}, {counts}")
+    return None
+
+
+def _wanted(requested: Amounts, usage: NodeUsage) -> Iterator[tuple[str, int, int]]:
+    """Resources in upstream's order, with how much is wanted and used."""
+    yield PODS, 1, usage.pods
+    first = (CPU, MEMORY, _EPHEMERAL_STORAGE)
+    for name in (*first, *(name for name in requested if name not in first)):
+        if requested[name] > 0 and (name in usage.allocatable or not _is_extended(name)):
+            yield name, requested[name], usage.requested[name]
+
+
+def _is_extended(name: str) -> bool:
+    """What a node does not know of these may be a resource of the cluster, or of a claim."""
+    return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
+
+
+def _predicate_rejection(
+    spec: ReadOnlyTree, node: ReadOnlyTree, ports: Sequence[HostPort], usage: NodeUsage
+) -> Rejection | None:
+    matches = required_by(spec)
+    if matches is not None and not matches(node):
+        return _failed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")
+    if any(wanted.collides(taken) for taken in usage.host_ports for wanted in ports):
+        return _failed("NodePorts", "node(s) didn't have free ports for the requested pod ports")
+    taints = (node.get("spec") or {}).get("taints") or ()
+    if find_untolerated_taint(spec, taints, ("NoExecute",)):
+        return _failed("TaintToleration", "node(s) had taints that the pod didn't tolerate")
+    return None
+
+
+def _failed(predicate: str, reason: str) -> Rejection:
+    return Rejection(predicate, f"Predicate {predicate} failed: {reason}")
+
+
+def reject(pod: ReadOnlyTree, rejection: Rejection, now: datetime) -> Step:
+    """The event and the status of a pod that is rejected: it has failed, and says nothing of containers."""
+    old = pod.get("status") or {}
+    status: dict[str, Any] = {
+        "startTime": format_time(now),
+        **{field: old[field] for field in _OF_OTHERS if field in old},
+        "conditions": [held for held in conditions.of(pod) if held["type"] not in _CONDITIONS],
+        "message": f"Pod was rejected: {rejection.message}",
+        "observedGeneration": meta.generation(pod),
+        "phase": FAILED,
+        "reason": rejection.reason,
+    }
+    # The uid keeps the patch from another pod that took this one's name.
+    body = {"metadata": {"uid": meta.uid(pod)}, "status": difference(old, status)}
+    return Step(effects=(EmitEvent("Warning", *rejection), Write(body=body)))

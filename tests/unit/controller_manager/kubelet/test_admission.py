@@ -1,0 +1,334 @@
+"""Which pods a kubelet rejects that were bound to its node, why, and what is written then."""
+
+from collections import Counter
+from datetime import timedelta
+
+import pytest
+
+from mockube.apimachinery.meta import with_metadata, with_value
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.kubelet.admitted_pods import AdmittedPods
+from mockube.controller_manager.kubelet.effects import EmitEvent, Step, Write
+from mockube.controller_manager.kubelet.pod_lifecycle.admission import (
+    NodeUsage,
+    Rejection,
+    reject,
+    rejection_of,
+)
+from mockube.controller_manager.workloads.pod_requests import HostPort, amounts, host_ports, pod_requests
+from tests.support.controllers.pods import START, container, patched, pod, scheduled
+
+ALLOCATABLE = {
+    "cpu": "4",
+    "memory": "1Gi",
+    "ephemeral-storage": "10Gi",
+    "pods": "110",
+    "hugepages-2Mi": "0",
+    "example.com/gpu": "2",
+}
+NODE = {
+    "metadata": {"name": "node-1", "labels": {"zone": "a", "kubernetes.io/os": "linux"}},
+    "spec": {},
+    "status": {"allocatable": ALLOCATABLE, "nodeInfo": {"operatingSystem": "linux"}},
+}
+SYSTEM_CRITICAL = 2_000_000_000
+TAINTED = {**NODE, "spec": {"taints": [{"key": "broken", "value": "yes", "effect": "NoExecute"}]}}
+CLOSED = {**NODE, "spec": {"taints": [{"key": "broken", "effect": "NoSchedule"}], "unschedulable": True}}
+
+
+def asking(**requests):
+    names = {"gpu": "example.com/gpu", "licence": "example.com/licence", "huge": "hugepages-2Mi"}
+    named = {names.get(name, name.replace("_", "-")): amount for name, amount in requests.items()}
+    return container(resources={"requests": named})
+
+
+def with_port(number, ip=None, protocol="TCP"):
+    return container(
+        ports=[
+            {"containerPort": 80, "hostPort": number, "protocol": protocol, **({"hostIP": ip} if ip else {})}
+        ]
+    )
+
+
+def with_sysctl(name, **spec):
+    return pod(securityContext={"sysctls": [{"name": name, "value": "1"}]}, **spec)
+
+
+def bound_with(operator, value):
+    term = {"matchExpressions": [{"key": "zone", "operator": operator, "values": [value]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    return pod(affinity={"nodeAffinity": required})
+
+
+def rejection(subject, *, node=NODE, used=None, pods=0, taken=(), allocatable=ALLOCATABLE):
+    usage = NodeUsage(amounts(allocatable), Counter(amounts(used)), pods, iter(taken))
+    spec = subject["spec"]
+    return rejection_of(subject, node, pod_requests(spec), tuple(host_ports(spec)), usage)
+
+
+def no_room(name, requested, used, capacity):
+    counts = f"requested: {requested}, used: {used}, capacity: {capacity}"
+    return Rejection(f"OutOf{name}", f"Node didn't have enough resource: {name}, {counts}")
+
+
+@pytest.mark.parametrize(
+    ("subject", "world", "expected"),
+    [
+        (pod(asking(cpu="1500m")), {"used": {"cpu": "3"}}, no_room("cpu", 1500, 3000, 4000)),
+        (pod(asking(memory="1Gi")), {"used": {"memory": "1"}}, no_room("memory", 2**30, 1, 2**30)),
+        (
+            pod(asking(ephemeral_storage="11Gi")),
+            {},
+            no_room("ephemeral-storage", 11 * 2**30, 0, 10 * 2**30),
+        ),
+        (pod(), {"pods": 110}, no_room("pods", 1, 110, 110)),
+        (pod(asking(gpu="2")), {"used": {"example.com/gpu": "1"}}, no_room("example.com/gpu", 2, 1, 2)),
+        (pod(asking(huge="2Mi")), {}, no_room("hugepages-2Mi", 2**21, 0, 0)),
+        # The first of several reasons is told: pods, then cpu, memory, storage, then others.
+        (pod(asking(memory="2Gi", cpu="5")), {}, no_room("cpu", 5000, 0, 4000)),
+        (pod(asking(cpu="5")), {"pods": 110}, no_room("pods", 1, 110, 110)),
+        (pod(asking(cpu="5"), nodeSelector={"zone": "b"}), {}, no_room("cpu", 5000, 0, 4000)),
+    ],
+)
+def test_what_the_node_has_too_little_of(subject, world, expected):
+    assert rejection(subject, **world) == expected
+
+
+@pytest.mark.parametrize(
+    ("subject", "world"),
+    [
+        pytest.param(pod(asking(cpu="1")), {"used": {"cpu": "3"}}, id="it fits exactly"),
+        pytest.param(pod(asking(cpu="0")), {"used": {"cpu": "5"}}, id="it asks for nothing"),
+        pytest.param(pod(asking(licence="1")), {}, id="a resource of the cluster"),
+        pytest.param(pod(asking(cpu="9")), {"allocatable": {}}, id="the node reports nothing yet"),
+        pytest.param(pod(asking(cpu="9"), priority=SYSTEM_CRITICAL), {}, id="a critical pod"),
+    ],
+)
+def test_what_the_node_has_enough_of(subject, world):
+    assert rejection(subject, **world) is None
+
+
+AFFINITY = Rejection(
+    "NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
+)
+PORTS = Rejection(
+    "NodePorts",
+    "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports",
+)
+TAINT = Rejection(
+    "TaintToleration",
+    "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate",
+)
+TOLERATED = [{"key": "broken", "operator": "Exists", "tolerationSeconds": 5}]
+ANY = [HostPort("0.0.0.0", "TCP", 80)]
+ONE = [HostPort("10.0.0.1", "TCP", 80), HostPort("10.0.0.2", "TCP", 81)]
+TWO_PORTS = pod(with_port(79), with_port(80))
+
+
+@pytest.mark.parametrize(
+    ("subject", "world", "expected"),
+    [
+        (pod(nodeSelector={"zone": "b"}), {}, AFFINITY),
+        (pod(nodeSelector={"zone": "a"}), {}, None),
+        (bound_with("NotIn", "a"), {}, AFFINITY),
+        (bound_with("In", "a"), {}, None),
+        (pod(with_port(80)), {"taken": ANY}, PORTS),
+        (pod(with_port(80), priority=SYSTEM_CRITICAL), {"taken": ANY}, PORTS),
+        (pod(with_port(80, ip="10.0.0.1")), {"taken": ANY}, PORTS),
+        (pod(with_port(80)), {"taken": ONE}, PORTS),
+        (TWO_PORTS, {"taken": ONE}, PORTS),
+        (pod(with_port(80, protocol="UDP")), {"taken": ANY}, None),
+        (pod(with_port(81, ip="10.0.0.1")), {"taken": ONE}, None),
+        (pod(with_port(80), nodeSelector={"zone": "b"}), {"taken": ANY}, AFFINITY),
+        (pod(), {"node": TAINTED}, TAINT),
+        (pod(with_port(80)), {"node": TAINTED, "taken": ANY}, PORTS),
+        (pod(tolerations=TOLERATED), {"node": TAINTED}, None),
+        (pod(), {"node": CLOSED}, None),
+    ],
+)
+def test_predicates(subject, world, expected):
+    assert rejection(subject, **world) == expected
+
+
+def forbidden(problem):
+    return Rejection("SysctlForbidden", f"forbidden sysctl: {problem}")
+
+
+@pytest.mark.parametrize(
+    ("subject", "expected"),
+    [
+        (with_sysctl("kernel.msgmax"), forbidden('"kernel.msgmax" not allowlisted')),
+        (with_sysctl("net/core/somaxconn"), forbidden('"net.core.somaxconn" not allowlisted')),
+        (with_sysctl("kernel.shm_rmid_forced"), None),
+        (with_sysctl("net/ipv4/tcp_rmem"), None),
+        (
+            with_sysctl("kernel.shm_rmid_forced", hostIPC=True),
+            forbidden('"kernel.shm_rmid_forced" not allowed with host IPC enabled'),
+        ),
+        (
+            with_sysctl("net.ipv4.tcp_rmem", hostNetwork=True),
+            forbidden('"net.ipv4.tcp_rmem" not allowed with host Net enabled'),
+        ),
+        (
+            pod(labels={"kubernetes.io/os": "windows"}),
+            Rejection(
+                "PodOSSelectorNodeLabelDoesNotMatch",
+                "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label",
+            ),
+        ),
+        (
+            pod(os={"name": "windows"}),
+            Rejection("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS"),
+        ),
+        (pod(os={"name": "linux"}, labels={"kubernetes.io/os": "linux"}), None),
+    ],
+)
+def test_sysctls_and_systems(subject, expected):
+    assert rejection(subject) == expected
+
+
+def test_a_node_of_another_system_takes_its_pods():
+    node = {"metadata": {"name": "w"}, "status": {"nodeInfo": {"operatingSystem": "windows"}}}
+    assert rejection(pod(os={"name": "windows"}), node=node) is None
+
+
+def test_a_rejected_pod_has_failed_and_says_nothing_of_containers():
+    foreign = {**scheduled(), "type": "example.com/ready"}
+    then = {"phase": "Pending", "qosClass": "Burstable", "conditions": [scheduled(), foreign]}
+    subject = {**pod(), "status": then}
+    event, write = reject(subject, Rejection("OutOfcpu", "There is no room"), START).effects
+    assert event == EmitEvent("Warning", "OutOfcpu", "There is no room")
+    assert isinstance(write, Write)
+    assert write.body["metadata"] == {"uid": "uid-1"}
+    assert patched(subject["status"], write.body["status"]) == {
+        "conditions": [foreign],
+        "message": "Pod was rejected: There is no room",
+        "observedGeneration": 1,
+        "phase": "Failed",
+        "qosClass": "Burstable",
+        "reason": "OutOfcpu",
+        "startTime": "2030-01-01T00:00:00Z",
+    }
+
+
+# --- pods one after the other
+
+
+class Pods:
+    """The pods of one node, and what its kubelet made of them."""
+
+    def __init__(self):
+        self.views = {}
+        self.looked_up = 0
+        self.admitted = AdmittedPods(self)
+
+    def by_index(self, _, node):
+        self.looked_up += 1
+        return [one for one in self.views.values() if one.node == node]
+
+    def set(self, uid, subject, status=None):
+        seen = with_value(with_metadata(subject, uid=uid, name=uid), ("status",), status or {})
+        old, new = self.views.get(uid), PodView.of(seen)
+        self.views[uid] = new
+        self.admitted.see(Change(old, new))
+        return new
+
+    def remove(self, uid):
+        self.admitted.see(Change(self.views.pop(uid), None))
+
+    def admits(self, uid, subject, status=None, node=NODE):
+        return self.admitted.admit(self.set(uid, subject, status), node, START) is None
+
+
+RUNNING = {"phase": "Running", "startTime": "2030-01-01T00:00:00Z"}
+HALF = pod(asking(cpu="2"), with_port(80))
+OTHER = pod(asking(cpu="3"))
+
+
+def test_of_two_pods_that_do_not_fit_together_the_first_is_taken():
+    pods = Pods()
+    assert pods.admits("a", HALF)
+    assert pods.admits("a", HALF), "it was admitted, though its status is not seen yet"
+    assert not pods.admits("b", OTHER)
+    assert pods.looked_up == 1
+
+
+def test_pods_that_ran_before_the_first_look_count():
+    pods = Pods()
+    pods.set("a", HALF, RUNNING)
+    pods.set("b", OTHER, {**RUNNING, "phase": "Succeeded"})
+    pods.set("c", OTHER)
+    assert not pods.admits("d", OTHER)
+    assert pods.admits("e", pod(asking(cpu="2")))
+
+
+@pytest.mark.parametrize("end", ["removed", "failed", "replaced"])
+def test_what_a_pod_had_is_free_again_when_it_ends(end):
+    pods = Pods()
+    assert pods.admits("a", HALF)
+    assert not pods.admits("b", HALF)
+    if end == "removed":
+        pods.remove("a")
+    elif end == "failed":
+        pods.set("a", HALF, {**RUNNING, "phase": "Failed"})
+    else:
+        other = PodView.of(with_metadata(HALF, uid="z"))
+        pods.admitted.see(Change(pods.views.pop("a"), other))
+    assert pods.admits("c", HALF)
+
+
+def test_a_resized_pod_counts_with_what_it_was_given():
+    pods = Pods()
+    larger = with_metadata(pod(asking(cpu="4")), generation=2)
+    given = {"name": "c", "allocatedResources": {"cpu": "1"}}
+    assert pods.admits("a", HALF)
+    pods.set("a", larger, {**RUNNING, "containerStatuses": [given]})
+    assert pods.admits("b", OTHER)
+    pods.remove("b")
+    pods.set("a", larger, {**RUNNING, "containerStatuses": [{**given, "allocatedResources": {"cpu": "2"}}]})
+    assert not pods.admits("b", OTHER)
+
+
+def test_what_a_node_offers_may_change():
+    pods = Pods()
+    small = with_value(NODE, ("status", "allocatable"), {**ALLOCATABLE, "cpu": "1"})
+    assert not pods.admits("a", HALF, node=small)
+    assert pods.admits("a", HALF)
+
+
+def test_a_pod_is_looked_at_once():
+    pods = Pods()
+    huge = pod(asking(cpu="40"))
+    deleting = with_metadata(huge, deletionTimestamp="2030-01-01T00:00:00Z")
+    mirror = with_metadata(huge, annotations={"kubernetes.io/config.mirror": "x"})
+    assert pods.admits("a", huge, RUNNING)
+    assert pods.admits("b", huge, {"phase": "Failed"})
+    assert pods.admits("c", deleting)
+    assert pods.admits("d", mirror)
+    assert not pods.admits("e", huge)
+
+
+def test_pods_that_are_made_again_and_again_are_rejected_25_times_a_second():
+    pods = Pods()
+    huge = pod(asking(cpu="40"))
+    first, second = (pods.set(uid, huge) for uid in ("a", "b"))
+    soon = START + timedelta(milliseconds=40)
+    assert pods.admitted.admit(first, NODE, START).effects
+    assert pods.admitted.admit(second, NODE, START) == Step(again_at=soon)
+    assert pods.admits("c", HALF), "others do not wait"
+    assert pods.admitted.admit(second, NODE, soon).effects
+
+
+def test_a_pod_that_cannot_be_read_takes_no_room():
+    pods = Pods()
+    pods.set("a", pod(asking(cpu="many")), RUNNING)
+    assert pods.admits("b", HALF)
+
+
+def test_the_sums_of_a_node_that_was_deleted_are_forgotten():
+    pods = Pods()
+    assert pods.admits("a", HALF)
+    pods.admitted.forget_node("node-1")
+    assert pods.admits("b", HALF)
+    assert pods.looked_up == 2
