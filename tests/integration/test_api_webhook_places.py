@@ -95,6 +95,64 @@ async def test_a_service_that_leads_nowhere_is_refused(client, hooks):
     )
 
 
+# --- what is answered, and not stored
+
+
+def every_write(hooks, path):
+    return hooks.hook(
+        path,
+        rules=[{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"]}],
+    )
+
+
+TOKEN = "/api/v1/namespaces/default/serviceaccounts/default/token"
+
+
+async def test_a_token_request_is_shown_once_and_complete(client, hooks):
+    await register(client, VALIDATING, every_write(hooks, "ok"))
+    made = await client.post(TOKEN, {"spec": {}})
+    ((_, asked),) = hooks.requests
+    assert made.status == 201
+    shown = asked["object"]
+    for name in ("name", "namespace", "uid", "creationTimestamp"):
+        assert shown["metadata"][name] == made.body["metadata"][name]
+    assert shown["spec"]["audiences"] == made.body["spec"]["audiences"] != []
+
+
+async def test_an_account_that_is_not_there_is_told_before_webhooks_validate(client, hooks):
+    await register(client, VALIDATING, every_write(hooks, "ok"))
+    answer = await client.post(TOKEN.replace("default/token", "none/token"), {"spec": {}})
+    assert (answer.status, answer.body["message"]) == (404, 'serviceaccounts "none" not found')
+    assert hooks.requests == []
+
+
+async def test_a_question_is_answered_as_a_webhook_changed_it(client, hooks):
+    await register(client, MUTATING, every_write(hooks, "ask-for-bob"))
+    path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+    attributes = {"verb": "get", "resource": "pods"}
+    answer = await client.post(path, {"spec": {"user": "admin", "resourceAttributes": attributes}})
+    assert answer.body["spec"]["user"] == "bob"
+
+
+@pytest.mark.parametrize("subresource", ["binding", "eviction"])
+async def test_webhooks_see_what_is_about_another_name(client, hooks, subresource):
+    await register(client, MUTATING, every_write(hooks, "ok"))
+    body = (
+        {"metadata": {"name": "b"}, "target": {"name": "n"}}
+        if subresource == "binding"
+        else {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": "b"},
+        }
+    )
+    answer = await client.post(f"/api/v1/namespaces/default/pods/a/{subresource}", body)
+    kind = subresource.capitalize()
+    assert answer.body["message"] == f"name in URL does not match name in {kind} object"
+    ((_, asked),) = hooks.requests
+    assert (asked["name"], asked["subResource"]) == ("a", subresource)
+
+
 # --- dry runs, audit, metrics
 
 

@@ -10,7 +10,14 @@ from mockube.apiserver.registry.options import write_options
 
 
 async def read(backend: Backend, call: Call) -> Tree:
-    """The object, with its metadata and spec."""
+    """The object as it was admitted, with its metadata and spec."""
+    attributes = await mutated(backend, call)
+    await backend.admission.validate(backend, attributes)
+    return object_of(attributes)
+
+
+async def mutated(backend: Backend, call: Call) -> Attributes:
+    """The object as it is before the plugins that validate see it."""
     options = write_options(call, "CreateOptions")
     tree = await backend.begin(call, read_object, backend, call, options)
     if call.subresource is None:
@@ -21,8 +28,13 @@ async def read(backend: Backend, call: Call) -> Tree:
         operation=Operation.CREATE, call=call, name=call.name, object=tree, dry_run=options.dry_run
     )
     await backend.admission.mutate(backend, attributes)
-    await backend.admission.validate(backend, attributes)
-    return tree
+    return attributes
+
+
+def object_of(attributes: Attributes) -> Tree:
+    """The object, which a plugin may have replaced."""
+    assert attributes.object is not None
+    return attributes.object
 
 
 def answer(tree: Tree, status: Tree) -> ObjectAnswer:

@@ -12,7 +12,6 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.serviceaccount.accounts import ServiceAccounts
 from mockube.apiserver.authn.serviceaccount.claims import Account, Reference
-from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call, ObjectAnswer
 from mockube.apiserver.registry.reviews import question
@@ -26,39 +25,34 @@ class TokenRequests:
         self._accounts = accounts
 
     async def create(self, backend: Backend, call: Call) -> ObjectAnswer:
-        tree = await question.read(backend, call)
+        attributes = await question.mutated(backend, call)
+        tree = question.object_of(attributes)
         spec, metadata = tree.get("spec") or {}, tree["metadata"]
-        attributes = Attributes(operation=Operation.CREATE, call=call, name=call.name, object=tree)
-        await backend.admission.mutate(backend, attributes)
         _check_name(metadata.get("name", ""), call.name)
         owner = await self._get("serviceaccounts", call.namespace, call.name)
         uid = owner["metadata"]["uid"]
         _check_uid(metadata.get("uid", ""), uid, call.name)
-        seconds = spec.get("expirationSeconds", 3600)
+        now, seconds = backend.clock.now(), spec.get("expirationSeconds", 3600)
+        audiences = list(spec.get("audiences") or self._accounts.audiences)
+        asked = attributes.object = {
+            **tree,
+            "metadata": _metadata(metadata, call, uid, format_time(now)),
+            "spec": {**spec, "audiences": audiences, "expirationSeconds": seconds},
+        }
+        asked.pop("status", None)
         if wrong := _check_seconds(seconds):
             raise status.invalid(KIND, "", wrong)
         await backend.admission.validate(backend, attributes)
         bound = await self._bound(call, spec.get("boundObjectRef"))
         account = Account(namespace=call.namespace, account=Reference(call.name, uid), **bound)
-        audiences = list(spec.get("audiences") or self._accounts.audiences)
         token = self._accounts.give(account, audiences=audiences, seconds=seconds)
-        now = backend.clock.now()
-        made = {
-            "name": call.name,
-            "namespace": call.namespace,
-            "uid": uid,
-            "creationTimestamp": format_time(now),
-        }
-        made |= {name: value for name, value in metadata.items() if name not in made}
-        asked = {
+        shown = {
             "audiences": audiences,
             "expirationSeconds": seconds,
             "boundObjectRef": spec.get("boundObjectRef"),
         }
         expires = format_time(now + timedelta(seconds=seconds))
-        return question.answer(
-            {**tree, "metadata": made, "spec": asked}, {"token": token, "expirationTimestamp": expires}
-        )
+        return question.answer({**asked, "spec": shown}, {"token": token, "expirationTimestamp": expires})
 
     async def _get(self, resource: str, namespace: str, name: str) -> Tree:
         found = await self._accounts.find(resource, namespace, name)
@@ -104,6 +98,11 @@ _ANOTHER = (
     "the UID in the bound object reference ({given}) does not match the UID in record. "
     "The object might have been deleted and then recreated"
 )
+
+
+def _metadata(given: Tree, call: Call, uid: str, time: str) -> Tree:
+    made = {"name": call.name, "namespace": call.namespace, "uid": uid, "creationTimestamp": time}
+    return made | {name: value for name, value in given.items() if name not in made}
 
 
 def _check_name(given: str, name: str) -> None:

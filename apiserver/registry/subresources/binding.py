@@ -29,12 +29,14 @@ async def create(backend: Backend, call: Call) -> ObjectAnswer:
     binding = await backend.begin(call, read_object, backend, call, options)
     metadata.match_namespace(binding, call)
     name = call.name or meta.name(binding)
-    if meta.name(binding) != name:
-        raise status.BadRequest("name in URL does not match name in Binding object")
     attributes = Attributes(
         operation=Operation.CREATE, call=call, name=name, object=binding, dry_run=options.dry_run
     )
     await backend.admission.mutate(backend, attributes)
+    assert attributes.object is not None
+    binding = attributes.object
+    if meta.name(binding) != name:
+        raise status.BadRequest("name in URL does not match name in Binding object")
     wrong = _check(binding)
     if wrong:
         raise ApiError(errors.aggregate(wrong))

@@ -47,14 +47,16 @@ async def create(backend: Backend, call: Call) -> ObjectAnswer:
     written = write_options(call, "CreateOptions")
     eviction = await backend.begin(call, read_object, backend, call, written)
     metadata.match_namespace(eviction, call)
-    if meta.name(eviction) != call.name:
-        raise status.BadRequest("name in URL does not match name in Eviction object")
-    asked = options_of(eviction.get("deleteOptions") or {})
-    options = replace(asked, dry_run=asked.dry_run or written.dry_run)
+    is_dry = options_of(eviction.get("deleteOptions") or {}).dry_run or written.dry_run
     attributes = Attributes(
-        operation=Operation.CREATE, call=call, name=call.name, object=eviction, dry_run=options.dry_run
+        operation=Operation.CREATE, call=call, name=call.name, object=eviction, dry_run=is_dry
     )
     await backend.admission.mutate(backend, attributes)
+    assert attributes.object is not None
+    if meta.name(attributes.object) != call.name:
+        raise status.BadRequest("name in URL does not match name in Eviction object")
+    asked = options_of(attributes.object.get("deleteOptions") or {})
+    options = replace(asked, dry_run=asked.dry_run or written.dry_run)
     await backend.admission.validate(backend, attributes)
     await _evict(backend, call, options)
     return ObjectAnswer(code=201, tree=status.success(code=201))

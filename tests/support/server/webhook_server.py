@@ -52,6 +52,7 @@ RESPONSES = {
     "label": lambda review: label(review, hooked="yes"),
     "second": lambda review: label(review, second="yes"),
     "count": counted,
+    "ask-for-bob": lambda _: patch([{"op": "replace", "path": "/spec/user", "value": "bob"}]),
     "bad-path": lambda _: patch([{"op": "remove", "path": "/data/none"}]),
     "unknown-field": lambda _: patch([{"op": "add", "path": "/other", "value": "text"}]),
     "bad-field": lambda _: patch([{"op": "add", "path": "/data", "value": "text"}]),
