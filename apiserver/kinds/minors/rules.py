@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import errors, meta, names
 from mockube.apimachinery.cel.language import Language, language_of
-from mockube.apimachinery.errors import ErrorType, FieldError
+from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.schema import minors
@@ -24,6 +24,7 @@ from mockube.apiserver.kinds.apiextensions import validation as definitions
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.minors import wording
 from mockube.apiserver.kinds.minors.fields import CONTAINERS, TEMPLATES
 
 Check: TypeAlias = Callable[[ReadOnlyTree], Iterable[FieldError]]
@@ -142,57 +143,6 @@ def _keeps_history_limit(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[Field
         yield errors.forbidden(ROOT.child("spec"), detail)
 
 
-_HISTORY_LIMIT: Final = "'updateStrategy', 'revisionHistoryLimit', "
-
-
-def _history_limit_unnamed(error: FieldError) -> Sequence[FieldError]:
-    return (replace(error, detail=error.detail.replace(_HISTORY_LIMIT, "'updateStrategy', ", 1)),)
-
-
-def _tolerations_twice(error: FieldError) -> Sequence[FieldError]:
-    """Uniqueness is told with the right path."""
-    begins, is_duplicate = "scheduling.tolerations[", error.type is ErrorType.DUPLICATE
-    if is_duplicate or not error.field.startswith(begins):
-        return (error,)
-    return (replace(error, field=f"scheduling.tolerations.tolerations[{error.field.removeprefix(begins)}"),)
-
-
-def _no_handler(error: FieldError) -> Sequence[FieldError]:
-    if error.field != "handler" or error.type is not ErrorType.REQUIRED:
-        return (error,)
-    return [errors.invalid(ROOT.child("handler"), "", text) for text in names.check_dns1123_label("")]
-
-
-def _no_replicas(error: FieldError) -> Sequence[FieldError]:
-    path = ROOT.child("spec", "maxReplicas")
-    if error.field != str(path) or error.detail.endswith("`minReplicas`"):
-        return (error,)
-    value = 0 if error.type is ErrorType.REQUIRED else error.value
-    return (errors.invalid(path, value, "must be greater than 0"),)
-
-
-_ENABLEMENTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "spec.type": ("Exempt", "Limited"),
-    "spec.limited.limitResponse.type": ("Queue", "Reject"),
-}
-
-
-def _no_level(error: FieldError) -> Sequence[FieldError]:
-    supported = _ENABLEMENTS.get(error.field)
-    if supported is None or error.type is not ErrorType.REQUIRED:
-        return (error,)
-    return (errors.not_supported(ROOT.child(*error.field.split(".")), "", supported),)
-
-
-def _no_driver(error: FieldError) -> Sequence[FieldError]:
-    """A driver's name that is missing is no name either."""
-    if error.type is not ErrorType.REQUIRED or not error.field.endswith((".attacher", "].name")):
-        return (error,)
-    problems = names.check_dns1123_subdomain("")
-    wrong = [replace(error, type=ErrorType.INVALID, value="", detail=text) for text in problems]
-    return [*([error, error] if error.field.endswith("attacher") else [error]), *wrong]
-
-
 SERVICE: Final = GroupKind("", "Service")
 STATEFUL_SET: Final = GroupKind("apps", "StatefulSet")
 
@@ -211,22 +161,26 @@ _OTHERS: Final[Mapping[GroupKind, tuple[Rule, ...]]] = {
             "1.32",
             ignored=("spec.serviceName",),
             check_update=_keeps_history_limit,
-            said=_history_limit_unnamed,
+            said=wording.history_limit_unnamed,
         ),
     ),
     GroupKind("node.k8s.io", "RuntimeClass"): (
-        Rule("1.34", said=_tolerations_twice),
-        Rule("1.35", said=_no_handler),
+        Rule("1.34", said=wording.tolerations_twice),
+        Rule("1.35", said=wording.no_handler),
     ),
-    GroupKind("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): (Rule("1.35", said=_no_level),),
-    GroupKind("storage.k8s.io", "CSINode"): (Rule("1.34", said=_no_driver),),
-    GroupKind("storage.k8s.io", "VolumeAttachment"): (Rule("1.34", said=_no_driver),),
+    GroupKind("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): (
+        Rule("1.35", said=wording.no_level),
+    ),
+    GroupKind("storage.k8s.io", "StorageClass"): (Rule("1.35", said=wording.updates_forbidden),),
+    GroupKind("storage.k8s.io", "CSINode"): (Rule("1.34", said=wording.no_driver),),
+    GroupKind("storage.k8s.io", "VolumeAttachment"): (Rule("1.34", said=wording.no_driver),),
     GroupKind("apps", "ControllerRevision"): (Rule("1.30", ignored=("data",), known="data is mandatory"),),
     GroupKind("autoscaling", "HorizontalPodAutoscaler"): (
         Rule("1.33", ignored=("spec.scaleTargetRef.apiVersion",)),
-        Rule("1.35", said=_no_replicas),
+        Rule("1.35", said=wording.no_replicas),
     ),
 }
+_JOB: Final = GroupKind("batch", "Job")
 _KINDS: Final[Mapping[str, GroupKind]] = {
     "podtemplates": GroupKind("", "PodTemplate"),
     "replicationcontrollers": GroupKind("", "ReplicationController"),
@@ -234,7 +188,7 @@ _KINDS: Final[Mapping[str, GroupKind]] = {
     "deployments": GroupKind("apps", "Deployment"),
     "replicasets": GroupKind("apps", "ReplicaSet"),
     "cronjobs": GroupKind("batch", "CronJob"),
-    "jobs": GroupKind("batch", "Job"),
+    "jobs": _JOB,
 }
 """Of those with pod templates that are checked: in StatefulSets they are not."""
 RULES: Final[Mapping[GroupKind, tuple[Rule, ...]]] = {
@@ -245,6 +199,10 @@ RULES: Final[Mapping[GroupKind, tuple[Rule, ...]]] = {
         if resource.resource in _KINDS
     },
     **_OTHERS,
+    _JOB: (
+        *_of_pods(("spec", "template", "spec")),
+        Rule("1.35", check_update=wording.keeps_template, said=wording.template_kept),
+    ),
 }
 
 

@@ -146,3 +146,72 @@ def test_what_was_said_until_a_minor(resource, tree, until, before, since):
         told = [text for text in found if text.partition(":")[0] in paths and "`minReplicas`" not in text]
         assert len(told) == len(wanted), (minor, found)
         assert all(map(str.startswith, told, wanted)), (minor, told)
+
+
+def updated(resource, new, old, minor):
+    kinds = kinds_of(minor)
+    row = next(kind.resource for kind in kinds.all if kind.resource.name == resource)
+    metadata = {"name": "a", "uid": "a", "resourceVersion": "1"} | (
+        {"namespace": "a"} if row.namespaced else {}
+    )
+    new, old = ({"metadata": metadata} | tree for tree in (new, old))
+    return [str(error) for error in kind_rules.check_update(row, "", new, old, kinds)]
+
+
+def test_classes_of_storage_forbid_updates_until_1_35():
+    old = {"provisioner": "a", "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"}
+    new = old | {"provisioner": "b"}
+    for minor in minors.OLDER:
+        wanted = ["provisioner: Forbidden: updates to provisioner are forbidden."]
+        assert updated("storageclasses", new, old, minor) == wanted
+    assert updated("storageclasses", new, old, "1.36") == [
+        'provisioner: Invalid value: "b": field is immutable'
+    ]
+
+
+def job(status=None, *, suspend=True, limit="1", **spec):
+    container = {
+        "name": "a",
+        "image": "a",
+        "imagePullPolicy": "Always",
+        "terminationMessagePolicy": "File",
+        "resources": {"limits": {"cpu": limit}, "requests": {"cpu": limit}},
+    }
+    labels = {"app": "a"}
+    pods = {"containers": [container], "restartPolicy": "Never", "dnsPolicy": "ClusterFirst"} | spec
+    whole = {
+        "suspend": suspend,
+        "parallelism": 1,
+        "completions": 1,
+        "completionMode": "NonIndexed",
+        "backoffLimit": 6,
+        "manualSelector": True,
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": pods | {"terminationGracePeriodSeconds": 30}},
+    }
+    return {"spec": whole, "status": status or {}}
+
+
+STARTED = {"startTime": "2030-01-01T00:00:00Z"}
+SUSPENDED = STARTED | {"conditions": [{"type": "Suspended", "status": "True"}]}
+SOMEWHERE = {"nodeSelector": {"a": "b"}}
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "refusing"),
+    [
+        (job(**SOMEWHERE), job(), ()),
+        (job(limit="2"), job(), minors.OLDER),
+        (job(SUSPENDED, **SOMEWHERE), job(SUSPENDED), minors.OLDER),
+        (job(SUSPENDED, limit="2"), job(SUSPENDED), minors.OLDER),
+        (job(STARTED, **SOMEWHERE), job(STARTED), minors.MINORS),
+        (job(suspend=False, **SOMEWHERE), job(suspend=False), minors.MINORS),
+        (job(SUSPENDED, suspend=False), job(SUSPENDED), ()),
+    ],
+)
+def test_what_can_change_in_the_template_of_a_suspended_job(new, old, refusing):
+    found = {minor: updated("jobs", new, old, minor) for minor in minors.MINORS}
+    assert [minor for minor in minors.MINORS if found[minor]] == [*refusing], found
+    for minor in refusing:
+        assert found[minor][0].startswith("spec.template: Invalid value: ")
+        assert found[minor][0].endswith(": field is immutable")
