@@ -60,5 +60,8 @@ def _dump(value: Any) -> str:
             return str(value)
         case _Text():
             return value.written
+        case str():  # the name of a field, in which Go reads half a surrogate pair as U+FFFD
+            whole = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            return orjson.dumps(whole).decode()
         case _:
             return orjson.dumps(value).decode()

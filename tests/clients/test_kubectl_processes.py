@@ -9,6 +9,7 @@ import pytest
 from mockube import Cluster
 from tests.support.process_pods import IMAGES
 from tests.support.processes import kubectls
+from tests.support.processes.acknowledged import until
 from tests.support.processes.kubectls import Kubectl
 
 pytestmark = pytest.mark.timeout(120)
@@ -32,7 +33,7 @@ def cluster():
 @pytest.mark.parametrize("binary", VERSIONS)
 def test_kubectl_looks_into_a_process(cluster, binary, tmp_path):
     kubectl = Kubectl(kubectls.present(binary), cluster.kubeconfig, tmp_path)
-    assert kubectl("logs", "web") == "serving\n"
+    until(lambda: kubectl("logs", "web") == "serving\n", "its log")  # it is ready before it has written
     assert kubectl("exec", "-i", "web", "--", "sh", "-c", "echo $WORD; cat", stdin="typed") == "hello\ntyped"
     failed = kubectl.attempt("exec", "web", "--", "sh", "-c", "exit 7")
     assert failed.returncode == 7

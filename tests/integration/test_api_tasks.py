@@ -25,6 +25,7 @@ from mockube.etcd.embedded.memory import MemoryStore
 from mockube.etcd.kv import Put
 from tests.architecture.source import ROOT
 from tests.support.server.apiserver import running
+from tests.support.server.definitions import established
 from tests.support.stores.wrapped import Altered, Wrapped
 from tests.support.turns import soon, turns, until
 
@@ -119,6 +120,7 @@ async def test_definitions_are_established_after_a_fault(served):
     assert (await created).status == 201
     await served.failed("crd-establishing")
     await served.mended("crd-establishing")
+    await established(served.client, DEFINITION["metadata"]["name"])
     widgets = "/apis/example.com/v1/namespaces/default/widgets"
     body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}
     assert (await served.client.post(widgets, body)).status == 201

@@ -149,6 +149,7 @@ def _post(body, *headers):
 
 _TABLE = (b"Accept", b"application/json;as=Table;v=v1;g=meta.k8s.io")
 _APPLY = (b"Content-Type", b"application/apply-patch+yaml")
+_MERGE = (b"Content-Type", b"application/merge-patch+json")
 _SOCKET = ((b"Upgrade", b"websocket"), (b"Connection", b"Upgrade"))
 
 
@@ -169,6 +170,11 @@ _SOCKET = ((b"Upgrade", b"websocket"), (b"Connection", b"Upgrade"))
             framed("PATCH", f"{MAPS}/a?fieldManager=m", b'{"apiVersion":"v1","kind":"ConfigMap","metadata":[]}', _APPLY),
             500,
             id="metadata that are a list",
+        ),
+        pytest.param(
+            framed("PATCH", "/api/v1/namespaces/default", rb'{"apiVersion":{},"\ud800":1}', _MERGE),
+            422,
+            id="half a surrogate pair in the name of a field",
         ),
         pytest.param(
             _post(b'{"metadata":{"name":"a","finalizers":[%s]}}' % b",".join(b'"example.com/%d"' % n for n in range(100_000))),

@@ -6,7 +6,6 @@ import orjson
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.controller_manager.control.events.recorder import QUIET_SECONDS
 from mockube.controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
@@ -61,7 +60,6 @@ class Story:
         return condition["message"]
 
     async def events(self, reason):
-        await self.manager.step(QUIET_SECONDS)
         items = (await self.server.get("/apis/events.k8s.io/v1/namespaces/default/events")).body["items"]
         return [one for one in items if one["reason"] == reason]
 

@@ -39,12 +39,12 @@ LOG = logging.getLogger(__name__)
 
 LONGEST: Final = 10_000
 """Events that wait to be written; upstream lets 1000 wait for each of its controllers and of its nodes."""
-QUIET_SECONDS: Final = 0.2
-"""What can wait is written when nothing more of it has come for so long,"""
-LONGEST_WAIT: Final = 5.0
-"""or after so many seconds: then not so fast that what they tell of would take longer,"""
+BURST: Final = 100
+"""Of what can wait so many are written at once, as a kubelet's `--event-burst`,"""
 BUSY_RATE: Final = 50.0
-"""but so many a second, as a kubelet's `--event-qps`."""
+"""then so many a second, as its `--event-qps`, so that what they tell of does not take longer,"""
+QUIET_SECONDS: Final = 0.2
+"""and all when nothing more has come for so long."""
 TRIES: Final = 12
 RETRY_SECONDS: Final = 10.0
 
@@ -64,11 +64,13 @@ class EventWriter(Collector):
         self._clock = clock
         self._luck = luck
         self._queue: asyncio.Queue[tuple[_Component, Occurrence]] = asyncio.Queue(LONGEST)
-        self._waiting: asyncio.Queue[tuple[float, _Component, Occurrence]] = asyncio.Queue(LONGEST)
-        """What can wait, with when it was said."""
+        self._waiting: asyncio.Queue[tuple[_Component, Occurrence]] = asyncio.Queue(LONGEST)
+        """What can wait."""
         self._said_at = 0.0
-        self._written_at = 0.0
-        """When the last of what can wait was written."""
+        """When the last of it was said."""
+        self._allowed = float(BURST)
+        """How many of it may be written at once, at `_counted_at`."""
+        self._counted_at = clock.monotonic()
         self._components: list[_Component] = []
         self._latest = 0
         self._dropped = 0
@@ -76,6 +78,7 @@ class EventWriter(Collector):
 
     @property
     def is_idle(self) -> bool:
+        """Whether nothing is left to be written at once."""
         return self._queue.empty() and not self._writing
 
     def add(
@@ -96,7 +99,7 @@ class EventWriter(Collector):
         try:
             if component.can_wait:
                 self._said_at = self._clock.monotonic()
-                self._waiting.put_nowait((self._said_at, component, occurrence))
+                self._waiting.put_nowait((component, occurrence))
             else:
                 self._queue.put_nowait((component, occurrence))
         except asyncio.QueueFull:
@@ -124,19 +127,20 @@ class EventWriter(Collector):
 
     async def _empty_waiting(self) -> None:
         while True:
-            said_at, component, occurrence = await self._waiting.get()
-            while (wait := self._still_waits(said_at)) > 0:
+            component, occurrence = await self._waiting.get()
+            while (wait := self._must_wait()) > 0:
                 await self._clock.sleep(wait)
-            self._written_at = self._clock.monotonic()
+            self._allowed = max(0.0, self._allowed - 1)
             await self._record(component, occurrence)
 
-    def _still_waits(self, said_at: float) -> float:
+    def _must_wait(self) -> float:
         """Return how many seconds there are to wait before the next of what can wait is written."""
         now = self._clock.monotonic()
-        until_quiet = self._said_at + QUIET_SECONDS - now
-        if until_quiet > 0 and now >= said_at + LONGEST_WAIT:
-            return self._written_at + 1 / BUSY_RATE - now
-        return min(until_quiet, said_at + LONGEST_WAIT - now)
+        self._allowed = min(BURST, self._allowed + (now - self._counted_at) * BUSY_RATE)
+        self._counted_at = now
+        if self._allowed >= 1:
+            return 0.0
+        return min((1 - self._allowed) / BUSY_RATE, self._said_at + QUIET_SECONDS - now)
 
     async def _record(self, component: _Component, occurrence: Occurrence) -> None:
         write = component.shape.write(occurrence)

@@ -45,8 +45,11 @@ async def define(client, tree):
     """Create a definition and wait until it is served."""
     answer = await client.post(DEFINITIONS, tree)
     assert answer.status == 201, answer.body
+    return await established(client, tree["metadata"]["name"])
+
+
+async def established(client, name):
+    """The definition, as soon as it is served."""
     return await until(
-        client,
-        tree["metadata"]["name"],
-        lambda seen: seen is not None and conditions(seen).get("Established") == "True",
+        client, name, lambda seen: seen is not None and conditions(seen).get("Established") == "True"
     )

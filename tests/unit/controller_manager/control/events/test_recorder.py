@@ -10,9 +10,9 @@ from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.status import Forbidden, NotFound
 from mockube.controller_manager.client.wire import OutcomeUnknown, Unreachable
 from mockube.controller_manager.control.events.recorder import (
+    BURST,
     BUSY_RATE,
     LONGEST,
-    LONGEST_WAIT,
     QUIET_SECONDS,
     TRIES,
     EventWriter,
@@ -133,12 +133,13 @@ async def test_what_can_wait_is_written_slowly_while_more_is_said(running, write
                 await turns(5)
                 clock.advance(0.005)
 
-    for _ in range(200):
+    for _ in range(2 * BURST):
         say()
-    await go_on(LONGEST_WAIT - 0.5)
-    assert client.calls == []
-    await go_on(1.5)
-    assert 0.7 * BUSY_RATE <= len(client.calls) <= BUSY_RATE + 1
+    await until(lambda: len(client.calls) == BURST)
+    await turns(20)
+    assert len(client.calls) == BURST
+    await go_on(1)
+    assert BURST + 0.7 * BUSY_RATE <= len(client.calls) <= BURST + BUSY_RATE + 1
     clock.advance(QUIET_SECONDS)
     everything = next(said)
     await until(lambda: len(client.calls) == everything)
