@@ -1,5 +1,8 @@
-"""kubectl and a server of the same minor, for some of the minors whose kubectl is on this machine."""
+"""kubectl and a server of the same minor, for some of the minors whose kubectl is on this machine; and Python's client."""
 
+import gc
+
+import kubernetes
 import orjson
 import pytest
 
@@ -48,3 +51,36 @@ def test_kubectl_of_the_same_minor(binary, tmp_path):
         assert ("servicecidrs.networking.k8s.io" in served) == (not minors.is_before(minor, "1.33"))
         assert "FIELD" in kubectl("explain", "deployment.spec.replicas")
         assert "does not exist" in kubectl.attempt("explain", "pod.spec.hostnameOverride").stderr
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_the_official_python_client_against_the_oldest_minor():
+    """It is newer than the server: what it does not find is not served, and all else works."""
+    with (
+        Cluster(version="1.29", nodes=1, packs="") as cluster,
+        kubernetes.config.new_client_from_config(str(cluster.kubeconfig)) as connection,
+    ):
+        assert kubernetes.client.VersionApi(connection).get_code().minor == "29"
+        apps = kubernetes.client.AppsV1Api(connection)
+        template = {
+            "metadata": {"labels": {"app": "a"}},
+            "spec": {"containers": [{"name": "a", "image": "a"}]},
+        }
+        spec = {"selector": {"matchLabels": {"app": "a"}}, "template": template}
+        made = apps.create_namespaced_deployment("default", {"metadata": {"name": "a"}, "spec": spec})
+        assert made.spec.replicas == 1
+        spec["selector"] = {"matchLabels": {"app": "b"}}
+        with pytest.raises(kubernetes.client.ApiException) as caught:
+            apps.replace_namespaced_deployment("a", "default", {"metadata": {"name": "a"}, "spec": spec})
+        causes = orjson.loads(caught.value.body)["details"]["causes"]
+        assert causes[0]["message"].startswith('Invalid value: map[string]string{"app":"a"}')
+        with pytest.raises(kubernetes.client.ApiException) as caught:
+            kubernetes.client.NetworkingV1Api(connection).list_service_cidr()
+        assert caught.value.status == 404
+        dynamic = kubernetes.dynamic.DynamicClient(connection)
+        levels = dynamic.resources.get(
+            api_version="flowcontrol.apiserver.k8s.io/v1beta3", kind="PriorityLevelConfiguration"
+        )
+        assert "exempt" in [level.metadata.name for level in levels.get().items]
+    gc.collect()
