@@ -116,6 +116,7 @@ async def test_a_token_request_is_shown_once_and_complete(client, hooks):
     shown = asked["object"]
     for name in ("name", "namespace", "uid", "creationTimestamp"):
         assert shown["metadata"][name] == made.body["metadata"][name]
+    assert shown["status"] == {"token": "", "expirationTimestamp": None}
     assert shown["spec"]["audiences"] == made.body["spec"]["audiences"] != []
 
 
@@ -123,6 +124,22 @@ async def test_an_account_that_is_not_there_is_told_before_webhooks_validate(cli
     await register(client, VALIDATING, every_write(hooks, "ok"))
     answer = await client.post(TOKEN.replace("default/token", "none/token"), {"spec": {}})
     assert (answer.status, answer.body["message"]) == (404, 'serviceaccounts "none" not found')
+    assert hooks.requests == []
+
+
+QUESTIONS = {
+    "authentication.k8s.io/v1/tokenreviews": 400,
+    "authorization.k8s.io/v1/subjectaccessreviews": 422,
+    "authorization.k8s.io/v1/selfsubjectaccessreviews": 422,
+    "authorization.k8s.io/v1/namespaces/default/localsubjectaccessreviews": 422,
+    "authorization.k8s.io/v1/selfsubjectrulesreviews": 400,
+}
+
+
+@pytest.mark.parametrize(("path", "code"), QUESTIONS.items(), ids=QUESTIONS)
+async def test_a_question_that_makes_no_sense_is_refused_before_webhooks_validate(client, hooks, path, code):
+    await register(client, VALIDATING, every_write(hooks, "ok"))
+    assert (await client.post(f"/apis/{path}", {"spec": {}})).status == code
     assert hooks.requests == []
 
 

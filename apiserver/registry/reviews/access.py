@@ -24,44 +24,20 @@ class AccessReviews:
         self._authorization = authorization
 
     async def of_subject(self, backend: Backend, call: Call) -> ObjectAnswer:
-        tree = await question.read(backend, call)
-        spec = tree.get("spec") or {}
-        _refuse(
-            [
-                *_check_attributes(spec),
-                *_check_subject(spec),
-                *_check_selectors(spec),
-                *_check_metadata(tree),
-            ]
-        )
-        return await self._answer(tree, _subject(spec))
+        tree = await question.read(backend, call, _check_of_subject)
+        return await self._answer(tree, _subject(tree["spec"]))
 
     async def of_local_subject(self, backend: Backend, call: Call) -> ObjectAnswer:
-        tree = await question.read(backend, call)
-        spec = tree.get("spec") or {}
-        _refuse(
-            [
-                *_check_attributes(spec),
-                *_check_subject(spec),
-                *_check_selectors(spec),
-                *_check_metadata(tree, allowed="namespace"),
-                *_check_local(tree, spec),
-            ]
-        )
-        return await self._answer(tree, _subject(spec))
+        tree = await question.read(backend, call, _check_of_local_subject)
+        return await self._answer(tree, _subject(tree["spec"]))
 
     async def of_self(self, backend: Backend, call: Call) -> ObjectAnswer:
-        tree = await question.read(backend, call)
-        spec = tree.get("spec") or {}
-        _refuse([*_check_attributes(spec), *_check_selectors(spec), *_check_metadata(tree)])
+        tree = await question.read(backend, call, _check_of_self)
         return await self._answer(tree, call.user)
 
     async def rules(self, backend: Backend, call: Call) -> ObjectAnswer:
-        tree = await question.read(backend, call)
-        namespace = (tree.get("spec") or {}).get("namespace", "")
-        if not namespace:
-            raise status.BadRequest("no namespace on request")
-        rules = self._authorization.rules(call.user, namespace)
+        tree = await question.read(backend, call, _check_namespace)
+        rules = self._authorization.rules(call.user, tree["spec"]["namespace"])
         found = {
             "resourceRules": list(rules.resources),
             "nonResourceRules": list(rules.paths),
@@ -83,6 +59,36 @@ class AccessReviews:
         return question.answer(
             tree, found | question.present({"reason": reason, "evaluationError": problem or ignored})
         )
+
+
+def _check_of_subject(tree: Tree) -> None:
+    spec = tree.get("spec") or {}
+    _refuse(
+        [*_check_attributes(spec), *_check_subject(spec), *_check_selectors(spec), *_check_metadata(tree)]
+    )
+
+
+def _check_of_local_subject(tree: Tree) -> None:
+    spec = tree.get("spec") or {}
+    _refuse(
+        [
+            *_check_attributes(spec),
+            *_check_subject(spec),
+            *_check_selectors(spec),
+            *_check_metadata(tree, allowed="namespace"),
+            *_check_local(tree, spec),
+        ]
+    )
+
+
+def _check_of_self(tree: Tree) -> None:
+    spec = tree.get("spec") or {}
+    _refuse([*_check_attributes(spec), *_check_selectors(spec), *_check_metadata(tree)])
+
+
+def _check_namespace(tree: Tree) -> None:
+    if not (tree.get("spec") or {}).get("namespace"):
+        raise status.BadRequest("no namespace on request")
 
 
 def _subject(spec: Mapping[str, Any]) -> User:

@@ -15,17 +15,19 @@ class TokenReviews:
         self._tokens = tokens
 
     async def create(self, backend: Backend, call: Call) -> ObjectAnswer:
-        tree = await question.read(backend, call)
-        spec = tree.get("spec") or {}
-        token = spec.get("token", "")
-        if not token:
-            raise status.BadRequest("token is required for TokenReview in authentication")
+        tree = await question.read(backend, call, _check_token)
+        spec = tree["spec"]
         try:
-            found = await self._tokens.review(token, spec.get("audiences") or ())
+            found = await self._tokens.review(spec["token"], spec.get("audiences") or ())
         except BadToken as error:
             return question.answer(tree, {"user": {}, "error": str(error)})
         known = {"authenticated": True, "user": user_info(found.user), "audiences": list(found.audiences)}
         return question.answer(tree, question.present(known))
+
+
+def _check_token(tree: Tree) -> None:
+    if not (tree.get("spec") or {}).get("token"):
+        raise status.BadRequest("token is required for TokenReview in authentication")
 
 
 async def self_subject_review(backend: Backend, call: Call) -> ObjectAnswer:

@@ -1,5 +1,8 @@
 """A question that was sent as an object, read and admitted like one that is going to be stored."""
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry import managed, metadata
 from mockube.apiserver.registry.attributes import Attributes, Operation
@@ -8,10 +11,18 @@ from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.call import Call, ObjectAnswer
 from mockube.apiserver.registry.options import write_options
 
+Check: TypeAlias = Callable[[Tree], None]
+"""Raises an ApiError if a question cannot be answered."""
 
-async def read(backend: Backend, call: Call) -> Tree:
-    """The object as it was admitted, with its metadata and spec."""
+
+def _accept(_: Tree) -> None:
+    """Every question can be answered."""
+
+
+async def read(backend: Backend, call: Call, check: Check = _accept) -> Tree:
+    """The object as it was admitted, with its metadata and spec. Plugins that validate see what the check lets pass."""
     attributes = await mutated(backend, call)
+    check(object_of(attributes))
     await backend.admission.validate(backend, attributes)
     return object_of(attributes)
 

@@ -38,8 +38,8 @@ class TokenRequests:
             **tree,
             "metadata": _metadata(metadata, call, uid, format_time(now)),
             "spec": {**spec, "audiences": audiences, "expirationSeconds": seconds},
+            "status": {"token": "", "expirationTimestamp": None},
         }
-        asked.pop("status", None)
         if wrong := _check_seconds(seconds):
             raise status.invalid(KIND, "", wrong)
         await backend.admission.validate(backend, attributes)
