@@ -9,6 +9,7 @@ import pytest
 
 from mockube.apimachinery.clock import RealClock, SteppedClock
 from mockube.apimachinery.status import Expired
+from mockube.apiserver import supervision
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.bootstrap.identity import keep_alive
@@ -76,10 +77,11 @@ class Served:
 
     async def failed(self, task):
         await until(lambda: self.supervisor.problem(task))
-        answer = await self.client.get(f"/readyz/task-{task}")
-        assert (answer.status, answer.data.startswith(b"internal server error: ")) == (500, True)
-        assert f"[-]task-{task} failed" in (await self.client.get("/readyz")).data.decode()
-        assert (await self.client.get("/livez")).data == b"ok"
+        paths = f"/readyz/task-{task}", "/readyz", "/livez"
+        alone, ready, live = await asyncio.gather(*map(self.client.get, paths))
+        assert (alone.status, alone.data.startswith(b"internal server error: ")) == (500, True)
+        assert f"[-]task-{task} failed" in ready.data.decode()
+        assert live.data == b"ok"
 
     def is_local(self, name):
         """Whether an API service was judged."""
@@ -94,7 +96,8 @@ class Served:
 
 
 @pytest.fixture
-async def served():
+async def served(monkeypatch):
+    monkeypatch.setattr(supervision, "FIRST_DELAY", 0.5)  # time enough to ask what is said of a failure
     kv = Broken(MemoryStore(clock=RealClock()))
     async with running(kv=kv) as client:
         yield Served(client, kv)
