@@ -6,6 +6,7 @@ from typing import Any
 from mockube.apimachinery import chance, meta
 from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.pods import secret_names
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
 from mockube.apiserver.admission.plugin import POD, WRITE, Plugin, forbidden
@@ -91,7 +92,7 @@ def _check_mirror_pod(attributes: Attributes, pod: Tree) -> None:
     spec = pod["spec"]
     if spec.get("serviceAccountName"):
         raise forbidden(attributes, "a mirror pod may not reference service accounts")
-    if any(_secret_names(spec)):
+    if any(secret_names(spec)):
         raise forbidden(attributes, "a mirror pod may not reference secrets")
     for volume in spec.get("volumes", ()):
         for source in (volume.get("projected") or {}).get("sources") or ():
@@ -141,39 +142,6 @@ def _projection() -> Tree:
         {"downwardAPI": {"items": [namespace]}},
     ]
     return {"sources": sources, "defaultMode": MODE}
-
-
-def _secret_names(spec: Tree) -> Iterator[str]:
-    """The secrets that a pod refers to: to pull images, in volumes and in environments."""
-    for reference in spec.get("imagePullSecrets", ()):
-        yield reference.get("name", "")
-    for volume in spec.get("volumes", ()):
-        yield from _secrets_of_volume(volume)
-    for field in ("initContainers", "containers", "ephemeralContainers"):
-        for container in spec.get(field) or ():
-            for variable in (*container.get("env", ()), *container.get("envFrom", ())):
-                source = variable.get("valueFrom") or variable
-                for reference in ("secretKeyRef", "secretRef"):
-                    if reference in source:
-                        yield source[reference].get("name", "")
-
-
-_SECRET_REFERENCES = ("secretRef", "nodePublishSecretRef", "secretFile")
-
-
-def _secrets_of_volume(volume: Tree) -> Iterator[str]:
-    if "secret" in volume:
-        yield volume["secret"].get("secretName", "")
-    if "azureFile" in volume:
-        yield volume["azureFile"].get("secretName", "")
-    for source in volume.values():
-        if isinstance(source, dict):
-            for field in _SECRET_REFERENCES:
-                if isinstance(source.get(field), dict):
-                    yield source[field].get("name", "")
-    for source in (volume.get("projected") or {}).get("sources") or ():
-        if "secret" in source:
-            yield source["secret"].get("name", "")
 
 
 def _not_mountable(spec: Tree, account: ReadOnlyTree) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from mockube.apimachinery import conditions, errors, gotext, meta
@@ -61,8 +62,8 @@ class TakenNames:
                 del self._uses[key]
         return True
 
-    def remove(self, owner: str, group: str) -> bool:
-        changed = self.put(owner, group, {})
+    def remove(self, owner: str) -> bool:
+        changed = self.put(owner, "", {})
         self._of.pop(owner, None)
         return changed
 
@@ -116,24 +117,16 @@ def has_its_names(tree: ReadOnlyTree) -> bool:
 
 # --- conditions
 
-_INSTALLING: Final = {
-    "type": "Established",
-    "status": "False",
-    "reason": "Installing",
-    "message": "the initial names have been accepted",
-}
-_NOT_ACCEPTED: Final = {
-    "type": "Established",
-    "status": "False",
-    "reason": "NotAccepted",
-    "message": "not all names are accepted",
-}
-_ESTABLISHED: Final = {
-    "type": "Established",
-    "status": "True",
-    "reason": "InitialNamesAccepted",
-    "message": "the initial names have been accepted",
-}
+
+def _condition(type_: str, status: str, reason: str, message: str) -> Condition:
+    return {"type": type_, "status": status, "reason": reason, "message": message}
+
+
+_INSTALLING: Final = _condition("Established", "False", "Installing", "the initial names have been accepted")
+_NOT_ACCEPTED: Final = _condition("Established", "False", "NotAccepted", "not all names are accepted")
+_ESTABLISHED: Final = _condition(
+    "Established", "True", "InitialNamesAccepted", "the initial names have been accepted"
+)
 
 Change: TypeAlias = Callable[[ReadOnlyTree], Tree | None]
 """Makes the new object of an old one; None if nothing is to be changed."""
@@ -145,10 +138,10 @@ def with_names(old: ReadOnlyTree, taken: TakenNames, now: datetime) -> Tree | No
         return None
     given = accepted_names(old)
     decision = judge(old["spec"]["group"], old["spec"]["names"], given, taken)
-    accepted = {"type": "NamesAccepted", "status": "True", "reason": "NoConflicts"}
-    accepted["message"] = "no conflicts found"
     if decision.problem:
-        accepted |= {"status": "False", "reason": decision.reason, "message": decision.problem}
+        accepted = _condition("NamesAccepted", "False", decision.reason, decision.problem)
+    else:
+        accepted = _condition("NamesAccepted", "True", "NoConflicts", "no conflicts found")
     if decision.accepted == given and conditions.says(old, accepted):
         return None
     new = conditions.with_condition(old, accepted, now)
@@ -193,12 +186,7 @@ def approval(tree: ReadOnlyTree) -> Condition | None:
         status, reason, problem = "False", "UnapprovedAnnotation", f"not approved: {gotext.quote(annotation)}"
     else:
         status, reason, problem = "True", "ApprovedAnnotation", f"approved in {annotation}"
-    return {
-        "type": "KubernetesAPIApprovalPolicyConformant",
-        "status": status,
-        "reason": reason,
-        "message": problem,
-    }
+    return _condition("KubernetesAPIApprovalPolicyConformant", status, reason, problem)
 
 
 def structure_problem(tree: ReadOnlyTree) -> str:
@@ -217,13 +205,7 @@ def structure_problem(tree: ReadOnlyTree) -> str:
 
 def with_structure(old: ReadOnlyTree, problem: str, now: datetime) -> Tree | None:
     if problem:
-        violated = {
-            "type": "NonStructuralSchema",
-            "status": "True",
-            "reason": "Violations",
-            "message": problem,
-        }
-        return with_condition(old, violated, now)
+        return with_condition(old, _condition("NonStructuralSchema", "True", "Violations", problem), now)
     if conditions.get(old, "NonStructuralSchema") is None:
         return None
     listed = [one for one in conditions.of(old) if one.get("type") != "NonStructuralSchema"]
@@ -239,10 +221,7 @@ _OVERLAPPING: Final[Collection[str]] = (
 """Definitions of what is built in, whose objects stay when they go."""
 
 
-def terminating(status: str, reason: str, message: str) -> Condition:
-    return {"type": "Terminating", "status": status, "reason": reason, "message": message}
-
-
+terminating: Final = partial(_condition, "Terminating")
 IN_PROGRESS: Final = terminating(
     "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress"
 )

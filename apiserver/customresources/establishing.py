@@ -147,12 +147,8 @@ class Establishing:
                 if self._served.pop(name, None):
                     self._catalog.remove(_resource_of(name))
             elif meta.is_deleting(seen.tree):
-                is_new = (
-                    group is not None
-                    and CLEANUP in meta.finalizers(seen.tree)
-                    and self._cleaning.begins(name)
-                )
-                if group is not None and is_new:
+                needs_cleanup = group is not None and CLEANUP in meta.finalizers(seen.tree)
+                if group is not None and needs_cleanup and self._cleaning.begins(name):
                     group.create_task(self._cleaning.clean(name, seen.resource), name=f"clean up {name}")
             else:
                 await self._settle(name)
@@ -204,7 +200,7 @@ class Establishing:
             return
         group = seen.resource.group
         self._waiting.get(group, set()).discard(name)
-        if self._taken.remove(name, group):
+        if self._taken.remove(name):
             groups[group] = None
 
     # --- what its status says, and what is served

@@ -1,14 +1,17 @@
 """Resources that a task of the server follows: it is told that something changed, or which objects did."""
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 from msgspec import Struct
 
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.backend import Backend
-from mockube.apiserver.storage.resource_cache import Change, ResourceCache
+from mockube.apiserver.storage.resource_cache import CacheWatcher, Change, ResourceCache
+
+_Watcher = TypeVar("_Watcher", bound=CacheWatcher)
 
 
 class _Follower(Struct):
@@ -27,18 +30,8 @@ def followed(backend: Backend, resources: Sequence[Resource]) -> Iterator[asynci
     """Set the event at once and at each change, until the end of the block."""
     changed = asyncio.Event()
     changed.set()
-    watch_cache = backend.watch_cache
-    caches = [watch_cache.resource_cache(backend.layout.resource_cache(each)) for each in resources]
-    followers = [_Follower(cache.prefix, changed) for cache in caches]
-    watch_cache.on_reset.append(changed.set)
-    for cache, follower in zip(caches, followers, strict=True):
-        cache.follow(follower)
-    try:
+    with _following(backend, resources, lambda cache: _Follower(cache.prefix, changed)):
         yield changed
-    finally:
-        watch_cache.on_reset.remove(changed.set)
-        for cache, follower in zip(caches, followers, strict=True):
-            cache.unfollow(follower)
 
 
 class ChangedKeys:
@@ -75,14 +68,23 @@ def followed_keys(
     """Set the event at once and at each change, until the end of the block, and collect keys for each resource."""
     changed = asyncio.Event()
     changed.set()
+    with _following(backend, resources, lambda cache: ChangedKeys(cache, changed)) as followers:
+        yield changed, followers
+
+
+@contextmanager
+def _following(
+    backend: Backend, resources: Sequence[Resource], make: Callable[[ResourceCache], _Watcher]
+) -> Iterator[Sequence[_Watcher]]:
+    """Make a watcher for each resource: it is offered changes, and told when they were missed, until the end of the block."""
     watch_cache = backend.watch_cache
     caches = [watch_cache.resource_cache(backend.layout.resource_cache(each)) for each in resources]
-    followers = [ChangedKeys(cache, changed) for cache in caches]
+    followers = [make(cache) for cache in caches]
     watch_cache.on_reset += [follower.miss for follower in followers]
     for cache, follower in zip(caches, followers, strict=True):
         cache.follow(follower)
     try:
-        yield changed, followers
+        yield followers
     finally:
         for cache, follower in zip(caches, followers, strict=True):
             watch_cache.on_reset.remove(follower.miss)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import NODES, PODS
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from mockube.controller_manager.kubelet.processes.runtime import ProcessRuntime
 
 WORKERS: Final = 16
-_CONTAINERS: Final = ("containers", "ephemeralContainers", "initContainers")
 _NO_FACTS: Final[Mapping[str, ProcessState]] = {}
 Live = Callable[[Key, PodView, ReadOnlyTree], Awaitable[timedelta | None]]
 """Does what is due for a pod on its node, and answers when to come back."""
@@ -177,8 +177,7 @@ class SimulatedPods:
 
 
 def _has_stdin(pod: ReadOnlyTree) -> bool:
-    spec = pod["spec"]
-    return any(one.get("stdin") for field in _CONTAINERS for one in spec.get(field) or ())
+    return any(one.get("stdin") for one in every_container(pod["spec"]))
 
 
 def _is_at_work(node: ReadOnlyTree | None) -> bool:

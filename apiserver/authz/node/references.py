@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from mockube.apimachinery.pods import every_container, secret_names
+
 SECRET, CONFIG_MAP, ACCOUNT, CLAIM, RESOURCE_CLAIM, POD, VOLUME, ATTACHMENT, SLICE = (
     "secrets",
     "configmaps",
@@ -20,9 +22,7 @@ Reference = tuple[str, str, str]
 _Object = Mapping[str, Any]
 
 _MIRROR: Final = "kubernetes.io/config.mirror"
-_CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
-_SECRET_NAMES: Final = {"azureFile": "secretName", "secret": "secretName"}
-_SECRET_REFERENCES: Final = {
+_OF_VOLUMES: Final = {
     "cephfs": ("secretRef",),
     "cinder": ("secretRef",),
     "flexVolume": ("secretRef",),
@@ -30,10 +30,7 @@ _SECRET_REFERENCES: Final = {
     "scaleIO": ("secretRef",),
     "iscsi": ("secretRef",),
     "storageos": ("secretRef",),
-}
-_OF_PODS: Final = _SECRET_REFERENCES | {"csi": ("nodePublishSecretRef",)}
-_OF_VOLUMES: Final = _SECRET_REFERENCES | {
-    "csi": ("nodePublishSecretRef", "nodeStageSecretRef", "nodeExpandSecretRef")
+    "csi": ("nodePublishSecretRef", "nodeStageSecretRef", "nodeExpandSecretRef"),
 }
 """What of a volume the kubelet reads; the rest is for controllers."""
 _WITH_OWN_NAMESPACE: Final = frozenset({"cinder", "storageos", "csi"})
@@ -49,38 +46,24 @@ def of_pod(pod: _Object) -> Iterator[Reference]:
         return
     found = [
         (ACCOUNT, spec.get("serviceAccountName")),
-        *((SECRET, one.get("name")) for one in spec.get("imagePullSecrets") or ()),
-        *(one for container in _containers(spec) for one in _of_environment(container)),
+        *((SECRET, one) for one in secret_names(spec)),
+        *((CONFIG_MAP, one) for container in every_container(spec) for one in _of_environment(container)),
         *(one for volume in spec.get("volumes") or () for one in _of_volume(volume, name)),
         *((RESOURCE_CLAIM, claim) for claim in _resource_claims(pod)),
     ]
     yield from ((resource, namespace, other) for resource, other in found if other)
 
 
-def _containers(spec: _Object) -> Iterator[_Object]:
-    for field in _CONTAINERS:
-        yield from spec.get(field) or ()
-
-
-def _of_environment(container: _Object) -> Iterator[tuple[str, Any]]:
+def _of_environment(container: _Object) -> Iterator[Any]:
     for source in container.get("envFrom") or ():
-        yield SECRET, (source.get("secretRef") or {}).get("name")
-        yield CONFIG_MAP, (source.get("configMapRef") or {}).get("name")
+        yield (source.get("configMapRef") or {}).get("name")
     for variable in container.get("env") or ():
-        source = variable.get("valueFrom") or {}
-        yield SECRET, (source.get("secretKeyRef") or {}).get("name")
-        yield CONFIG_MAP, (source.get("configMapKeyRef") or {}).get("name")
+        yield ((variable.get("valueFrom") or {}).get("configMapKeyRef") or {}).get("name")
 
 
 def _of_volume(volume: _Object, pod: str) -> Iterator[tuple[str, Any]]:
-    for source, field in _SECRET_NAMES.items():
-        yield SECRET, (volume.get(source) or {}).get(field)
-    for source, fields in _OF_PODS.items():
-        for field in fields:
-            yield SECRET, ((volume.get(source) or {}).get(field) or {}).get("name")
     yield CONFIG_MAP, (volume.get("configMap") or {}).get("name")
     for projected in (volume.get("projected") or {}).get("sources") or ():
-        yield SECRET, (projected.get("secret") or {}).get("name")
         yield CONFIG_MAP, (projected.get("configMap") or {}).get("name")
     yield CLAIM, (volume.get("persistentVolumeClaim") or {}).get("claimName")
     if volume.get("ephemeral") is not None:

@@ -2,11 +2,12 @@
 
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.pods import secret_names
 from mockube.apimachinery.status import ApiError, Conflict, NotFound
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -26,7 +27,6 @@ TYPE: Final = "kubernetes.io/service-account-token"
 BY_TYPE: Final = "legacyTokens"
 _ACCOUNT, _ACCOUNT_UID = "kubernetes.io/service-account.name", "kubernetes.io/service-account.uid"
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_REFERENCES: Final = ("cephfs", "cinder", "flexVolume", "rbd", "scaleIO", "iscsi", "storageos")
 
 
 class UnusedToken(NamedTuple):
@@ -76,30 +76,7 @@ def _was_made_by_itself(caches: Caches, secret: ReadOnlyTree) -> bool:
 
 def _secrets_of_pods(caches: Caches, namespace: str) -> frozenset[str]:
     pods = caches.of(PODS).in_namespace(namespace)
-    return frozenset(name for pod in pods for name in secret_names(pod.object) if name)
-
-
-def secret_names(pod: ReadOnlyTree) -> Iterator[Any]:
-    """The Secrets that a pod names; some of these may be empty."""
-    spec: Mapping[str, Any] = pod.get("spec") or {}
-    yield from (one.get("name") for one in spec.get("imagePullSecrets") or ())
-    for field in ("initContainers", "containers", "ephemeralContainers"):
-        for container in spec.get(field) or ():
-            for source in container.get("envFrom") or ():
-                yield (source.get("secretRef") or {}).get("name")
-            for variable in container.get("env") or ():
-                yield ((variable.get("valueFrom") or {}).get("secretKeyRef") or {}).get("name")
-    for volume in spec.get("volumes") or ():
-        yield from _secret_names_of_volume(volume)
-
-
-def _secret_names_of_volume(volume: ReadOnlyTree) -> Iterator[Any]:
-    yield (volume.get("secret") or {}).get("secretName")
-    yield (volume.get("azureFile") or {}).get("secretName")
-    yield ((volume.get("csi") or {}).get("nodePublishSecretRef") or {}).get("name")
-    yield from (((volume.get(one) or {}).get("secretRef") or {}).get("name") for one in _REFERENCES)
-    for source in (volume.get("projected") or {}).get("sources") or ():
-        yield (source.get("secret") or {}).get("name")
+    return frozenset(name for pod in pods for name in secret_names(pod.object.get("spec") or {}) if name)
 
 
 def _day(text: str) -> datetime | None:

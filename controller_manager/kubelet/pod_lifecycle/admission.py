@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.pods import dotted_sysctl
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import (
@@ -106,7 +107,7 @@ def rejection_of(
 
 def _sysctl_rejection(spec: ReadOnlyTree) -> Rejection | None:
     for sysctl in (spec.get("securityContext") or {}).get("sysctls") or ():
-        name = _normalized(sysctl["name"])
+        name = dotted_sysctl(sysctl["name"])
         namespace, field = _SAFE_SYSCTLS.get(name, ("", ""))
         if not namespace:
             return Rejection("SysctlForbidden", f"forbidden sysctl: {quote(name)} not allowlisted")
@@ -114,12 +115,6 @@ def _sysctl_rejection(spec: ReadOnlyTree) -> Rejection | None:
             problem = f"{quote(name)} not allowed with host {namespace} enabled"
             return Rejection("SysctlForbidden", f"forbidden sysctl: {problem}")
     return None
-
-
-def _normalized(name: str) -> str:
-    """Where a slash separates the parts, dots and slashes change places."""
-    first = next((character for character in name if character in "./"), ".")
-    return name if first == "." else name.translate(str.maketrans("./", "/."))
 
 
 def _os_rejection(pod: ReadOnlyTree, node: ReadOnlyTree) -> Rejection | None:

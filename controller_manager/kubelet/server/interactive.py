@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.kinds import NODES
@@ -47,7 +48,6 @@ LINES: Final = 500
 LISTENER_QUEUE: Final = 1024
 OUTPUT_END: Final = (0, b"")
 NOT_STARTED: Final = 128
-_FIELDS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 Output = asyncio.Queue[tuple[int, bytes]]
 
@@ -190,7 +190,7 @@ class InteractiveContainers:
     def states(self, pod: ReadOnlyTree) -> Mapping[str, ProcessState]:
         """The containers of a pod that are interactive."""
         found: dict[str, ProcessState] = {}
-        for container in _containers(pod):
+        for container in every_container(pod["spec"]):
             if container.get("stdin") and interactive_command(pod, container):
                 run = self.run_of(pod, container["name"])
                 found[container["name"]] = NEVER_RAN if run is None else run.state
@@ -225,7 +225,7 @@ class InteractiveContainers:
                 run.stop()
 
     def _start(self, pod: ReadOnlyTree, name: str, restarts: int) -> None:
-        container = next(one for one in _containers(pod) if one["name"] == name)
+        container = next(one for one in every_container(pod["spec"]) if one["name"] == name)
         key = Key.of(pod)
         run = InteractiveRun(container, restarts, self._clock, lambda: self.wrote(key))
         runs = self._runs.setdefault(meta.uid(pod), {}).setdefault(name, [])
@@ -263,11 +263,6 @@ class InteractiveContainers:
         argv = expand_references(interactive_command(pod, container), environment)
         running = run_command(host, argv, environment, container.get("workingDir") or "/")
         return await run_to_end(running, run, self._clock)
-
-
-def _containers(pod: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
-    for field in _FIELDS:
-        yield from pod["spec"].get(field) or ()
 
 
 def interactive_containers(context: Context) -> InteractiveContainers:

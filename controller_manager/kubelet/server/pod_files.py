@@ -1,12 +1,12 @@
 """The files of a pod's simulated containers: what clients and the containers' own commands have written into them."""
 
 import re
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.logs import LogReplay
 from mockube.controller_manager.kubelet.containers.mounts import (
@@ -50,7 +50,7 @@ class PodFiles:
     ) -> FileSystem:
         """Those of a container that runs, as they are now; `restarts` says which run it is, if its pod does not yet."""
         shared = shared_volumes(pod, container)
-        for one in _containers(pod):
+        for one in every_container(pod["spec"]):
             if one is not container and shared & shared_volumes(pod, one):
                 await self._bring_up(pod, one)
         return await self._bring_up(pod, container, restarts)
@@ -111,12 +111,6 @@ async def _catch_up(replay: LogReplay, files: FileSystem, until: datetime) -> No
             pass
         files.is_partial = False
         await yield_to_loop()
-
-
-def _containers(pod: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
-    """In the order in which they begin."""
-    for field in ("initContainers", "containers", "ephemeralContainers"):
-        yield from pod["spec"].get(field) or ()
 
 
 def _run(pod: ReadOnlyTree, container: ReadOnlyTree) -> ContainerRun | None:

@@ -7,6 +7,7 @@ from typing import Final
 from mockube.apimachinery import errors, gotext
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
+from mockube.apimachinery.pods import dotted_sysctl
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import between, each, every, field, no_longer_than, one_of, pointer
 from mockube.apiserver.kinds.common.internal import internal
@@ -55,19 +56,11 @@ def _check_name(name: str, path: Path, seen: set[str]) -> Iterable[FieldError]:
 
 def check_host_sysctl(spec: ReadOnlyTree, name: str, path: Path) -> Iterable[FieldError]:
     """Refuse a parameter that would be the host's."""
-    dotted = _normal(name).partition("*")[0]
+    dotted = dotted_sysctl(name).partition("*")[0]
     for host_field, is_of_namespace in _HOST_FIELDS:
         if spec.get(host_field) and is_of_namespace(dotted):
             return (errors.invalid(path, name, f"may not be specified when '{host_field}' is true"),)
     return ()
-
-
-def _normal(name: str) -> str:
-    """With dots between its parts. Where slashes stand between them, a dot is part of a name."""
-    separator = re.search(r"[./]", name)
-    if separator is None or separator[0] == ".":
-        return name
-    return name.translate(str.maketrans("./", "/."))
 
 
 SECCOMP_OF_POD: Final = "seccomp.security.alpha.kubernetes.io/pod"

@@ -101,7 +101,7 @@ def test_names_that_are_let_go_are_free():
     assert names.put("one", "g", ASKED)
     assert not names.put("one", "g", ASKED)
     assert judge("g", ASKED, {}, names).problem
-    assert names.remove("one", "g")
+    assert names.remove("one")
     assert not judge("g", ASKED, {}, names).problem
 
 

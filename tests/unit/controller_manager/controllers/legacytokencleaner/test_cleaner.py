@@ -10,7 +10,6 @@ from mockube.controller_manager.controllers.legacytokencleaner.controller import
     INVALID_SINCE,
     LAST_USED,
     TYPE,
-    secret_names,
     tracked_since,
     unused_tokens,
 )
@@ -76,27 +75,6 @@ def test_a_token_that_a_pod_uses_stays():
     container = {"envFrom": [{"secretRef": {"name": "t"}}]}
     assert found(secret(), pod({"initContainers": [container]})) == []
     assert found(secret(), pod({"containers": [{"envFrom": [{"configMapRef": {"name": "t"}}]}]})) == [False]
-
-
-@pytest.mark.parametrize(
-    "volume",
-    [
-        {"secret": {"secretName": "t"}},
-        {"azureFile": {"secretName": "t"}},
-        {"csi": {"nodePublishSecretRef": {"name": "t"}}},
-        {"projected": {"sources": [{"configMap": {"name": "c"}}, {"secret": {"name": "t"}}]}},
-        *({one: {"secretRef": {"name": "t"}}} for one in ("cephfs", "cinder", "flexVolume", "rbd", "iscsi")),
-    ],
-    ids=lambda volume: next(iter(volume)),
-)
-def test_secrets_of_volumes(volume):
-    assert "t" in secret_names(pod({"volumes": [volume]}))
-
-
-def test_secrets_of_containers_and_images():
-    variable = {"valueFrom": {"secretKeyRef": {"name": "b", "key": "k"}}}
-    spec = {"imagePullSecrets": [{"name": "a"}], "ephemeralContainers": [{"env": [variable, {"value": "x"}]}]}
-    assert {name for name in secret_names(pod(spec)) if name} == {"a", "b"}
 
 
 def test_use_is_noted_from_the_end_of_the_day_on():
