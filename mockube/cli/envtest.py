@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from mockube.cli.parsing import Parser
+from mockube.cli.shared_flags import add_version, version_flags
 
 _MARK: Final = "# Written by `mockube envtest`."
 _HELP: Final = """\
@@ -32,7 +33,7 @@ for flag; do
 done
 own=${{certs:-$(mktemp -d)}}/mockube
 mkdir -p -m 700 "$own"
-set -- --cert-dir="$own" "$@"
+set -- --cert-dir="$own" {flags} "$@"
 if [ -f "$certs/apiserver.crt" ]; then
   # As kube-apiserver, which takes the pair that is in its folder.
   set -- --tls-cert-file="$certs/apiserver.crt" --tls-private-key-file="$certs/apiserver.key" "$@"
@@ -110,14 +111,13 @@ def add_flags(parser: Parser) -> None:
         help="run the controller manager and simulated nodes as well, which envtest does not",
     )
     parser.add_argument("--nodes", type=int, default=1, help="simulated nodes, with controllers (1)")
+    add_version(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     folder: Path = options.folder
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in launchers(
-        folder.resolve(), with_controllers=options.with_controllers, nodes=options.nodes
-    ).items():
+    for name, text in launchers(folder.resolve(), options).items():
         path = folder / name
         if path.exists() and _MARK not in path.read_text(errors="replace"):
             print(
@@ -131,19 +131,24 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def launchers(folder: Path, *, with_controllers: bool, nodes: int) -> Mapping[str, str]:
+def launchers(folder: Path, options: argparse.Namespace) -> Mapping[str, str]:
     """The files of the folder, by name."""
-    from mockube.apiserver.discovery.legacy import MAJOR, MINOR, PATCH  # noqa: PLC0415 - it takes long to import
+    from mockube.apiserver.discovery.legacy import version  # noqa: PLC0415 - it takes long to import
 
     python = f"{shlex.quote(sys.executable)} -P"
-    shown = {"mark": _MARK, "version": f"{MAJOR}.{MINOR}.{PATCH}"}
-    run_server = (_WITH_CONTROLLERS if with_controllers else _ALONE).format(python=python, nodes=nodes)
+    shown = {"mark": _MARK, "version": version(options.kubernetes_version)}
+    run_server = (_WITH_CONTROLLERS if options.with_controllers else _ALONE).format(
+        python=python, nodes=options.nodes
+    )
     kubectl = shutil.which("kubectl")
     start = _NO_KUBECTL if kubectl is None else f'exec {shlex.quote(kubectl)} "$@"'
     script = folder / "etcd.py"
     return {
         "kube-apiserver": _SERVER.format(
-            mark=_MARK, help=_HELP.format(name="kube-apiserver", **shown), run=run_server
+            mark=_MARK,
+            help=_HELP.format(name="kube-apiserver", **shown),
+            flags=shlex.join(version_flags(options)),
+            run=run_server,
         ),
         "etcd": _ETCD.format(
             mark=_MARK,

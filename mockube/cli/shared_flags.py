@@ -45,6 +45,10 @@ def add_shape(parser: Parser) -> None:
         metavar="NAMES",
         help=f"kinds to serve besides Kubernetes' own ({KRUISE})",
     )
+    add_version(parser)
+
+
+def add_version(parser: Parser) -> None:
     parser.add_argument(
         "--kubernetes-version",
         type=minors.read_minor,

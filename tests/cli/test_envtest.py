@@ -1,10 +1,12 @@
 """`mockube envtest`: the launchers that it writes, started as envtest starts binaries."""
 
 import signal
+import ssl
 import subprocess
 import sys
 import urllib.request
 
+import orjson
 import pytest
 
 from tests.support.stores.etcd_server import free_port
@@ -24,6 +26,23 @@ def test_help_is_there_and_knows_no_insecure_port(assets, name):
     assert "--insecure-port" not in shown.stdout
 
 
+def test_the_api_server_is_of_the_minor_that_is_named(tmp_path):
+    subprocess.run([*MOCKUBE, "--kubernetes-version=1.31", tmp_path], check=True, capture_output=True)
+    shown = subprocess.run(
+        [tmp_path / "kube-apiserver", "--version"], check=True, capture_output=True, text=True
+    )
+    assert shown.stdout.startswith("Kubernetes v1.31.")
+    port, certificates = free_port(), f"--cert-dir={tmp_path}"
+    with subprocess.Popen([tmp_path / "kube-apiserver", f"--secure-port={port}", certificates]) as server:
+        try:
+            url = f"https://127.0.0.1:{port}/version"
+            version = orjson.loads(healthy(url, server, context=ssl._create_unverified_context()))
+        finally:
+            server.send_signal(signal.SIGTERM)
+        assert server.wait(10) == 0
+    assert (version["minor"], version["gitVersion"]) == ("31", shown.stdout.split()[1])
+
+
 def test_what_stands_for_etcd_is_healthy_until_it_is_told_to_end(assets):
     url = f"http://127.0.0.1:{free_port()}"
     flags = [f"--listen-client-urls={url}", f"--advertise-client-urls={url}", "--data-dir=/nowhere"]
@@ -35,10 +54,10 @@ def test_what_stands_for_etcd_is_healthy_until_it_is_told_to_end(assets):
         assert etcd.wait(10) == 0
 
 
-def healthy(url, process):
+def healthy(url, process, context=None):
     while process.poll() is None:
         try:
-            with urllib.request.urlopen(url, timeout=5) as answer:
+            with urllib.request.urlopen(url, timeout=5, context=context) as answer:
                 return answer.read()
         except OSError:
             continue
