@@ -5,6 +5,7 @@ import os
 import re
 import socket
 
+import orjson
 import pytest
 from kubernetes import client as official
 from kubernetes import watch
@@ -153,9 +154,19 @@ spec:
     dimension: container
     labels: [{name: container, value: container.name}, {name: quoted, value: '"a\\"b"'}]
     value: 'pod.CumulativeUsage("cpu", container.name)'
-  - {name: no_histogram, kind: histogram, dimension: node, value: '1'}
+  - name: sizes
+    kind: histogram
+    dimension: node
+    labels: [{name: node, value: node.metadata.name}]
+    buckets: [{le: 10, value: "4"}, {le: 1, value: "2"}, {le: 5, value: "1", hidden: true}]
+  - {name: no_kind, kind: summary, dimension: node, value: "1"}
   - {name: wrong, kind: gauge, dimension: node, value: 'nothing.at.all'}
 """
+
+
+def proxied(nodes, page):
+    """The JSON of a page of the simulated node."""
+    return orjson.loads(nodes.connect_get_node_proxy_with_path("node-1", page, _preload_content=False).data)
 
 
 def test_metrics_of_a_node_are_those_of_metric_objects_or_of_a_kubelet():
@@ -172,6 +183,13 @@ def test_metrics_of_a_node_are_those_of_metric_objects_or_of_a_kubelet():
         assert 'container_cpu_usage_seconds_total{container="c",namespace="default",pod="p"} ' in found
         assert 2 <= float(re.search(r"\nnode_cpu_usage_seconds_total (\S+)\n", found)[1]) < 4
         assert "resource_scrape_error 0.0\n" in found
+        found = nodes.connect_get_node_proxy_with_path("node-1", "metrics/cadvisor")
+        assert re.search(r'container_memory_working_set_bytes{container="c",.*pod="p"} 1024.0\n', found)
+        assert "kubelet_running_pods 1.0\n" in nodes.connect_get_node_proxy_with_path("node-1", "metrics")
+        summary = proxied(nodes, "stats/summary")
+        assert [one["podRef"]["name"] for one in summary["pods"]] == ["p"]
+        assert summary["node"]["memory"]["workingSetBytes"] == 1024
+        assert proxied(nodes, "configz")["kubeletconfig"]["maxPods"] == 1100
         cluster.apply(METRIC)
         cluster.advance(20)
         found = nodes.connect_get_node_proxy_with_path("node-1", "metrics/nodes/node-1/mine").splitlines()
@@ -187,6 +205,13 @@ def test_metrics_of_a_node_are_those_of_metric_objects_or_of_a_kubelet():
             'pod_bytes{pod="p"} 1024.5',
             "# HELP cpu_total ",
             "# TYPE cpu_total counter",
+            "# HELP sizes ",
+            "# TYPE sizes histogram",
+            'sizes_bucket{node="node-1",le="1.0"} 2.0',
+            'sizes_bucket{node="node-1",le="10.0"} 7.0',
+            'sizes_bucket{node="node-1",le="+Inf"} 7.0',
+            'sizes_sum{node="node-1"} 47.0',
+            'sizes_count{node="node-1"} 7.0',
             "# HELP wrong ",
             "# TYPE wrong gauge",
         ]

@@ -67,7 +67,7 @@ from mockube.controller_manager.workloads.indexes import BY_NODE
 if TYPE_CHECKING:
     from mockube.controller_manager.kubelet.processes.process_run import ProcessRun
     from mockube.controller_manager.kubelet.processes.runtime import ProcessRuntime
-    from mockube.controller_manager.kubelet.server.node_metrics import NodeMetrics
+    from mockube.controller_manager.kubelet.server.node_pages import NodePages
 
 NODE_HEADER: Final = "Mockube-Node"
 _OF_PODS: Final = frozenset({"containerLogs", "exec", "attach", "portForward"})
@@ -85,7 +85,7 @@ class KubeletEndpoints:
         authorizer: Authorizer,
         clock: Clock,
     ) -> None:
-        self._node_metrics: NodeMetrics | None = None
+        self._node_pages: NodePages | None = None
         self.chance: Chance | None = None
         """Of expressions of metrics; without it there are none."""
         self.processes: ProcessRuntime | None = None
@@ -126,8 +126,8 @@ class KubeletEndpoints:
                 return await self._exec(request, self._required(pod, name), container)
             case ("GET" | "POST", ["portForward", _, name, *_]):
                 return await self._port_forward(request, self._required(pod, name))
-            case ("GET", ["metrics", *_]):
-                return await self._metrics(request, node)
+            case ("GET", ["metrics", *_] | ["stats", "summary"] | ["configz"]):
+                return await self._node_page(request, node)
             case ("GET", ["connect", address, port]):
                 return await self._connect(request, address, port, node)
             case ("GET" | "POST", ["attach", _, name, *_, container]):
@@ -168,20 +168,20 @@ class KubeletEndpoints:
         body = orjson.dumps({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items})
         return web.Response(body=body, content_type="application/json")
 
-    async def _metrics(self, request: web.BaseRequest, name: str) -> web.Response:
+    async def _node_page(self, request: web.BaseRequest, name: str) -> web.Response:
         node = self._nodes.get("", name)
-        if self.kwok is None or self.chance is None or node is None:
-            raise HttpError(404, "404 page not found\n")
-        if self._node_metrics is None:
-            from mockube.controller_manager.kubelet.server.node_metrics import (  # noqa: PLC0415 - few ask
-                NodeMetrics,
-            )
+        page = None
+        if self.kwok is not None and self.chance is not None and node is not None:
+            if self._node_pages is None:
+                from mockube.controller_manager.kubelet.server.node_pages import (  # noqa: PLC0415 - few ask
+                    NodePages,
+                )
 
-            self._node_metrics = NodeMetrics(self._pods, self.kwok, self._clock, self.chance)
-        text = await self._node_metrics.render(request.path, node)
-        if text is None:
+                self._node_pages = NodePages(self._pods, self.kwok, self._clock, self.chance)
+            page = await self._node_pages.respond(request.path, request.query, node)
+        if page is None:
             raise HttpError(404, "404 page not found\n")
-        return web.Response(text=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
+        return page
 
     async def _exec(self, request: web.BaseRequest, pod: PodView, name: str) -> web.StreamResponse:
         container, run = self._running(pod, name)

@@ -1,0 +1,245 @@
+"""A simulated kubelet's own metrics, by their paths."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from mockube.apimachinery import meta, quantity
+from mockube.apimachinery.pods import every_container
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.containers.runs import container_status
+from mockube.controller_manager.kubelet.server.metric_objects import Family, Labels, Sample
+from mockube.controller_manager.kubelet.server.node_usage import Measurement, started_at
+
+CPU_PERIOD: Final = 100_000.0
+"""Microseconds, in which a container may use its limit."""
+LEAST_SHARES: Final = 2.0
+SHARES_OF_CORE: Final = 1024
+
+
+def resource_metrics(measured: Measurement) -> Iterator[Family]:
+    """`/metrics/resource`."""
+    of: Mapping[str, Sequence[tuple[Labels, ReadOnlyTree, str]]] = {
+        "container": [(_of_container(pod, one), pod, one["name"]) for pod, one in measured.running()],
+        "node": [([], measured.node, "")],
+        "pod": [(_of_pod(pod), pod, "") for pod in measured.pods],
+    }
+    for dimension, subjects in of.items():
+        cpu = [Sample(labels, measured.used_so_far(obj, "cpu", name)) for labels, obj, name in subjects]
+        yield Family(
+            f"{dimension}_cpu_usage_seconds_total",
+            "counter",
+            f"[STABLE] Cumulative cpu time consumed by the {dimension} in core-seconds",
+            cpu,
+        )
+        memory = [Sample(labels, measured.used(obj, "memory", name)) for labels, obj, name in subjects]
+        yield Family(
+            f"{dimension}_memory_working_set_bytes",
+            "gauge",
+            f"[STABLE] Current working set of the {dimension} in bytes",
+            memory,
+        )
+        if dimension == "container":
+            text = "[STABLE] Start time of the container since unix epoch in seconds"
+            yield Family("container_start_time_seconds", "gauge", text, list(_starts(subjects)))
+    text = "[STABLE] 1 if there was an error while getting container metrics, 0 otherwise"
+    yield Family("resource_scrape_error", "gauge", text, [Sample((), 0.0)])
+
+
+def _starts(containers: Iterable[tuple[Labels, ReadOnlyTree, str]]) -> Iterator[Sample]:
+    for labels, pod, name in containers:
+        started = started_at(pod, name)
+        if started is not None:
+            yield Sample(labels, started.timestamp())
+
+
+def cadvisor_metrics(measured: Measurement) -> Iterator[Family]:
+    """`/metrics/cadvisor`: of the node, of each pod and of each container, what the simulation knows."""
+    yield from _machine_metrics(measured)
+    containers = list(measured.running())
+    of_containers = [(_of_group(_container_group(*one), *one), *one) for one in containers]
+    groups: list[tuple[Labels, ReadOnlyTree, str]] = [(_of_group("/"), measured.node, "")]
+    groups += [(_of_group(_pod_group(pod), pod), pod, "") for pod in measured.pods]
+    groups += [(labels, pod, container["name"]) for labels, pod, container in of_containers]
+    yield Family(
+        "container_cpu_usage_seconds_total",
+        "counter",
+        "Cumulative cpu time consumed in seconds.",
+        [
+            Sample([*labels[:1], ("cpu", "total"), *labels[1:]], measured.used_so_far(of, "cpu", name))
+            for labels, of, name in groups
+        ],
+    )
+    now = measured.at.timestamp()
+    seen = [Sample(labels, now) for labels, _, _ in groups]
+    yield Family("container_last_seen", "gauge", "Last time a container was seen by the exporter", seen)
+    for name, text in _MEMORY:
+        samples = [Sample(labels, measured.used(of, "memory", one)) for labels, of, one in groups]
+        yield Family(name, "gauge", text, samples)
+    for name, text, limit in _LIMITS:
+        found = [(labels, limit(container)) for labels, _, container in of_containers]
+        yield Family(name, "gauge", text, [Sample(labels, of) for labels, of in found if of is not None])
+    text = "Start time of the container since unix epoch in seconds."
+    starts = _starts((labels, pod, container["name"]) for labels, pod, container in of_containers)
+    yield Family("container_start_time_seconds", "gauge", text, list(starts))
+
+
+def _machine_metrics(measured: Measurement) -> Iterator[Family]:
+    status = measured.node.get("status") or {}
+    info, capacity = status.get("nodeInfo") or {}, status.get("capacity") or {}
+    versions = [
+        ("cadvisorRevision", ""),
+        ("cadvisorVersion", ""),
+        ("dockerVersion", ""),
+        ("kernelVersion", info.get("kernelVersion", "")),
+        ("osVersion", info.get("osImage", "")),
+    ]
+    yield Family(
+        "cadvisor_version_info",
+        "gauge",
+        "A metric with a constant '1' value labeled by kernel version, OS version, docker version, cadvisor version "
+        "& cadvisor revision.",
+        [Sample(versions, 1.0)],
+    )
+    ids = (("boot_id", "bootID"), ("machine_id", "machineID"), ("system_uuid", "systemUUID"))
+    machine = [(label, info.get(field, "")) for label, field in ids]
+    for name, text, resource in _MACHINE:
+        yield Family(name, "gauge", text, [Sample(machine, _amount(capacity.get(resource)) or 0.0)])
+
+
+def kubelet_metrics(measured: Measurement) -> Iterator[Family]:
+    """`/metrics`."""
+    status = measured.node.get("status") or {}
+    version = (status.get("nodeInfo") or {}).get("kubeletVersion", "")
+    major, _, rest = version.removeprefix("v").partition(".")
+    pods = float(len(measured.pods))
+    sources = [Sample([("static", "")], pods), Sample([("static", "true")], 0.0)]
+    running = [one for one in measured.pods if (one.get("status") or {}).get("phase") == "Running"]
+    samples = {
+        "kubelet_active_pods": sources,
+        "kubelet_desired_pods": sources,
+        "kubelet_node_name": [Sample([("node", meta.name(measured.node))], 1.0)],
+        "kubelet_running_containers": [
+            Sample([("container_state", state)], float(count)) for state, count in _states(measured).items()
+        ],
+        "kubelet_running_pods": [Sample((), float(len(running)))],
+        "kubernetes_build_info": [
+            Sample([("git_version", version), ("major", major), ("minor", rest.partition(".")[0])], 1.0)
+        ],
+    }
+    for name, of in samples.items():
+        yield Family(name, "gauge", f"[ALPHA] {_KUBELET[name]}", of)
+
+
+def _states(measured: Measurement) -> dict[str, int]:
+    states = {"created": 0, "exited": 0, "running": 0}
+    for pod in measured.pods:
+        for container in every_container(pod.get("spec") or {}):
+            state = (container_status(pod, container["name"]) or {}).get("state") or {}
+            states["running"] += "running" in state
+            states["exited"] += "terminated" in state
+    return states
+
+
+_KUBELET: Final = {
+    "kubelet_active_pods": "The number of pods the kubelet considers active and which are being considered when admitting "
+    "new pods. static is true if the pod is not from the apiserver.",
+    "kubelet_desired_pods": "The number of pods the kubelet is being instructed to run. static is true if the pod is not "
+    "from the apiserver.",
+    "kubelet_node_name": "The node's name. The count is always 1.",
+    "kubelet_running_containers": "Number of containers currently running",
+    "kubelet_running_pods": "Number of pods that have a running pod sandbox",
+    "kubernetes_build_info": "A metric with a constant '1' value labeled by major, minor, git version, git commit, git "
+    "tree state, build date, Go version, and compiler from which Kubernetes was built, and platform on which it is "
+    "running.",
+}
+OWN: Final[Mapping[str, Callable[[Measurement], Iterator[Family]]]] = {
+    "/metrics": kubelet_metrics,
+    "/metrics/cadvisor": cadvisor_metrics,
+    "/metrics/resource": resource_metrics,
+}
+"""What a kubelet serves, by its path."""
+
+
+def _of_pod(pod: ReadOnlyTree) -> list[tuple[str, Any]]:
+    return [("namespace", meta.namespace(pod)), ("pod", meta.name(pod))]
+
+
+def _of_container(pod: ReadOnlyTree, container: ReadOnlyTree) -> list[tuple[str, Any]]:
+    return [("container", container["name"]), *_of_pod(pod)]
+
+
+def _of_group(id_: str, pod: ReadOnlyTree | None = None, container: ReadOnlyTree | None = None) -> Labels:
+    """Labels of cAdvisor for a control group: empty where they do not apply."""
+    name = container["name"] if container is not None else ""
+    status = (container_status(pod, name) or {}) if pod is not None and name else {}
+    return [
+        ("container", name),
+        ("id", id_),
+        ("image", container["image"] if container is not None else ""),
+        ("name", (status.get("containerID") or "").partition("://")[2]),
+        ("namespace", meta.namespace(pod) if pod is not None else ""),
+        ("pod", meta.name(pod) if pod is not None else ""),
+    ]
+
+
+def _pod_group(pod: ReadOnlyTree) -> str:
+    quality = (pod.get("status") or {}).get("qosClass") or "BestEffort"
+    parent = "/kubepods" if quality == "Guaranteed" else f"/kubepods/{quality.lower()}"
+    return f"{parent}/pod{meta.uid(pod)}"
+
+
+def _container_group(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
+    status = container_status(pod, container["name"]) or {}
+    found = (status.get("containerID") or "").partition("://")[2]
+    return f"{_pod_group(pod)}/{found or container['name']}"
+
+
+def _amount(text: Any) -> float | None:
+    try:
+        return float(quantity.from_json(text).number) if text is not None else None
+    except quantity.QuantityError:
+        return None
+
+
+def limit_of(container: ReadOnlyTree, resource: str, field: str = "limits") -> float | None:
+    return _amount(((container.get("resources") or {}).get(field) or {}).get(resource))
+
+
+def _cpu_quota(container: ReadOnlyTree) -> float | None:
+    limit = limit_of(container, "cpu")
+    return None if limit is None else math.floor(limit * CPU_PERIOD)
+
+
+def _cpu_period(container: ReadOnlyTree) -> float | None:
+    return None if limit_of(container, "cpu") is None else CPU_PERIOD
+
+
+def _cpu_shares(container: ReadOnlyTree) -> float:
+    requested = limit_of(container, "cpu", "requests")
+    requested = limit_of(container, "cpu") if requested is None else requested
+    return max(math.floor((requested or 0.0) * SHARES_OF_CORE), LEAST_SHARES)
+
+
+def _memory_limit(container: ReadOnlyTree) -> float:
+    return limit_of(container, "memory") or 0.0
+
+
+_MEMORY: Final = (
+    ("container_memory_rss", "Size of RSS in bytes."),
+    (
+        "container_memory_usage_bytes",
+        "Current memory usage in bytes, including all memory regardless of when it was accessed",
+    ),
+    ("container_memory_working_set_bytes", "Current working set in bytes."),
+)
+_LIMITS: Final = (
+    ("container_spec_cpu_period", "CPU period of the container.", _cpu_period),
+    ("container_spec_cpu_quota", "CPU quota of the container.", _cpu_quota),
+    ("container_spec_cpu_shares", "CPU share of the container.", _cpu_shares),
+    ("container_spec_memory_limit_bytes", "Memory limit for the container.", _memory_limit),
+)
+_MACHINE: Final = (
+    ("machine_cpu_cores", "Number of logical CPU cores.", "cpu"),
+    ("machine_memory_bytes", "Amount of memory installed on the machine.", "memory"),
+)

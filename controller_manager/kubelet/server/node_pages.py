@@ -1,0 +1,155 @@
+"""What a simulated node tells of itself: `/metrics` and what lies below, `/stats/summary`, `/configz`."""
+
+import math
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+from aiohttp import web
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.chance import Chance
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.quantity import QuantityError, from_json
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.usage.usage import running_containers
+from mockube.controller_manager.cache.store import Lister
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.kubelet.server.kubelet_metrics import OWN, limit_of
+from mockube.controller_manager.kubelet.server.kwok_objects import KwokObjects
+from mockube.controller_manager.kubelet.server.metric_objects import metric_family, text_of
+from mockube.controller_manager.kubelet.server.node_usage import Measurement, NodeUsage, started_at
+from mockube.controller_manager.supervision import yield_to_loop
+
+_CONFIGURATION: Final = Path(__file__).parent / "data" / "kubelet_configuration.json"
+"""The defaults of a kubelet of 1.36."""
+_TEXT: Final = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
+NANO: Final = 1_000_000_000
+
+
+class NodePages:
+    def __init__(self, pods: Lister[PodView], kwok: KwokObjects, clock: Clock, chance: Chance) -> None:
+        self._usage = NodeUsage(pods, kwok, clock, chance)
+        self._kwok = kwok
+
+    async def respond(self, path: str, query: Mapping[str, str], node: ReadOnlyTree) -> web.Response | None:
+        """The answer to a request for a path; None if nothing is served there."""
+        if path == "/configz":
+            return _json({"kubeletconfig": configuration(node)})
+        if path == "/stats/summary":
+            measured = await self._usage.measure(node)
+            return _json(summary(measured, everything=query.get("only_cpu_and_memory") != "true"))
+        text = await self._metrics(path, node)
+        return None if text is None else web.Response(text=text, headers=_TEXT)
+
+    async def _metrics(self, path: str, node: ReadOnlyTree) -> str | None:
+        metrics = await self._of_objects(path, meta.name(node))
+        if metrics is None and path not in OWN:
+            return None
+        measured = await self._usage.measure(node)
+        if metrics is None:
+            return "".join(text_of(one) for one in OWN[path](measured))
+        texts: list[str] = []
+        for metric in metrics:
+            await yield_to_loop()
+            family = metric_family(metric, self._usage, measured)
+            if family is not None:
+                texts.append(text_of(family))
+        return "".join(texts)
+
+    async def _of_objects(self, path: str, node: str) -> list[ReadOnlyTree] | None:
+        for one in await self._kwok.listed("metrics"):
+            spec = one.get("spec") or {}
+            if (spec.get("path") or "").replace("{nodeName}", node) == path:
+                return list(spec.get("metrics") or ())
+        return None
+
+
+def configuration(node: ReadOnlyTree) -> dict[str, Any]:
+    """The KubeletConfiguration of a node: the defaults, with what its status says."""
+    found: dict[str, Any] = orjson.loads(_CONFIGURATION.read_bytes())
+    pods = ((node.get("status") or {}).get("capacity") or {}).get("pods")
+    return {**found, "maxPods": _whole(pods)} if pods is not None else found
+
+
+def summary(measured: Measurement, *, everything: bool = True) -> dict[str, Any]:
+    """A Summary of stats.kubelet.k8s.io/v1alpha1: CPU and memory, and how much room the disk of the node has."""
+    node, at = measured.node, measured.at
+    status = node.get("status") or {}
+    capacity = status.get("capacity") or {}
+    stats: dict[str, Any] = {
+        "nodeName": meta.name(node),
+        "startTime": meta.metadata(node).get("creationTimestamp"),
+        "cpu": _cpu(measured, node, at),
+        "memory": _memory(measured, node, at, room=_whole(capacity.get("memory"))),
+    }
+    if everything:
+        disk = _disk(_whole(capacity.get("ephemeral-storage")), at)
+        stats |= {"fs": disk, "runtime": {"imageFs": disk, "containerFs": disk}}
+    return {"node": stats, "pods": [_pod_stats(measured, pod, at) for pod in measured.pods]}
+
+
+def _pod_stats(measured: Measurement, pod: ReadOnlyTree, at: datetime) -> dict[str, Any]:
+    started = (pod.get("status") or {}).get("startTime")
+    return {
+        "podRef": {"name": meta.name(pod), "namespace": meta.namespace(pod), "uid": meta.uid(pod)},
+        "startTime": started,
+        "containers": list(_containers(measured, pod, at)),
+        "cpu": _cpu(measured, pod, at),
+        "memory": _memory(measured, pod, at),
+    }
+
+
+def _containers(measured: Measurement, pod: ReadOnlyTree, at: datetime) -> Iterator[dict[str, Any]]:
+    for container in running_containers(pod):
+        name = container["name"]
+        started = started_at(pod, name)
+        limit = limit_of(container, "memory")
+        yield {
+            "name": name,
+            "startTime": None if started is None else format_time(started),
+            "cpu": _cpu(measured, pod, at, name),
+            "memory": _memory(measured, pod, at, name, room=None if limit is None else math.floor(limit)),
+        }
+
+
+def _cpu(measured: Measurement, of: ReadOnlyTree, at: datetime, container: str = "") -> dict[str, Any]:
+    return {
+        "time": format_time(at),
+        "usageNanoCores": round(measured.used(of, "cpu", container) * NANO),
+        "usageCoreNanoSeconds": round(measured.used_so_far(of, "cpu", container) * NANO),
+    }
+
+
+def _memory(
+    measured: Measurement, of: ReadOnlyTree, at: datetime, container: str = "", *, room: int | None = None
+) -> dict[str, Any]:
+    used = round(measured.used(of, "memory", container))
+    available = {} if room is None else {"availableBytes": max(room - used, 0)}
+    return {
+        "time": format_time(at),
+        **available,
+        "usageBytes": used,
+        "workingSetBytes": used,
+        "rssBytes": used,
+        "pageFaults": 0,
+        "majorPageFaults": 0,
+    }
+
+
+def _disk(capacity: int, at: datetime) -> dict[str, Any]:
+    return {"time": format_time(at), "availableBytes": capacity, "capacityBytes": capacity, "usedBytes": 0}
+
+
+def _whole(amount: Any) -> int:
+    try:
+        return math.floor(from_json(amount).number) if amount is not None else 0
+    except QuantityError:
+        return 0
+
+
+def _json(tree: Mapping[str, Any]) -> web.Response:
+    return web.Response(body=orjson.dumps(tree), content_type="application/json")

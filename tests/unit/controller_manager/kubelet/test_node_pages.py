@@ -1,0 +1,139 @@
+"""What a simulated node tells of itself: its metrics, its statistics, its configuration."""
+
+from datetime import UTC, datetime
+
+import orjson
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.quantity import parse
+from mockube.controller_manager.kubelet.server.kubelet_metrics import (
+    cadvisor_metrics,
+    kubelet_metrics,
+    resource_metrics,
+)
+from mockube.controller_manager.kubelet.server.metric_objects import text_of
+from mockube.controller_manager.kubelet.server.node_pages import configuration, summary
+from mockube.controller_manager.kubelet.server.node_usage import Measurement
+
+NOW = datetime(2026, 1, 1, 12, 0, 10, tzinfo=UTC)
+NODE = {
+    "metadata": {"name": "n", "creationTimestamp": "2026-01-01T00:00:00Z"},
+    "status": {
+        "capacity": {"cpu": "4", "memory": "1Ki", "ephemeral-storage": "5k", "pods": "7"},
+        "nodeInfo": {"kubeletVersion": "v1.36.3", "machineID": "m", "bootID": "b", "systemUUID": "s"},
+    },
+}
+POD = {
+    "metadata": {"name": "p", "namespace": "d", "uid": "u"},
+    "spec": {
+        "containers": [
+            {
+                "name": "c",
+                "image": "i",
+                "resources": {"requests": {"cpu": "500m"}, "limits": {"cpu": "1500m", "memory": "600"}},
+            }
+        ],
+        "initContainers": [{"name": "first", "image": "j"}],
+    },
+    "status": {
+        "phase": "Running",
+        "qosClass": "Burstable",
+        "startTime": "2026-01-01T12:00:00Z",
+        "containerStatuses": [
+            {
+                "name": "c",
+                "containerID": "containerd://abc",
+                "state": {"running": {"startedAt": "2026-01-01T12:00:00Z"}},
+            }
+        ],
+        "initContainerStatuses": [{"name": "first", "state": {"terminated": {"exitCode": 0}}}],
+    },
+}
+
+
+def measured(*pods):
+    found = Measurement(NODE, pods, NOW)
+    for pod in pods:
+        key = (meta.namespace(pod), meta.name(pod))
+        found.usage[key] = {"c": {"cpu": parse("250m"), "memory": parse("512")}}
+        found.totals[key] = {"c": {"cpu": 2.5, "memory": 0.0}}
+    return found
+
+
+def lines_of(families):
+    text = "".join(text_of(one) for one in families)
+    return [line for line in text.splitlines() if not line.startswith("#")]
+
+
+def test_resource_metrics_tell_of_containers_pods_and_the_node():
+    assert lines_of(resource_metrics(measured(POD))) == [
+        'container_cpu_usage_seconds_total{container="c",namespace="d",pod="p"} 2.5',
+        'container_memory_working_set_bytes{container="c",namespace="d",pod="p"} 512.0',
+        'container_start_time_seconds{container="c",namespace="d",pod="p"} 1.7672688e+09',
+        "node_cpu_usage_seconds_total 2.5",
+        "node_memory_working_set_bytes 512.0",
+        'pod_cpu_usage_seconds_total{namespace="d",pod="p"} 2.5',
+        'pod_memory_working_set_bytes{namespace="d",pod="p"} 512.0',
+        "resource_scrape_error 0.0",
+    ]
+
+
+def test_cadvisor_metrics_name_control_groups():
+    found = lines_of(cadvisor_metrics(measured(POD)))
+    root = 'container="",id="/",image="",name="",namespace="",pod=""'
+    pod = 'container="",id="/kubepods/burstable/podu",image="",name="",namespace="d",pod="p"'
+    container = 'container="c",id="/kubepods/burstable/podu/abc",image="i",name="abc",namespace="d",pod="p"'
+    for group in (root, pod, container):
+        assert f"container_memory_working_set_bytes{{{group}}} 512.0" in found
+        cpu = group.replace(",id=", ',cpu="total",id=')
+        assert f"container_cpu_usage_seconds_total{{{cpu}}} 2.5" in found
+    assert f"container_spec_cpu_quota{{{container}}} 150000.0" in found
+    assert f"container_spec_cpu_period{{{container}}} 100000.0" in found
+    assert f"container_spec_cpu_shares{{{container}}} 512.0" in found
+    assert f"container_spec_memory_limit_bytes{{{container}}} 600.0" in found
+    assert 'machine_cpu_cores{boot_id="b",machine_id="m",system_uuid="s"} 4.0' in found
+
+
+def test_a_container_without_limits_has_no_quota():
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    found = lines_of(cadvisor_metrics(measured(POD | {"spec": spec})))
+    assert not [
+        line for line in found if line.startswith(("container_spec_cpu_quota", "container_spec_cpu_period"))
+    ]
+    assert [line.rpartition(" ")[2] for line in found if line.startswith("container_spec_cpu_shares")] == [
+        "2.0"
+    ]
+
+
+def test_kubelet_metrics_count_pods_and_containers():
+    found = lines_of(kubelet_metrics(measured(POD)))
+    assert 'kubelet_node_name{node="n"} 1.0' in found
+    assert "kubelet_running_pods 1.0" in found
+    assert 'kubelet_running_containers{container_state="exited"} 1.0' in found
+    assert 'kubelet_running_containers{container_state="running"} 1.0' in found
+    assert 'kubernetes_build_info{git_version="v1.36.3",major="1",minor="36"} 1.0' in found
+
+
+def test_a_summary_has_what_metrics_server_and_autoscalers_read():
+    found = orjson.loads(orjson.dumps(summary(measured(POD))))
+    assert found["node"]["memory"]["availableBytes"] == 512
+    assert found["node"]["fs"]["capacityBytes"] == 5000
+    [pod] = found["pods"]
+    assert pod["podRef"] == {"name": "p", "namespace": "d", "uid": "u"}
+    [container] = pod["containers"]
+    assert container["cpu"] == {
+        "time": "2026-01-01T12:00:10Z",
+        "usageNanoCores": 250_000_000,
+        "usageCoreNanoSeconds": 2_500_000_000,
+    }
+    assert container["startTime"] == "2026-01-01T12:00:00Z"
+    assert (container["memory"]["workingSetBytes"], container["memory"]["availableBytes"]) == (512, 88)
+
+
+def test_a_summary_can_leave_out_what_is_neither_cpu_nor_memory():
+    assert "fs" not in summary(measured(), everything=False)["node"]
+
+
+def test_a_configuration_allows_as_many_pods_as_the_node():
+    found = configuration(NODE)
+    assert (found["kind"], found["maxPods"], found["port"]) == ("KubeletConfiguration", 7, 10250)
