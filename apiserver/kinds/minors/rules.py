@@ -1,10 +1,10 @@
 """Rules of validation that older minors have: what they did not check yet, and what they did not allow yet.
 
 A rule says until which minor it holds. `ignored` are fields whose errors an older minor does not know; `check` finds what
-is wrong there besides. What an object had already is not said again when it changes.
+is wrong there besides. What an object had already is not reported again when it changes.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
@@ -21,6 +21,8 @@ from mockube.apiserver.kinds.admissionregistration import (
     webhook_configurations,
 )
 from mockube.apiserver.kinds.apiextensions import validation as definitions
+from mockube.apiserver.kinds.common.checks import IMMUTABLE
+from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
@@ -49,17 +51,17 @@ class Rule(NamedTuple):
     """The detail of an error there that is known all the same."""
     check_update: Callable[[ReadOnlyTree, ReadOnlyTree], Iterable[FieldError]] = _nothing_changed
     """Takes the new object and the old one."""
-    said: Callable[[FieldError], Sequence[FieldError]] | None = None
-    """What an older minor says in the place of an error."""
+    reword: Callable[[FieldError], Sequence[FieldError]] | None = None
+    """Returns what an older minor says in the place of an error."""
 
 
 # --- pods and their templates
 
 
-def _spec(tree: ReadOnlyTree, way: Sequence[str]) -> tuple[ReadOnlyTree, Path]:
+def _spec(tree: ReadOnlyTree, fields: Sequence[str]) -> tuple[ReadOnlyTree, Path]:
     path = ROOT
-    for step in way:
-        tree, path = tree.get(step) or {}, path.child(step)
+    for field in fields:
+        tree, path = tree.get(field) or {}, path.child(field)
     return tree, path
 
 
@@ -110,9 +112,9 @@ _POD_RULES: Final[Sequence[tuple[str, Callable[[ReadOnlyTree, Path], Iterable[Fi
 )
 
 
-def _of_pods(way: tuple[str, ...]) -> tuple[Rule, ...]:
+def _of_pods(fields: tuple[str, ...]) -> tuple[Rule, ...]:
     def at(check: Callable[[ReadOnlyTree, Path], Iterable[FieldError]]) -> Check:
-        return lambda tree: check(*_spec(tree, way))
+        return lambda tree: check(*_spec(tree, fields))
 
     return tuple(Rule(until, at(check)) for until, check in _POD_RULES)
 
@@ -143,6 +145,44 @@ def _keeps_history_limit(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[Field
         yield errors.forbidden(ROOT.child("spec"), detail)
 
 
+# --- suspended Jobs
+
+_TEMPLATE: Final = ROOT.child("spec", "template")
+_DIRECTIVES: Final = frozenset({"nodeSelector", "tolerations", "schedulingGates", "affinity"})
+
+
+def _ignores_immutable_template(error: FieldError) -> Sequence[FieldError]:
+    """`_keeps_template` judges the template in the place of the rule of the newest minor."""
+    about = (str(_TEMPLATE), str(_TEMPLATE.child("spec")))
+    return () if error.field in about and error.detail == IMMUTABLE else (error,)
+
+
+def _keeps_template(new_job: ReadOnlyTree, old_job: ReadOnlyTree) -> Iterable[FieldError]:
+    """Until a suspended Job starts, its pods may be scheduled otherwise; they never need something else."""
+    new, old = ((job.get("spec") or {}).get("template") or {} for job in (new_job, old_job))
+    is_suspended = bool((old_job.get("spec") or {}).get("suspend"))
+    if is_suspended and not (old_job.get("status") or {}).get("startTime"):
+        is_same = _unscheduled(new) == _unscheduled(old)
+    else:
+        is_same = new == old
+    return () if is_same else (errors.invalid(_TEMPLATE, internal("core.PodTemplateSpec", new), IMMUTABLE),)
+
+
+def _unscheduled(template: ReadOnlyTree) -> dict[str, object]:
+    """A template without what says where its pods are scheduled, and without labels and annotations."""
+    spec = template.get("spec") or {}
+    affinity = spec.get("affinity") or {}
+    return {
+        "metadata": _without(template.get("metadata") or {}, {"labels", "annotations"}),
+        "spec": _without(spec, _DIRECTIVES),
+        "affinity": _without(affinity, {"nodeAffinity"}),
+    }
+
+
+def _without(tree: ReadOnlyTree, names: Collection[str]) -> dict[str, object]:
+    return {name: value for name, value in tree.items() if name not in names}
+
+
 SERVICE: Final = GroupKind("", "Service")
 STATEFUL_SET: Final = GroupKind("apps", "StatefulSet")
 
@@ -161,23 +201,23 @@ _OTHERS: Final[Mapping[GroupKind, tuple[Rule, ...]]] = {
             "1.32",
             ignored=("spec.serviceName",),
             check_update=_keeps_history_limit,
-            said=wording.history_limit_unnamed,
+            reword=wording.without_history_limit,
         ),
     ),
     GroupKind("node.k8s.io", "RuntimeClass"): (
-        Rule("1.34", said=wording.tolerations_twice),
-        Rule("1.35", said=wording.no_handler),
+        Rule("1.34", reword=wording.with_doubled_tolerations),
+        Rule("1.35", reword=wording.of_missing_handler),
     ),
     GroupKind("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): (
-        Rule("1.35", said=wording.no_level),
+        Rule("1.35", reword=wording.of_missing_type),
     ),
-    GroupKind("storage.k8s.io", "StorageClass"): (Rule("1.35", said=wording.updates_forbidden),),
-    GroupKind("storage.k8s.io", "CSINode"): (Rule("1.34", said=wording.no_driver),),
-    GroupKind("storage.k8s.io", "VolumeAttachment"): (Rule("1.34", said=wording.no_driver),),
+    GroupKind("storage.k8s.io", "StorageClass"): (Rule("1.35", reword=wording.of_forbidden_update),),
+    GroupKind("storage.k8s.io", "CSINode"): (Rule("1.34", reword=wording.of_missing_driver),),
+    GroupKind("storage.k8s.io", "VolumeAttachment"): (Rule("1.34", reword=wording.of_missing_driver),),
     GroupKind("apps", "ControllerRevision"): (Rule("1.30", ignored=("data",), known="data is mandatory"),),
     GroupKind("autoscaling", "HorizontalPodAutoscaler"): (
         Rule("1.33", ignored=("spec.scaleTargetRef.apiVersion",)),
-        Rule("1.35", said=wording.no_replicas),
+        Rule("1.35", reword=wording.of_missing_replicas),
     ),
 }
 _JOB: Final = GroupKind("batch", "Job")
@@ -201,7 +241,7 @@ RULES: Final[Mapping[GroupKind, tuple[Rule, ...]]] = {
     **_OTHERS,
     _JOB: (
         *_of_pods(("spec", "template", "spec")),
-        Rule("1.35", check_update=wording.keeps_template, said=wording.template_kept),
+        Rule("1.35", check_update=_keeps_template, reword=_ignores_immutable_template),
     ),
 }
 
@@ -228,8 +268,8 @@ def rules_of(kind: GroupKind, minor: str) -> Sequence[Rule]:
 def older_validation(kind: Kind, minor: str) -> Validation | None:
     """The validation of a kind in a minor."""
     rules = rules_of(kind.resource.group_kind, minor)
-    speaking = _WITH_EXPRESSIONS.get(kind.resource.group_kind)
-    own = kind.validation if speaking is None else speaking(language_of(minor))
+    with_language = _WITH_EXPRESSIONS.get(kind.resource.group_kind)
+    own = kind.validation if with_language is None else with_language(language_of(minor))
     if own is None or not rules:
         return own
 
@@ -255,10 +295,10 @@ def _known(found: Iterable[FieldError], rules: Sequence[Rule]) -> Iterator[Field
     for error in found:
         if any(_is_ignored(error, rule) for rule in rules):
             continue
-        told: Sequence[FieldError] = (error,)
-        for say in (rule.said for rule in rules if rule.said is not None):
-            told = [one for each in told for one in say(each)]
-        yield from told
+        reworded: Sequence[FieldError] = (error,)
+        for reword in (rule.reword for rule in rules if rule.reword is not None):
+            reworded = [one for each in reworded for one in reword(each)]
+        yield from reworded
 
 
 def _is_ignored(error: FieldError, rule: Rule) -> bool:
