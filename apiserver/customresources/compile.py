@@ -22,7 +22,7 @@ from mockube.apiserver.customresources.scales import ScalePaths
 from mockube.apiserver.customresources.strategy import custom_strategy
 from mockube.apiserver.kinds.api_resource import SCALE, STATUS, Replicas, Resource, Subresource
 from mockube.apiserver.kinds.apiextensions.versions import needs_webhook
-from mockube.apiserver.kinds.jsonschema.schema import ANYTHING
+from mockube.apiserver.kinds.jsonschema.schema import ANYTHING, properties
 from mockube.apiserver.wire.table import Printer
 
 _VERSION: Final = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
@@ -64,13 +64,21 @@ def _compile(spec: Mapping[str, Any], version: Mapping[str, Any], metadata: Call
         row=replace(_row(spec, version, subresources), work=cost.byte),
         schema_text=orjson.dumps(schema),
         preparation=cost.preparation,
-        strategy=custom_strategy(has_status=subresources.get("status") is not None),
+        strategy=custom_strategy(
+            has_status=subresources.get("status") is not None,
+            has_default_status=any(map(_has_default_status, spec["versions"])),
+        ),
         printer=_printer(spec, version),
         metadata=metadata,
         scale=ScalePaths.of(_replicas(subresources["scale"])) if subresources.get("scale") else None,
         served=version["served"],
         webhook=spec["conversion"].get("webhook") or {} if needs_webhook(spec) else None,
     )
+
+
+def _has_default_status(version: Mapping[str, Any]) -> bool:
+    schema = (version.get("schema") or {}).get("openAPIV3Schema") or ANYTHING
+    return (properties(schema).get("status") or {}).get("default") is not None
 
 
 def _printer(spec: Mapping[str, Any], version: Mapping[str, Any]) -> Printer:

@@ -30,7 +30,7 @@ _WITH_STATUS = partial(_count, aside=_NEVER_COUNTS | {"status"})
 _WITHOUT_STATUS = partial(_count, aside=_NEVER_COUNTS)
 
 
-def custom_strategy(*, has_status: bool) -> Strategy:
+def custom_strategy(*, has_status: bool, has_default_status: bool = False) -> Strategy:
     if not has_status:
         return Strategy(
             cleared=(),
@@ -44,6 +44,7 @@ def custom_strategy(*, has_status: bool) -> Strategy:
         resets={MAIN: STATUS, "status": (*SPEC, *METADATA)},
         only={"status": STATUS},
         canonicalize=_write_numbers,
+        has_default_status=has_default_status,
         first_generation=1,
         unconditional_update=False,
         prepare_update={MAIN: _WITH_STATUS, "scale": _WITH_STATUS},

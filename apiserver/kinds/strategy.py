@@ -94,6 +94,8 @@ class Strategy(Struct, frozen=True, kw_only=True):
     """For the resource and for each subresource that writes it; after `resets` and `only`."""
     canonicalize: Callable[[Tree], None] = _keep
     """What an object that was found right is brought into the form of, before it is stored."""
+    has_default_status: bool = False
+    """A default stands for the status that a new object cannot be given. Validation does not see it yet."""
     grace: Callable[[Tree, int | None], int | None] = _not_gracefully
     """Seconds that an object is given to end when it is deleted, of what was asked; None: it is deleted at once."""
     pending: Callable[[Tree], bool] = _waits_for_finalizers

@@ -96,7 +96,10 @@ def _to_storage(backend: Backend, call: Call, tree: Tree) -> Tree:
     conversion = backend.conversion(call.resource)
     if conversion is not None and conversion.at_storage:
         return conversion.to_stored(tree)
-    if call.resource.custom and call.body.media_type.startswith(APPLY):
+    if "status" not in tree and backend.strategy(call.resource).has_default_status:
+        # Upstream fills in defaults whenever it reads a stored object, which may have none.
+        backend.rules.default(tree["apiVersion"], tree["kind"], tree)
+    if call.body.media_type.startswith(APPLY):
         # What is applied keeps null until it is valid.
         decoded: Tree = decode_as(backend, tree).tree
         return {"kind": tree["kind"], "apiVersion": tree["apiVersion"]} | decoded
