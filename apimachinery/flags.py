@@ -35,6 +35,8 @@ class Flag:
     short: str = ""
     repeats: bool = False
     """May be given more than once; what was given is gathered."""
+    bare: str = ""
+    """What the flag means without a value; "" if it must have one."""
 
 
 # --- readers
@@ -44,6 +46,11 @@ def boolean(text: str) -> bool:
     if text not in _TRUE | _FALSE:
         raise ArgumentTypeError(f"{quote(text)} is neither true nor false")
     return text in _TRUE
+
+
+def version(text: str) -> str:
+    """A boolean, raw, or a version, which begins with v."""
+    return text if text == "raw" or text.startswith("v") else str(boolean(text)).lower()
 
 
 def port(text: str) -> int:
@@ -202,6 +209,14 @@ def choice(*allowed: str) -> Callable[[str], str]:
     return read
 
 
+VERSION = Flag(
+    "print the version and end, with raw all that is known of it; vX.Y.Z-ANY: report this version of the same release (false)",
+    version,
+    metavar="true|raw|VERSION",
+    bare="true",
+)
+
+
 # --- the parser
 
 
@@ -260,6 +275,8 @@ def _add(group: Any, section: str, name: str, flag: Flag) -> None:
     }
     if flag.read is boolean:
         options |= {"nargs": "?", "const": True, "metavar": "true|false"}
+    if flag.bare:
+        options |= {"nargs": "?", "const": flag.read(flag.bare)}
     if flag.repeats:
         options["action"] = "append"
     group.add_argument(*names, f"--{name.replace('_', '-')}", **options)

@@ -98,7 +98,7 @@ class ApiServer:
         clock, chance, settings = clock or RealClock(), chance or SystemChance(), settings or Settings()
         schemas, self._kinds = builtin.load(settings.minor), kinds_of(settings.minor)
         self._conversions = ConversionMetrics()
-        sockets = settings.connection_clock
+        sockets, self._git_version = settings.connection_clock, settings.git_version
         self._webhook_client = WebhookClient(Dialer(settings.kubelets, sockets), sockets)
         caller = ConversionCaller(self._webhook_client, settings.webhook_services, lambda: self.backend)
         reviews = Reviews(post=caller.post, clock=clock, chance=chance, metrics=self._conversions)
@@ -259,7 +259,9 @@ class ApiServer:
         rows, customs = documented(catalog), catalog.customs
         documents = Documents(rows, customs, kinds.strategies, foreign, kinds.minor, self._documents)
         return {
-            **api_pages(groups, address=address, others=others, minor=kinds.minor),
+            **api_pages(
+                groups, address=address, others=others, minor=kinds.minor, git_version=self._git_version
+            ),
             **self._health.pages,
             **openapi_pages(documents, self._document_worker, self.backend.clock),
             **self.aggregator.pages(),

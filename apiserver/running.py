@@ -162,6 +162,7 @@ def _settings(config: Config, surroundings: Surroundings) -> Settings:
         authorization_modes=config.authorization.types,
         authorization=authorization_settings(config.authorization),
         minor=config.features.kubernetes_version,
+        git_version=config.features.git_version,
         packs=config.features.packs,
         simulate_metrics=config.features.simulate_metrics,
         watch_list=is_on("WatchList", config.features.feature_gates, config.features.kubernetes_version),

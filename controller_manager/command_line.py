@@ -41,10 +41,20 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str], known: Colle
     if config.server.kubeconfig is None and not config.server.master and environment.get("KUBECONFIG"):
         server = replace(config.server, kubeconfig=Path(environment["KUBECONFIG"]))
         config = replace(config, server=server)
-    problem = _problem(config, known)
+    problem = _version_problem(config.features.version) or _problem(config, known)
     if problem:
         sections.parser.error(problem)
     return config
+
+
+def _version_problem(flag: str) -> str:
+    """Print the version and end the process if that is asked for."""
+    if flag == "false":
+        return ""
+    from mockube.apimachinery.version import print_version, version_problem  # noqa: PLC0415 - for few
+
+    print_version(flag)
+    return version_problem(flag)
 
 
 def _problem(config: Config, known: Collection[str]) -> str:

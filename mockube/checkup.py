@@ -21,7 +21,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
-from mockube.apiserver.discovery.legacy import MINOR
+from mockube.apimachinery.version import MINOR
 from mockube.clusters.found import State, look
 from mockube.clusters.places import clusters_folder, places
 from mockube.clusters.ports import LOOPBACK, UPSTREAM, holder, is_free

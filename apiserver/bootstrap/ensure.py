@@ -12,8 +12,8 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError, Conflict
 from mockube.apimachinery.timestamps import format_time, parse_time
 from mockube.apimachinery.tree import Tree
+from mockube.apimachinery.version import version
 from mockube.apiserver.bootstrap.required_object import Name, RequiredObject
-from mockube.apiserver.discovery import legacy
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.long_work import yield_to_loop
 from mockube.apiserver.registry import managed, metadata
@@ -38,7 +38,7 @@ _UID: Final = "00000000-0000-0000-0000-000000000000"
 _TIME: Final = "2000-01-01T00:00:00Z"
 _TEMPLATES: Final[dict[tuple[Name, str, str, bytes], bytes]] = {}
 """What `create` stores of objects that are fixed, but for uid and times; all servers of a process make the same ones."""
-USER_AGENT = f"kube-apiserver/v{legacy.version()}"
+USER_AGENT = f"kube-apiserver/v{version()}"
 
 APPLY, JSON = "application/apply-patch+yaml", "application/json"
 KEPT_SECONDS = 10.0

@@ -10,6 +10,7 @@ from mockube.apimachinery.durations import format_duration
 from mockube.apimachinery.flags import Sections, flags_of, seconds
 from mockube.apimachinery.klog import Logging
 from mockube.apimachinery.packs.definitions import PACKS
+from mockube.apimachinery.version import print_version, version_problem
 from mockube.apiserver.config import (
     admission_plugins,
     authentication_configuration,
@@ -98,6 +99,7 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str]) -> Config:
     )
     records, ignored = sections.parse(arguments, environment, ENVIRONMENT)
     config = Config(**records, ignored=tuple(ignored))
+    print_version(config.features.version, config.features.kubernetes_version)
     problem = _problem(config)
     if problem:
         sections.parser.error(problem)
@@ -126,6 +128,7 @@ def _problem(config: Config) -> str:
     admission = config.admission
     return (
         gates_problem(*_gates(config))
+        or version_problem(config.features.version, config.features.kubernetes_version)
         or store_problem(config.store)
         or authorization.problem(config.authorization)
         or _mode_problem(config.authorization.types, serving.bind_address)

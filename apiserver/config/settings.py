@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 from msgspec import Struct
 
 from mockube.apimachinery.flags import (
+    VERSION,
     Flag,
     address,
     boolean,
@@ -308,6 +309,7 @@ class Features(Struct, frozen=True, kw_only=True):
             metavar="MINOR",
         ),
     ] = minors.NEWEST
+    version: Annotated[str, VERSION] = "false"
     feature_gates: Annotated[
         tuple[tuple[str, bool], ...],
         Flag("what to switch of kube-apiserver's features, as A=true,B=false", read_gates, repeats=True),
@@ -321,6 +323,11 @@ class Features(Struct, frozen=True, kw_only=True):
             "serve metrics.k8s.io and its kin: what is simulated of what nodes and pods use (false)", boolean
         ),
     ] = False
+
+    @property
+    def git_version(self) -> str:
+        """The version that is reported instead of the release's own; "" for that."""
+        return self.version if self.version.startswith("v") else ""
 
 
 class Services(Struct, frozen=True, kw_only=True):

@@ -1,59 +1,14 @@
-"""Discovery one group at a time: /api, /apis, /apis/GROUP, /api/v1, /apis/GROUP/VERSION; and /version."""
+"""Discovery one group at a time: /api, /apis, /apis/GROUP, /api/v1, /apis/GROUP/VERSION."""
 
 import base64
 import hashlib
-import platform
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.metadata import version as installed
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
-import msgspec
-
-from mockube.apimachinery.schema import minors
 from mockube.apiserver.kinds.api_resource import Resource, Subresource
 from mockube.apiserver.kinds.kind import Group
 
 Document: TypeAlias = dict[str, Any]
-
-MAJOR, MINOR, PATCH = "1", "36", "3"
-_EMULATION_SINCE: Final = "1.33"
-
-
-def version(minor: str = minors.NEWEST) -> str:
-    """The release that a server of a minor is of, as "1.36.3"."""
-    if minor == minors.NEWEST:
-        return f"{MAJOR}.{MINOR}.{PATCH}"
-    release = minors.changes(minor, "release")["version"]
-    assert release is not None, "every minor has its version"
-    return msgspec.json.decode(release, type=str)
-
-
-def version_document(minor: str = minors.NEWEST) -> Document:
-    """/version of a server of a minor release."""
-    major, number, _ = version(minor).split(".")
-    emulation = {
-        "emulationMajor": major,
-        "emulationMinor": number,
-        "minCompatibilityMajor": major,
-        "minCompatibilityMinor": str(int(number) - 1),
-    }
-    return {
-        "major": major,
-        "minor": number,
-        **({} if minors.is_before(minor, _EMULATION_SINCE) else emulation),
-        "gitVersion": f"v{version(minor)}",
-        "gitCommit": f"mockube-{installed('mockube')}",
-        "gitTreeState": "clean",
-        "buildDate": "1970-01-01T00:00:00Z",
-        "goVersion": f"python{platform.python_version()}",
-        "compiler": platform.python_implementation().lower(),
-        "platform": f"{platform.system().lower()}/{platform.machine()}",
-    }
-
-
-def openapi_version(minor: str) -> str:
-    """What OpenAPI documents name as their version: the minor since there are versions to emulate."""
-    return f"v{version(minor)}" if minors.is_before(minor, "1.31") else minor
 
 
 def core_versions(address: str) -> Document:

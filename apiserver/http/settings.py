@@ -59,6 +59,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Whether watches may begin with what there is."""
     minor: str = minors.NEWEST
     """The minor release of Kubernetes that the server is of."""
+    git_version: str = ""
+    """The version that it reports instead of that release's; "" for that."""
     packs: Sequence[str] = ()
     """Whose kinds are served besides Kubernetes' own."""
     simulate_metrics: bool = False

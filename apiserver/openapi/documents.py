@@ -12,8 +12,8 @@ import orjson
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import Tree
+from mockube.apimachinery.version import openapi_version
 from mockube.apiserver.customresources.custom import Custom
-from mockube.apiserver.discovery import legacy
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.openapi import gnostic
@@ -146,7 +146,7 @@ class Documents:
     ) -> None:
         self._known = known or KnownDocuments()
         self._minor = minor
-        self._info = {"title": "Kubernetes", "version": legacy.openapi_version(minor)}
+        self._info = {"title": "Kubernetes", "version": openapi_version(minor)}
         self._customs = tuple(customs)
         self._by_folder: dict[str, list[Custom]] = {}
         for custom in self._customs:

@@ -8,6 +8,7 @@ import orjson
 
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.status import NotAcceptable
+from mockube.apimachinery.version import version_document
 from mockube.apiserver.aggregation.merging import NO_OTHERS, OtherGroups
 from mockube.apiserver.discovery import aggregated, legacy
 from mockube.apiserver.kinds.kind import Group
@@ -55,7 +56,12 @@ class Renewed(Mapping[str, Page]):
 
 
 def api_pages(
-    groups: Iterable[Group], *, address: str, others: OtherGroups = NO_OTHERS, minor: str = minors.NEWEST
+    groups: Iterable[Group],
+    *,
+    address: str,
+    others: OtherGroups = NO_OTHERS,
+    minor: str = minors.NEWEST,
+    git_version: str = "",
 ) -> Pages:
     """`address` is where clients find the server, `others` the groups that other servers have a part in."""
     groups, endpoint = list(groups), aggregated.endpoint(minor)
@@ -67,7 +73,9 @@ def api_pages(
     pages: dict[str, Page] = {
         "/api": routed(versions, consumed=FORMATS),
         "/apis": _either(document(legacy.group_list(group.plain() for group in named)), items, endpoint),
-        "/version": routed(raw_document(legacy.version_document(minor)), (Format.JSON,), (Format.JSON,)),
+        "/version": routed(
+            raw_document(version_document(minor, git_version)), (Format.JSON,), (Format.JSON,)
+        ),
     }
     for merged in named:
         page = document(legacy.group(merged.plain()))

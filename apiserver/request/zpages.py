@@ -7,7 +7,7 @@ from typing import Final
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import NotAcceptable
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.discovery.legacy import MAJOR, MINOR, PATCH, version_document
+from mockube.apimachinery.version import MAJOR, MINOR, PATCH, version_document
 from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.request.request import ACCEPT, Request
 from mockube.apiserver.request.response import NOT_CACHED, Response, json_body

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 from msgspec import Struct, field
 
 from mockube.apimachinery.flags import (
+    VERSION,
     Flag,
     address,
     boolean,
@@ -240,6 +241,12 @@ class Serving(Struct, frozen=True, kw_only=True):
     ] = None
 
 
+class Features(Struct, frozen=True, kw_only=True):
+    """Features"""
+
+    version: Annotated[str, VERSION] = "false"
+
+
 class Simulation(Struct, frozen=True, kw_only=True):
     """Simulation"""
 
@@ -319,6 +326,7 @@ SECTIONS: Final[Mapping[str, type[Any]]] = {
     "signing": Signing,
     "leading": Leading,
     "serving": Serving,
+    "features": Features,
     "simulation": Simulation,
     "logging": Logging,
 }
@@ -332,6 +340,7 @@ class Config(Struct, frozen=True, kw_only=True):
     signing: Signing = field(default_factory=Signing)
     leading: Leading = field(default_factory=Leading)
     serving: Serving = field(default_factory=Serving)
+    features: Features = field(default_factory=Features)
     simulation: Simulation = field(default_factory=Simulation)
     logging: Logging = field(default_factory=Logging)
     ignored: tuple[str, ...] = ()

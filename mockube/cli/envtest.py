@@ -133,7 +133,7 @@ def run(options: argparse.Namespace) -> int:
 
 def launchers(folder: Path, options: argparse.Namespace) -> Mapping[str, str]:
     """The files of the folder, by name."""
-    from mockube.apiserver.discovery.legacy import version  # noqa: PLC0415 - it takes long to import
+    from mockube.apimachinery.version import version  # noqa: PLC0415 - for few
 
     python = f"{shlex.quote(sys.executable)} -P"
     shown = {"mark": _MARK, "version": version(options.kubernetes_version)}

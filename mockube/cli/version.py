@@ -18,11 +18,11 @@ def add_flags(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     mine = version("mockube")
     if options.output == "json":
-        from mockube.apiserver.discovery import legacy  # noqa: PLC0415 - it takes long to import
+        from mockube.apimachinery.version import version as release  # noqa: PLC0415 - for few
 
         facts = {
             "mockube": mine,
-            "kubernetes": f"v{legacy.version()}",
+            "kubernetes": f"v{release()}",
             "kubernetesMinors": minors.MINORS,
             "python": platform.python_version(),
             "platform": platform.platform(),

@@ -22,6 +22,12 @@ def read(*arguments, **environment):
     return parse([MASTER, *arguments], environment, KNOWN)
 
 
+def test_the_version_is_printed_without_a_server(capsys):
+    with pytest.raises(SystemExit) as ended:
+        parse(["--version"], {}, KNOWN)
+    assert (ended.value.code, capsys.readouterr().out) == (0, "Kubernetes v1.36.3\n")
+
+
 def test_without_flags_it_is_as_upstream():
     config = read()
     assert config.controllers.controllers == ("*",)
@@ -55,6 +61,7 @@ def test_without_flags_it_is_as_upstream():
             id="a duration",
         ),
         pytest.param(["--kube-api-qps=7.5"], "server", "kube_api_qps", 7.5, id="a rate"),
+        pytest.param(["--version=v1.36.3-a"], "features", "version", "v1.36.3-a", id="a version"),
         pytest.param(["--node-eviction-rate=0.5"], "controllers", "node_eviction_rate", 0.5, id="a fraction"),
     ],
 )

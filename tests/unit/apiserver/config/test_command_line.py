@@ -70,6 +70,24 @@ def test_a_flag_sets_its_field(arguments, section, field, value):
     assert getattr(getattr(read(*arguments), section), field) == value
 
 
+@pytest.mark.parametrize(
+    ("arguments", "printed"),
+    [
+        (["--version"], "Kubernetes v1.36.3\n"),
+        (["--kubernetes-version=1.31", "--version=true"], "Kubernetes v1.31.14\n"),
+    ],
+)
+def test_the_version_is_printed_and_nothing_else_is_done(arguments, printed, capsys):
+    with pytest.raises(SystemExit) as ended:
+        read(*arguments)
+    assert (ended.value.code, capsys.readouterr().out) == (0, printed)
+
+
+def test_another_version_of_the_release_can_be_reported():
+    assert read("--version=v1.36.3-custom").features.git_version == "v1.36.3-custom"
+    assert read("--version=false").features.git_version == ""
+
+
 def test_the_environment_stands_for_flags_and_flags_override_it():
     assert read(MOCKUBE_APISERVER_SECURE_PORT="1").serving.secure_port == 1
     assert read("--secure-port=2", MOCKUBE_APISERVER_SECURE_PORT="1").serving.secure_port == 2
@@ -79,6 +97,8 @@ def test_the_environment_stands_for_flags_and_flags_override_it():
     ("arguments", "says"),
     [
         pytest.param(["--secure-port=x"], '--secure-port: "x" is not a whole number', id="no number"),
+        pytest.param(["--version=maybe"], '--version: "maybe" is neither', id="no version"),
+        pytest.param(["--version=v1.2.3"], "must match major/minor/patch", id="another release"),
         pytest.param(["--secure-port=65536"], "--secure-port: 65536 is not a port", id="no port"),
         pytest.param(["--bind-address=here"], '--bind-address: "here" is not an IP address', id="no address"),
         pytest.param(["--allowed-hosts=a.*"], '--allowed-hosts: "a.*" is neither a host', id="no pattern"),

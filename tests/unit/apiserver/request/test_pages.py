@@ -60,3 +60,10 @@ async def test_discovery_is_given_in_the_format_that_is_asked_for(path, headers,
         assert (answer.status, answer.content_type) == (status, expected)
     else:
         assert (answer.status, orjson.loads(answer.refusal)["message"]) == (status, expected)
+
+
+@pytest.mark.parametrize(("given", "reported"), [("", "v1.36.3"), ("v1.36.3-custom", "v1.36.3-custom")])
+async def test_the_version_that_is_set_is_reported(given, reported):
+    page = api_pages(GROUPS, address="10.0.0.1:6443", git_version=given)["/version"]
+    answer = await page(request_of("GET", "/version"))
+    assert orjson.loads(answer.body)["gitVersion"] == reported

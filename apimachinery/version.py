@@ -1,0 +1,143 @@
+"""The release of Kubernetes that a process is of: `/version`, and the flag --version."""
+
+import platform
+import re
+import sys
+from importlib.metadata import version as installed
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.schema import minors
+
+Document: TypeAlias = dict[str, Any]
+
+MAJOR, MINOR, PATCH = "1", "36", "3"
+_EMULATION_SINCE: Final = "1.33"
+_OF_SERVERS: Final = ("emulation", "minCompatibility")
+_RAW: Final = "raw"
+_ARCHITECTURES: Final = {
+    "x86_64": "amd64",
+    "amd64": "amd64",
+    "aarch64": "arm64",
+    "arm64": "arm64",
+    "i386": "386",
+    "i686": "386",
+    "armv6l": "arm",
+    "armv7l": "arm",
+    "ppc64le": "ppc64le",
+    "s390x": "s390x",
+    "riscv64": "riscv64",
+    "loongarch64": "loong64",
+}
+"""Go's names of processors, by the machine's."""
+_NUMBERS: Final = re.compile(r"\s*v?([0-9]+(?:\.[0-9]+)*)(.*)", re.ASCII)
+_PARTS: Final = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
+_EXTRA: Final = re.compile(rf"(?:-({_PARTS}))?(?:\+({_PARTS}))?\s*", re.ASCII)
+
+
+def version(minor: str = minors.NEWEST) -> str:
+    """The release that a server of a minor is of, as "1.36.3"."""
+    if minor == minors.NEWEST:
+        return f"{MAJOR}.{MINOR}.{PATCH}"
+    release = minors.changes(minor, "release")["version"]
+    assert release is not None, "every minor has its version"
+    return msgspec.json.decode(release, type=str)
+
+
+def version_document(minor: str = minors.NEWEST, git_version: str = "") -> Document:
+    """/version of a server of a minor release; `git_version` is reported instead of the release."""
+    major, number, _ = version(minor).split(".")
+    emulation = {
+        "emulationMajor": major,
+        "emulationMinor": number,
+        "minCompatibilityMajor": major,
+        "minCompatibilityMinor": str(int(number) - 1),
+    }
+    return {
+        "major": major,
+        "minor": number,
+        **({} if minors.is_before(minor, _EMULATION_SINCE) else emulation),
+        "gitVersion": git_version or f"v{version(minor)}",
+        "gitCommit": f"mockube-{installed('mockube')}",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": f"python{platform.python_version()}",
+        "compiler": platform.python_implementation().lower(),
+        "platform": f"{platform.system().lower()}/{architecture(platform.machine())}",
+    }
+
+
+def openapi_version(minor: str) -> str:
+    """What OpenAPI documents name as their version: the minor since there are versions to emulate."""
+    return f"v{version(minor)}" if minors.is_before(minor, "1.31") else minor
+
+
+def architecture(machine: str) -> str:
+    """Go's name of a processor."""
+    return _ARCHITECTURES.get(machine.lower(), machine)
+
+
+# --- the flag
+
+
+def print_version(flag: str, minor: str = minors.NEWEST) -> None:
+    """Print the version and end the process if --version says so."""
+    if text := version_text(flag, minor):
+        sys.stdout.write(f"{text}\n")
+        sys.exit(0)
+
+
+def version_text(flag: str, minor: str = minors.NEWEST) -> str:
+    """What --version prints before the process ends; "" if it does not end."""
+    if flag == _RAW:
+        return f"version.Info{{{', '.join(_fields(minor))}}}"
+    return f"Kubernetes v{version(minor)}" if flag == "true" else ""
+
+
+def _fields(minor: str) -> list[str]:
+    """The fields of Go's record; what a server emulates is not known before it runs."""
+    return [
+        f"{name[0].upper()}{name[1:]}:{quote('' if name.startswith(_OF_SERVERS) else text)}"
+        for name, text in version_document(minor).items()
+    ]
+
+
+def version_problem(flag: str, minor: str = minors.NEWEST) -> str:
+    """What is wrong with a version to be reported instead of the release: it must be one of the same release."""
+    default = f"v{version(minor)}"
+    if not flag.startswith("v") or flag == default:
+        return ""
+    if problem := _semantic_problem(flag):
+        return problem
+    if _components(flag) != _components(default):
+        return f"version {quote(flag)} must match major/minor/patch of default version {quote(default)}"
+    return ""
+
+
+def _components(text: str) -> str:
+    found = _NUMBERS.match(text)
+    return found[1] if found else ""
+
+
+def _semantic_problem(text: str) -> str:
+    """What keeps a text from being a semantic version, as upstream words it; "" if nothing does."""
+    found = _NUMBERS.fullmatch(text)
+    if found is None:
+        return f"could not parse {quote(text)} as version"
+    components = found[1].split(".")
+    if len(components) != 3:
+        return f"illegal version string {quote(text)}"
+    if zero := _zero_prefixed(components):
+        return f"illegal zero-prefixed version component {quote(zero)} in {quote(text)}"
+    extra = _EXTRA.fullmatch(found[2])
+    if extra is None:
+        return f"could not parse pre-release/metadata ({found[2]}) in version {quote(text)}"
+    if zero := _zero_prefixed([part for part in (extra[1] or "").split(".") if part.isdigit()]):
+        return f"illegal zero-prefixed version component {quote(zero)} in {quote(text)}"
+    return ""
+
+
+def _zero_prefixed(components: list[str]) -> str:
+    return next((part for part in components if part.startswith("0") and part != "0"), "")

@@ -1,0 +1,52 @@
+"""The release that a process is of, and what --version makes of it."""
+
+import pytest
+
+from mockube.apimachinery.version import architecture, version_problem, version_text
+
+
+@pytest.mark.parametrize(
+    ("flag", "problem"),
+    [
+        ("false", ""),
+        ("raw", ""),
+        ("v1.36.3", ""),
+        ("v1.36.3-custom", ""),
+        ("v1.36.3-0a.1+build.007", ""),
+        ("v1.2.3", 'version "v1.2.3" must match major/minor/patch of default version "v1.36.3"'),
+        ("v1.36.03", 'illegal zero-prefixed version component "03" in "v1.36.03"'),
+        ("v1.36.3-a.00", 'illegal zero-prefixed version component "00" in "v1.36.3-a.00"'),
+        ("v1.36", 'illegal version string "v1.36"'),
+        ("vv", 'could not parse "vv" as version'),
+        ("v1.36.3_", 'could not parse pre-release/metadata (_) in version "v1.36.3_"'),
+        ("v1.36.3-", 'could not parse pre-release/metadata (-) in version "v1.36.3-"'),
+    ],
+)
+def test_a_reported_version_is_of_the_same_release(flag, problem):
+    assert version_problem(flag) == problem
+
+
+def test_an_older_minor_has_a_release_of_its_own():
+    assert version_problem("v1.31.14-custom", "1.31") == ""
+    assert version_problem("v1.36.3-custom", "1.31").endswith('of default version "v1.31.14"')
+
+
+@pytest.mark.parametrize(
+    ("flag", "text"), [("false", ""), ("v1.36.3-custom", ""), ("true", "Kubernetes v1.36.3")]
+)
+def test_only_true_and_raw_are_printed(flag, text):
+    assert version_text(flag) == text
+
+
+def test_raw_is_go_s_record():
+    assert version_text("raw").startswith(
+        'version.Info{Major:"1", Minor:"36", EmulationMajor:"", EmulationMinor:"", MinCompatibilityMajor:"",'
+        ' MinCompatibilityMinor:"", GitVersion:"v1.36.3", GitCommit:"'
+    )
+
+
+@pytest.mark.parametrize(
+    ("machine", "named"), [("x86_64", "amd64"), ("aarch64", "arm64"), ("other", "other")]
+)
+def test_the_platform_has_go_s_name(machine, named):
+    assert architecture(machine) == named
