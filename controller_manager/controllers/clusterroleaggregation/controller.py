@@ -28,7 +28,8 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     body = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
-        "metadata": {"name": key.name},
+        # Without the uid, what is applied to a role that was just deleted would create it again.
+        "metadata": {"name": key.name, "uid": meta.uid(role)},
         **({"rules": rules} if rules else {}),
     }
     patch = Patch(resource=CLUSTER_ROLES, key=key, body=body, kind="apply", field_manager=_MANAGER)

@@ -16,7 +16,7 @@ TO_VIEW, TO_EDIT = {"to-view": "true"}, {"to-edit": "true"}
 
 
 def role(name, *rules, labels=None, selectors=None):
-    tree = {"metadata": {"name": name, "labels": labels or {}}, "rules": list(rules)}
+    tree = {"metadata": {"name": name, "uid": f"uid-{name}", "labels": labels or {}}, "rules": list(rules)}
     return tree | {"aggregationRule": {"clusterRoleSelectors": selectors}} if selectors else tree
 
 
@@ -57,6 +57,13 @@ def test_expressions_select_too():
     assert rules(
         planned(role("sum", selectors=exists), role("a", PODS, labels=TO_VIEW), role("b", NODES))
     ) == [PODS]
+
+
+def test_a_role_that_was_deleted_meanwhile_is_not_created_again():
+    (patch,) = planned(
+        role("sum", selectors=[{"matchLabels": TO_VIEW}]), role("a", PODS, labels=TO_VIEW)
+    ).actions
+    assert patch.body["metadata"] == {"name": "sum", "uid": "uid-sum"}
 
 
 def test_a_role_without_aggregation_is_left_alone():
