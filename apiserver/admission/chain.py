@@ -35,6 +35,7 @@ from mockube.apiserver.admission.resource_quota import ResourceQuota
 from mockube.apiserver.admission.restrictions import (
     DenyServiceExternalIPs,
     LimitPodHardAntiAffinityTopology,
+    NodeDeclaredFeatureValidator,
     PodResizeValidator,
 )
 from mockube.apiserver.admission.runtime_class import RuntimeClass
@@ -94,6 +95,7 @@ PLUGINS: Sequence[type[Plugin]] = (
     DefaultIngressClass,
     DenyServiceExternalIPs,
     PodTopologyLabels,
+    NodeDeclaredFeatureValidator,
     PodResizeValidator,
     MutatingAdmissionPolicy,
     MutatingAdmissionWebhook,
@@ -151,6 +153,7 @@ NO_SWITCHES: Final = Switches()
 
 SINCE: Final[Mapping[type[Plugin], str]] = {
     MutatingAdmissionPolicy: "1.36",
+    NodeDeclaredFeatureValidator: "1.36",
     PodTopologyLabels: "1.35",
     ValidatingAdmissionPolicy: "1.30",
 }

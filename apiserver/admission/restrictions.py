@@ -1,4 +1,6 @@
-"""What pods and Services may not ask for: LimitPodHardAntiAffinityTopology, DenyServiceExternalIPs, PodResizeValidator."""
+"""What pods and Services may not ask for, by LimitPodHardAntiAffinityTopology, DenyServiceExternalIPs,
+NodeDeclaredFeatureValidator and PodResizeValidator.
+"""
 
 from collections.abc import Iterator
 from math import ceil
@@ -10,13 +12,14 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.quota.pod_amounts import pod_requests
 from mockube.apimachinery.status import Cause
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.admission.plugin import PODS, UPDATE, WRITE, Plugin, forbidden
-from mockube.apiserver.registry.attributes import Attributes
+from mockube.apiserver.admission.plugin import POD, PODS, UPDATE, WRITE, Plugin, forbidden
+from mockube.apiserver.registry.attributes import Attributes, Target
 from mockube.apiserver.registry.backend import Backend
 
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _OS: Final = "kubernetes.io/os"
 _NODES: Final = GroupResource("", "nodes")
+RESIZE: Target = "", "pods", "resize"
 
 
 class LimitPodHardAntiAffinityTopology(Plugin):
@@ -49,11 +52,57 @@ class DenyServiceExternalIPs(Plugin):
             raise forbidden(attributes, "Use of external IPs is denied by admission control")
 
 
+class NodeDeclaredFeatureValidator(Plugin):
+    """What changes in a pod needs no feature that the kubelet of its node does not declare."""
+
+    operations = UPDATE
+    about = frozenset({POD, RESIZE})
+
+    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+        pod, old = attributes.object, attributes.old
+        assert pod is not None
+        assert old is not None
+        name = pod["spec"].get("nodeName")
+        if not name or pod["metadata"].get("generation") == old["metadata"].get("generation"):
+            return
+        needed = [feature for feature, is_used in _FEATURES if is_used(old["spec"], pod["spec"])]
+        if not needed:
+            return
+        stored = backend.seen(_NODES, "", name)
+        if stored is None:
+            raise forbidden(attributes, f"node {quote(name)} not found")
+        declared = (stored.tree().get("status") or {}).get("declaredFeatures") or ()
+        if lacking := ", ".join(feature for feature in needed if feature not in declared):
+            problem = f"pod update requires features {lacking} which are not available on node {quote(name)}"
+            raise forbidden(attributes, problem)
+
+
+def _resizes_pod(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
+    return old.get("resources") != new.get("resources")
+
+
+def _resizes_init_containers(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
+    """Sidecars are resized as other containers are."""
+    pairs = zip(old.get("initContainers") or (), new.get("initContainers") or (), strict=False)
+    return any(
+        before.get("restartPolicy") != "Always"
+        and (before.get("resources") or {}) != (after.get("resources") or {})
+        for before, after in pairs
+    )
+
+
+_FEATURES: Final = (
+    ("InPlacePodLevelResourcesVerticalScaling", _resizes_pod),
+    ("InPlacePodVerticalScalingInitContainers", _resizes_init_containers),
+)
+"""Features that a change can need, in the order of their names."""
+
+
 class PodResizeValidator(Plugin):
     """A resize has to fit onto the pod's node."""
 
     operations = UPDATE
-    about = frozenset({("", "pods", "resize")})
+    about = frozenset({RESIZE})
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
         pod, old = attributes.object, attributes.old

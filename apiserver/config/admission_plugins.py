@@ -7,8 +7,7 @@ from typing import Final
 
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.schema import minors
-from mockube.apiserver.admission.chain import PLUGINS, Configurations
-from mockube.apiserver.admission.plugin import name_of
+from mockube.apiserver.admission.chain import Configurations
 
 _NAMES: Final = """
     AlwaysAdmit NamespaceAutoProvision NamespaceLifecycle NamespaceExists LimitPodHardAntiAffinityTopology LimitRanger
@@ -22,13 +21,6 @@ _NAMES: Final = """
 """
 UPSTREAM: Final = tuple(_NAMES.split())
 """In the order in which they run."""
-WITHOUT_EFFECT: Final = frozenset(
-    {"ClusterTrustBundleAttest", "JobValidation", "PodGroupProtection", "PodGroupWorkloadExists"}
-)
-"""What they look at comes with feature gates that are off."""
-BUILT: Final = frozenset(name_of(plugin) for plugin in PLUGINS) | WITHOUT_EFFECT
-
-
 SINCE: Final[Mapping[str, str]] = {
     "MutatingAdmissionPolicy": "1.32",
     "NodeDeclaredFeatureValidator": "1.35",
@@ -50,8 +42,7 @@ def problem(enabled: Sequence[str], disabled: Collection[str], minor: str = mino
     if both:
         shown = " ".join(both)
         return f"[{shown}] in enable-admission-plugins and disable-admission-plugins overlapped"
-    lacking = [name for name in enabled if name not in BUILT]
-    return f"--enable-admission-plugins: {lacking[0]} is not built yet" if lacking else ""
+    return ""
 
 
 def configuration_problem(enabled: Collection[str], configurations: Configurations) -> str:

@@ -110,7 +110,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
     dependents_warning: str = ""
     """What a client is told that deletes without saying what should become of the dependents."""
     undeletable: Mapping[str, str] = field(default_factory=dict)
-    """Why objects of these names cannot be deleted."""
+    """Why objects of these names cannot be deleted, unless their whole collection is."""
     checks_preconditions: bool = False
     """The resource compares the preconditions of a deletion by itself, in words of its own."""
     returns_deleted: bool = False

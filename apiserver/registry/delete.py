@@ -88,7 +88,8 @@ async def _delete_unreadable(backend: Backend, call: Call) -> None:
 
 async def delete_as(backend: Backend, call: Call, options: DeleteOptions) -> ObjectAnswer:
     """Delete the object that a call is about, as its options say."""
-    if problem := backend.strategy(call.resource).undeletable.get(call.name):
+    undeletable = backend.strategy(call.resource).undeletable
+    if call.verb != COLLECTION and (problem := undeletable.get(call.name)):
         raise status.forbidden(call.resource.group_resource, call.name, problem)
     while True:
         try:

@@ -52,9 +52,9 @@ async def get(backend: Backend, call: Call) -> ObjectAnswer:
 async def list_objects(backend: Backend, call: Call) -> ListAnswer:
     options = list_options(call)
     chosen = await select_by(backend, call, options)
-    revision = list_version(options.resource_version)
     if options.continue_token:
         return await _next_page(backend, call, options, chosen)
+    revision = list_version(options.resource_version)
     # Upstream reads what a collection is deleted of in pages of its own.
     in_pages = options.limit or call.verb == "deletecollection"
     if revision and (options.match == EXACT or (in_pages and not options.match)):

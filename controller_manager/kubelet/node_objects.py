@@ -28,6 +28,11 @@ STOP_HEARTBEATS: Final = "mockube.dev/stop-heartbeats"
 """The annotation that makes a node as silent as if it were cut off."""
 USUAL_CAPACITY: Final = {"ephemeral-storage": "1Ti", "hugepages-1Gi": "0", "hugepages-2Mi": "0"}
 """What every node has, unless it is said to have another amount."""
+DECLARED_FEATURES: Final = (
+    "InPlacePodLevelResourcesVerticalScaling",
+    "InPlacePodVerticalScalingInitContainers",
+)
+"""What the kubelet says that it can do, without which the API server refuses changes that need it; sorted."""
 LEASE_SECONDS: Final = 40
 KUBELET_PORT: Final = 10250
 RUNTIME: Final = "mockube"
@@ -102,6 +107,7 @@ def node(
             "allocatable": amounts,
             "capacity": amounts,
             "conditions": _first_conditions(format_time(now)),
+            "declaredFeatures": [*DECLARED_FEATURES],
             "nodeInfo": {**_node_info(version), **machine_ids(name)},
         },
     }

@@ -89,3 +89,20 @@ async def test_a_label_that_changes_is_found_by_its_new_value_only(client):
     await client.delete(f"{MAPS}/c100")
     assert len(names(await client.get(f"{query}many"))) == 40
     assert names(await client.get(f"{query}7")) == []
+
+
+async def test_a_bad_token_is_told_before_a_bad_version(client):
+    answer = await client.get(f"{MAPS}?limit=3&continue=x&resourceVersion=y")
+    assert (answer.status, answer.body["message"].split(":")[0]) == (400, "invalid continue token")
+    token = (await pages(client, ""))[0].body["metadata"]["continue"]
+    answer = await client.get(f"{MAPS}?continue={token}&resourceVersion=y")
+    problem = "specifying resource version is not allowed when using continue"
+    assert (answer.status, answer.body["message"]) == (400, problem)
+
+
+async def test_a_collection_of_priority_classes_is_deleted_with_those_of_the_system(client):
+    path = "/apis/scheduling.k8s.io/v1/priorityclasses"
+    answer = await client.delete(f"{path}/system-node-critical")
+    assert (answer.status, "cannot be deleted" in answer.body["message"]) == (403, True)
+    answer = await client.delete(f"{path}?dryRun=All")
+    assert answer.status == 200, answer.body

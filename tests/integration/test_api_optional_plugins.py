@@ -139,3 +139,51 @@ async def test_a_resize_has_to_fit_onto_the_node(labels, cpu, problem):
             assert answer.status == 200, answer.body
         else:
             assert (answer.status, answer.body["message"]) == (403, f'pods "p" is forbidden: {problem}')
+
+
+def of_cpu(amount):
+    return {"requests": {"cpu": amount}, "limits": {"cpu": amount}}
+
+
+POD_FEATURE, INIT_FEATURE = (
+    "InPlacePodLevelResourcesVerticalScaling",
+    "InPlacePodVerticalScalingInitContainers",
+)
+
+
+@pytest.mark.parametrize(
+    ("declared", "change", "lacking"),
+    [
+        ([], {"resources": of_cpu("2")}, POD_FEATURE),
+        ([INIT_FEATURE, "Other"], {"resources": of_cpu("2")}, POD_FEATURE),
+        ([POD_FEATURE], {"resources": of_cpu("2")}, ""),
+        ([], {"initContainers": [{"name": "i", "resources": of_cpu("2")}]}, INIT_FEATURE),
+        ([INIT_FEATURE], {"initContainers": [{"name": "i", "resources": of_cpu("2")}]}, ""),
+        ([], {"initContainers": [{"name": "s", "resources": of_cpu("500m")}]}, ""),
+        ([], {"containers": [{"name": "c", "resources": of_cpu("500m")}]}, ""),
+    ],
+)
+async def test_a_resize_needs_what_the_nodes_kubelet_declares(declared, change, lacking):
+    one = of_cpu("1")
+    containers = [{"name": "c", "image": "x", "resources": one}]
+    init = [
+        {"name": "i", "image": "x", "resources": one},
+        {"name": "s", "image": "x", "resources": one, "restartPolicy": "Always"},
+    ]
+    spec = {"nodeName": "n", "resources": of_cpu("3"), "containers": containers, "initContainers": init}
+    async with running_with_roles() as client:
+        await client.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
+        await client.post("/api/v1/nodes", {"metadata": {"name": "n"}})
+        status = {"allocatable": {"cpu": "9", "memory": "9Gi"}, "declaredFeatures": declared}
+        answer = await client.patch("/api/v1/nodes/n/status", {"status": status})
+        assert answer.status == 200, answer.body
+        answer = await client.post(
+            "/api/v1/namespaces/default/pods", {"metadata": {"name": "p"}, "spec": spec}
+        )
+        assert answer.status == 201, answer.body
+        answer = await client.patch(RESIZE, {"spec": change}, kind="strategic-merge-patch+json")
+    if lacking:
+        problem = f'pod update requires features {lacking} which are not available on node "n"'
+        assert (answer.status, answer.body["message"]) == (403, f'pods "p" is forbidden: {problem}')
+    else:
+        assert answer.status == 200, answer.body

@@ -9,6 +9,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from msgspec import Struct
 
 from mockube.apimachinery import errors, names
+from mockube.apimachinery.certificate_requests import signature_problem
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -87,12 +88,11 @@ def parse_request(request: str) -> x509.CertificateSigningRequest:
 def _request_problem(request: str) -> str:
     """Return why this is not a signed certificate request, or an empty string."""
     try:
-        signed = parse_request(request).is_signature_valid
+        return signature_problem(parse_request(request))
     except ValueError as problem:
         return str(problem)
     except UnsupportedAlgorithm as problem:
         return f"asn1: structure error: {problem}"
-    return "" if signed else "x509: signature does not match the request"
 
 
 def _check_usages(usages: Sequence[str], path: Path, exemptions: _Exemptions) -> Iterator[FieldError]:

@@ -14,6 +14,7 @@ from cryptography.x509.name import _ASN1Type
 from cryptography.x509.oid import ExtensionOID, NameOID
 from msgspec import Struct
 
+from mockube.apimachinery.certificate_requests import signature_problem
 from mockube.apimachinery.chance import Chance
 
 LOG = logging.getLogger(__name__)
@@ -133,7 +134,7 @@ def issue(
     public = request.public_key()
     if not isinstance(public, rsa.RSAPublicKey | ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey):
         raise CannotSign("failed to sign certificate: x509: unsupported public key type")
-    if not request.is_signature_valid:
+    if signature_problem(request):
         raise CannotSign("unable to verify certificate request signature")
     begins, ends = _validity(terms, authority.certificate.not_valid_after_utc)
     builder = (

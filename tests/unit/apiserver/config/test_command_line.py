@@ -169,11 +169,6 @@ def test_the_environment_stands_for_flags_and_flags_override_it():
             'couldn\'t init admission plugin "ImagePolicyWebhook": no config specified',
             id="plugin not configured",
         ),
-        pytest.param(
-            ["--enable-admission-plugins=NodeDeclaredFeatureValidator"],
-            "NodeDeclaredFeatureValidator is not built yet",
-            id="plugin not built",
-        ),
         pytest.param(["--secure-pot=1"], "unrecognized arguments: --secure-pot=1", id="a slip of the finger"),
         pytest.param(["--secure=1"], "unrecognized arguments: --secure=1", id="no abbreviations"),
         pytest.param(["now"], "unrecognized arguments: now", id="too much"),
