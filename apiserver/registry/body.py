@@ -33,7 +33,7 @@ def read_object(backend: Backend, call: Call, options: WriteOptions) -> Tree:
     api_version, kind = expected_type(call)
     parsed = _parse(call.body, kind)
     tree, text = parsed.tree, parsed.text
-    given = (tree.get("apiVersion") or api_version, tree.get("kind") or kind)
+    given = (_version(tree.get("apiVersion")) or api_version, tree.get("kind") or kind)
     if call.resource.custom and not (call.subresource and call.subresource.kind):
         _check_custom(call, parsed)
         tree, text = with_whole_numbers(tree, text)
@@ -47,8 +47,16 @@ def read_object(backend: Backend, call: Call, options: WriteOptions) -> Tree:
     if complaints := [*parsed.complaints, *decoded.strict]:
         judge_fields(call, options, complaints, _refusal(call, kind))
     made: Tree = {"kind": kind, "apiVersion": api_version} | decoded.tree
+    made["apiVersion"] = _version(made["apiVersion"])
     backend.rules.default(api_version, kind, made)
     return made
+
+
+def _version(given: Any) -> Any:
+    """An apiVersion as Go reads it: "/v1" is v1 of the core group."""
+    if isinstance(given, str) and given.startswith("/") and given.count("/") == 1:
+        return given[1:]
+    return given
 
 
 def with_whole_numbers(tree: Tree, text: bytes) -> tuple[Tree, bytes]:

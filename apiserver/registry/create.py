@@ -27,6 +27,7 @@ from mockube.apiserver.registry.options import WriteOptions, write_options
 from mockube.apiserver.registry.raw_fields import canonical_with, sent_text
 from mockube.apiserver.registry.reset_fields import preserve_fields
 from mockube.apiserver.storage.stored import Stored, canonical
+from mockube.etcd.errors import TooLarge
 from mockube.etcd.kv import Compare, Range, RangeResult, Target, Txn
 
 MAX_NAMES = 8
@@ -37,6 +38,7 @@ async def create(backend: Backend, call: Call) -> ObjectAnswer:
     options = write_options(call, "CreateOptions")
     tree = await backend.begin(call, read_object, backend, call, options)
     metadata.clear_system(tree)
+    tree = metadata.without_duplicate_owners(tree, call)
     return await create_tree(backend, call, tree, options)
 
 
@@ -64,6 +66,10 @@ async def create_tree(
         problem = "create not allowed while custom resource definition is terminating"
         raise status.forbidden(call.resource.group_resource, name, problem)
     await backend.admission.mutate(backend, attributes)
+    assert attributes.object is not None
+    attributes.object = metadata.without_duplicate_owners(
+        attributes.object, call, when=metadata.AFTER_ADMISSION
+    )
     return await _create(backend, attributes, "" if name else metadata.of(tree).get("generateName", ""))
 
 
@@ -115,7 +121,13 @@ async def _create_named(backend: Backend, attributes: Attributes, tree: Tree) ->
         value = canonical_with(tree, texts)
     if remote_conversion(backend, attributes.resource) is not None:
         tree = to_store  # a dry run calls the webhook again as well
-    return await _insert(backend, attributes, tree, value, claims)
+    try:
+        return await _insert(backend, attributes, tree, value, claims)
+    except TooLarge:
+        smaller = await run(size, managed.without_managers, backend, attributes.call, value)
+        if smaller is None:
+            raise
+        return await _insert(backend, attributes, tree, smaller, claims)
 
 
 def _prepared(backend: Backend, attributes: Attributes, resource: Resource, tree: Tree) -> Tree:

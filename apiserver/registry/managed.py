@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
+import orjson
+
 from mockube.apimachinery.patch.apply import FieldManager, Unconvertible, Versions
 from mockube.apimachinery.patch.apply.atoms import atom_of
 from mockube.apimachinery.patch.apply.fieldset import of_fields
@@ -16,8 +18,9 @@ from mockube.apiserver.kinds.strategy import SPEC, STATUS_ALONE
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.call import Call
-from mockube.apiserver.registry.convert import remote_conversion
+from mockube.apiserver.registry.convert import APPLY, remote_conversion
 from mockube.apiserver.registry.options import MAX_FIELD_MANAGER, WriteOptions
+from mockube.apiserver.storage.stored import canonical
 
 
 def field_manager(backend: Backend, resource: Resource, subresource: str) -> FieldManager:
@@ -151,3 +154,12 @@ def manager_name(call: Call, options: WriteOptions) -> str:
         return options.field_manager
     program = call.user_agent.partition("/")[0]
     return "".join(filter(str.isprintable, program))[:MAX_FIELD_MANAGER] or "unknown"
+
+
+def without_managers(backend: Backend, call: Call, value: bytes) -> bytes | None:
+    """What is stored, without its managers, where it was too large; None if they must stay, or there are none."""
+    row = backend.stored_row(call.resource)
+    if call.body.media_type.startswith(APPLY) or backend.strategy(row).raw:
+        return None
+    tree = orjson.loads(value)
+    return canonical(tree) if tree["metadata"].pop("managedFields", None) else None

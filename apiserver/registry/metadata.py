@@ -11,6 +11,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry.call import Call
 
 MAX_GENERATED_BASE = 63 - chances.SUFFIX_LENGTH
+AFTER_ADMISSION = " after mutating admission happens"
 _SYSTEM = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 
 
@@ -34,6 +35,33 @@ def clear_system(tree: Tree) -> None:
     metadata = of(tree)
     for field in _SYSTEM:
         metadata.pop(field, None)
+
+
+_DUPLICATES = (
+    ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and may "
+    "reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {uids}"
+)
+
+
+def without_duplicate_owners(tree: Tree, call: Call, *, when: str = "") -> Tree:
+    """The object with each owner once, as it was first named; the client is warned of the others."""
+    references = (tree.get("metadata") or {}).get("ownerReferences") or ()
+    if len(references) < 2 or len({reference.get("uid") for reference in references}) == len(references):
+        return tree
+    kept: dict[str, list[Tree]] = {}
+    found, duplicates = [], []
+    for reference in references:
+        uid = reference.get("uid", "")
+        same = kept.setdefault(uid, [])
+        if reference in same:
+            duplicates.append(uid)
+        else:
+            same.append(reference)
+            found.append(reference)
+    if not duplicates:
+        return tree
+    call.warn(_DUPLICATES.format(when=when, uids=", ".join(duplicates)))
+    return {**tree, "metadata": {**tree["metadata"], "ownerReferences": found}}
 
 
 def check_new(tree: Tree, call: Call, *, dry_run: bool) -> None:

@@ -37,6 +37,7 @@ from mockube.apiserver.registry.options import WriteOptions, write_options
 from mockube.apiserver.registry.raw_fields import canonical_with, check_unchanged, stored_text
 from mockube.apiserver.registry.reset_fields import apply_fields, is_changed, preserve_fields
 from mockube.apiserver.storage.stored import Stored, canonical
+from mockube.etcd.errors import TooLarge
 from mockube.etcd.kv import Compare, Delete, Target, Txn
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
@@ -50,6 +51,7 @@ async def update(backend: Backend, call: Call) -> ObjectAnswer:
     sent = await backend.begin(call, read_object, backend, call, options)
     metadata.match_namespace(sent, call)
     metadata.match_name(sent, call.name)
+    sent = metadata.without_duplicate_owners(sent, call)
     uid = sent["metadata"].get("uid", "")
     strategy = backend.strategy(call.resource)
     if strategy.create_on_update and await backend.find(call.resource, call.namespace, call.name) is None:
@@ -149,9 +151,10 @@ async def _prepare(
     )
     await backend.admission.mutate(backend, attributes)
     assert attributes.object is not None
-    _check_version(backend, call, attributes.object, old)
+    new = metadata.without_duplicate_owners(attributes.object, call, when=metadata.AFTER_ADMISSION)
+    _check_version(backend, call, new, old)
     run = backend.worker.run
-    new = attributes.object = await run(call.size, _prepared, backend, call, attributes.object, old)
+    new = attributes.object = await run(call.size, _prepared, backend, call, new, old)
     claims = await backend.claims(resource, new, old, dry_run=options.dry_run)
     await run(call.size, _check, backend, call, new, old)
     await backend.admission.validate(backend, attributes)
@@ -224,7 +227,13 @@ async def _store(
     operation = Delete(key=key) if ended else backend.put(key, value, lease=lease)
     seen = Compare(key=key, target=Target.MOD, operand=stored.revision)
     transaction = Txn(compare=(seen, *claims.compare), then=(operation, *claims.then))
-    result = await backend.kv.txn(transaction)
+    try:
+        result = await backend.kv.txn(transaction)
+    except TooLarge:
+        smaller = await backend.worker.run(call.size, managed.without_managers, backend, call, value)
+        if smaller is None:
+            raise
+        return await _store(backend, call, stored, new, smaller, claims)
     if not result.succeeded:
         return None
     return ObjectAnswer(stored=Stored(key, value, stored.revision if ended else result.revision))

@@ -341,3 +341,60 @@ async def test_a_local_volume_that_is_refused_needs_no_affinity(client):
     for more, field in (({}, "spec.nodeAffinity"), ({"nfs": {"server": "s", "path": "/"}}, "spec.local")):
         refused = await client.post("/api/v1/persistentvolumes", named(spec=spec | more))
         assert [cause["field"] for cause in refused.body["details"]["causes"]] == [field]
+
+
+OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "u1"}
+OTHER, BLOCKING = OWNER | {"uid": "u2"}, OWNER | {"blockOwnerDeletion": True}
+
+
+@pytest.mark.parametrize(
+    ("method", "media_type", "when"),
+    [
+        ("POST", "json", ""),
+        ("PUT", "json", ""),
+        ("PATCH", "merge-patch+json", " after mutating admission happens"),
+    ],
+)
+async def test_each_owner_is_named_once(client, method, media_type, when):
+    path = "/api/v1/namespaces/default/configmaps"
+    if method != "POST":
+        await client.post(path, {"metadata": {"name": "owned"}})
+        path += "/owned"
+    references = [OWNER, OTHER, OWNER, BLOCKING, OTHER]
+    sent = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "owned", "ownerReferences": references},
+    }
+    answer = await client.send(method, path, sent, Content_Type=f"application/{media_type}")
+    assert answer.status in (200, 201), answer.body
+    assert answer.body["metadata"]["ownerReferences"] == [OWNER, OTHER, BLOCKING]
+    warning = answer.headers["Warning"]
+    assert warning.startswith(
+        f'299 - ".metadata.ownerReferences contains duplicate entries{when}; API server'
+    )
+    assert warning.endswith('duplicate UID(s) observed: u1, u2"')
+
+
+async def test_the_core_group_may_be_named_by_a_slash(client):
+    sent = {"apiVersion": "/v1", "kind": "ConfigMap", "metadata": {"name": "slash"}}
+    answer = await client.post("/api/v1/namespaces/default/configmaps", sent)
+    assert (answer.status, answer.body["apiVersion"]) == (201, "v1")
+
+
+async def test_what_would_be_too_large_is_stored_without_its_managers(client):
+    """As upstream: by create, update and patch, but not by apply."""
+    path, key = (
+        f"{NS}/configmaps",
+        "a-key-of-a-map-that-is-named-once-in-the-data-and-once-in-the-managed-fields",
+    )
+    data = {f"{key}-{number}": "A" for number in range(9999)}
+    made = await client.post(path, {"metadata": {"name": "big"}, "data": data})
+    assert (made.status, "managedFields" in made.body["metadata"]) == (201, False)
+    patched = await client.patch(f"{path}/big", {"data": {"more": "x"}})
+    assert (patched.status, "managedFields" in patched.body["metadata"]) == (200, False)
+    replaced = await client.put(f"{path}/big", {"metadata": {"name": "big"}, "data": data})
+    assert (replaced.status, "managedFields" in replaced.body["metadata"]) == (200, False)
+    applied = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "big"}, "data": data}
+    refused = await client.patch(f"{path}/big?fieldManager=m&force=true", applied, kind="apply-patch+yaml")
+    assert refused.status == 413, refused.body
