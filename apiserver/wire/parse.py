@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery import status
 from mockube.apimachinery.gonumbers import rewritten
@@ -71,7 +72,14 @@ def _yaml(data: bytes) -> Parsed:
         parsed = parse_applied(data)
     except Unreadable as error:
         raise Unreadable(str(error).removeprefix(_CONVERTING)) from error
-    return Parsed({}) if parsed.tree is None else parsed
+    return Parsed({}) if parsed.tree is None else replace(parsed, tree=_sorted(parsed.tree))
+
+
+def _sorted(tree: Any) -> Any:
+    """The tree with its keys in the order in which Go writes those of a map, and so complains about them."""
+    if isinstance(tree, dict):
+        return {key: _sorted(tree[key]) for key in sorted(tree)}
+    return [_sorted(item) for item in tree] if isinstance(tree, list) else tree
 
 
 def parse_applied(data: bytes) -> Parsed:

@@ -71,3 +71,9 @@ def test_each_media_type_is_read_as_what_it_is():
     assert parse(envelope.encode(tree), "application/vnd.kubernetes.protobuf").tree == tree
     with pytest.raises(UnsupportedMediaType):
         parse(b"{}", "text/plain")
+
+
+def test_yaml_is_read_in_the_order_of_its_names():
+    """Upstream writes it as JSON first, and complains in that order."""
+    tree = parse(b"spec: {z: 1, a: [{d: 1, c: 2}]}\nkind: X\n", "application/yaml").tree
+    assert orjson.dumps(tree) == b'{"kind":"X","spec":{"a":[{"c":2,"d":1}],"z":1}}'
