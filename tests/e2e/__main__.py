@@ -28,6 +28,12 @@ PASSING = HERE / "passing.txt"
 FAILING = HERE / "failing.yaml"
 PER_PROCESS = 12
 """How many specs one process of the suite runs at most: it takes seconds to start."""
+AGNHOST = "registry.k8s.io/e2e-test-images/agnhost:*"
+SERVING = re.compile(
+    r"AdmissionWebhook|CustomResourceConversionWebhook|CustomResourceFieldSelectors"
+    r"|should be restarted with a (/healthz http|GRPC) liveness probe|monotonically increasing restart count"
+)
+"""Specs whose pods answer the API server or probes: their image runs as processes, and all others are simulated."""
 
 
 def main() -> int:
@@ -44,19 +50,33 @@ def main() -> int:
     ]
     folder = Path(options.output).absolute()
     folder.mkdir(parents=True, exist_ok=True)
-    with contextlib.ExitStack() as stack:
-        kubeconfig = options.kubeconfig or stack.enter_context(cluster())
-        results = run(suite, specs, Path(kubeconfig), folder, options)
+    serving = [spec for spec in specs if SERVING.search(spec)]
+    others = [spec for spec in specs if spec not in serving]
+    results = run_in_cluster(suite, others, folder, options, jobs=options.jobs)
+    # Their pods listen on the same ports.
+    results |= run_in_cluster(suite, serving, folder / "serving", options, jobs=1, agnhost=suite.agnhost)
     return report(specs, passing, results, update=options.update)
 
 
-def run(suite: Suite, specs: Sequence[str], kubeconfig: Path, folder: Path, options) -> dict[str, Result]:
+def run_in_cluster(
+    suite: Suite, specs: Sequence[str], folder: Path, options, *, jobs: int, agnhost: Path | None = None
+) -> dict[str, Result]:
+    """Run specs in the cluster that is there, or in one that is started for them."""
+    if not specs:
+        return {}
+    with contextlib.nullcontext(options.kubeconfig) if options.kubeconfig else cluster(agnhost) as kubeconfig:
+        return run(suite, specs, Path(kubeconfig), folder, options, jobs=jobs)
+
+
+def run(
+    suite: Suite, specs: Sequence[str], kubeconfig: Path, folder: Path, options, *, jobs: int
+) -> dict[str, Result]:
     """Run specs side by side, and then those that must be alone."""
     serial = [spec for spec in specs if "[Serial]" in spec or "[Disruptive]" in spec]
     parallel = [spec for spec in specs if spec not in serial]
     results: dict[str, Result] = {}
-    with ThreadPoolExecutor(options.jobs) as pool:
-        size = min(PER_PROCESS, -(-len(parallel) // options.jobs)) or 1
+    with ThreadPoolExecutor(jobs) as pool:
+        size = min(PER_PROCESS, -(-len(parallel) // jobs)) or 1
         batches = [parallel[start : start + size] for start in range(0, len(parallel), size)]
         for found in pool.map(
             lambda pair: _run_all(suite, pair[1], kubeconfig, folder / f"{pair[0]}", options),
@@ -85,12 +105,19 @@ def _run_all(
 
 
 @contextlib.contextmanager
-def cluster() -> Iterator[Path]:
-    """Start a cluster as `mockube up` does, on a port of its own."""
+def cluster(agnhost: Path | None = None) -> Iterator[Path]:
+    """Start a cluster as `mockube up` does, on a port of its own; a program may stand for the image of this name."""
     with tempfile.TemporaryDirectory(prefix="mockube-e2e-") as folder:
         mockube = Mockube(Path(folder))
+        flags = []
+        if agnhost is not None:
+            images = Path(folder) / "images.yaml"
+            images.write_text(yaml.safe_dump({"images": {AGNHOST: {"command": [str(agnhost.absolute())]}}}))
+            flags = ["--container-runtime=process", f"--images={images}"]
         try:
-            done = mockube.run("up", "--detach", "--name=e2e", "--secure-port=0", "--simulate-nodes=3")
+            done = mockube.run(
+                "up", "--detach", "--name=e2e", "--secure-port=0", "--simulate-nodes=3", *flags
+            )
             if done.returncode:
                 sys.exit(done.stderr)
             yield mockube.place("e2e").kubeconfig

@@ -34,15 +34,21 @@ class Result:
 class Suite:
     def __init__(self, program: Path):
         self._program = program
+        self.agnhost = program.with_name("agnhost")
+        """What the suite's pods serve."""
 
     def build(self) -> None:
-        """Compile the suite, unless it is there."""
-        if self._program.exists():
-            return
+        """Compile the suite and what its pods serve, unless they are there."""
         self._program.parent.mkdir(parents=True, exist_ok=True)
         flags = f"-s -w -X k8s.io/component-base/version.gitVersion={VERSION}"
-        command = ["go", "test", "-c", "-ldflags", flags, "-o", self._program, PACKAGE]
-        subprocess.run(command, cwd=MODULE, check=True)
+        programs = (
+            (self._program, ("test", "-c"), PACKAGE),
+            (self.agnhost, ("build",), "./agnhost"),
+        )
+        for program, action, package in programs:
+            if not program.exists():
+                command = ["go", *action, "-ldflags", flags, "-o", program, package]
+                subprocess.run(command, cwd=MODULE, check=True)
 
     def conformance_specs(self) -> list[str]:
         """Return the names of all specs of conformance."""
