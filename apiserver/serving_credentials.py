@@ -69,7 +69,16 @@ def gather(config: Config, address: str, *, now: datetime, chance: Chance) -> Cr
     serving, authentication = config.serving, config.authentication
     hosts = [host for host in (serving.bind_address, address, *serving.tls_san) if host]
     server = folder.server_subject(hosts, config.services.service_cluster_ip_range)
-    with _folder(config) as path, folder.prepare_folder(path, server, now=now, chance=chance) as made:
+    named = (
+        serving.tls_cert_file,
+        serving.proxy_client_cert_file,
+        config.kubelets.kubelet_client_certificate,
+    )
+    users = [file.absolute() for file in named if file is not None]
+    with (
+        _folder(config) as path,
+        folder.prepare_folder(path, server, now=now, chance=chance, users=users) as made,
+    ):
         authority = made.certificate(folder.AUTHORITY)
         shown = serving.tls_cert_file or made.certificate(folder.SERVER)
         key = serving.tls_private_key_file or made.key(folder.SERVER)
@@ -85,7 +94,7 @@ def gather(config: Config, address: str, *, now: datetime, chance: Chance) -> Cr
             admin=made.pair(folder.CLIENT),
             admin_token=token,
             manager=made.pair(folder.CONTROLLERS),
-            kubelets=_kubelet_client(config.kubelets, made.pair(folder.KUBELET_CLIENT)),
+            kubelets=_kubelet_client(config.kubelets, made),
             request_headers_ca=_read(authentication.requestheader_client_ca_file),
             **_proxy(serving, made),
         )
@@ -95,11 +104,16 @@ def _read(path: Path | None) -> bytes:
     return b"" if path is None else path.read_bytes()
 
 
+def _pair(certificate: Path, key: Path | None) -> Pair:
+    """Without a file of its own, the key stands with the certificate."""
+    return Pair(certificate=certificate.read_bytes(), key=(key or certificate).read_bytes())
+
+
 def _proxy(serving: Serving, made: folder.Folder) -> dict[str, Any]:
     """The certificate that the command line names, or the generated one with its authority."""
     certificate, key = serving.proxy_client_cert_file, serving.proxy_client_key_file
     if certificate is not None and key is not None:
-        return {"proxy": Pair(certificate=certificate.read_bytes(), key=key.read_bytes()), "proxy_ca": b""}
+        return {"proxy": _pair(certificate, key), "proxy_ca": b""}
     authority = made.certificate(folder.PROXY_AUTHORITY).read_bytes()
     return {"proxy": made.pair(folder.PROXY_CLIENT), "proxy_ca": authority}
 
@@ -135,12 +149,13 @@ def _token_webhook(settings: Authentication) -> TokenWebhookSettings | None:
     )
 
 
-def _kubelet_client(settings: Kubelets, generated: Pair) -> KubeletClient:
+def _kubelet_client(settings: Kubelets, made: folder.Folder) -> KubeletClient:
     certificate, key = settings.kubelet_client_certificate, settings.kubelet_client_key
     authority = settings.kubelet_certificate_authority
+    pair = made.pair(folder.KUBELET_CLIENT) if certificate is None else _pair(certificate, key)
     return KubeletClient(
-        certificate=generated.certificate if certificate is None else certificate.read_bytes(),
-        key=generated.key if certificate is None else (key or certificate).read_bytes(),
+        certificate=pair.certificate,
+        key=pair.key,
         authority="" if authority is None else authority.read_text(),
         seconds=settings.kubelet_timeout,
     )

@@ -9,7 +9,7 @@ import fcntl
 import logging
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from ipaddress import ip_network
@@ -78,8 +78,13 @@ _KEYS = (*_CERTIFICATES, ACCOUNTS)
 
 
 @contextmanager
-def prepare_folder(path: Path, server: Subject, *, now: datetime, chance: Chance) -> Iterator[Folder]:
-    """Everything is there and good, and no other server replaces it before it is read."""
+def prepare_folder(
+    path: Path, server: Subject, *, now: datetime, chance: Chance, users: Collection[Path] = ()
+) -> Iterator[Folder]:
+    """Everything is there and good, and no other server replaces it before it is read.
+
+    `users` are the files that the user named: none of these is ever replaced.
+    """
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder = Folder(path=path)
     with _locked(path):
@@ -95,7 +100,8 @@ def prepare_folder(path: Path, server: Subject, *, now: datetime, chance: Chance
             (KUBELET_CLIENT, KUBELET_USER, issuer),
             (PROXY_CLIENT, PROXY, by_proxies),
         ):
-            if not _is_good(folder, name, subject, signer):
+            is_users = folder.certificate(name).absolute() in users
+            if not is_users and not _is_good(folder, name, subject, signer):
                 _keep(folder, name, signer.issue(subject))
         if not folder.key(ACCOUNTS).exists():
             write_private(folder.key(ACCOUNTS), make_key())

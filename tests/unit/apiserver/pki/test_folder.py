@@ -50,6 +50,16 @@ def test_the_administrator_is_a_master(tmp_path):
     ssl.create_default_context().load_cert_chain(folder.certificate(CLIENT), folder.key(CLIENT))
 
 
+def test_a_file_that_the_user_named_is_not_replaced(tmp_path):
+    certificate = tmp_path / f"{SERVER}.crt"
+    certificate.write_text("the user's own")
+    with prepare_folder(tmp_path, HOST, now=NOW, chance=SeededChance(), users=[certificate]):
+        assert certificate.read_text() == "the user's own"
+        assert not (tmp_path / f"{SERVER}.key").exists()
+    with prepare_folder(tmp_path, HOST, now=NOW, chance=SeededChance()):
+        assert certificate.read_text() != "the user's own"
+
+
 def test_what_is_good_is_used_again(tmp_path):
     make(tmp_path)
     before = contents(tmp_path)
