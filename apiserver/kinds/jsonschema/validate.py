@@ -71,50 +71,78 @@ class Checker(Protocol):
     def __call__(self, value: Any, path: Path, old: Any = ...) -> Sequence[FieldError]: ...
 
 
-_Walked: TypeAlias = tuple[list[FieldError], bool]
-"""The errors of members or elements, and whether one of them is known to differ from its old value."""
+_Counted: TypeAlias = tuple[Iterable[FieldError], int]
+"""Errors, and upstream's count of what holds: by it an alternative of a schema is closer to a value than another."""
+_Combination: TypeAlias = Callable[[Any, Path], _Counted]
+_Counter: TypeAlias = Callable[[Any, Path, Any], tuple[list[FieldError], int]]
+_Walked: TypeAlias = tuple[list[FieldError], bool, int]
+"""The errors of members or elements, whether one of them is known to differ from its old value, and the count."""
 _Walk: TypeAlias = Callable[[Any, Path, Any], _Walked]
 
 _NONE: Final = object()
 """The old value of what is new, or is not compared."""
+_OF_ANY: Final = 4
+_OF_CLASS: Final = {str: 1, bool: 0, int: 2, float: 2, list: 2, dict: 1, type(None): 0}
+"""How much upstream counts for a value of a class, whatever is wrong with it."""
 
 
 def checker(schema: Schema) -> Checker:
-    always = _of_any_class(schema)
-    enum = [enum_check(schema["enum"])] if schema.get("enum") else []
-    by_class: dict[type, tuple[Sequence[Check], _Walk | None, Sequence[Check]]] = {
-        str: ((*always, check_string(schema), *_format_check(schema), *enum), None, ()),
-        bool: ((*always, *enum), None, ()),
-        int: ((*always, check_number(schema), *enum), None, ()),
-        float: ((*always, check_number(schema), *enum), None, ()),
-        list: (always, _elements(schema), (check_array(schema), *enum)),
-        dict: ((*always, *enum, check_object(schema)), _members(schema), ()),
-        type(None): ((*_null_check(schema), *enum), None, ()),
-    }
+    """Each error is found once, though alternatives may have it in common."""
+    counter = _counter(schema)
 
     def check(value: Any, path: Path, old: Any = _NONE) -> list[FieldError]:
-        found: list[FieldError] = []
+        found, _ = counter(value, path, old)
+        return list({str(error): error for error in found}.values()) if len(found) > 1 else found
+
+    return check
+
+
+def _counter(schema: Schema) -> _Counter:
+    type_check = _type_check(schema) if types(schema) or _format(schema) else _nothing
+    combinations = [make(schema[name]) for name, make in _COMBINED.items() if schema.get(name)]
+    enum = [enum_check(schema["enum"])] if schema.get("enum") else []
+    by_class: dict[type, tuple[Sequence[Check], _Walk | None, Sequence[Check]]] = {
+        str: ((check_string(schema), *_format_check(schema), *enum), None, ()),
+        bool: (enum, None, ()),
+        int: ((check_number(schema), *enum), None, ()),
+        float: ((check_number(schema), *enum), None, ()),
+        list: ((), _elements(schema), (check_array(schema), *enum)),
+        dict: ((*enum, check_object(schema)), _members(schema), ()),
+        type(None): (enum, None, ()),
+    }
+    null_check = _null_check(schema)
+    counts = {of: _OF_ANY + count + (type_check is not _nothing) for of, count in _OF_CLASS.items()}
+    counts[str] += rule(schema.get("format", "")) is not None
+
+    def check(value: Any, path: Path, old: Any) -> tuple[list[FieldError], int]:
+        if value is None:
+            found, count = [*null_check(value, path)], 0
+            count += not found
+        else:
+            found, count = [*type_check(value, path)], counts[value.__class__]
+            count += type_check is not _nothing and not found
+            for combination in combinations:
+                inner, more = combination(value, path)
+                found += inner
+                count += more
         before, walk, after = by_class[value.__class__]
         for one in before:
             found += one(value, path)
         changed = old is _NONE
         if walk is not None:
-            inner, differs = walk(value, path, old)
+            inner, differs, more = walk(value, path, old)
             found += inner
+            count += more
             changed = changed or differs
         for one in after:
             found += one(value, path)
-        return [] if found and not changed and same(old, value) else found
+        return ([] if found and not changed and same(old, value) else found), count
 
     return check
 
 
-def _of_any_class(schema: Schema) -> list[Check]:
-    checks = [_type_check(schema)] if types(schema) or _format(schema) else []
-    for name, make in _COMBINED.items():
-        if schema.get(name):
-            checks.append(make(schema[name]))
-    return checks
+def _nothing(_value: Any, _path: Path) -> Iterable[FieldError]:
+    return ()
 
 
 # --- what it is
@@ -157,11 +185,11 @@ def _kind(value: Any) -> str:
     return _KINDS[as_read(value).__class__ if is_number else value.__class__]
 
 
-def _null_check(schema: Schema) -> list[Check]:
+def _null_check(schema: Schema) -> Check:
     allowed = types(schema)
     if schema.get("nullable") or not allowed:
-        return []
-    return [lambda _value, path: (_wrong_type(path, ",".join(allowed), "null"),)]
+        return _nothing
+    return lambda _value, path: (_wrong_type(path, ",".join(allowed), "null"),)
 
 
 def _format_check(schema: Schema) -> list[Check]:
@@ -183,22 +211,23 @@ def _wrong_type(path: Path, expected: str, found: str) -> FieldError:
 def _elements(schema: Schema) -> _Walk | None:
     if not schema.get("items"):
         return None
-    inner = checker(schema["items"])
+    inner = _counter(schema["items"])
     keys = tuple(schema.get(MAP_KEYS) or ()) if schema.get(LIST_TYPE) == "map" else ()
 
     def check(value: Any, path: Path, old: Any) -> _Walked:
         check_wanted()
         found: list[FieldError] = []
-        changed = False
+        changed, count = False, 0
         by_keys = _by_keys(old, keys) if keys and old.__class__ is list else {}
         for index, item in enumerate(value):
             old_item = by_keys.get(_keys_of(item, keys), _NONE) if by_keys else _NONE
-            errors_of_item = inner(item, path.index(index), old_item)
+            errors_of_item, more = inner(item, path.index(index), old_item)
             found += errors_of_item
+            count += more
             changed = changed or bool(errors_of_item and old_item is not _NONE)
             if len(found) > MOST_ERRORS:
                 break
-        return found, changed
+        return found, changed, count
 
     return check
 
@@ -212,36 +241,36 @@ def _keys_of(item: Any, keys: Sequence[str]) -> bytes:
 
 
 def _members(schema: Schema) -> _Walk:
-    known: dict[str, Checker] = {}
-    for name, inner in sorted(properties(schema).items()):
-        known[name] = checker(inner)
+    known = {name: _counter(inner) for name, inner in sorted(properties(schema).items())}
     others = values(schema)
-    rest = None if others is None or others is ANYTHING else checker(others)
+    rest = None if others is None or others is ANYTHING else _counter(others)
     defaulted = {name for name, inner in properties(schema).items() if inner.get("default") is not None}
     required = [name for name in schema.get("required") or () if name not in defaulted]
 
     def check(value: Any, path: Path, old: Any) -> _Walked:
         found: list[FieldError] = []
-        changed = False
+        changed, count = False, 0
         before = old if old.__class__ is dict else {}
         if rest is not None:
             for name in sorted(value.keys() - known.keys()):
                 old_item = before.get(name, _NONE)
-                errors_of_item = rest(value[name], path.child(name), old_item)
+                errors_of_item, more = rest(value[name], path.child(name), old_item)
                 found += errors_of_item
+                count += more
                 changed = changed or bool(errors_of_item and old_item is not _NONE)
                 if len(found) > MOST_ERRORS:
-                    return found, changed
+                    return found, changed, count
         for name in sorted(value.keys() & known.keys()):
             old_item = before.get(name, _NONE)
-            errors_of_item = known[name](value[name], path.child(name), old_item)
+            errors_of_item, more = known[name](value[name], path.child(name), old_item)
             found += errors_of_item
+            count += more
             changed = changed or bool(errors_of_item and old_item is not _NONE)
             if len(found) > MOST_ERRORS:
-                return found, changed
+                return found, changed, count
         absent = (name for name in required if name not in value)
         found += [errors.required(path.child(name)) for name in islice(absent, MOST_ERRORS)]
-        return found, changed
+        return found, changed, count
 
     return check
 
@@ -249,58 +278,68 @@ def _members(schema: Schema) -> _Walk:
 # --- schemas of which some must hold
 
 
-def _all_of(schemas: list[Schema]) -> Check:
-    each = [checker(schema) for schema in schemas]
+def _all_of(schemas: list[Schema]) -> _Combination:
+    each = [_counter(schema) for schema in schemas]
 
-    def check(value: Any, path: Path) -> Iterable[FieldError]:
-        failed = [found for one in each if (found := [*one(value, path)])]
+    def check(value: Any, path: Path) -> _Counted:
+        tried = [one(value, path, _NONE) for one in each]
+        failed = [found for found, _ in tried if found]
+        count = sum(more for _, more in tried)
         if not failed:
-            return ()
+            return (), count
         none = ". None validated" if len(failed) == len(each) else ""
         problem = _unmet(path, f"must validate all the schemas (allOf){none}")
-        return [*(error for found in failed for error in found), problem]
+        return [*(error for found in failed for error in found), problem], count
 
     return check
 
 
-def _any_of(schemas: list[Schema]) -> Check:
-    each = [checker(schema) for schema in schemas]
+def _any_of(schemas: list[Schema]) -> _Combination:
+    each = [_counter(schema) for schema in schemas]
 
-    def check(value: Any, path: Path) -> Iterable[FieldError]:
+    def check(value: Any, path: Path) -> _Counted:
         failed = []
         for one in each:
-            found = [*one(value, path)]
+            found, count = one(value, path, _NONE)
             if not found:
-                return ()
-            failed.append(found)
-        return [_unmet(path, "must validate at least one schema (anyOf)"), *min(failed, key=len)]
+                return (), count
+            failed.append((found, count))
+        closest, count = _closest(failed)
+        return [_unmet(path, "must validate at least one schema (anyOf)"), *closest], count
 
     return check
 
 
-def _one_of(schemas: list[Schema]) -> Check:
-    each = [checker(schema) for schema in schemas]
+def _one_of(schemas: list[Schema]) -> _Combination:
+    each = [_counter(schema) for schema in schemas]
 
-    def check(value: Any, path: Path) -> Iterable[FieldError]:
-        tried = [[*one(value, path)] for one in each]
-        valid = sum(not found for found in tried)
-        if valid == 1:
-            return ()
-        if valid:
-            return (_unmet(path, f"{_ONE_OF}. Found {valid} valid alternatives"),)
-        return [_unmet(path, f"{_ONE_OF}. Found none valid"), *min(tried, key=len)]
+    def check(value: Any, path: Path) -> _Counted:
+        tried = [one(value, path, _NONE) for one in each]
+        counts = [count for found, count in tried if not found]
+        if len(counts) == 1:
+            return (), counts[0]
+        if counts:
+            return (_unmet(path, f"{_ONE_OF}. Found {len(counts)} valid alternatives"),), 0
+        closest, count = _closest(tried)
+        return [_unmet(path, f"{_ONE_OF}. Found none valid"), *closest], count
 
     return check
+
+
+def _closest(failed: list[tuple[list[FieldError], int]]) -> tuple[list[FieldError], int]:
+    """The alternative of which most holds; of equals the first."""
+    return max(failed, key=lambda one: one[1])
 
 
 _ONE_OF: Final = "must validate one and only one schema (oneOf)"
 
 
-def _not(schema: Schema) -> Check:
-    inner = checker(schema)
+def _not(schema: Schema) -> _Combination:
+    inner = _counter(schema)
 
-    def check(value: Any, path: Path) -> Iterable[FieldError]:
-        return () if [*inner(value, path)] else (_unmet(path, "must not validate the schema (not)"),)
+    def check(value: Any, path: Path) -> _Counted:
+        found, _ = inner(value, path, _NONE)
+        return () if found else (_unmet(path, "must not validate the schema (not)"),), 0
 
     return check
 
@@ -310,7 +349,7 @@ def _unmet(path: Path, problem: str) -> FieldError:
     return errors.invalid(ROOT, "", f"{gotext.quote(shown_path(path))} {problem}")
 
 
-_COMBINED: Final[Mapping[str, Callable[[Any], Check]]] = {
+_COMBINED: Final[Mapping[str, Callable[[Any], _Combination]]] = {
     "anyOf": _any_of,
     "oneOf": _one_of,
     "allOf": _all_of,

@@ -152,3 +152,106 @@ def test_what_an_update_leaves_as_it_was_is_not_refused():
     changed = {"half": 4, "map": added, "atomic": [{"n": 3}, {"n": 1}], "other": 2}
     assert refused(changed, old) == ["other", "atomic[0].n", "half", "map[0].n"]
     assert refused(old | {"map": [{"k": "a", "n": 2}]}, old) == ["map[0].n"]
+
+
+ANY, ONE = (
+    "must validate at least one schema (anyOf)",
+    "must validate one and only one schema (oneOf). Found none valid",
+)
+PROPERTIES = {
+    "a": {"type": "string"},
+    "b": {"type": "integer"},
+    "c": {"type": "array", "items": {"type": "string"}},
+    "d": {
+        "type": "object",
+        "properties": {"e": {"type": "string"}, "f": {"type": "string", "nullable": True}},
+    },
+}
+BELOW_ONE = {"properties": {"b": {"maximum": 0}}}
+
+
+@pytest.mark.parametrize(
+    ("combined", "value", "problems"),
+    [
+        pytest.param(
+            {"anyOf": [{"required": ["x"]}, {"properties": {"a": {"minLength": 5}}}]},
+            {"a": "hi"},
+            [ANY, "a in body should be at least 5 chars long"],
+            id="a property that is there counts",
+        ),
+        pytest.param(
+            {"anyOf": [{"required": ["x", "y"]}, {"required": ["x"]}]},
+            {},
+            [ANY, "x: Required value", "y: Required value"],
+            id="of equals the first",
+        ),
+        pytest.param(
+            {"oneOf": [{"properties": {"b": {"minimum": 3}}}, {"properties": {"c": {"items": {"pattern": "^z"}}}}]},
+            {"b": 1, "c": ["q", "r"]},
+            [ONE, "c[0] in body should match '^z'", "c[1] in body should match '^z'"],
+            id="each element counts, whether it is right or not",
+        ),
+        pytest.param(
+            {
+                "anyOf": [
+                    {"properties": {"b": {"minimum": 3}}, "required": ["y"]},
+                    {"properties": {"d": {"properties": {"e": {"enum": ["k"]}, "f": {"maxLength": 1}}}}},
+                ]
+            },
+            {"b": 1, "d": {"e": "q", "f": "rr"}},
+            [ANY, 'e: Unsupported value: "q": supported values: "k"', "f: Too long: may not be more than 1 byte"],
+            id="what lies deeper counts",
+        ),
+        pytest.param(
+            {
+                "anyOf": [
+                    {"anyOf": [{"required": ["x"]}, BELOW_ONE]},
+                    {"properties": {"a": {"maxLength": 1}}, "required": ["w", "v"]},
+                ]
+            },
+            {"a": "hi", "b": 1},
+            [ANY, "b in body should be less than or equal to 0"],
+            id="alternatives of an alternative: the same error is found once",
+        ),
+        pytest.param(
+            {
+                "oneOf": [
+                    {"allOf": [{"required": ["x"]}, BELOW_ONE]},
+                    {"oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
+                ]
+            },
+            {"a": "hi", "b": 1},
+            [
+                ONE,
+                "x: Required value",
+                "b in body should be less than or equal to 0",
+                "must validate all the schemas (allOf). None validated",
+            ],
+            id="all of an alternative's schemas count",
+        ),
+        pytest.param(
+            {
+                "anyOf": [
+                    {"not": {"required": ["a"]}},
+                    {"properties": {"d": {"properties": {"f": {"minLength": 2}}}}, "required": ["x"]},
+                ]
+            },
+            {"a": "hi", "d": {"f": None}},
+            [ANY, "x: Required value"],
+            id="null counts for nothing, and neither does what must not be",
+        ),
+    ],
+)  # fmt: skip
+def test_errors_are_of_the_alternative_of_which_most_holds(combined, value, problems):
+    """As kube-apiserver 1.36.3 answered."""
+    errors = found({"type": "object", "properties": PROPERTIES} | combined, value)
+    assert [error.endswith(problem) for error, problem in zip(errors, problems, strict=True)] == [True] * len(
+        problems
+    )
+
+
+def test_alternatives_within_alternatives_cost_as_much_as_they_are_many():
+    schema = {"required": ["x"]}
+    for _ in range(60):
+        schema = {"anyOf": [schema, {"required": ["y"]}]}
+    assert found({"type": "object"} | schema, {})[-1].endswith("Required value")
