@@ -102,7 +102,7 @@ def _close(config: Config, configs: set[Config], least: int | None = None) -> No
         if config in configs:
             continue
         configs.add(config)
-        state = config.state
+        state, way, calls, outside = config
         if state.kind is StateKind.RULE_STOP:
             stack += _returned(config)
             continue
@@ -111,16 +111,16 @@ def _close(config: Config, configs: set[Config], least: int | None = None) -> No
                 continue
             if edge.rule:
                 start = network().rules[edge.rule].start
-                stack.append(config._replace(state=start, stack=(*config.stack, edge.target)))
+                stack.append(Config(start, way, (*calls, edge.target), outside))
             elif least is None or edge.precedence < 0 or edge.precedence >= least:
-                stack.append(config._replace(state=edge.target))
+                stack.append(Config(edge.target, way, calls, outside))
 
 
 def _returned(config: Config) -> list[Config]:
-    if config.stack:
-        return [config._replace(state=config.stack[-1], stack=config.stack[:-1])]
-    followers = network().followers[config.state.rule]
-    return [config._replace(state=follower, outside=True) for follower in followers]
+    state, way, stack, outside = config
+    if stack:
+        return [Config(stack[-1], way, stack[:-1], outside)]
+    return [Config(follower, way, (), outside=True) for follower in network().followers[state.rule]]
 
 
 def _step(configs: set[Config], kind: str) -> set[Config]:
@@ -128,7 +128,7 @@ def _step(configs: set[Config], kind: str) -> set[Config]:
     for config in configs:
         for edge in config.state.edges:
             if kind in edge.tokens:
-                _close(config._replace(state=edge.target), reached)
+                _close(Config(edge.target, *config[1:]), reached)
     return reached
 
 

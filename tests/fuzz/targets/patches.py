@@ -181,7 +181,8 @@ async def _check_apply(server, target, patch, tree):
             return  # kube-apiserver stores an element without its key too, and cannot read it then
         if again.status != 200:
             raise Fault(f"what was applied is refused when it is applied again: {again.outcome}")
-        if again.tree != tree:
+        if again.tree != tree and patch["body"].get("webhooks") != []:
+            # kube-apiserver counts each apply of an empty list of webhooks as a change
             raise Fault("what is applied again changes the object")
 
 
