@@ -31,7 +31,7 @@ from mockube.apiserver.admission.podsecurity.plugin import Configuration, PodSec
 from mockube.apiserver.admission.policies.mutating import MutatingAdmissionPolicy
 from mockube.apiserver.admission.policies.validating import ValidatingAdmissionPolicy
 from mockube.apiserver.admission.priority import Priority
-from mockube.apiserver.admission.resource_quota import ResourceQuota
+from mockube.apiserver.admission.resource_quota import LimitedResource, ResourceQuota
 from mockube.apiserver.admission.restrictions import (
     DenyServiceExternalIPs,
     LimitPodHardAntiAffinityTopology,
@@ -133,6 +133,7 @@ class Configurations(Struct, frozen=True, kw_only=True):
     node_selectors: Mapping[str, str] = field(default_factory=dict)
     event_limits: Sequence[Limit] = ()
     image_policy: ImagePolicySettings | None = None
+    limited_resources: Sequence[LimitedResource] = ()
 
 
 NO_CONFIGURATIONS: Final = Configurations()
@@ -191,6 +192,7 @@ def plugins(
         PodNodeSelector: partial(PodNodeSelector, configured.node_selectors),
         PodTolerationRestriction: partial(PodTolerationRestriction, configured.tolerations),
         EventRateLimit: partial(EventRateLimit, configured.event_limits),
+        ResourceQuota: partial(ResourceQuota, configured.limited_resources),
         ImagePolicyWebhook: partial(_image_policy, configured.image_policy, outbound),
     }
     return (

@@ -7,6 +7,7 @@ the versions that were looked at. So no number of writers, of one server or seve
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Final
 
 from msgspec import Struct, field
@@ -17,7 +18,7 @@ from mockube.apimachinery.quota import amounts
 from mockube.apimachinery.quota.amounts import Amounts
 from mockube.apimachinery.quota.evaluator import Evaluator, is_counted, requirements_of
 from mockube.apimachinery.quota.registry import IGNORED, Evaluators
-from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.status import ApiError, Unknown
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.admission.plugin import CLAIM, POD, WRITE, Plugin, forbidden
 from mockube.apiserver.kinds.api_resource import STATUS
@@ -51,11 +52,22 @@ _UPDATES: Final[frozenset[Target]] = frozenset(
 )
 
 
+class LimitedResource(Struct, frozen=True, kw_only=True):
+    """What may be used only where a quota counts it, by the configuration of the plugin."""
+
+    resource: GroupResource
+    contains: Sequence[str] = ()
+    """Parts of names under which objects of the resource are counted."""
+    scopes: Sequence[ReadOnlyTree] = ()
+    """Requirements, for objects of any resource."""
+
+
 class _Request(Struct, kw_only=True, eq=False):
     """A write that waits to be charged."""
 
     attributes: Attributes
     evaluator: Evaluator
+    limited: Sequence[LimitedResource] = ()
     error: ApiError | None = None
     is_done: bool = False
 
@@ -87,7 +99,9 @@ class ResourceQuota(Plugin):
     operations = WRITE
     needs: GroupResource | None = QUOTAS
 
-    def __init__(self) -> None:
+    def __init__(self, limited: Sequence[LimitedResource] = ()) -> None:
+        self._limited = limited
+        self.needs = None if limited else QUOTAS
         self._waiting: dict[str, _Waiting] = {}
         self._written: dict[bytes, Stored] = {}
         """What was written last, until the watch cache shows it."""
@@ -101,12 +115,13 @@ class ResourceQuota(Plugin):
         return is_new and GroupResource(group, resource) not in IGNORED
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
-        if not attributes.namespace or not backend.all_seen(QUOTAS, attributes.namespace):
+        namespace = attributes.namespace
+        if not namespace or not (self._limited or backend.all_seen(QUOTAS, namespace)):
             return
         if self._evaluators is None:
             self._evaluators = Evaluators(_SeenDevices(backend))
         evaluator = self._evaluators[attributes.resource.group_resource]
-        request = _Request(attributes=attributes, evaluator=evaluator)
+        request = _Request(attributes=attributes, evaluator=evaluator, limited=self._limited)
         operation, subresource = attributes.operation.value, attributes.subresource
         if evaluator.charges(operation, subresource, request.object, attributes.old):
             await self._charge(backend, request)
@@ -239,19 +254,49 @@ def _charged(backend: Backend, quotas: Sequence[_Quota], requests: Iterable[_Req
 def _check(backend: Backend, quotas: Sequence[_Quota], request: _Request) -> Sequence[_Quota]:
     """The quotas after one write, or why it is refused."""
     attributes, evaluator, now = request.attributes, request.evaluator, backend.clock.now()
-    concerned = {quota.name for quota in quotas if _concerns(quota, request)}
-    if not concerned:
+    concerned = [quota for quota in quotas if _concerns(quota, request)]
+    if not concerned and not request.limited:
         return quotas
     usage = evaluator.usage(request.object, now)
     if negative := [name for name, amount in usage.items() if amount < quantity.ZERO]:
         problem = f"quota usage is negative for resource(s): {amounts.show_names(negative)}"
         raise forbidden(attributes, problem)
+    added = {quota.name: _added(request, usage, backend, quota.requirements) for quota in concerned}
+    if any(added.values()) or (not concerned and _added(request, usage, backend, ())):
+        _check_covered(quotas, concerned, request, usage)
     return [
-        _after(attributes, quota, _added(quota, request, usage, backend))
-        if quota.name in concerned
+        _after(attributes, quota, amounts.mask(added[quota.name], quota.hard.keys()))
+        if quota.name in added
         else quota
         for quota in quotas
     ]
+
+
+def _check_covered(
+    quotas: Sequence[_Quota], concerned: Sequence[_Quota], request: _Request, usage: Amounts
+) -> None:
+    """Refuse what may be used only where a quota counts it, and none does."""
+    evaluator, attributes = request.evaluator, request.attributes
+    counted = {name for quota in concerned for name in evaluator.matching(quota.hard)}
+    missing = {
+        name
+        for one in request.limited
+        if one.resource == attributes.resource.group_resource
+        for name, amount in usage.items()
+        if amount > quantity.ZERO and any(part in name for part in one.contains)
+    } - counted
+    if missing:
+        raise forbidden(attributes, f"insufficient quota to consume: {','.join(sorted(missing))}")
+    in_scope = partial(evaluator.is_in_scope, tree=request.object)
+    covered = {one["scopeName"] for quota in quotas for one in filter(in_scope, quota.requirements)}
+    scopes = [scope for one in request.limited for scope in filter(in_scope, one.scopes)]
+    if uncovered := [scope for scope in scopes if scope["scopeName"] not in covered]:
+        raise Unknown(f"insufficient quota to match these scopes: [{' '.join(map(_shown, uncovered))}]")
+
+
+def _shown(scope: ReadOnlyTree) -> str:
+    """A requirement as Go shows it."""
+    return f"{{{scope['scopeName']} {scope['operator']} [{' '.join(scope.get('values') or ())}]}}"
 
 
 def _concerns(quota: _Quota, request: _Request) -> bool:
@@ -268,13 +313,15 @@ def _concerns(quota: _Quota, request: _Request) -> bool:
     return True
 
 
-def _added(quota: _Quota, request: _Request, usage: Amounts, backend: Backend) -> Amounts:
-    """What a write uses beyond what the object that it changes does."""
+def _added(
+    request: _Request, usage: Amounts, backend: Backend, requirements: Sequence[ReadOnlyTree]
+) -> Amounts:
+    """What a write uses beyond what the object that it changes does, of which a quota counts both."""
     old, evaluator = request.attributes.old, request.evaluator
     is_update = request.attributes.operation is Operation.UPDATE
-    if is_update and old is not None and is_counted(evaluator, quota.requirements, old):
+    if is_update and old is not None and is_counted(evaluator, requirements, old):
         usage = amounts.subtract(usage, evaluator.usage(old, backend.clock.now()))
-    return amounts.mask(amounts.without_zeros(usage), quota.hard.keys())
+    return amounts.without_zeros(usage)
 
 
 def _after(attributes: Attributes, quota: _Quota, added: Amounts) -> _Quota:

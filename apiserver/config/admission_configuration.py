@@ -6,11 +6,13 @@ from typing import Any, Final
 
 from mockube.apimachinery.durations import format_duration
 from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.groups import GroupResource
 from mockube.apiserver.admission.chain import Configurations
 from mockube.apiserver.admission.event_rate_limit import DEFAULT_SIZE, KEYS, SERVER, Limit
 from mockube.apiserver.admission.image_policy_webhook import ImagePolicySettings
 from mockube.apiserver.admission.podsecurity.plugin import Configuration, Exemptions
 from mockube.apiserver.admission.podsecurity.policy import NO_POLICY, PREFIX, read_policy
+from mockube.apiserver.admission.resource_quota import LimitedResource
 from mockube.apiserver.admission.tolerations import TolerationConfiguration
 from mockube.apiserver.config.files import FileProblem, Tree, check_fields, from_flag, list_of, read_tree
 from mockube.apiserver.kubeconfig import BadKubeconfig, read_endpoint
@@ -163,11 +165,47 @@ def _pod_security(tree: Tree) -> dict[str, Any]:
     return {"pod_security": Configuration(defaults=policy, exemptions=exempt)}
 
 
+_QUOTA_KINDS: Final = frozenset(
+    {
+        ("apiserver.config.k8s.io/v1", "ResourceQuotaConfiguration"),
+        ("resourcequota.admission.k8s.io/v1beta1", "Configuration"),
+        ("resourcequota.admission.k8s.io/v1alpha1", "Configuration"),
+    }
+)
+_LIMITED: Final = {"apiGroup", "resource", "matchContains", "matchScopes"}
+
+
+def _limited_resources(tree: Tree) -> dict[str, Any]:
+    if (tree.get("apiVersion"), tree.get("kind")) not in _QUOTA_KINDS:
+        found = f"{tree.get('apiVersion')}, Kind={tree.get('kind')}"
+        raise FileProblem(f"expected a ResourceQuotaConfiguration of apiserver.config.k8s.io, not {found}")
+    check_fields(tree, {"apiVersion", "kind", "limitedResources"}, "the configuration")
+    listed = list_of(tree, "limitedResources")
+    return {"limited_resources": [_limited_resource(one, place) for place, one in enumerate(listed)]}
+
+
+def _limited_resource(tree: Tree, place: int) -> LimitedResource:
+    where = f"limitedResources[{place}]"
+    check_fields(tree, _LIMITED, where)
+    if not tree.get("resource"):
+        raise FileProblem(f"{where}.resource: Required value")
+    scopes = list_of(tree, "matchScopes")
+    for number, scope in enumerate(scopes):
+        check_fields(scope, {"scopeName", "operator", "values"}, f"{where}.matchScopes[{number}]")
+        _texts(scope, "values")
+    return LimitedResource(
+        resource=GroupResource(str(tree.get("apiGroup") or ""), str(tree["resource"])),
+        contains=_texts(tree, "matchContains"),
+        scopes=[{"scopeName": "", "operator": "", **scope} for scope in scopes],
+    )
+
+
 _READERS: Final[Mapping[str, Callable[[Tree], dict[str, Any]]]] = {
     "EventRateLimit": _event_limits,
     "ImagePolicyWebhook": _image_policy,
     "PodNodeSelector": _node_selectors,
     "PodSecurity": _pod_security,
     "PodTolerationRestriction": _tolerations,
+    "ResourceQuota": _limited_resources,
 }
-_REFUSED: Final = frozenset({"MutatingAdmissionWebhook", "ResourceQuota", "ValidatingAdmissionWebhook"})
+_REFUSED: Final = frozenset({"MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"})

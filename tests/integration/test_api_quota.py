@@ -8,6 +8,10 @@ import orjson
 import pytest
 
 from mockube.apimachinery.clock import RealClock
+from mockube.apimachinery.groups import GroupResource
+from mockube.apiserver.admission.chain import Configurations, Switches
+from mockube.apiserver.admission.resource_quota import LimitedResource
+from mockube.apiserver.http.settings import Settings
 from mockube.etcd.embedded.memory import MemoryStore
 from tests.support.server import apiserver
 from tests.support.server.definitions import WIDGETS, define, definition
@@ -156,3 +160,86 @@ async def test_objects_of_kinds_that_were_defined_are_counted(client):
     widget = {"apiVersion": "example.com/v1", "kind": "Widget"}
     assert (await client.post(WIDGETS, widget | config_map("a"))).status == 201
     assert (await client.post(WIDGETS, widget | config_map("b"))).status == 403
+
+
+# --- what may be used only where a quota counts it
+
+HIGH = {"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}
+GOLD = "gold.storageclass.storage.k8s.io/requests.storage"
+DEPLOYMENTS = GroupResource("apps", "deployments")
+LIMITED = [
+    LimitedResource(resource=GroupResource("", "pods"), scopes=[HIGH]),
+    LimitedResource(resource=GroupResource("", "persistentvolumeclaims"), contains=[GOLD[4:]]),
+    LimitedResource(resource=GroupResource("", "services"), contains=["services.loadbalancers"]),
+    LimitedResource(resource=DEPLOYMENTS, contains=["count/deployments"]),
+]
+NAMESPACE = "/api/v1/namespaces/default"
+CLAIM_SPEC = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+
+
+def high(name):
+    spec = {"containers": [{"name": "c", "image": "i"}], "priorityClassName": "high"}
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def service(name, kind):
+    return {"metadata": {"name": name}, "spec": {"type": kind, "ports": [{"port": 80}]}}
+
+
+def claim(name, **spec):
+    return {"metadata": {"name": name}, "spec": CLAIM_SPEC | spec}
+
+
+@pytest.fixture
+async def limited():
+    switches = Switches(configurations=Configurations(limited_resources=LIMITED))
+    async with apiserver.running(settings=Settings(plugins=switches)) as client:
+        await client.post(f"{NAMESPACE}/serviceaccounts", {"metadata": {"name": "default"}})
+        await client.post(
+            "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "high"}, "value": 1}
+        )
+        await client.post(
+            "/apis/storage.k8s.io/v1/storageclasses", {"metadata": {"name": "gold"}, "provisioner": "x"}
+        )
+        yield client
+
+
+async def refused(answer):
+    answer = await answer
+    return answer.status, answer.body.get("message", "")
+
+
+async def test_what_is_limited_needs_a_quota(limited):
+    """As kube-apiserver 1.36.3 answered with this configuration."""
+    consume = "is forbidden: insufficient quota to consume:"
+    assert await refused(limited.post(f"{NAMESPACE}/pods", high("a"))) == (
+        500,
+        "insufficient quota to match these scopes: [{PriorityClass In [high]}]",
+    )
+    assert await refused(
+        limited.post(f"{NAMESPACE}/persistentvolumeclaims", claim("c", storageClassName="gold"))
+    ) == (
+        403,
+        f'persistentvolumeclaims "c" {consume} {GOLD}',
+    )
+    assert await refused(limited.post(f"{NAMESPACE}/services", service("l", "LoadBalancer"))) == (
+        403,
+        f'services "l" {consume} services.loadbalancers',
+    )
+    assert (await limited.post(f"{NAMESPACE}/persistentvolumeclaims", claim("other"))).status == 201
+    assert (await limited.post(f"{NAMESPACE}/services", service("s", "ClusterIP"))).status == 201
+    assert await refused(
+        limited.patch(f"{NAMESPACE}/services/s", {"spec": {"type": "LoadBalancer"}}, kind="merge-patch+json")
+    ) == (
+        403,
+        f'services "s" {consume} services.loadbalancers',
+    )
+
+
+async def test_a_quota_that_counts_it_lets_what_is_limited_pass(limited):
+    await limit(limited, "high", hard={"pods": "5"}, scopeSelector={"matchExpressions": [HIGH]})
+    await limit(limited, "gold", hard={GOLD: "5Gi"})
+    assert (await limited.post(f"{NAMESPACE}/pods", high("a"))).status == 201
+    gold = claim("c", storageClassName="gold")
+    assert (await limited.post(f"{NAMESPACE}/persistentvolumeclaims", gold)).status == 201
+    assert await used(limited, "gold") == {GOLD: "1Gi"}

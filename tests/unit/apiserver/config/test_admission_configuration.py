@@ -13,6 +13,7 @@ def configured(name, text):
 
 LIMITS = "apiVersion: eventratelimit.admission.k8s.io/v1alpha1, kind: Configuration"
 PODS = "apiVersion: pod-security.admission.config.k8s.io/v1, kind: PodSecurityConfiguration"
+QUOTAS = "apiVersion: apiserver.config.k8s.io/v1, kind: ResourceQuotaConfiguration"
 HOOK = """
 current-context: c
 contexts: [{name: c, context: {cluster: c}}]
@@ -24,8 +25,22 @@ WRONG = {
     "an unknown field": (f"{HEAD}plugin: []", 'unknown field "plugin" in the file'),
     "no list": (f"{HEAD}plugins: 1", "plugins is no list of objects"),
     "what is not built": (
-        configured("ResourceQuota", "{}"),
-        "the configuration of ResourceQuota is not built",
+        configured("ValidatingAdmissionWebhook", "{}"),
+        "the configuration of ValidatingAdmissionWebhook is not built",
+    ),
+    "another configuration of quotas": (
+        configured("ResourceQuota", "{kind: Configuration, apiVersion: v1}"),
+        "expected a ResourceQuotaConfiguration of apiserver.config.k8s.io, not v1, Kind=Configuration",
+    ),
+    "a limit of nothing": (
+        configured("ResourceQuota", f"{{{QUOTAS}, limitedResources: [{{matchContains: [a]}}]}}"),
+        "limitedResources[0].resource: Required value",
+    ),
+    "a scope": (
+        configured(
+            "ResourceQuota", f"{{{QUOTAS}, limitedResources: [{{resource: pods, matchScopes: [{{x: 1}}]}}]}}"
+        ),
+        'unknown field "x" in limitedResources[0].matchScopes[0]',
     ),
     "no file": (f"{HEAD}plugins:\n- {{name: PodSecurity, path: lacking.yaml}}", "No such file"),
     "no limits": (
