@@ -139,6 +139,8 @@ class Supervisor(Collector):
             try:
                 await _run(work)
             except Exception as error:
+                if _is_cancelled():  # a group of tasks raises the errors of its tasks instead
+                    raise asyncio.CancelledError from error
                 if self._clock.monotonic() - started >= HEALTHY_AFTER:
                     delay = FIRST_DELAY
                 LOG.exception("The task %r failed, and starts again in %g s", name, delay)
@@ -154,8 +156,13 @@ async def _run(work: Work) -> None:
     try:
         await work()
     except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if task is None or task.cancelling():
+        if _is_cancelled():
             raise
         raise RuntimeError("something that the task waited for was cancelled") from error
     raise RuntimeError("the task returned")
+
+
+def _is_cancelled() -> bool:
+    """Whether somebody cancelled the task that runs, and not what it waits for."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0

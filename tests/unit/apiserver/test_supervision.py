@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.supervision import FIRST_DELAY, HEALTHY_AFTER, MAX_DELAY, Supervisor, TaskFailed
-from tests.support.turns import turns, until
+from tests.support.turns import PATIENCE, turns, until
 
 TASK = "compaction"
 
@@ -45,6 +45,28 @@ class Supervised:
 @pytest.fixture
 def supervised():
     return Supervised()
+
+
+async def fails_when_cancelled():
+    try:
+        await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        raise RuntimeError("broken") from None
+
+
+async def test_a_task_whose_own_tasks_fail_when_it_is_cancelled_ends(supervised):
+    started = asyncio.Event()
+
+    async def work():
+        async with asyncio.TaskGroup() as group:
+            group.create_task(fails_when_cancelled())
+            started.set()
+
+    async with asyncio.timeout(PATIENCE), supervised.supervisor.running():
+        supervised.supervisor.start(TASK, work)
+        await started.wait()
+        await turns(3)
+    assert supervised.restarts() == 0.0
 
 
 async def test_a_failed_task_is_logged_counted_and_started_again(supervised, caplog):
