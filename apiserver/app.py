@@ -213,6 +213,7 @@ class ApiServer:
             in_flight=InFlight(settings.budget),
             deadlines=Deadlines(backend.clock),
             seconds=settings.budget.seconds,
+            watch_seconds=settings.budget.watch_seconds,
             middleware=settings.middleware,
             request_headers=trust.request_headers,
         )

@@ -146,6 +146,7 @@ def _settings(config: Config, surroundings: Surroundings) -> Settings:
             reads=serving.max_requests_inflight,
             writes=serving.max_mutating_requests_inflight,
             seconds=serving.request_timeout,
+            watch_seconds=serving.min_request_timeout,
         ),
         event_ttl=config.store.event_ttl,
         kubelets=surroundings.credentials.kubelets,
@@ -157,6 +158,10 @@ def _settings(config: Config, surroundings: Surroundings) -> Settings:
             enabled=config.admission.enable_admission_plugins,
             disabled=config.admission.disable_admission_plugins,
             configurations=config.admission.admission_control_config_file,
+            toleration_seconds=(
+                config.admission.default_not_ready_toleration_seconds,
+                config.admission.default_unreachable_toleration_seconds,
+            ),
         ),
         allow_privileged=config.admission.allow_privileged,
         authorization_modes=config.authorization.types,

@@ -15,6 +15,7 @@ from mockube.apiserver import kubeconfig
 from mockube.apiserver.authn import token_file as tokens
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.authn.serviceaccount import keys
+from mockube.apiserver.authn.serviceaccount.accounts import TokenLifetime
 from mockube.apiserver.authn.token_webhook import TokenWebhookSettings
 from mockube.apiserver.config.authentication_configuration import jwt_settings
 from mockube.apiserver.config.command_line import Config
@@ -134,6 +135,10 @@ def _trust(config: Config, admin_token: str, generated: Path) -> Trust:
         request_headers=request_headers(settings),
         token_webhook=_token_webhook(settings),
         jwt=jwt_settings(said, config.openid, settings.service_account_issuer),
+        token_lifetime=TokenLifetime(
+            longest=int(settings.service_account_max_token_expiration),
+            extends=settings.service_account_extend_token_expiration,
+        ),
         bootstrap_tokens=settings.enable_bootstrap_token_auth,
     )
 

@@ -145,6 +145,8 @@ class Switches(Struct, frozen=True, kw_only=True):
     enabled: Collection[str] = ()
     disabled: Collection[str] = ()
     configurations: Configurations = NO_CONFIGURATIONS
+    toleration_seconds: tuple[int, int] = (300, 300)
+    """For which pods stay on a node that is not ready, and on one that is unreachable."""
 
     def is_on(self, name: str) -> bool:
         return name not in self.disabled and (name not in OFF_BY_DEFAULT or name in self.enabled)
@@ -192,6 +194,7 @@ def plugins(
         PodNodeSelector: partial(PodNodeSelector, configured.node_selectors),
         PodTolerationRestriction: partial(PodTolerationRestriction, configured.tolerations),
         EventRateLimit: partial(EventRateLimit, configured.event_limits),
+        DefaultTolerationSeconds: partial(DefaultTolerationSeconds, *switches.toleration_seconds),
         ResourceQuota: partial(ResourceQuota, configured.limited_resources),
         ImagePolicyWebhook: partial(_image_policy, configured.image_policy, outbound),
     }

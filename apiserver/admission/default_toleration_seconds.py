@@ -6,7 +6,6 @@ from mockube.apiserver.admission.plugin import PODS, WRITE, Plugin
 from mockube.apiserver.registry.attributes import Attributes
 from mockube.apiserver.registry.backend import Backend
 
-SECONDS = 300
 EFFECT = "NoExecute"
 
 
@@ -14,13 +13,16 @@ class DefaultTolerationSeconds(Plugin):
     operations = WRITE
     about = PODS
 
+    def __init__(self, not_ready: int = 300, unreachable: int = 300) -> None:
+        self._seconds = {TAINT_NOT_READY: not_ready, TAINT_UNREACHABLE: unreachable}
+
     async def mutate(self, _backend: Backend, attributes: Attributes) -> None:
         pod = attributes.object
         assert pod is not None
         tolerations = pod["spec"].get("tolerations", [])
         added = [
-            {"key": taint, "operator": "Exists", "effect": EFFECT, "tolerationSeconds": SECONDS}
-            for taint in (TAINT_NOT_READY, TAINT_UNREACHABLE)
+            {"key": taint, "operator": "Exists", "effect": EFFECT, "tolerationSeconds": seconds}
+            for taint, seconds in self._seconds.items()
             if not any(_tolerates(toleration, taint) for toleration in tolerations)
         ]
         if added:

@@ -10,6 +10,7 @@ from mockube.apimachinery.pods import secret_names
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
 from mockube.apiserver.admission.plugin import POD, WRITE, Plugin, forbidden
+from mockube.apiserver.authn.serviceaccount.accounts import POD_TOKEN_SECONDS
 from mockube.apiserver.registry.attributes import Attributes, Operation, Target
 from mockube.apiserver.registry.backend import Backend
 
@@ -18,8 +19,6 @@ SERVICE_ACCOUNTS = GroupResource("", "serviceaccounts")
 DEFAULT = "default"
 VOLUME_PREFIX = "kube-api-access-"
 MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
-TOKEN_SECONDS = 3607
-"""An hour, and a few seconds by which it is told from an hour that a client asked for."""
 MODE = 0o644
 ENFORCE = "kubernetes.io/enforce-mountable-secrets"
 
@@ -137,7 +136,7 @@ def _mounts_at_path(container: Tree) -> bool:
 def _projection() -> Tree:
     namespace = {"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}
     sources: list[Any] = [
-        {"serviceAccountToken": {"expirationSeconds": TOKEN_SECONDS, "path": "token"}},
+        {"serviceAccountToken": {"expirationSeconds": POD_TOKEN_SECONDS, "path": "token"}},
         {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
         {"downwardAPI": {"items": [namespace]}},
     ]

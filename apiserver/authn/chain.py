@@ -14,7 +14,7 @@ from mockube.apiserver.authn.bootstrap_tokens import BootstrapTokens
 from mockube.apiserver.authn.certificates import ClientCertificates
 from mockube.apiserver.authn.credentials import PresentedCredentials
 from mockube.apiserver.authn.request_headers import FrontProxy, RequestHeaders
-from mockube.apiserver.authn.serviceaccount.accounts import Find, ServiceAccounts
+from mockube.apiserver.authn.serviceaccount.accounts import Find, ServiceAccounts, TokenLifetime
 from mockube.apiserver.authn.serviceaccount.keys import Keys, load
 from mockube.apiserver.authn.serviceaccount.legacy import LabelSecret, LegacyTokens
 from mockube.apiserver.authn.token_webhook import TokenWebhook, TokenWebhookSettings
@@ -104,6 +104,7 @@ class Trust(Struct, frozen=True, kw_only=True):
     """By which front proxies name users; None: there are no front proxies."""
     token_webhook: TokenWebhookSettings | None = None
     """Who is asked about tokens that nobody else knows; None: nobody."""
+    token_lifetime: TokenLifetime = field(default_factory=TokenLifetime)
     bootstrap_tokens: bool = False
     """Whether Secrets of kube-system may hold tokens by which nodes join the cluster."""
 
@@ -136,8 +137,14 @@ def authenticators(  # noqa: PLR0913 - what the chain is made of
     """Return the chain; `remote` is needed where others are asked."""
     audiences = trust.audiences or trust.issuers
     accounts = ServiceAccounts(
-        trust.keys, issuers=trust.issuers, audiences=audiences, find=find, clock=clock, chance=chance
+        trust.keys,
+        issuers=trust.issuers,
+        audiences=audiences,
+        find=find,
+        clock=clock,
+        chance=chance,
     )
+    accounts.lifetime = trust.token_lifetime
     readers: list[TokenReader] = [StaticTokens(trust.tokens, audiences)]
     if label is not None:
         readers.append(LegacyTokens(trust.keys, audiences=audiences, find=find, label=label, clock=clock))

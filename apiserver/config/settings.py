@@ -105,6 +105,14 @@ class Serving(Struct, frozen=True, kw_only=True):
     request_timeout: Annotated[
         float, Flag("how long a request that is no watch may take (1m0s)", seconds)
     ] = 60.0
+    min_request_timeout: Annotated[
+        int,
+        Flag(
+            "how long a watch lasts, or by chance up to twice as long, if its client does not say (1800)",
+            natural,
+            metavar="SECONDS",
+        ),
+    ] = 1800
     shutdown_delay_duration: Annotated[
         float, Flag("how long everything is still served once /readyz tells of the end (0s)", seconds)
     ] = 0.0
@@ -226,6 +234,12 @@ class Authentication(Struct, frozen=True, kw_only=True):
             repeats=True,
         ),
     ] = ("https://kubernetes.default.svc",)
+    service_account_extend_token_expiration: Annotated[
+        bool, Flag("let the token that a pod is given be good for a year (true)", boolean)
+    ] = True
+    service_account_max_token_expiration: Annotated[
+        float, Flag("how long a token of a service account is good at most; 0s: no limit (0s)", seconds)
+    ] = 0.0
     service_account_key_file: Annotated[
         tuple[Path, ...],
         Flag(
@@ -280,12 +294,18 @@ class Admission(Struct, frozen=True, kw_only=True):
     admission_control_config_file: Annotated[
         Configurations,
         Flag(
-            "an AdmissionConfiguration, with what EventRateLimit, ImagePolicyWebhook, PodNodeSelector, PodSecurity and"
-            " PodTolerationRestriction are told (none)",
+            "an AdmissionConfiguration, with what EventRateLimit, ImagePolicyWebhook, PodNodeSelector, PodSecurity,"
+            " PodTolerationRestriction and ResourceQuota are told (none)",
             admission_configuration,
             metavar="FILE",
         ),
     ] = NO_CONFIGURATIONS
+    default_not_ready_toleration_seconds: Annotated[
+        int, Flag("how long pods stay on a node that is not ready (300)", natural, metavar="SECONDS")
+    ] = 300
+    default_unreachable_toleration_seconds: Annotated[
+        int, Flag("how long pods stay on a node that is unreachable (300)", natural, metavar="SECONDS")
+    ] = 300
     webhook_service: Annotated[
         tuple[tuple[str, tuple[str, int]], ...],
         Flag(

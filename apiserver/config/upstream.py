@@ -14,8 +14,7 @@ _NAMES = """
     audit-webhook-truncate-max-batch-size audit-webhook-truncate-max-event-size audit-webhook-version
     contention-profiling
     coordinated-leadership-lease-duration coordinated-leadership-renew-deadline
-    coordinated-leadership-retry-period cors-allowed-origins debug-socket-path default-not-ready-toleration-seconds
-    default-unreachable-toleration-seconds delete-collection-workers
+    coordinated-leadership-retry-period cors-allowed-origins debug-socket-path delete-collection-workers
     disable-http2-serving disabled-metrics egress-selector-config-file emulated-version
     emulation-forward-compatible enable-aggregator-routing
     enable-garbage-collector enable-logs-handler enable-priority-and-fairness encryption-provider-config
@@ -25,10 +24,8 @@ _NAMES = """
     kubernetes-service-node-port lease-reuse-duration-seconds
     livez-grace-period log-flush-frequency log-json-info-buffer-size log-json-split-stream
     log-text-info-buffer-size log-text-split-stream max-connection-bytes-per-sec min-compatibility-version
-    min-request-timeout peer-advertise-ip
-    peer-advertise-port peer-ca-file permit-address-sharing permit-port-sharing profiling runtime-config runtime-config-emulation-forward-compatible
-    service-account-extend-token-expiration service-account-jwks-uri service-account-lookup
-    service-account-max-token-expiration service-account-signing-endpoint
+    peer-advertise-ip peer-advertise-port peer-ca-file permit-address-sharing permit-port-sharing profiling runtime-config runtime-config-emulation-forward-compatible
+    service-account-jwks-uri service-account-lookup service-account-signing-endpoint
     show-hidden-metrics-for-version shutdown-send-retry-after shutdown-watch-termination-grace-period
     storage-backend storage-initialization-timeout storage-media-type strict-transport-security-directives
     tls-cipher-suites tls-curve-preferences tls-min-version tls-sni-cert-key tracing-config-file vmodule

@@ -98,6 +98,8 @@ class Handler:
         self.pages = routes.pages
         self.config = config
         self.in_flight = config.in_flight
-        self.watching = Watching(backend, renderer, config.observer.terminate_watch)
+        self.watching = Watching(
+            backend, renderer, config.observer.terminate_watch, seconds=config.watch_seconds
+        )
         endpoints = Endpoints(backend, routes, renderer, self.watching, config)
         self.handle: Handle = build_handler_chain(endpoints.serve, config)

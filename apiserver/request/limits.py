@@ -36,6 +36,8 @@ class Budget(Struct, frozen=True, kw_only=True):
     reads: int = 400
     writes: int = 200
     seconds: float = 60.0
+    watch_seconds: int = 1800
+    """Of a watch whose client does not say, or by chance up to twice as many."""
 
 
 def is_long_running(info: RequestInfo) -> bool:

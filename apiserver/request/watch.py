@@ -32,17 +32,18 @@ LAST_BOOKMARK_SECONDS = 2.0
 """Before the end of a watch, so that the client can go on from there."""
 LENGTH_BYTES = 4
 """What a frame of protobuf begins with in a long answer: a message says itself how long it is."""
-LEAST_SECONDS = 1800
-"""How long a watch lasts, if the client does not say: so long, or by chance up to twice that."""
 
 
 class Watching:
     """Serves watches."""
 
     def __init__(
-        self, backend: Backend, renderer: Renderer, on_terminated: Callable[[Resource], None]
+        self, backend: Backend, renderer: Renderer, on_terminated: Callable[[Resource], None], *, seconds: int
     ) -> None:
-        """`on_terminated` hears of each watch whose client was cut off, for it did not read."""
+        """`on_terminated` hears of each watch whose client was cut off, for it did not read. A watch lasts for `seconds`,
+        or by chance up to twice as long, if its client does not say.
+        """
+        self._least_seconds = seconds
         self._backend = backend
         self._renderer = renderer
         self._on_terminated = on_terminated
@@ -166,7 +167,7 @@ class Watching:
     def _seconds(self, options: ListOptions) -> float:
         if options.timeout_seconds:
             return float(options.timeout_seconds)
-        return LEAST_SECONDS * (1 + chances.fraction(self._backend.chance))
+        return self._least_seconds * (1 + chances.fraction(self._backend.chance))
 
 
 def _open(

@@ -8,6 +8,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from mockube.apiserver.admission.chain import Switches
+from mockube.apiserver.http.settings import Settings
 from tests.support.server import apiserver
 
 CORE = "/api/v1/namespaces/default"
@@ -119,6 +121,17 @@ async def test_a_pod_does_not_choose_its_priority(client, spec, said):
 async def test_how_long_a_pod_stays(client, tolerations, expected):
     made = (await client.post(PODS, pod(tolerations=tolerations))).body["spec"]["tolerations"]
     assert [one.get("key", "").rpartition("/")[2] for one in made] == expected
+
+
+async def test_flags_say_how_long_a_pod_stays_by_default():
+    settings = Settings(plugins=Switches(toleration_seconds=(5, 7)))
+    async with apiserver.running(settings=settings) as client:
+        await client.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "default"}})
+        made = (await client.post(PODS, pod())).body["spec"]["tolerations"]
+    assert [(one["key"].rpartition("/")[2], one["tolerationSeconds"]) for one in made] == [
+        ("not-ready", 5),
+        ("unreachable", 7),
+    ]
 
 
 async def test_a_new_node_is_tainted(client):

@@ -1,10 +1,14 @@
 """Who somebody is, what he may do, and tokens of service accounts, asked over HTTP as kubectl and controllers ask."""
 
+import base64
+
+import orjson
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.authn.bearer import KNOWN_SECONDS
 from mockube.apiserver.authn.serviceaccount import jwt
+from mockube.apiserver.authn.serviceaccount.accounts import TokenLifetime
 from mockube.apiserver.authn.serviceaccount.keys import load
 from tests.support.server import apiserver
 from tests.support.server.service_accounts import EC, pem
@@ -57,6 +61,55 @@ async def test_a_token_request_is_answered_with_what_was_asked(client):
     expected = {"name", "namespace", "uid", "creationTimestamp", "managedFields"}
     assert answer.body["metadata"].keys() == expected
     assert answer.body["spec"] == {"audiences": ["x"], "expirationSeconds": 600, "boundObjectRef": None}
+
+
+PODS = "/api/v1/namespaces/default/pods"
+POD = {
+    "metadata": {"name": "p"},
+    "spec": {"serviceAccountName": "robot", "containers": [{"name": "c", "image": "i"}]},
+}
+OF_POD = {"apiVersion": "v1", "kind": "Pod", "name": "p"}
+YEAR = 365 * 24 * 60 * 60
+
+
+def lifetime(token):
+    """How long it is good, and for how long without being stale."""
+    payload = token.split(".")[1]
+    claims = orjson.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+    warns = claims["kubernetes.io"].get("warnafter")
+    return claims["exp"] - claims["iat"], warns and warns - claims["iat"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        pytest.param({"expirationSeconds": 3607, "boundObjectRef": OF_POD}, (YEAR, 3607), id="a pod's own"),
+        pytest.param({"expirationSeconds": 3607}, (3607, None), id="of no pod"),
+        pytest.param({"expirationSeconds": 3600, "boundObjectRef": OF_POD}, (3600, None), id="for an hour"),
+        pytest.param(
+            {"expirationSeconds": 3607, "boundObjectRef": OF_POD, "audiences": ["x"]},
+            (3607, None),
+            id="for others",
+        ),
+    ],
+)
+async def test_a_pods_own_token_is_good_for_a_year(client, spec, expected):
+    assert (await client.post(PODS, POD)).status == 201
+    assert lifetime(await token(client, **spec)) == expected
+
+
+async def test_flags_say_how_long_tokens_are_good():
+    async with apiserver.running(token_lifetime=TokenLifetime(longest=3600, extends=False)) as client:
+        await client.post(ACCOUNTS, {"metadata": {"name": "robot"}})
+        await client.post(PODS, POD)
+        answer = await client.post(
+            f"{ACCOUNTS}/robot/token", {"spec": {"expirationSeconds": 3607, "boundObjectRef": OF_POD}}
+        )
+    assert (
+        answer.headers["Warning"] == '299 - "requested expiration of 3607 seconds shortened to 3600 seconds"'
+    )
+    assert answer.body["spec"]["expirationSeconds"] == 3600
+    assert lifetime(answer.body["status"]["token"]) == (3600, None)
 
 
 async def test_a_token_for_others_is_of_no_use_here(client):

@@ -5,6 +5,8 @@ import contextlib
 import aiohttp
 import pytest
 
+from mockube.apiserver.http.settings import Settings
+from mockube.apiserver.request.limits import Budget
 from tests.support.server import apiserver
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -93,6 +95,12 @@ async def test_a_watch_of_a_namespace_hears_of_no_other(client):
 
 async def test_a_watch_ends_when_its_time_is_over(client):
     async with client.watch(f"{MAPS}?watch=1&timeoutSeconds=1") as events:
+        assert [event async for event in events] == []
+
+
+async def test_a_watch_whose_client_names_no_time_lasts_as_long_as_the_flag_says():
+    settings = Settings(budget=Budget(watch_seconds=0))
+    async with apiserver.running(settings=settings) as client, client.watch(f"{MAPS}?watch=1") as events:
         assert [event async for event in events] == []
 
 

@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from mockube.apimachinery import chance as chances
 from mockube.apimachinery import gotext
 from mockube.apimachinery.chance import Chance
@@ -27,6 +29,19 @@ Find: TypeAlias = Callable[[str, str, str], Awaitable[Tree | None]]
 INVALIDATED = "service account token has been invalidated"
 
 
+POD_TOKEN_SECONDS = 3607
+"""What a pod's own token is requested for: an hour, and a few seconds by which it is told from an hour of a client's."""
+
+
+class TokenLifetime(Struct, frozen=True, kw_only=True):
+    """How long the tokens are good that are requested."""
+
+    longest: int = 0
+    """In seconds; 0: as long as they are requested for."""
+    extends: bool = True
+    """Whether a pod's own token is good for a year: clients of old read it only once."""
+
+
 class ServiceAccounts:
     """`issuers`: the first signs, the others are taken too. `audiences` are the server's own."""
 
@@ -40,6 +55,7 @@ class ServiceAccounts:
         clock: Clock,
         chance: Chance,
     ) -> None:
+        self.lifetime = TokenLifetime()
         self.keys = keys
         self.issuer = issuers[0]
         self.audiences = audiences
@@ -48,15 +64,21 @@ class ServiceAccounts:
         self._clock = clock
         self._chance = chance
 
-    def give(self, account: Account, *, audiences: Sequence[str], seconds: int) -> str:
+    def give(
+        self, account: Account, *, audiences: Sequence[str], seconds: int, warn_after: int | None = None
+    ) -> str:
+        """A token; after `warn_after` seconds it is good still, but was to be requested anew."""
         now = int(self._clock.now().timestamp())
+        private = account.claim()
+        if warn_after is not None:
+            private = {**private, "warnafter": now + warn_after}
         claims = {
             "aud": list(audiences),
             "exp": now + seconds,
             "iat": now,
             "iss": self.issuer,
             "jti": chances.uid(self._chance),
-            "kubernetes.io": account.claim(),
+            "kubernetes.io": private,
             "nbf": now,
             "sub": account.username,
         }

@@ -10,7 +10,7 @@ from mockube.apimachinery.groups import GroupKind, GroupResource
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.authn.serviceaccount.accounts import ServiceAccounts
+from mockube.apiserver.authn.serviceaccount.accounts import POD_TOKEN_SECONDS, ServiceAccounts
 from mockube.apiserver.authn.serviceaccount.claims import Account, Reference
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call, ObjectAnswer
@@ -18,6 +18,8 @@ from mockube.apiserver.registry.reviews import question
 
 KIND = GroupKind("authentication.k8s.io", "TokenRequest")
 LEAST_SECONDS, MOST_SECONDS = 600, 1 << 32
+EXTENDED_SECONDS = 365 * 24 * 60 * 60
+"""For which the token is good that a pod has by default."""
 
 
 class TokenRequests:
@@ -45,7 +47,20 @@ class TokenRequests:
         await backend.admission.validate(backend, attributes)
         bound = await self._bound(call, spec.get("boundObjectRef"))
         account = Account(namespace=call.namespace, account=Reference(call.name, uid), **bound)
-        token = self._accounts.give(account, audiences=audiences, seconds=seconds)
+        lifetime = self._accounts.lifetime
+        if 0 < lifetime.longest < seconds:
+            call.warn(f"requested expiration of {seconds} seconds shortened to {lifetime.longest} seconds")
+            seconds = lifetime.longest
+        is_for_us = {*audiences} <= {*self._accounts.audiences}
+        is_extended = (
+            lifetime.extends and account.pod is not None and seconds == POD_TOKEN_SECONDS and is_for_us
+        )
+        token = self._accounts.give(
+            account,
+            audiences=audiences,
+            seconds=EXTENDED_SECONDS if is_extended else seconds,
+            warn_after=seconds if is_extended else None,
+        )
         shown = {
             "audiences": audiences,
             "expirationSeconds": seconds,

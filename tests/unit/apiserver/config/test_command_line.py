@@ -57,6 +57,9 @@ def test_without_flags_everything_is_safe_and_local():
         ),
         pytest.param(["--data-dir=x"], "store", "data_dir", Path("x"), id="path"),
         pytest.param(["--fsync=false"], "store", "fsync", False, id="false"),
+        pytest.param(
+            ["--min-request-timeout=5"], "serving", "min_request_timeout", 5, id="seconds of a watch"
+        ),
         pytest.param(["--fsync"], "store", "fsync", True, id="a bare flag is true"),
         pytest.param(["-v", "4"], "logging", "v", 4, id="short"),
         pytest.param(["-v=4"], "logging", "v", 4, id="short with equals"),
