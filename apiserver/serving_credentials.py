@@ -71,9 +71,9 @@ def gather(config: Config, address: str, *, now: datetime, chance: Chance) -> Cr
     hosts = [host for host in (serving.bind_address, address, *serving.tls_san) if host]
     server = folder.server_subject(hosts, config.services.service_cluster_ip_range)
     named = (
-        serving.tls_cert_file,
-        serving.proxy_client_cert_file,
-        config.kubelets.kubelet_client_certificate,
+        *(serving.tls_cert_file, serving.tls_private_key_file),
+        *(serving.proxy_client_cert_file, serving.proxy_client_key_file),
+        *(config.kubelets.kubelet_client_certificate, config.kubelets.kubelet_client_key),
     )
     users = [file.absolute() for file in named if file is not None]
     with (

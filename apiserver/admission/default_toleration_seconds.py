@@ -13,7 +13,7 @@ class DefaultTolerationSeconds(Plugin):
     operations = WRITE
     about = PODS
 
-    def __init__(self, not_ready: int = 300, unreachable: int = 300) -> None:
+    def __init__(self, not_ready: int, unreachable: int) -> None:
         self._seconds = {TAINT_NOT_READY: not_ready, TAINT_UNREACHABLE: unreachable}
 
     async def mutate(self, _backend: Backend, attributes: Attributes) -> None:

@@ -262,7 +262,8 @@ def _check(backend: Backend, quotas: Sequence[_Quota], request: _Request) -> Seq
         problem = f"quota usage is negative for resource(s): {amounts.show_names(negative)}"
         raise forbidden(attributes, problem)
     added = {quota.name: _added(request, usage, backend, quota.requirements) for quota in concerned}
-    if any(added.values()) or (not concerned and _added(request, usage, backend, ())):
+    uses_more = any(added.values()) if concerned else bool(_added(request, usage, backend, ()))
+    if request.limited and uses_more:
         _check_covered(quotas, concerned, request, usage)
     return [
         _after(attributes, quota, amounts.mask(added[quota.name], quota.hard.keys()))

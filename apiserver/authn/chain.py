@@ -137,12 +137,7 @@ def authenticators(  # noqa: PLR0913 - what the chain is made of
     """Return the chain; `remote` is needed where others are asked."""
     audiences = trust.audiences or trust.issuers
     accounts = ServiceAccounts(
-        trust.keys,
-        issuers=trust.issuers,
-        audiences=audiences,
-        find=find,
-        clock=clock,
-        chance=chance,
+        trust.keys, issuers=trust.issuers, audiences=audiences, find=find, clock=clock, chance=chance
     )
     accounts.lifetime = trust.token_lifetime
     readers: list[TokenReader] = [StaticTokens(trust.tokens, audiences)]

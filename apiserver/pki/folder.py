@@ -100,8 +100,8 @@ def prepare_folder(
             (KUBELET_CLIENT, KUBELET_USER, issuer),
             (PROXY_CLIENT, PROXY, by_proxies),
         ):
-            is_users = folder.certificate(name).absolute() in users
-            if not is_users and not _is_good(folder, name, subject, signer):
+            pair = {folder.certificate(name).absolute(), folder.key(name).absolute()}
+            if pair.isdisjoint(users) and not _is_good(folder, name, subject, signer):
                 _keep(folder, name, signer.issue(subject))
         if not folder.key(ACCOUNTS).exists():
             write_private(folder.key(ACCOUNTS), make_key())

@@ -42,7 +42,7 @@ class Config(Struct, frozen=True, kw_only=True):
     deadlines: "Deadlines"
     seconds: float
     """How long a request may take."""
-    watch_seconds: int = 1800
+    watch_seconds: int
     """How long a watch lasts whose client does not say, at the least."""
     middleware: Middleware | None = None
     request_headers: "RequestHeaders | None" = None

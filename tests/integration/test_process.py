@@ -10,6 +10,7 @@ import ssl
 import subprocess
 from urllib.parse import urlsplit
 
+import jwt
 import orjson
 import pytest
 import yaml
@@ -169,6 +170,35 @@ async def test_tokens_of_service_accounts_outlive_the_server(tmp_path):
         async with client(server, token_=answer.body["status"]["token"]) as robot:
             who = (await robot.post(WHO_AM_I, {})).body["status"]["userInfo"]
     assert who["username"] == "system:serviceaccount:default:robot"
+
+
+async def test_flags_about_pods_and_their_tokens_are_heeded(tmp_path):
+    flags = (
+        "--default-not-ready-toleration-seconds=5",
+        "--default-unreachable-toleration-seconds=6",
+        "--service-account-max-token-expiration=2h",
+        "--service-account-extend-token-expiration=false",
+    )
+    account = "/api/v1/namespaces/default/serviceaccounts"
+    pods = "/api/v1/namespaces/default/pods"
+    pod = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    with ApiServerProcess(tmp_path, *flags) as server:
+        async with client(server) as admin:
+            await admin.post(account, {"metadata": {"name": "default"}})
+            made = (await admin.post(pods, pod)).body
+            bound = {"kind": "Pod", "apiVersion": "v1", "name": "a", "uid": made["metadata"]["uid"]}
+            lifetimes = []
+            for seconds in (3607, 7201):
+                asked = {"expirationSeconds": seconds, "boundObjectRef": bound}
+                answer = (await admin.post(f"{account}/default/token", {"spec": asked})).body
+                lifetimes.append(lifetime_of(answer["status"]["token"]))
+    assert [one["tolerationSeconds"] for one in made["spec"]["tolerations"]] == [5, 6]
+    assert lifetimes == [3607, 7200]
+
+
+def lifetime_of(token):
+    claims = jwt.decode(token, options={"verify_signature": False})
+    return claims["exp"] - claims["iat"]
 
 
 async def test_users_come_from_a_file(tmp_path):

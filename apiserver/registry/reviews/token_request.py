@@ -1,6 +1,6 @@
 """TokenRequest: a token of a service account, bound to a pod, a secret or a node if the client wants it so."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -47,14 +47,11 @@ class TokenRequests:
         await backend.admission.validate(backend, attributes)
         bound = await self._bound(call, spec.get("boundObjectRef"))
         account = Account(namespace=call.namespace, account=Reference(call.name, uid), **bound)
-        lifetime = self._accounts.lifetime
-        if 0 < lifetime.longest < seconds:
-            call.warn(f"requested expiration of {seconds} seconds shortened to {lifetime.longest} seconds")
-            seconds = lifetime.longest
-        is_for_us = {*audiences} <= {*self._accounts.audiences}
-        is_extended = (
-            lifetime.extends and account.pod is not None and seconds == POD_TOKEN_SECONDS and is_for_us
-        )
+        longest = self._accounts.lifetime.longest
+        if 0 < longest < seconds:
+            call.warn(f"requested expiration of {seconds} seconds shortened to {longest} seconds")
+            seconds = longest
+        is_extended = self._is_extended(account, audiences, seconds)
         token = self._accounts.give(
             account,
             audiences=audiences,
@@ -68,6 +65,11 @@ class TokenRequests:
         }
         expires = format_time(now + timedelta(seconds=seconds))
         return question.answer({**asked, "spec": shown}, {"token": token, "expirationTimestamp": expires})
+
+    def _is_extended(self, account: Account, audiences: Sequence[str], seconds: int) -> bool:
+        """Whether it is the token that a pod has by default, and for this server alone."""
+        is_pods_own = account.pod is not None and seconds == POD_TOKEN_SECONDS
+        return self._accounts.lifetime.extends and is_pods_own and {*audiences} <= {*self._accounts.audiences}
 
     async def _get(self, resource: str, namespace: str, name: str) -> Tree:
         found = await self._accounts.find(resource, namespace, name)

@@ -104,7 +104,7 @@ def _machine_metrics(measured: Measurement) -> Iterator[Family]:
     ids = (("boot_id", "bootID"), ("machine_id", "machineID"), ("system_uuid", "systemUUID"))
     machine = [(label, info.get(field, "")) for label, field in ids]
     for name, text, resource in _MACHINE:
-        yield Family(name, "gauge", text, [Sample(machine, _amount(capacity.get(resource)) or 0.0)])
+        yield Family(name, "gauge", text, [Sample(machine, amount_of(capacity.get(resource)) or 0.0)])
 
 
 def kubelet_metrics(measured: Measurement) -> Iterator[Family]:
@@ -195,7 +195,7 @@ def _container_group(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
     return f"{_pod_group(pod)}/{found or container['name']}"
 
 
-def _amount(text: Any) -> float | None:
+def amount_of(text: Any) -> float | None:
     try:
         return float(quantity.from_json(text).number) if text is not None else None
     except quantity.QuantityError:
@@ -203,7 +203,7 @@ def _amount(text: Any) -> float | None:
 
 
 def limit_of(container: ReadOnlyTree, resource: str, field: str = "limits") -> float | None:
-    return _amount(((container.get("resources") or {}).get(field) or {}).get(resource))
+    return amount_of(((container.get("resources") or {}).get(field) or {}).get(resource))
 
 
 def _cpu_quota(container: ReadOnlyTree) -> float | None:

@@ -1,7 +1,7 @@
 """What a simulated node tells of itself: `/metrics` and what lies below, `/stats/summary`, `/configz`."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -12,15 +12,14 @@ from aiohttp import web
 from mockube.apimachinery import meta
 from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.clock import Clock
-from mockube.apimachinery.quantity import QuantityError, from_json
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.usage.usage import running_containers
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.kubelet.server.kubelet_metrics import OWN, limit_of
+from mockube.controller_manager.kubelet.server.kubelet_metrics import OWN, amount_of, limit_of
 from mockube.controller_manager.kubelet.server.kwok_objects import KwokObjects
-from mockube.controller_manager.kubelet.server.metric_objects import metric_family, text_of
+from mockube.controller_manager.kubelet.server.metric_objects import Family, metric_family, text_of
 from mockube.controller_manager.kubelet.server.node_usage import Measurement, NodeUsage, started_at
 from mockube.controller_manager.supervision import yield_to_loop
 
@@ -46,18 +45,20 @@ class NodePages:
         return None if text is None else web.Response(text=text, headers=_TEXT)
 
     async def _metrics(self, path: str, node: ReadOnlyTree) -> str | None:
-        metrics = await self._of_objects(path, meta.name(node))
-        if metrics is None and path not in OWN:
+        """The text of kwok's metrics of a path, else of a kubelet's own; None if it has neither."""
+        metrics, own = await self._of_objects(path, meta.name(node)), OWN.get(path)
+        families: Iterable[Family | None]
+        if metrics is not None:
+            measured = await self._usage.measure(node)
+            families = (metric_family(one, self._usage, measured) for one in metrics)
+        elif own is not None:
+            families = own(await self._usage.measure(node))
+        else:
             return None
-        measured = await self._usage.measure(node)
-        if metrics is None:
-            return "".join(text_of(one) for one in OWN[path](measured))
         texts: list[str] = []
-        for metric in metrics:
+        for family in families:
+            texts += [] if family is None else [text_of(family)]
             await yield_to_loop()
-            family = metric_family(metric, self._usage, measured)
-            if family is not None:
-                texts.append(text_of(family))
         return "".join(texts)
 
     async def _of_objects(self, path: str, node: str) -> list[ReadOnlyTree] | None:
@@ -145,10 +146,7 @@ def _disk(capacity: int, at: datetime) -> dict[str, Any]:
 
 
 def _whole(amount: Any) -> int:
-    try:
-        return math.floor(from_json(amount).number) if amount is not None else 0
-    except QuantityError:
-        return 0
+    return math.floor(amount_of(amount) or 0)
 
 
 def _json(tree: Mapping[str, Any]) -> web.Response:

@@ -109,6 +109,14 @@ def test_the_environment_stands_for_flags_and_flags_override_it():
         pytest.param(
             ["--tls-san=fe80:"], '--tls-san: "fe80:" is not an IP address', id="no address of the new kind"
         ),
+        *(
+            pytest.param(
+                [f"--service-account-max-token-expiration={duration}"],
+                "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds",
+                id=f"tokens that last {duration}",
+            )
+            for duration in ("59m59s", "1193047h")
+        ),
         pytest.param(["--request-timeout=5"], "--request-timeout: time: missing unit", id="no unit"),
         pytest.param(["--request-timeout=-5s"], "--request-timeout: -5s is less than nothing", id="negative"),
         pytest.param(["--fsync=maybe"], '--fsync: "maybe" is neither', id="neither true nor false"),

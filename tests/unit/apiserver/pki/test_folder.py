@@ -50,14 +50,15 @@ def test_the_administrator_is_a_master(tmp_path):
     ssl.create_default_context().load_cert_chain(folder.certificate(CLIENT), folder.key(CLIENT))
 
 
-def test_a_file_that_the_user_named_is_not_replaced(tmp_path):
-    certificate = tmp_path / f"{SERVER}.crt"
-    certificate.write_text("the user's own")
-    with prepare_folder(tmp_path, HOST, now=NOW, chance=SeededChance(), users=[certificate]):
-        assert certificate.read_text() == "the user's own"
-        assert not (tmp_path / f"{SERVER}.key").exists()
+@pytest.mark.parametrize(("named", "other"), [("crt", "key"), ("key", "crt")])
+def test_a_file_that_the_user_named_is_not_replaced(tmp_path, named, other):
+    file = tmp_path / f"{SERVER}.{named}"
+    file.write_text("the user's own")
+    with prepare_folder(tmp_path, HOST, now=NOW, chance=SeededChance(), users=[file]):
+        assert file.read_text() == "the user's own"
+        assert not (tmp_path / f"{SERVER}.{other}").exists()
     with prepare_folder(tmp_path, HOST, now=NOW, chance=SeededChance()):
-        assert certificate.read_text() != "the user's own"
+        assert file.read_text() != "the user's own"
 
 
 def test_what_is_good_is_used_again(tmp_path):
