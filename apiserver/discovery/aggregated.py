@@ -1,7 +1,10 @@
 """Discovery at once: every group, version and resource in one document, for /api and for /apis."""
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
+
+import orjson
 
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.kinds.api_resource import GroupVersion, Resource, Subresource
@@ -37,6 +40,11 @@ def discovery(items: Sequence[Document], version: str) -> Document:
         "metadata": {},
         "items": items,
     }
+
+
+def etag(items: Sequence[Document]) -> str:
+    """Return the ETag of a document, whatever its version: upstream takes the hash before the list has its kind."""
+    return f'"{hashlib.sha512(orjson.dumps({"metadata": {}, "items": items})).hexdigest().upper()}"'
 
 
 def _group(group: Group) -> Document:

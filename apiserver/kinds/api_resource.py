@@ -63,6 +63,8 @@ class Resource(Struct, frozen=True, kw_only=True, eq=False):
     """Its folder under /registry, where that is not its name."""
     storage_version: GroupVersion | None = None
     """What it is stored as, where that is another version or group than its own: `events` of two groups are one."""
+    hashed_version: str = ""
+    """Whose hash discovery publishes, where upstream stores another version than is stored here."""
     deprecated: str = ""
     """What every client of it is warned of."""
     selectable: tuple[SelectableField, ...] = ()

@@ -17,6 +17,7 @@ from mockube.apiserver.customresources.custom import Custom
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.openapi import gnostic
+from mockube.apiserver.openapi.order import escaped
 from mockube.apiserver.openapi.paths import META, Writer, group_tag, group_title
 from mockube.apiserver.openapi.paths_v2 import SharedParameters, paths_v2, references
 from mockube.apiserver.openapi.schemas import V2, V3, Definitions
@@ -229,10 +230,11 @@ class Documents:
             {"schemas": {name: self._schema_of(name, folder) for name in names}} if names else {}
         )
         if not custom:
-            components["securitySchemes"] = {"BearerToken": _SECURITY}
+            components["securitySchemes"] = {"BearerToken": {"type": _SECURITY["type"], **_SECURITY}}
         info = _CUSTOM_INFO if custom else self._info
+        paths = dict(sorted(paths.items()))
         document = {"openapi": "3.0.0", "info": info, "paths": paths, "components": components}
-        return _text(orjson.dumps(document))
+        return _text(escaped(orjson.dumps(document)))
 
     def _schema_of(self, name: str, folder: str) -> Tree:
         schema = self._definitions.schema(name, V3)

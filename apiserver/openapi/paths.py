@@ -12,6 +12,7 @@ from msgspec import Struct
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource, Subresource
+from mockube.apiserver.openapi.order import METHODS, ordered_operation
 from mockube.apiserver.openapi.schemas import V3, Definitions
 
 KindOf: TypeAlias = Mapping[tuple[str, str, str], str]
@@ -57,7 +58,6 @@ _OPTIONS: Final[Mapping[str, Sequence[str]]] = {
     "deletecollection": (f"{META}ListOptions", f"{META}DeleteOptions"),
 }
 _TYPE_META: Final = frozenset({"apiVersion", "kind"})
-_PROXY_METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
 
 
 class _Place(Struct, frozen=True):
@@ -137,7 +137,7 @@ class Writer(Struct):
     def _of_subresource(self, item: str, sub: Subresource, row: Resource) -> Iterator[tuple[str, Tree]]:
         place = _Place(row, sub, row.namespaced)
         if sub.kind.endswith("Options"):
-            methods = _PROXY_METHODS if sub.name == "proxy" else ("get", "post")
+            methods = METHODS if sub.name == "proxy" else ("get", "post")
             yield f"{item}/{sub.name}", self._connects(place, methods, "")
             if sub.name == "proxy":
                 yield f"{item}/{sub.name}/{{path}}", self._connects(place, methods, "WithPath")
@@ -318,7 +318,7 @@ class Writer(Struct):
         return self._content(name, types) if name else {}
 
     def _content(self, name: str, types: Sequence[str]) -> Tree:
-        return {kind: {"schema": {"$ref": V3 + name}} for kind in types}
+        return {kind: {"schema": {"$ref": V3 + name}} for kind in sorted(types)}
 
 
 def group_title(group: str) -> str:
@@ -346,20 +346,17 @@ def _root(row: Resource) -> str:
 
 
 def _text(types: Sequence[str]) -> Tree:
-    return {kind: {"schema": {"type": "string"}} for kind in types}
+    return {kind: {"schema": {"type": "string"}} for kind in sorted(types)}
 
 
 def _parameter(name: str, kind: str, description: str) -> Tree:
-    return {
-        "name": name,
-        "in": "query",
-        "description": description,
-        "schema": {"type": kind, "uniqueItems": True},
-    }
+    schema = {"type": kind, "uniqueItems": True}
+    return {"name": name, "in": "query", "description": description, "schema": schema}
 
 
 def _path_parameter(name: str, description: str) -> Tree:
-    return _parameter(name, "string", description) | {"in": "path", "required": True}
+    schema = {"type": "string", "uniqueItems": True}
+    return {"name": name, "in": "path", "description": description, "required": True, "schema": schema}
 
 
 def _responses(contents: Tree) -> Tree:
@@ -376,8 +373,8 @@ def _shared(operations: Tree) -> Tree:
     each = [operation["parameters"] for operation in operations.values()]
     shared = [parameter for parameter in each[0] if all(parameter in others for others in each[1:])]
     made: Tree = {}
-    for method, operation in operations.items():
-        left = [parameter for parameter in operation["parameters"] if parameter not in shared]
-        rest = {key: value for key, value in operation.items() if key != "parameters"}
-        made[method] = rest | ({"parameters": left} if left else {})
+    for method in METHODS:
+        if method in operations:
+            left = [one for one in operations[method]["parameters"] if one not in shared]
+            made[method] = ordered_operation(operations[method] | {"parameters": left})
     return made | ({"parameters": shared} if shared else {})

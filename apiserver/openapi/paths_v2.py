@@ -7,11 +7,11 @@ from typing import Any, Final
 import orjson
 
 from mockube.apimachinery.tree import Tree
+from mockube.apiserver.openapi.order import METHODS, sorted_keys
 from mockube.apiserver.openapi.paths import PRODUCES
 from mockube.apiserver.openapi.schemas import V2, V3
 
 _NEVER_SHARED: Final = frozenset({"name", "dryRun", "fieldValidation"})
-_METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
 _WATCH: Final = (
     *PRODUCES,
     "application/json;stream=watch",
@@ -19,6 +19,8 @@ _WATCH: Final = (
 )
 _ORDER: Final = ("text/plain", *_WATCH, "application/jwk-set+json", "*/*")
 _APPLY: Final = "application/apply-patch+yaml"
+_AGGREGATOR: Final = "apiregistration_v1"
+"""The operations of upstream's aggregator, which are in its own order."""
 _FNV_START: Final = 0xCBF29CE484222325
 _FNV_PRIME: Final = 0x100000001B3
 _ESCAPES: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
@@ -52,7 +54,7 @@ def paths_v2(paths: Mapping[str, Tree], shared: SharedParameters) -> Tree:
 
 
 def _path(item: Tree, shared: SharedParameters) -> Tree:
-    made: Tree = {method: _operation(item[method], shared) for method in _METHODS if method in item}
+    made: Tree = {method: _operation(item[method], shared) for method in METHODS if method in item}
     if "parameters" in item:
         made["parameters"] = [shared.reference(_parameter(one)) for one in item["parameters"]]
     return made
@@ -77,7 +79,9 @@ def _operation(operation: Tree, shared: SharedParameters) -> Tree:
     if parameters:
         made["parameters"] = [shared.reference(one) for one in parameters]
     made["responses"] = {code: _response(response) for code, response in responses.items()}
-    return made | {key: value for key, value in operation.items() if key.startswith("x-")}
+    extensions = {key: value for key, value in operation.items() if key.startswith("x-")}
+    is_own = operation["tags"] == [_AGGREGATOR]
+    return made | {key: value if is_own else sorted_keys(value) for key, value in extensions.items()}
 
 
 def _consumes(operation: Tree, body: Tree, produces: Sequence[str]) -> Sequence[str]:

@@ -17,6 +17,7 @@ from msgspec.json import decode
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.schema.descriptions import openapi_definitions
 from mockube.apiserver.customresources.custom import Custom
+from mockube.apiserver.openapi.order import ordered_rules, ordered_schema, sorted_keys
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -197,7 +198,7 @@ V3: Final = "#/components/schemas/"
 _EITHER: Final[Mapping[str, Mapping[str, Schema]]] = {
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {
         V2: {"type": "string", "format": "int-or-string"},
-        V3: {"oneOf": [{"type": "integer"}, {"type": "string"}], "format": "int-or-string"},
+        V3: {"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]},
     },
     "io.k8s.apimachinery.pkg.api.resource.Quantity": {
         V2: {"type": "string"},
@@ -303,10 +304,11 @@ def _written(tree: Schema, prefix: str, name: str) -> Schema:
 
 
 def _schema(tree: Schema, prefix: str) -> Schema:
+    """The keywords are in the order of upstream's documents."""
     made: Schema = {}
     for key, value in tree.items():
         if key == "properties":
-            made[key] = {field: _schema(schema, prefix) for field, schema in value.items()}
+            made[key] = {field: _schema(value[field], prefix) for field in sorted(value)}
             if made[key].keys() >= _TYPE_META:
                 for field in _TYPE_META:
                     made[key][field].pop("enum", None)
@@ -317,11 +319,15 @@ def _schema(tree: Schema, prefix: str) -> Schema:
     if prefix == V3 and "$ref" in made and len(made) > 1:
         # Version 3.0 reads nothing that stands beside a reference.
         made["allOf"] = [{"$ref": made.pop("$ref")}]
-    return made
+    return ordered_schema(made)
 
 
 def _as_it_is(key: str, value: Any, _prefix: str) -> Schema:
-    return {key: value}
+    return {key: sorted_keys(value)}
+
+
+def _rules(key: str, value: list[Schema], prefix: str) -> Schema:
+    return {key: ordered_rules(value) if prefix == V3 else sorted_keys(value)}
 
 
 def _type(key: str, value: Any, _prefix: str) -> Schema:
@@ -344,7 +350,7 @@ def _enum(key: str, value: list[Any], _prefix: str) -> Schema:
 
 def _default(key: str, value: Any, prefix: str) -> Schema:
     """Upstream keeps defaults out of version 2, whose clients would send them."""
-    return {key: value} if prefix == V3 else {}
+    return {key: sorted_keys(value)} if prefix == V3 else {}
 
 
 _KEYWORDS: Final[Mapping[str, Callable[[str, Any, str], Schema]]] = {
@@ -353,4 +359,5 @@ _KEYWORDS: Final[Mapping[str, Callable[[str, Any, str], Schema]]] = {
     "items": _items,
     "enum": _enum,
     "default": _default,
+    "x-kubernetes-validations": _rules,
 }

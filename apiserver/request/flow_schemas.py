@@ -23,8 +23,8 @@ PRIORITY_LEVELS: Final = GroupResource("flowcontrol.apiserver.k8s.io", "priority
 MOST_KNOWN: Final = 4096
 """Kinds of requests that are remembered."""
 _EVERY: Final = "*"
-_SCHEMA: Final = "X-Kubernetes-PF-FlowSchema-UID"
-_LEVEL: Final = "X-Kubernetes-PF-PriorityLevel-UID"
+_SCHEMA: Final = "X-Kubernetes-Pf-Flowschema-Uid"
+_LEVEL: Final = "X-Kubernetes-Pf-Prioritylevel-Uid"
 
 
 class _Schema(NamedTuple):

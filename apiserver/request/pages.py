@@ -1,6 +1,5 @@
 """Discovery, the version, and an index of what is served besides objects."""
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -151,16 +150,14 @@ def _either(alone: Page, items: Sequence[Any], endpoint: Endpoint) -> Page:
     """Discovery as the client asks for it: of this level alone, or of everything below at once."""
     trees = {name: aggregated.discovery(items, name) for name in DISCOVERY_VERSIONS[endpoint]}
     all_bodies = {name: _Bodies(tree) for name, tree in trees.items()}
-    etags = {
-        name: f'"{hashlib.sha512(orjson.dumps(tree)).hexdigest().upper()}"' for name, tree in trees.items()
-    }
+    etag = aggregated.etag(items)
 
     async def page(request: Request) -> Response:
         wanted = negotiate(request.header(ACCEPT), endpoint) if request.header(ACCEPT) else None
         if wanted is None:
             return await alone(request)
-        bodies, etag = all_bodies[wanted.version], etags[wanted.version]
-        headers = {"ETag": etag, "Vary": "Accept", "Cache-Control": "public"}
+        bodies = all_bodies[wanted.version]
+        headers = {"Etag": etag, "Vary": "Accept", "Cache-Control": "public"}
         if request.header("If-None-Match") == etag:
             return Response(304, headers=headers)
         kind = f"{wanted.format};g=apidiscovery.k8s.io;v={wanted.version};as=APIGroupDiscoveryList"

@@ -26,6 +26,8 @@ def documents_of_customs():
     return Documents([*ROWS, *(custom.row for custom in customs)], customs, STRATEGIES)
 
 
+HASHES = orjson.loads((FOLDER / "hashes.json").read_bytes())
+"""Of the bytes of documents, and of version 2 with the custom kinds of `custom.yaml`."""
 BUILTIN, CUSTOM = recorded("builtin"), recorded("custom")
 DOCUMENTS = Documents(ROWS, strategies=STRATEGIES)
 WITH_CUSTOMS = documents_of_customs()
@@ -57,3 +59,12 @@ def test_a_custom_kind_is_published_in_version_2_as_recorded():
         for part in ("paths", "definitions")
     }
     assert not differences(CUSTOM["v2"], found)
+
+
+@pytest.mark.parametrize("folder", sorted(HASHES.keys() - {"v2 with custom kinds"}))
+def test_a_document_has_the_bytes_of_upstream(folder):
+    assert WITH_CUSTOMS.v3(folder).digest == HASHES[folder]
+
+
+def test_the_document_of_version_2_has_the_bytes_of_upstream():
+    assert WITH_CUSTOMS.v2().digest == HASHES["v2 with custom kinds"]

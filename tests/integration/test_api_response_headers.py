@@ -5,7 +5,7 @@ import pytest
 from tests.support.server import apiserver
 
 FLOWS = "/apis/flowcontrol.apiserver.k8s.io/v1"
-SCHEMA, LEVEL = "X-Kubernetes-PF-FlowSchema-UID", "X-Kubernetes-PF-PriorityLevel-UID"
+SCHEMA, LEVEL = "X-Kubernetes-Pf-Flowschema-Uid", "X-Kubernetes-Pf-Prioritylevel-Uid"
 
 
 @pytest.fixture

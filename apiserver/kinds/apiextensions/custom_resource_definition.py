@@ -131,6 +131,7 @@ KIND: Final = Kind(
         version="v1",
         name="customresourcedefinitions",
         stored_at="apiextensions.k8s.io/customresourcedefinitions",
+        hashed_version="v1beta1",
         work=64,  # patterns are compiled, and defaults are checked by them
         kind="CustomResourceDefinition",
         namespaced=False,

@@ -1,0 +1,32 @@
+"""Hashes of discovery, as a real kube-apiserver 1.36.3 publishes them."""
+
+import pytest
+
+from mockube.apiserver.discovery import aggregated, legacy
+from mockube.apiserver.kinds.registry import GROUPS
+
+BY_NAME = {group.name: group for group in GROUPS}
+CORE = (
+    "4D7E1BED90B364BC86049DD9E636494980AEF65B7F8CFAA267616FA062B514A8"
+    "A3CC2C2851CC9337B8D28B4C80960E2353DE5E0B152E87CC223E02EA3C5C37AC"
+)
+
+
+def test_the_etag_is_that_of_the_list_without_its_kind():
+    assert aggregated.etag(aggregated.discovery_items([BY_NAME[""]])) == f'"{CORE}"'
+
+
+@pytest.mark.parametrize(
+    ("group", "version", "name", "digest"),
+    [
+        ("apps", "v1", "deployments", "8aSe+NMegvE="),
+        ("events.k8s.io", "v1", "events", "r2yiGXH7wu8="),
+        ("autoscaling", "v1", "horizontalpodautoscalers", "qwQve8ut294="),
+        ("admissionregistration.k8s.io", "v1", "mutatingadmissionpolicies", "LYmCf+UMVdg="),
+        ("admissionregistration.k8s.io", "v1", "mutatingadmissionpolicybindings", "90V5FRZZ3Zg="),
+        ("apiextensions.k8s.io", "v1", "customresourcedefinitions", "jfWCUB31mvA="),
+    ],
+)
+def test_a_hash_is_of_the_version_that_upstream_stores(group, version, name, digest):
+    listed = legacy.resource_list(BY_NAME[group], version)["resources"]
+    assert next(entry for entry in listed if entry["name"] == name)["storageVersionHash"] == digest
