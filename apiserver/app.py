@@ -96,7 +96,7 @@ class ApiServer:
         chance: Chance | None = None,
     ) -> None:
         clock, chance, settings = clock or RealClock(), chance or SystemChance(), settings or Settings()
-        schemas, self._kinds = builtin.load(settings.minor), kinds_of(settings.minor)
+        schemas, self._kinds = builtin.load(settings.minor), kinds_of(settings.minor, settings.overrides)
         self._conversions = ConversionMetrics()
         sockets, self._git_version = settings.connection_clock, settings.git_version
         self._webhook_client = WebhookClient(Dialer(settings.kubelets, sockets), sockets)
@@ -115,7 +115,7 @@ class ApiServer:
         self.backend = make_backend(kv, self.catalog, settings, rights, admission, clock=clock, chance=chance)
         registered, services = self.resources[API_SERVICES], settings.webhook_services
         self.aggregator = Aggregator(self.backend, registered, services, settings.proxy_certificate)
-        self.bootstrap_roles = BootstrapRoles(self.backend, self.resources.__getitem__, settings.minor)
+        self.bootstrap_roles = BootstrapRoles(self.backend, self.stored_row, settings.minor)
         self.on_restored: list[Callable[[], Awaitable[None]]] = []
         """Awaited when a snapshot has taken the place of all that was stored."""
         self._documents = KnownDocuments()
@@ -209,7 +209,7 @@ class ApiServer:
             hosts=settings.hosts,
             observer=Observer(requests, self.audit, clock=backend.clock),
             audit_ids=AuditIds(backend.chance),
-            flows=Flows(backend),
+            flows=Flows(backend) if settings.names_flows else None,
             in_flight=InFlight(settings.budget),
             deadlines=Deadlines(backend.clock),
             seconds=settings.budget.seconds,
@@ -268,8 +268,13 @@ class ApiServer:
             **self.aggregator.pages(),
         }
 
+    def stored_row(self, name: Name) -> Resource:
+        """Return the row of a resource that may not be served."""
+        group, _, resource = name
+        return self.backend.rows[GroupResource(group, resource)]
+
     def _cache_of(self, group: str, resource: str) -> ResourceCache:
-        row = self.resources[group, "v1", resource]
+        row = self.backend.rows[GroupResource(group, resource)]
         return self.backend.watch_cache.resource_cache(self.backend.layout.resource_cache(row))
 
     def _claim_resource_caches(self) -> None:
@@ -330,7 +335,7 @@ class ApiServer:
         }
 
     async def _find_core(self, resource: str, namespace: str, name: str) -> Tree | None:
-        found = await self.backend.find(self.resources["", "v1", resource], namespace, name)
+        found = await self.backend.find(self.stored_row(("", "v1", resource)), namespace, name)
         return None if found is None else found.tree()
 
     async def __aenter__(self) -> Self:
@@ -355,9 +360,9 @@ class ApiServer:
         self.rights.follow(self._cache_of, backend.watch_cache)
         start("watch-cache-lag", backend.watch_cache.watch_lag)
         aggregated = self.resources[API_SERVICES]
-        others = self.resources["", "v1", "services"], self.resources[ENDPOINT_SLICES]
+        others = self.resources["", "v1", "services"], self.stored_row(ENDPOINT_SLICES)
         start("api-service-availability", self.aggregator.follow(aggregated, others).run)
-        schemas, levels = self.resources[FLOW_SCHEMAS], self.resources[PRIORITY_LEVELS]
+        schemas, levels = self.stored_row(FLOW_SCHEMAS), self.stored_row(PRIORITY_LEVELS)
         start("flow-schema-status", FlowSchemaStatus(backend, schemas, levels).run)
         if self.issuers is not None:
             start("authentication-config", self.issuers.run)

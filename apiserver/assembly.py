@@ -35,7 +35,7 @@ EVENTS = (GroupResource("", "events"), GroupResource("events.k8s.io", "events"))
 
 
 def make_catalog(settings: Settings, schemas: Schemas, reviews: Reviews) -> Catalog:
-    kinds = kinds_of(settings.minor)
+    kinds = kinds_of(settings.minor, settings.overrides)
     groups = (*kinds.groups, *resource_metrics.GROUPS) if settings.simulate_metrics else kinds.groups
     made = Catalog(groups, kinds=kinds, reviews=reviews)
     for customs in pack_kinds(settings.packs, schemas):
@@ -71,7 +71,7 @@ def make_backend(  # noqa: PLR0913 - what the rest is made of
     clock: Clock,
     chance: Chance,
 ) -> Backend:
-    schemas, kinds = builtin.load(settings.minor), kinds_of(settings.minor)
+    schemas, kinds = builtin.load(settings.minor), kinds_of(settings.minor, settings.overrides)
     layout = Layout(settings.prefix)
     rules = (KindRules if settings.allow_privileged else UnprivilegedRules)(
         Defaulter(schemas, clock=clock, kinds=kinds), kinds

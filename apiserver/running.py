@@ -29,6 +29,7 @@ from mockube.apiserver.config.feature_gates import is_on
 from mockube.apiserver.http.authorities import Authorities
 from mockube.apiserver.http.listen import Door, listening
 from mockube.apiserver.http.settings import Settings
+from mockube.apiserver.kinds.resource_config import read_overrides
 from mockube.apiserver.request.filter import Middleware
 from mockube.apiserver.request.hosts import Hosts
 from mockube.apiserver.request.limits import Budget
@@ -90,7 +91,7 @@ async def running(config: Config, surroundings: Surroundings) -> AsyncIterator[A
         )
 
         async def furnish() -> None:
-            made = await ensure(server.backend, server.resources.__getitem__, wanted)
+            made = await ensure(server.backend, server.stored_row, wanted)
             LOG.info("Objects of the system: %d made", made)
 
         await furnish()
@@ -121,14 +122,14 @@ def _start_tasks(config: Config, server: ApiServer, port: int, kept: Sequence[Re
     renew = partial(
         keep_alive,
         backend,
-        server.resources.__getitem__,
+        server.stored_row,
         host=host,
         name=name,
         holder=f"{name}_{chances.uid(backend.chance)}",
         clock=backend.clock,
     )
     start("identity-lease", renew)
-    start("system-objects", partial(keep, backend, server.resources.__getitem__, kept, backend.clock))
+    start("system-objects", partial(keep, backend, server.stored_row, kept, backend.clock))
     if is_on("DetectCacheInconsistency", config.features.feature_gates):
         start("watch-cache-check", server.self_check.run)
 
@@ -167,6 +168,8 @@ def _settings(config: Config, surroundings: Surroundings) -> Settings:
         authorization_modes=config.authorization.types,
         authorization=authorization_settings(config.authorization),
         minor=config.features.kubernetes_version,
+        overrides=read_overrides(config.features.runtime_config),
+        names_flows=config.features.enable_priority_and_fairness,
         git_version=config.features.git_version,
         packs=config.features.packs,
         simulate_metrics=config.features.simulate_metrics,

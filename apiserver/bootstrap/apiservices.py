@@ -35,8 +35,14 @@ GROUP_PRIORITY: Mapping[str, int] = {
 }
 VERSION_PRIORITY: Mapping[tuple[str, str], int] = {
     ("", "v1"): 1,
+    ("admissionregistration.k8s.io", "v1beta1"): 12,
+    ("admissionregistration.k8s.io", "v1alpha1"): 9,
     ("autoscaling", "v2"): 30,
+    ("networking.k8s.io", "v1beta1"): 9,
     ("resource.k8s.io", "v1"): 21,
+    ("resource.k8s.io", "v1beta2"): 15,
+    ("resource.k8s.io", "v1beta1"): 9,
+    ("storage.k8s.io", "v1beta1"): 9,
     ("flowcontrol.apiserver.k8s.io", "v1"): 21,
     ("flowcontrol.apiserver.k8s.io", "v1beta3"): 18,
     ("metrics.k8s.io", "v1beta1"): 100,

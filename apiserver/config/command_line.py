@@ -20,18 +20,19 @@ from mockube.apiserver.config import (
 from mockube.apiserver.config.authentication_configuration import OpenIDConnect
 from mockube.apiserver.config.authorization import Authorization
 from mockube.apiserver.config.feature_gates import gates_problem, ignored_settings
+from mockube.apiserver.config.features import Features
 from mockube.apiserver.config.settings import (
     SECTIONS,
     Admission,
     Auditing,
     Authentication,
-    Features,
     Kubelets,
     Services,
     Serving,
     Store,
 )
 from mockube.apiserver.config.upstream import IGNORED
+from mockube.apiserver.kinds.resource_config import left_out, runtime_config_problem
 
 ENVIRONMENT = "MOCKUBE_APISERVER"
 
@@ -56,6 +57,7 @@ class Config(Struct, frozen=True, kw_only=True):
         store = self.store
         return (
             *(f"--feature-gates={gate}" for gate in ignored_settings(*_gates(self))),
+            *(f"--runtime-config={name}=true" for name in left_out(self.features.runtime_config)),
             *(() if store.watch_cache else ("--watch-cache=false",)),
             *(() if store.default_watch_cache_size else ("--default-watch-cache-size=0",)),
             *(f"--watch-cache-sizes={name}#0" for name, size in store.watch_cache_sizes if not size),
@@ -131,6 +133,11 @@ def _problem(config: Config) -> str:
     admission = config.admission
     return (
         gates_problem(*_gates(config))
+        or runtime_config_problem(
+            config.features.runtime_config,
+            config.features.kubernetes_version,
+            has_priority_and_fairness=config.features.enable_priority_and_fairness,
+        )
         or version_problem(config.features.version, config.features.kubernetes_version)
         or store_problem(config.store)
         or authorization.problem(config.authorization)

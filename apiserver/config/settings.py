@@ -7,7 +7,6 @@ from typing import Annotated, Any, Final
 from msgspec import Struct
 
 from mockube.apimachinery.flags import (
-    VERSION,
     Flag,
     address,
     boolean,
@@ -21,7 +20,6 @@ from mockube.apimachinery.flags import (
     words,
 )
 from mockube.apimachinery.klog import Logging
-from mockube.apimachinery.schema import minors
 from mockube.apiserver.admission.chain import NO_CONFIGURATIONS, Configurations
 from mockube.apiserver.config.admission_configuration import admission_configuration
 from mockube.apiserver.config.admission_plugins import service_addresses
@@ -32,7 +30,7 @@ from mockube.apiserver.config.authentication_configuration import (
     authentication_configuration,
 )
 from mockube.apiserver.config.authorization import Authorization
-from mockube.apiserver.config.feature_gates import read_gates
+from mockube.apiserver.config.features import Features
 from mockube.apiserver.config.watch_cache import cache_sizes
 from mockube.apiserver.registry.subresources.locations import PREFERRED_ADDRESSES
 
@@ -316,38 +314,6 @@ class Admission(Struct, frozen=True, kw_only=True):
         ),
     ] = ()
     allow_privileged: Annotated[bool, Flag("let containers be privileged (true)", boolean)] = True
-
-
-class Features(Struct, frozen=True, kw_only=True):
-    """Features"""
-
-    kubernetes_version: Annotated[
-        str,
-        Flag(
-            f"the minor release of Kubernetes to be, {minors.OLDER[-1]} to {minors.NEWEST} ({minors.NEWEST})",
-            minors.read_minor,
-            metavar="MINOR",
-        ),
-    ] = minors.NEWEST
-    version: Annotated[str, VERSION] = "false"
-    feature_gates: Annotated[
-        tuple[tuple[str, bool], ...],
-        Flag("what to switch of kube-apiserver's features, as A=true,B=false", read_gates, repeats=True),
-    ] = ()
-    packs: Annotated[
-        tuple[str, ...], Flag("kinds to serve besides Kubernetes' own: kruise (none)", words, repeats=True)
-    ] = ()
-    simulate_metrics: Annotated[
-        bool,
-        Flag(
-            "serve metrics.k8s.io and its kin: what is simulated of what nodes and pods use (false)", boolean
-        ),
-    ] = False
-
-    @property
-    def git_version(self) -> str:
-        """The version that is reported instead of the release's own; "" for that."""
-        return self.version if self.version.startswith("v") else ""
 
 
 class Services(Struct, frozen=True, kw_only=True):

@@ -17,14 +17,14 @@ _NAMES = """
     coordinated-leadership-retry-period cors-allowed-origins debug-socket-path delete-collection-workers
     disable-http2-serving disabled-metrics egress-selector-config-file emulated-version
     emulation-forward-compatible enable-aggregator-routing
-    enable-garbage-collector enable-logs-handler enable-priority-and-fairness encryption-provider-config
+    enable-garbage-collector enable-logs-handler encryption-provider-config
     encryption-provider-config-automatic-reload endpoint-reconciler-type etcd-count-metric-poll-period
     etcd-db-metric-poll-interval etcd-healthcheck-timeout etcd-readycheck-timeout etcd-servers-overrides
     external-hostname goaway-chance http2-max-streams-per-connection kubelet-port kubelet-read-only-port
     kubernetes-service-node-port lease-reuse-duration-seconds
     livez-grace-period log-flush-frequency log-json-info-buffer-size log-json-split-stream
     log-text-info-buffer-size log-text-split-stream max-connection-bytes-per-sec min-compatibility-version
-    peer-advertise-ip peer-advertise-port peer-ca-file permit-address-sharing permit-port-sharing profiling runtime-config runtime-config-emulation-forward-compatible
+    peer-advertise-ip peer-advertise-port peer-ca-file permit-address-sharing permit-port-sharing profiling runtime-config-emulation-forward-compatible
     service-account-jwks-uri service-account-lookup service-account-signing-endpoint
     show-hidden-metrics-for-version shutdown-send-retry-after shutdown-watch-termination-grace-period
     storage-backend storage-initialization-timeout storage-media-type strict-transport-security-directives

@@ -14,6 +14,7 @@ from mockube.apiserver.authz import modes
 from mockube.apiserver.http.authorities import Authorities
 from mockube.apiserver.http.backend_connection import KubeletClient
 from mockube.apiserver.kinds.common.addresses import Network
+from mockube.apiserver.kinds.resource_config import NO_OVERRIDES, Overrides
 from mockube.apiserver.pki.issue import Pair
 from mockube.apiserver.registry.subresources.locations import PREFERRED_ADDRESSES
 from mockube.apiserver.request.filter import Middleware
@@ -59,6 +60,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Whether watches may begin with what there is."""
     minor: str = minors.NEWEST
     """The minor release of Kubernetes that the server is of."""
+    overrides: Overrides = NO_OVERRIDES
+    """Which APIs are served that are off by default, and which are not."""
+    names_flows: bool = True
+    """Whether a response names the flow schema and the priority level of its request."""
     git_version: str = ""
     """The version that it reports instead of that release's; "" for that."""
     packs: Sequence[str] = ()

@@ -26,7 +26,7 @@ class Defaulter:
     def __init__(self, schemas: Schemas, *, clock: Clock, kinds: Kinds = NEWEST) -> None:
         self._schemas = schemas
         self._table = kinds.defaults(clock)
-        self._lacks_fields = kinds is not NEWEST
+        self._lacks_fields = kinds.minor != NEWEST.minor
         """An older minor may not have what is filled in."""
         self._structs: dict[str, Visit | None] = {}
 

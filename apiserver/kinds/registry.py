@@ -62,7 +62,7 @@ from mockube.apiserver.kinds.core.volumes import persistent_volume, persistent_v
 from mockube.apiserver.kinds.discovery import endpoint_slice
 from mockube.apiserver.kinds.events import event as events_event
 from mockube.apiserver.kinds.flowcontrol import flow_schema, priority_level_configuration
-from mockube.apiserver.kinds.kind import Conversion, Group
+from mockube.apiserver.kinds.kind import Conversion, Group, Kind
 from mockube.apiserver.kinds.metrics.resource_metrics import GROUP as METRICS_GROUP
 from mockube.apiserver.kinds.networking import (
     ingress,
@@ -75,6 +75,7 @@ from mockube.apiserver.kinds.node import runtime_class
 from mockube.apiserver.kinds.policy import pod_disruption_budget
 from mockube.apiserver.kinds.rbac import role_bindings, roles
 from mockube.apiserver.kinds.resource import device_class, resource_claims, resource_slice
+from mockube.apiserver.kinds.resource_config import NO_OVERRIDES, Overrides
 from mockube.apiserver.kinds.scheduling import priority_class
 from mockube.apiserver.kinds.storage import (
     csi_driver,
@@ -221,13 +222,19 @@ class Kinds:
     """The kinds of one minor release in their groups, and the parts of kinds by resource or kind."""
 
     def __init__(
-        self, groups: Iterable[Group], hidden: Iterable[Resource] = (), minor: str = minors.NEWEST
+        self,
+        groups: Iterable[Group],
+        hidden: Iterable[Resource] = (),
+        minor: str = minors.NEWEST,
+        switched_off: Iterable[Kind] = (),
     ) -> None:
         self.minor = minor
         self.groups = tuple(groups)
-        self.hidden = tuple(hidden)
+        self.all = tuple(kind for group in self.groups for kind in group.kinds)
+        self._switched_off = tuple(switched_off)
+        kinds = (*self._switched_off, *self.all)
+        self.hidden = (*hidden, *(kind.resource for kind in self._switched_off))
         """Resources that the server keeps its own objects in, and does not serve."""
-        self.all = kinds = tuple(kind for group in self.groups for kind in group.kinds)
         self.strategies: Mapping[GroupResource, Strategy] = MappingProxyType(
             {kind.resource.group_resource: kind.strategy for kind in kinds if kind.strategy}
         )
@@ -258,6 +265,8 @@ class Kinds:
                 table.update(kind.defaults)
                 if kind.timed_defaults:
                     table.update(kind.timed_defaults(clock))
+        for kind in self._switched_off:
+            table.update(kind.defaults)
         return table
 
 
@@ -266,8 +275,12 @@ KINDS: Final = NEWEST.all
 STRATEGIES: Final = NEWEST.strategies
 
 
-def kinds_of(minor: str) -> Kinds:
-    """Return the kinds that a server of a minor release has by default."""
+def kinds_of(minor: str, overrides: Overrides = NO_OVERRIDES) -> Kinds:
+    """Return the kinds that a server of a minor release has, by default or as its APIs are switched."""
+    if overrides:
+        from mockube.apiserver.kinds.betas import switched_kinds  # noqa: PLC0415 - few servers have others than by default
+
+        return switched_kinds(kinds_of(minor), overrides)
     if minor == minors.NEWEST:
         return NEWEST
     from mockube.apiserver.kinds.minors.older_kinds import older_kinds  # noqa: PLC0415 - most servers are of the newest

@@ -37,7 +37,7 @@ class Config(Struct, frozen=True, kw_only=True):
     hosts: "Hosts"
     observer: "Observer"
     audit_ids: "AuditIds"
-    flows: "Flows"
+    flows: "Flows | None"
     in_flight: "InFlight"
     deadlines: "Deadlines"
     seconds: float

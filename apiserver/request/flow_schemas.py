@@ -92,6 +92,8 @@ class Flows:
 def with_flow_headers(handle: Handle, config: Config) -> Handle:
     """Name the flow schema and the priority level of a request in its response."""
     flows = config.flows
+    if flows is None:
+        return handle
 
     def filter_(request: Request) -> Awaitable[Response]:
         info = request.info

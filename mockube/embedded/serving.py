@@ -21,7 +21,8 @@ from mockube.apimachinery.schema import minors
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.token_file import AUTHENTICATED
 from mockube.apiserver.config.command_line import Config, parse
-from mockube.apiserver.config.settings import Admission, Features, Serving
+from mockube.apiserver.config.features import Features
+from mockube.apiserver.config.settings import Admission, Serving
 from mockube.apiserver.http.listen import Door, bind
 from mockube.apiserver.pki.folder import MANAGER_GROUP
 from mockube.apiserver.request.filter import Middleware

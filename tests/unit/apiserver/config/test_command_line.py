@@ -270,3 +270,76 @@ def test_help_names_every_flag_in_sections(capsys):
     for words in ("Serving:", "--secure-port PORT", "Store:", "--fsync [true|false]", "Authentication:"):
         assert words in shown
     assert "--profiling" not in shown
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (
+            "api/all=false",
+            "--runtime-config=api/all=false conflicts with --enable-priority-and-fairness=true",
+        ),
+        ("api/all=x", "invalid value api/all=x"),
+        ("api/beta=", "invalid value api/beta="),
+        ("foo/v1=true", "unknown api groups foo/v1"),
+        ("foo/v1=true,bar/v2/x=true", "unknown api groups bar/v2,foo/v1"),
+        ("apps/v9=true", "group version apps/v9 that has not been registered"),
+        (
+            "apps/v1/Deployments=false",
+            'invalid key apps/v1/Deployments: group/version/resource and resource is always lowercase plural, not "Deployments"',
+        ),
+        ("apps=true", "runtime-config invalid key apps"),
+        ("a/b/c/d=true", "runtime-config invalid key a/b/c/d"),
+        (
+            "apps/v1=nope",
+            'invalid value of apps/v1: nope, err: strconv.ParseBool: parsing "nope": invalid syntax',
+        ),
+        ("v1=false", "--runtime-config cannot turn off /v1: the server itself needs it"),
+        ("v1/configmaps=false", "--runtime-config cannot turn off /v1: the server itself needs it"),
+        (
+            "flowcontrol.apiserver.k8s.io/v1=false",
+            "--runtime-config=flowcontrol.apiserver.k8s.io/v1=false conflicts with --enable-priority-and-fairness=true",
+        ),
+        ("=true", "runtime-config invalid key "),
+        (
+            "api/ga=false,flowcontrol.apiserver.k8s.io/v1=true",
+            "--runtime-config cannot turn off /v1: the server itself needs it",
+        ),
+        (
+            "apiextensions.k8s.io/v1=false",
+            "--runtime-config cannot turn off apiextensions.k8s.io/v1: the server itself needs it",
+        ),
+        (
+            "/v1/namespaces=false",
+            "--runtime-config cannot turn off /v1/namespaces: the server itself needs it",
+        ),
+        (
+            "resource.k8s.io/v1alpha3=true",
+            "--runtime-config: resource.k8s.io/v1alpha3/devicetaintrules is not supported",
+        ),
+    ],
+)
+def test_runtime_config_is_refused_in_upstreams_words(given, says, capsys):
+    with pytest.raises(SystemExit):
+        read(f"--runtime-config={given}")
+    assert capsys.readouterr().err.endswith(f"error: {says}\n")
+
+
+@pytest.mark.parametrize(
+    "given", ["apps/v1/nothere=true", "api/legacy=false", "apps/v1beta1=true", "batch/v1", "api/beta=true"]
+)
+def test_runtime_config_takes_what_upstream_takes(given):
+    read(f"--runtime-config={given}")
+
+
+def test_apis_that_cannot_be_served_are_named_where_they_are_some_of_many():
+    named = read("--runtime-config=api/beta=true").unhonoured()
+    assert "--runtime-config=coordination.k8s.io/v1beta1/leasecandidates=true" in named
+
+
+def test_older_minors_have_no_other_versions_than_by_default(capsys):
+    flags = ["--kubernetes-version=1.33", "--runtime-config=resource.k8s.io/v1beta1=true"]
+    with pytest.raises(SystemExit):
+        read(*flags)
+    says = "resource.k8s.io/v1beta1 is not supported with --kubernetes-version=1.33"
+    assert says in capsys.readouterr().err

@@ -1,0 +1,256 @@
+"""Which APIs are served, as `--runtime-config` switches them: kube-apiserver's rules, defaults and errors."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final, TypeAlias
+
+from msgspec import Struct, field
+
+from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.schema import minors
+from mockube.apiserver.kinds.api_resource import GroupVersion
+
+Pair: TypeAlias = tuple[str, str]
+"""A key of the flag and its value."""
+Name: TypeAlias = tuple[str, str, str]
+"""A resource's group, version and plural name."""
+
+_VERSIONS: Final = {
+    "": "v1",
+    "admission.k8s.io": "v1 v1beta1",
+    "admissionregistration.k8s.io": "v1 v1beta1 v1alpha1",
+    "apiextensions.k8s.io": "v1 v1beta1",
+    "apiregistration.k8s.io": "v1 v1beta1",
+    "apps": "v1 v1beta2 v1beta1",
+    "authentication.k8s.io": "v1 v1beta1 v1alpha1",
+    "authorization.k8s.io": "v1 v1beta1",
+    "autoscaling": "v2 v1",
+    "batch": "v1 v1beta1",
+    "certificates.k8s.io": "v1 v1beta1 v1alpha1",
+    "coordination.k8s.io": "v1 v1beta1 v1alpha2",
+    "discovery.k8s.io": "v1 v1beta1",
+    "events.k8s.io": "v1 v1beta1",
+    "extensions": "v1beta1",
+    "flowcontrol.apiserver.k8s.io": "v1 v1beta3 v1beta2 v1beta1",
+    "imagepolicy.k8s.io": "v1alpha1",
+    "internal.apiserver.k8s.io": "v1alpha1",
+    "networking.k8s.io": "v1 v1beta1",
+    "node.k8s.io": "v1 v1beta1 v1alpha1",
+    "policy": "v1 v1beta1",
+    "rbac.authorization.k8s.io": "v1 v1beta1 v1alpha1",
+    "resource.k8s.io": "v1 v1beta2 v1beta1 v1alpha3",
+    "scheduling.k8s.io": "v1 v1beta1 v1alpha2",
+    "storage.k8s.io": "v1 v1beta1 v1alpha1",
+    "storagemigration.k8s.io": "v1beta1",
+}
+REGISTERED: Final[Mapping[str, tuple[str, ...]]] = {
+    group: tuple(versions.split()) for group, versions in _VERSIONS.items()
+}
+"""By group, the versions that kube-apiserver has types for, in the order of discovery. It serves few of the old ones."""
+NOT_SERVED: Final[tuple[Name, ...]] = (
+    ("coordination.k8s.io", "v1beta1", "leasecandidates"),
+    ("coordination.k8s.io", "v1alpha2", "leasecandidates"),
+    ("internal.apiserver.k8s.io", "v1alpha1", "storageversions"),
+    ("resource.k8s.io", "v1beta2", "devicetaintrules"),
+    ("resource.k8s.io", "v1alpha3", "devicetaintrules"),
+    ("resource.k8s.io", "v1alpha3", "resourcepoolstatusrequests"),
+)
+"""What kube-apiserver serves when it is told to, and this server cannot."""
+_SERVED_IN_PART: Final = frozenset({("resource.k8s.io", "v1beta2")})
+"""Versions of which other resources can be served."""
+_NEEDED: Final[tuple[GroupVersion, ...]] = (
+    ("", "v1"),
+    ("apiextensions.k8s.io", "v1"),
+    ("apiregistration.k8s.io", "v1"),
+    ("rbac.authorization.k8s.io", "v1"),
+)
+"""A kube-apiserver never becomes ready without them."""
+_SERVER_READS: Final = frozenset(
+    {
+        ("", "v1", "namespaces"),
+        ("", "v1", "secrets"),
+        ("", "v1", "serviceaccounts"),
+        ("", "v1", "services"),
+        ("apiextensions.k8s.io", "v1", "customresourcedefinitions"),
+        ("apiregistration.k8s.io", "v1", "apiservices"),
+    }
+)
+
+_STABLE: Final = re.compile(r"v\d+\Z", re.ASCII).match
+_GROUPS_OF_VERSIONS: Final[Mapping[str, Callable[[str], object]]] = {
+    "api/all": lambda _version: True,
+    "api/ga": _STABLE,
+    "api/beta": re.compile(r"v\d+beta\d+\Z", re.ASCII).match,
+    "api/alpha": re.compile(r"v\d+alpha\d+\Z", re.ASCII).match,
+}
+"""In the order in which they are applied."""
+_BOOLEANS: Final = {
+    **dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "FALSE", "false", "False"), False),
+}
+
+
+class Overrides(Struct, frozen=True):
+    """What is switched on and off. A resource's own setting counts before that of its version."""
+
+    versions: Mapping[GroupVersion, bool] = field(default_factory=dict)
+    resources: Mapping[Name, bool] = field(default_factory=dict)
+
+    def is_enabled(self, group: str, version: str, name: str, *, default: bool) -> bool:
+        of_version = self.versions.get((group, version), default)
+        return self.resources.get((group, version, name), of_version)
+
+    def __bool__(self) -> bool:
+        return bool(self.versions or self.resources)
+
+
+NO_OVERRIDES: Final = Overrides()
+
+
+def read_pairs(text: str) -> tuple[Pair, ...]:
+    """Read `KEY=VALUE,KEY`, as kube-apiserver reads the flag: a value may be left out."""
+    parts = (one.partition("=") for one in text.split(",") if one)
+    return tuple((key.strip(), value.strip()) for key, _, value in parts)
+
+
+def runtime_config_problem(
+    pairs: Iterable[Pair], minor: str = minors.NEWEST, *, has_priority_and_fairness: bool = True
+) -> str:
+    """Return what is wrong with the flag, in kube-apiserver's words, or what this server cannot do; "" if nothing is."""
+    given = _completed(pairs)
+    try:
+        if has_priority_and_fairness:
+            _check_flow_control(given)
+        _check_keys(given)
+        overrides = _merged(given)
+        _check_groups_needed(overrides)
+        _check_served(given)
+        if minor != minors.NEWEST:
+            _check_minor(overrides, minor)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def read_overrides(pairs: Iterable[Pair]) -> Overrides:
+    """Return what a flag switches in which nothing is wrong; of a key that comes twice the last value counts."""
+    given = _completed(pairs)
+    return _merged(given) if given else NO_OVERRIDES
+
+
+def _completed(pairs: Iterable[Pair]) -> dict[str, str]:
+    """Return the settings by their keys, with the one name for all of the core group, and without a name of old."""
+    given = dict(pairs)
+    for key, value in tuple(given.items()):
+        if key in ("v1", "api/v1") or key.startswith(("v1/", "api/v1/")):
+            del given[key]
+            given["/v1"] = value
+    given.pop("api/legacy", None)
+    return given
+
+
+def left_out(pairs: Iterable[Pair]) -> list[str]:
+    """Return what a kube-apiserver would serve with these settings, and this server does not."""
+    overrides = read_overrides(pairs)
+    return [
+        f"{group}/{version}/{name}"
+        for group, version, name in NOT_SERVED
+        if overrides.is_enabled(group, version, name, default=False)
+    ]
+
+
+def _check_flow_control(given: Mapping[str, str]) -> None:
+    for key in ("flowcontrol.apiserver.k8s.io/v1", "api/ga", "api/all"):
+        if given.get(key) == "false":
+            raise ValueError(
+                f"--runtime-config={key}=false conflicts with --enable-priority-and-fairness=true"
+            )
+        if given.get(key) == "true":
+            return
+
+
+def _check_keys(given: Mapping[str, str]) -> None:
+    if given.get("api/all") == "false" and len(given) == 1:
+        raise ValueError("invalid runtime-config with only api/all=false")
+    unknown = set()
+    for key in sorted(given.keys() - _GROUPS_OF_VERSIONS.keys()):
+        if key.count("/") not in (1, 2):
+            raise ValueError(f"runtime-config invalid key {key}")
+        group, version = key.split("/")[:2]
+        if group not in REGISTERED:
+            unknown.add(f"{group}/{version}")
+    if unknown:
+        raise ValueError(f"unknown api groups {','.join(sorted(unknown))}")
+
+
+def _merged(given: Mapping[str, str]) -> Overrides:
+    versions: dict[GroupVersion, bool] = {}
+    resources: dict[Name, bool] = {}
+    for key, matches in _GROUPS_OF_VERSIONS.items():
+        value = given.get(key)
+        if value not in (None, "true", "false"):
+            raise ValueError(f"invalid value {key}={value}")
+        if value is not None:
+            versions.update({each: value == "true" for each in _every_version() if matches(each[1])})
+    for key in sorted(given.keys() - _GROUPS_OF_VERSIONS.keys()):
+        group, version, *resource = key.split("/")
+        if version not in REGISTERED.get(group, ()):
+            raise ValueError(
+                f"group version {'/'.join(filter(None, (group, version)))} that has not been registered"
+            )
+        wanted = _boolean(key, given[key])
+        if not resource:
+            versions[group, version] = wanted
+        elif resource[0] != resource[0].lower():
+            problem = (
+                f"group/version/resource and resource is always lowercase plural, not {quote(resource[0])}"
+            )
+            raise ValueError(f"invalid key {key}: {problem}")
+        else:
+            resources[group, version, resource[0]] = wanted
+    return Overrides(versions, resources)
+
+
+def _every_version() -> Iterator[GroupVersion]:
+    return ((group, version) for group, versions in REGISTERED.items() for version in versions)
+
+
+def _boolean(key: str, value: str) -> bool:
+    if not value:
+        return True
+    wanted = _BOOLEANS.get(value)
+    if wanted is None:
+        problem = f"strconv.ParseBool: parsing {quote(value)}: invalid syntax"
+        raise ValueError(f"invalid value of {key}: {value}, err: {problem}")
+    return wanted
+
+
+def _check_groups_needed(overrides: Overrides) -> None:
+    for group, version in _NEEDED:
+        if not overrides.versions.get((group, version), True):
+            raise ValueError(
+                f"--runtime-config cannot turn off {group}/{version}: the server itself needs it"
+            )
+    for group, version, name in sorted(_SERVER_READS):
+        if not overrides.resources.get((group, version, name), True):
+            raise ValueError(
+                f"--runtime-config cannot turn off {group}/{version}/{name}: the server itself needs it"
+            )
+
+
+def _check_served(given: Mapping[str, str]) -> None:
+    """Refuse what is named and cannot be served; where it is one of many, a warning names it."""
+    named = _merged({key: value for key, value in given.items() if key not in _GROUPS_OF_VERSIONS})
+    for name in NOT_SERVED:
+        group, version, resource = name
+        is_whole = (group, version) not in _SERVED_IN_PART
+        if named.resources.get(name) or (is_whole and named.versions.get((group, version))):
+            raise ValueError(f"--runtime-config: {group}/{version}/{resource} is not supported")
+
+
+def _check_minor(overrides: Overrides, minor: str) -> None:
+    """Refuse to turn on what an older minor does not serve by default: only the newest has conversions for it."""
+    for name, is_on in (*overrides.versions.items(), *overrides.resources.items()):
+        if is_on and not _STABLE(name[1]):
+            shown = "/".join(name)
+            raise ValueError(f"--runtime-config: {shown} is not supported with --kubernetes-version={minor}")

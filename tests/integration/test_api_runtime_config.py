@@ -1,0 +1,75 @@
+"""APIs that `--runtime-config` turns on and off; kube-apiserver 1.36.3 with api/all=true gave the recorded answers."""
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from mockube.apiserver.http.settings import Settings
+from mockube.apiserver.kinds.resource_config import read_overrides, read_pairs
+from tests.support.server import apiserver
+
+ANSWERS = [*map(orjson.loads, (Path(__file__).parent / "beta_versions.jsonl").read_bytes().splitlines())]
+OF_EACH = {"uid", "resourceVersion", "creationTimestamp", "time", "timeAdded", "managedFields"}
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+def switched(text):
+    return apiserver.running(settings=Settings(overrides=read_overrides(read_pairs(text))))
+
+
+def comparable(value):
+    if isinstance(value, dict):
+        return {name: comparable(each) for name, each in value.items() if name not in OF_EACH}
+    return [*map(comparable, value)] if isinstance(value, list) else value
+
+
+async def test_beta_versions_are_what_the_real_server_makes_of_them():
+    async with switched("api/all=true") as client:
+        for step in ANSWERS:
+            kind = {"Content_Type": step.get("type", "application/json")}
+            answer = await client.send(step["method"], step["path"], step.get("body"), **kind)
+            got = answer.status, orjson.dumps(comparable(answer.body))
+            assert got == (step["status"], orjson.dumps(step["answer"])), step["path"]
+
+
+async def test_discovery_lists_the_versions_by_stability():
+    async with switched("resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true") as client:
+        groups = (await client.get("/apis", Accept=AGGREGATED)).body["items"]
+        (versions,) = (one["versions"] for one in groups if one["metadata"]["name"] == "resource.k8s.io")
+        assert [one["version"] for one in versions] == ["v1", "v1beta2", "v1beta1"]
+        assert "apis/resource.k8s.io/v1beta1" in (await client.get("/openapi/v3")).body["paths"]
+
+
+async def test_a_client_of_a_beta_version_is_warned():
+    async with switched("resource.k8s.io/v1beta2=true") as client:
+        answer = await client.get("/apis/resource.k8s.io/v1beta2/deviceclasses")
+        warning = "resource.k8s.io/v1beta2 DeviceClass is deprecated in v1.36+, unavailable in v1.39+"
+        assert warning in answer.headers["Warning"]
+
+
+async def test_what_is_switched_off_is_not_served():
+    async with switched("batch/v1=false,apps/v1/deployments=false,/v1/configmaps=false") as client:
+        for path in (
+            "/apis/batch/v1",
+            "/apis/batch/v1/jobs",
+            "/apis/apps/v1/deployments",
+            "/api/v1/configmaps",
+        ):
+            assert (await client.get(path)).status == 404
+        named = [one["name"] for one in (await client.get("/apis/apps/v1")).body["resources"]]
+        assert "statefulsets" in named
+        assert not any(name.startswith("deployments") for name in named)
+        paths = (await client.get("/openapi/v3/apis/apps/v1")).body["paths"]
+        assert not any("deployments" in path for path in paths)
+        assert "batch" not in {one["name"] for one in (await client.get("/apis")).body["groups"]}
+
+
+@pytest.mark.parametrize(
+    "off", ["discovery.k8s.io/v1", "flowcontrol.apiserver.k8s.io/v1", "networking.k8s.io/v1"]
+)
+async def test_the_server_works_without_what_it_only_keeps_itself(off):
+    async with switched(f"{off}=false") as client:
+        service = {"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}}
+        assert (await client.post("/api/v1/namespaces/default/services", service)).status == 201
+        assert (await client.get(f"/apis/{off}")).status == 404
