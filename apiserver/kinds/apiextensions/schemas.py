@@ -18,7 +18,7 @@ from mockube.apiserver.kinds.apiextensions.rules import (
     check_rule_fields,
     check_rules,
 )
-from mockube.apiserver.kinds.apiextensions.structural import EMBEDDED, PRESERVE, check_structural
+from mockube.apiserver.kinds.apiextensions.structural import EMBEDDED, PRESERVE, check_structural, is_leaf
 from mockube.apiserver.kinds.common.checks import every, one_of, pointer
 from mockube.apiserver.kinds.jsonschema.embedded import EmbeddedError, coercer, embedded_checker
 from mockube.apiserver.kinds.jsonschema.pruning import pruner, root_pruner
@@ -47,10 +47,9 @@ def check_schema(validation: ReadOnlyTree, path: Path, language: Language = WHOL
     parts = [*_all(schema)]
     is_convertible = not any(map(_is_unsupported, parts))
     found = check_structural(schema, path) if is_convertible else []
-    total = TotalCost()
-    context = (
-        None if found or not is_convertible else RuleContext(schema, total, root=True, language=language)
-    )
+    total, context = TotalCost(), None
+    if is_convertible and not found and any(one.get(RULES) for one in parts):
+        context = RuleContext(schema, total, root=True, language=language)
     of_keywords, of_rules = _check(schema, path, context)
     found = [*found, *of_keywords] or [*_check_patterns(parts, path)]
     if not found and any(one.get("$schema") for one in parts):
@@ -131,11 +130,13 @@ def _below(
 
 
 def _inner(schema: ReadOnlyTree, path: Path) -> Iterator[tuple[ReadOnlyTree, Path]]:
+    """Every schema right inside a schema, but for fields that are leaves."""
     additional, items = schema.get("additionalProperties"), schema.get("items")
     if isinstance(additional, dict):
         yield additional, path.child("additionalProperties")
     for name, of_field in (schema.get("properties") or {}).items():
-        yield of_field, path.child("properties").key(name)
+        if not is_leaf(of_field):
+            yield of_field, path.child("properties").key(name)
     if schema.get("not") is not None:
         yield schema["not"], path.child("not")
     for name in _JUNCTORS:
@@ -334,6 +335,8 @@ def _check_defaults(schema: ReadOnlyTree, path: Path, place: _Place = _Place.FIE
     elif schema.get("default") is not None:
         yield from _check_default(schema, schema["default"], at, is_root=place is _Place.ROOT)
     for name, inner in (schema.get("properties") or {}).items():
+        if "default" not in inner and is_leaf(inner):
+            continue
         is_metadata = place is _Place.METADATA or (place is _Place.ROOT and name == "metadata")
         below = _Place.METADATA if is_metadata else _Place.FIELD
         yield from _check_defaults(inner, path.child("properties").key(name), below)

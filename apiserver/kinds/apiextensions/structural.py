@@ -36,6 +36,18 @@ _FORBIDDEN_WITHIN: Final = {
     "x-kubernetes-map-type": "undefined", "x-kubernetes-validations": "empty",
 }  # fmt: skip
 _UNDEFINED: Final = "undefined"
+_SCALARS: Final = frozenset({"boolean", "integer", "number", "string"})
+_OF_LEAVES: Final = frozenset(
+    ("type", "description", "format", "default", "enum", "minimum", "maximum", "minLength", "maxLength")
+)
+
+
+def is_leaf(schema: ReadOnlyTree) -> bool:
+    """Whether a schema has a scalar type, and nothing but keywords that no check of definitions refuses there.
+
+    Most schemas of a definition are such, so they are not looked at any further.
+    """
+    return schema.get("type") in _SCALARS and schema.keys() <= _OF_LEAVES
 
 
 def check_structural(schema: ReadOnlyTree, path: Path) -> list[FieldError]:
@@ -53,7 +65,8 @@ def _check(schema: ReadOnlyTree, level: _Level, path: Path) -> Iterator[FieldErr
     if isinstance(items, dict):
         yield from _check(items, _Level.ITEM, path.child("items"))
     for name, of_field in _properties(schema).items():
-        yield from _check(of_field, _Level.FIELD, path.child("properties").key(name))
+        if not is_leaf(of_field):
+            yield from _check(of_field, _Level.FIELD, path.child("properties").key(name))
     yield from _check_additional(schema, level, path)
     yield from _check_extensions(schema, path)
     yield from _check_values(schema, path, skip_any_of=True)
