@@ -19,7 +19,7 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.apiserver.admission.chain import Switches
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.bootstrap.cluster import Facts, cluster, packed_definitions
-from mockube.apiserver.bootstrap.ensure import ensure, keep
+from mockube.apiserver.bootstrap.ensure import ensure, recreate_deleted
 from mockube.apiserver.bootstrap.identity import keep_alive, server_name
 from mockube.apiserver.bootstrap.manager_roles import roles_of_manager, roles_of_metrics, roles_of_single_user
 from mockube.apiserver.bootstrap.required_object import RequiredObject
@@ -100,7 +100,7 @@ async def running(config: Config, surroundings: Surroundings) -> AsyncIterator[A
             server.bootstrap_roles.expect()
             server.supervisor.start("bootstrap-roles", server.bootstrap_roles.run)
             server.on_restored.append(server.bootstrap_roles.outdate)
-        _start_tasks(config, server, surroundings.port, [each for each in wanted if each.kept])
+        _start_tasks(config, server, surroundings.port, [each for each in wanted if each.is_recreated])
         door = listening(
             server.http,
             surroundings.doors,
@@ -129,7 +129,7 @@ def _start_tasks(config: Config, server: ApiServer, port: int, kept: Sequence[Re
         clock=backend.clock,
     )
     start("identity-lease", renew)
-    start("system-objects", partial(keep, backend, server.stored_row, kept, backend.clock))
+    start("system-objects", partial(recreate_deleted, backend, server.stored_row, kept, backend.clock))
     if is_on("DetectCacheInconsistency", config.features.feature_gates):
         start("watch-cache-check", server.self_check.run)
 

@@ -136,8 +136,8 @@ def _trust(config: Config, admin_token: str, generated: Path) -> Trust:
         token_webhook=_token_webhook(settings),
         jwt=jwt_settings(said, config.openid, settings.service_account_issuer),
         token_lifetime=TokenLifetime(
-            longest=int(settings.service_account_max_token_expiration),
-            extends=settings.service_account_extend_token_expiration,
+            max_expiration_seconds=int(settings.service_account_max_token_expiration),
+            extends_expiration=settings.service_account_extend_token_expiration,
         ),
         bootstrap_tokens=settings.enable_bootstrap_token_auth,
     )

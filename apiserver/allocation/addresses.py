@@ -33,10 +33,10 @@ def contains(network: Network, text: str) -> bool:
 
 
 def free(backend: Backend, network: Network, source: Chance) -> str:
-    """An address that nobody has, as far as the watch cache shows; "" if there is none."""
-    taken = len(backend.all_seen(IP_ADDRESSES))
+    """Return a free address according to the watch cache; "" if there is none."""
+    used_count = len(backend.all_seen(IP_ADDRESSES))
     for band in _bands(network):
-        for address in _candidates(network, band, taken + 1, source):
+        for address in _candidates(network, band, used_count + 1, source):
             if backend.seen(IP_ADDRESSES, "", address) is None:
                 return address
     return ""

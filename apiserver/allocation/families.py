@@ -48,7 +48,7 @@ def _is_address(text: str) -> bool:
     return True
 
 
-def settle(spec: Tree, old: Tree | None, configured: Sequence[str]) -> Sequence[FieldError]:
+def init_ip_families(spec: Tree, old: Tree | None, configured: Sequence[str]) -> Sequence[FieldError]:
     """Fill in ipFamilies and ipFamilyPolicy, or say what cannot be. `configured` are the cluster's, the first one first."""
     if not needs_cluster_ip(spec) or (old is not None and stays_preferring_dual(spec, old)):
         return ()
@@ -95,9 +95,9 @@ def _check_reduction(spec: Tree, old: Tree | None) -> Sequence[FieldError]:
         return ()
     return [
         errors.invalid(
-            _POLICY, spec["ipFamilyPolicy"], f"must be 'SingleStack' to release the secondary {what}"
+            _POLICY, spec["ipFamilyPolicy"], f"must be 'SingleStack' to release the secondary {noun}"
         )
-        for field, what in (("clusterIPs", "cluster IP"), ("ipFamilies", "IP family"))
+        for field, noun in (("clusterIPs", "cluster IP"), ("ipFamilies", "IP family"))
         if 0 < len(spec.get(field, ())) < len(old.get(field, ()))
     ]
 
@@ -107,8 +107,8 @@ def _check_count(spec: Tree) -> Sequence[FieldError]:
         return ()
     needed = "must be 'RequireDualStack' or 'PreferDualStack' when multiple"
     return [
-        errors.invalid(_POLICY, SINGLE, f"{needed} {what} are specified")
-        for field, what in (("clusterIPs", "cluster IPs"), ("ipFamilies", "IP families"))
+        errors.invalid(_POLICY, SINGLE, f"{needed} {plural} are specified")
+        for field, plural in (("clusterIPs", "cluster IPs"), ("ipFamilies", "IP families"))
         if len(spec.get(field, ())) == 2
     ]
 

@@ -1,4 +1,4 @@
-"""Which node ports a Service has: one for each of its ports, and one more for health checks where it needs that."""
+"""The node ports of a Service: one for each of its ports, and one more for health checks where it needs that."""
 
 from collections.abc import Collection, Sequence
 
@@ -18,27 +18,29 @@ from mockube.apiserver.kinds.core.service.strategy import (
 _PORTS = ROOT.child("spec", "ports")
 
 
-def held_node_ports(spec: Tree) -> frozenset[int]:
-    """What a Service has been given."""
-    held = node_ports(spec) if needs_node_port(spec) else frozenset()
+def allocated_node_ports(spec: Tree) -> frozenset[int]:
+    """Return the node ports of a Service, including the one for health checks."""
+    allocated = node_ports(spec) if needs_node_port(spec) else frozenset()
     health = spec.get("healthCheckNodePort", 0) if needs_health_check_node_port(spec) else 0
-    return held | {health} if health else held
+    return allocated | {health} if health else allocated
 
 
-def settle_node_ports(
+def allocate_node_ports(
     spec: Tree, record: NodePorts, before: Collection[int], *, is_new: bool
 ) -> Sequence[FieldError]:
-    """Take the ports that the client chose, and any for those that it left open; or say what cannot be."""
+    """Allocate the node ports that the client chose, and any for the others; return what is wrong."""
     if needs_node_port(spec) and spec.get("ports"):
-        settled = _settle_new(spec, record) if is_new else _settle_changed(spec, record, before)
-        if isinstance(settled, FieldError):
-            return [settled]
+        assigned_ports = (
+            _allocate_for_new(spec, record) if is_new else _allocate_for_changed(spec, record, before)
+        )
+        if isinstance(assigned_ports, FieldError):
+            return [assigned_ports]
         spec["ports"] = [
             port | {"nodePort": node_port} if node_port else port
-            for port, node_port in zip(spec["ports"], settled, strict=True)
+            for port, node_port in zip(spec["ports"], assigned_ports, strict=True)
         ]
     if needs_health_check_node_port(spec):
-        _settle_health_check(spec, record, before)
+        _allocate_health_check(spec, record, before)
     return ()
 
 
@@ -46,25 +48,25 @@ def _allocates(spec: Tree) -> bool:
     return spec["type"] != LOAD_BALANCER or bool(spec.get("allocateLoadBalancerNodePorts", True))
 
 
-def _settle_new(spec: Tree, record: NodePorts) -> list[int] | FieldError:
+def _allocate_for_new(spec: Tree, record: NodePorts) -> list[int] | FieldError:
     """Ports of one number, of several protocols, have one node port unless the client says otherwise."""
     shared: dict[int, int] = {}
-    settled = []
+    assigned_ports = []
     for at, port in enumerate(spec["ports"]):
         number, chosen = port.get("port", 0), port.get("nodePort", 0)
         if not chosen and not _allocates(spec):
-            settled.append(0)
+            assigned_ports.append(0)
             continue
         if number not in shared:
             chosen = chosen or _chosen_later(spec["ports"], number)
         elif chosen in (0, shared[number]):
-            settled.append(shared[number])
+            assigned_ports.append(shared[number])
             continue
-        if chosen and (problem := record.take(chosen)):
+        if chosen and (problem := record.allocate(chosen)):
             return errors.invalid(_PORTS.index(at).child("nodePort"), chosen, problem)
-        settled.append(chosen or _take_any(record))
-        shared.setdefault(number, settled[-1])
-    return settled
+        assigned_ports.append(chosen or _take_any(record))
+        shared.setdefault(number, assigned_ports[-1])
+    return assigned_ports
 
 
 def _chosen_later(ports: Sequence[Tree], number: int) -> int:
@@ -72,41 +74,41 @@ def _chosen_later(ports: Sequence[Tree], number: int) -> int:
     return next(filter(None, chosen), 0)
 
 
-def _settle_changed(spec: Tree, record: NodePorts, before: Collection[int]) -> list[int] | FieldError:
-    settled: list[int] = []
+def _allocate_for_changed(spec: Tree, record: NodePorts, before: Collection[int]) -> list[int] | FieldError:
+    assigned_ports: list[int] = []
     seen: set[tuple[str, int]] = set()
     for at, port in enumerate(spec["ports"]):
         chosen = port.get("nodePort", 0)
         if not chosen and not _allocates(spec):
-            settled.append(0)
+            assigned_ports.append(0)
             continue
-        if chosen and chosen not in before and chosen not in record.taken:
-            problem = record.take(chosen)
+        if chosen and chosen not in before and chosen not in record.allocated:
+            problem = record.allocate(chosen)
             if problem:
                 return errors.invalid(_PORTS.index(at).child("nodePort"), chosen, problem)
-        settled.append(chosen or _take_any(record))
-        one = port.get("protocol", ""), settled[-1]
-        if one in seen:
-            raise ApiError(f"duplicate nodePort: {{{one[0]} {one[1]}}}")
-        seen.add(one)
-    return settled
+        assigned_ports.append(chosen or _take_any(record))
+        node_port = port.get("protocol", ""), assigned_ports[-1]
+        if node_port in seen:
+            raise ApiError(f"duplicate nodePort: {{{node_port[0]} {node_port[1]}}}")
+        seen.add(node_port)
+    return assigned_ports
 
 
 def _take_any(record: NodePorts) -> int:
-    port = record.take_any()
+    port = record.allocate_next()
     if not port:
         raise status.internal_error(f"failed to allocate a nodePort: {FULL}")
     return port
 
 
-def _settle_health_check(spec: Tree, record: NodePorts, before: Collection[int]) -> None:
+def _allocate_health_check(spec: Tree, record: NodePorts, before: Collection[int]) -> None:
     chosen = spec.get("healthCheckNodePort", 0)
     if chosen:
-        problem = "" if chosen in before else record.take(chosen)
+        problem = "" if chosen in before else record.allocate(chosen)
         if problem:
-            what = f"failed to allocate requested HealthCheck NodePort {chosen}"
-            raise status.internal_error(f"{what}: {problem}")
+            message = f"failed to allocate requested HealthCheck NodePort {chosen}"
+            raise status.internal_error(f"{message}: {problem}")
         return
-    spec["healthCheckNodePort"] = record.take_any()
+    spec["healthCheckNodePort"] = record.allocate_next()
     if not spec["healthCheckNodePort"]:
         raise status.internal_error(f"failed to allocate a HealthCheck NodePort 0: {FULL}")

@@ -16,12 +16,12 @@ from mockube.apiserver.wire.protobuf import envelope
 from mockube.etcd.kv import Compare, Put, Range, Target
 
 LEAST_STATIC, MOST_STATIC = 16, 128
-"""Ports at the beginning of the range that are given out last, so that people can choose among them."""
+"""Ports at the beginning of the range that are allocated last, so that clients can choose among them."""
 ALLOCATED = "provided port is already allocated"
 FULL = "range is full"
 
 
-Held: TypeAlias = Callable[[], Awaitable[Iterable[int]]]
+UsedPortLister: TypeAlias = Callable[[], Awaitable[Iterable[int]]]
 
 
 def key(backend: Backend) -> bytes:
@@ -41,29 +41,29 @@ class NodePorts(Struct, kw_only=True):
     tree: Tree
     draw: Callable[[], float]
     """A number from 0 up to, but not, 1."""
-    taken: set[int] = field(default_factory=set)
-    freed: set[int] = field(default_factory=set)
+    allocated: set[int] = field(default_factory=set)
+    released: set[int] = field(default_factory=set)
     dry_run: bool = False
-    """Nothing is stored: then upstream does not mind the range, and makes up the ports that it chooses."""
+    """Nothing is stored: then upstream does not check the range, and invents the ports that it chooses."""
 
-    def take(self, port: int) -> str:
-        """Take a port; answers with why it cannot be, if it cannot."""
-        if self.dry_run and port not in self.ports and port not in self.taken:
-            self.taken.add(port)
+    def allocate(self, port: int) -> str:
+        """Allocate a port; return why it cannot be allocated, or ""."""
+        if self.dry_run and port not in self.ports and port not in self.allocated:
+            self.allocated.add(port)
             return ""
         if port not in self.ports and not self.dry_run:
             valid = f"{self.ports[0]}-{self.ports[-1]}"
             return f"provided port is not in the valid range. The range of valid ports is {valid}"
         if self._is_used(port):
             return ALLOCATED
-        self.taken.add(port)
+        self.allocated.add(port)
         return ""
 
-    def take_any(self) -> int:
-        """Take a port that nobody has; 0 if there is none."""
+    def allocate_next(self) -> int:
+        """Allocate any free port; return 0 if there is none."""
         if self.dry_run:
-            port = max(self.taken, default=FIRST_MADE_UP - 1) + 1
-            self.taken.add(port)
+            port = max(self.allocated, default=FIRST_MADE_UP - 1) + 1
+            self.allocated.add(port)
             return port
         static = min(max(LEAST_STATIC, len(self.ports) // 32), MOST_STATIC)
         if len(self.ports) <= LEAST_STATIC:
@@ -72,41 +72,43 @@ class NodePorts(Struct, kw_only=True):
             free = [port for port in band if not self._is_used(port)]
             if free:
                 port = free[int(self.draw() * len(free))]
-                self.taken.add(port)
+                self.allocated.add(port)
                 return port
         return 0
 
-    def free(self, ports: Iterable[int]) -> None:
-        self.freed |= {port for port in ports if port in self.ports}
+    def release(self, ports: Iterable[int]) -> None:
+        self.released |= {port for port in ports if port in self.ports}
 
-    def free_all_but(self, held: Iterable[int]) -> None:
-        """Free every port that is none of these."""
-        kept = {*held}
-        self.freed |= {port for port in self.ports if self._is_used(port) and port not in kept}
+    def release_all_except(self, used_ports: Iterable[int]) -> None:
+        """Release every port that is none of these."""
+        retained = {*used_ports}
+        self.released |= {port for port in self.ports if self._is_used(port) and port not in retained}
 
     def _is_used(self, port: int) -> bool:
-        return port in self.taken or (port in self.ports and bool(self.used >> self.ports.index(port) & 1))
+        return port in self.allocated or (
+            port in self.ports and bool(self.used >> self.ports.index(port) & 1)
+        )
 
     @property
     def is_changed(self) -> bool:
-        return bool(self.taken or self.freed)
+        return bool(self.allocated or self.released)
 
     def compare(self, backend: Backend) -> Compare:
         return Compare(key=key(backend), target=Target.MOD, operand=self.revision)
 
     def put(self, backend: Backend) -> Put:
-        """The record as this write leaves it."""
+        """Return the put of the record with this write's allocations and releases."""
         bits = self.used
-        for port in self.freed:
+        for port in self.released:
             bits &= ~(1 << self.ports.index(port))
-        for port in self.taken:
+        for port in self.allocated:
             bits |= 1 << self.ports.index(port)
         data = base64.b64encode(bits.to_bytes((bits.bit_length() + 7) // 8, "big")).decode()
         return Put(key=key(backend), value=canonical(self.tree | {"data": data}))
 
 
-async def read(backend: Backend, ports: range, held: Held) -> NodePorts:
-    """The record as it is; where there is none, or one of another range, one is begun with what is `held`."""
+async def read(backend: Backend, ports: range, list_used_ports: UsedPortLister) -> NodePorts:
+    """Return the stored record; if there is none, or one of another range, a new one of the used ports."""
     kvs = (await backend.kv.range(Range(key=key(backend)))).kvs
     tree = _decode(kvs[0].value) if kvs else {}
     text = f"{ports[0]}-{ports[-1]}"
@@ -114,7 +116,7 @@ async def read(backend: Backend, ports: range, held: Held) -> NodePorts:
         used = int.from_bytes(base64.b64decode(tree.get("data") or ""), "big")
     else:
         tree = _begin(backend, text)
-        used = sum(1 << ports.index(port) for port in {*await held()} if port in ports)
+        used = sum(1 << ports.index(port) for port in {*await list_used_ports()} if port in ports)
     return NodePorts(
         ports=ports,
         used=used,

@@ -1,4 +1,4 @@
-"""What a Service is given when it is written, and gives back when it changes or goes."""
+"""The cluster IPs and node ports that are allocated when a Service is written, and released when it changes or is deleted."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import ip_address, ip_network
@@ -13,8 +13,13 @@ from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.allocation import addresses, ports
 from mockube.apiserver.allocation.addresses import IP_ADDRESSES
-from mockube.apiserver.allocation.families import is_headless, is_well_formed, settle, stays_preferring_dual
-from mockube.apiserver.allocation.node_ports import held_node_ports, settle_node_ports
+from mockube.apiserver.allocation.families import (
+    init_ip_families,
+    is_headless,
+    is_well_formed,
+    stays_preferring_dual,
+)
+from mockube.apiserver.allocation.node_ports import allocate_node_ports, allocated_node_ports
 from mockube.apiserver.kinds.common.addresses import Network
 from mockube.apiserver.kinds.core.service.cluster_ips import check_cluster_ips
 from mockube.apiserver.kinds.core.service.strategy import needs_cluster_ip, needs_node_port
@@ -45,123 +50,130 @@ class ServiceAllocator(Struct, frozen=True, kw_only=True):
         if not is_well_formed(new["spec"]):
             return NO_CLAIMS
         new["spec"] = dict(new["spec"])
-        await self._settle_addresses(backend, new, before, dry_run=dry_run)
-        held, had = _held_addresses(new["spec"]), _held_addresses(before)
-        taken, freed = [one for one in held if one not in had], [one for one in had if one not in held]
-        record = await self._settle_ports(backend, new, before, dry_run=dry_run)
+        await self._allocate_addresses(backend, new, before, dry_run=dry_run)
+        new_addresses, old_addresses = _allocated_addresses(new["spec"]), _allocated_addresses(before)
+        to_allocate, to_release = (
+            [one for one in new_addresses if one not in old_addresses],
+            [one for one in old_addresses if one not in new_addresses],
+        )
+        record = await self._allocate_ports(backend, new, before, dry_run=dry_run)
         return Claims(
             compare=[
-                *(Compare(key=_key(backend, one), target=Target.MOD, operand=0) for one in taken),
+                *(Compare(key=_key(backend, one), target=Target.MOD, operand=0) for one in to_allocate),
                 *([record.compare(backend)] if record else ()),
             ],
             then=[
-                *(_put(backend, one, new) for one in taken),
-                *(Delete(key=_key(backend, one)) for one in freed),
+                *(_put(backend, one, new) for one in to_allocate),
+                *(Delete(key=_key(backend, one)) for one in to_release),
                 *([record.put(backend)] if record else ()),
             ],
         )
 
     async def _release(self, backend: Backend, old: Tree) -> Claims:
-        """Everything goes with the Service, and its Endpoints go too, so that no other Service finds them."""
-        gone = [Delete(key=_key(backend, one)) for one in _held_addresses(old["spec"])]
+        """Release what the Service has, and delete its Endpoints, so that no other Service finds them."""
+        deletes = [Delete(key=_key(backend, one)) for one in _allocated_addresses(old["spec"])]
         endpoints = backend.layout.object(backend.rows[ENDPOINTS], meta.namespace(old), meta.name(old))
-        gone.append(Delete(key=endpoints))
-        held = held_node_ports(old["spec"])
-        if not held:
-            return Claims(then=gone)
-        record = await ports.read(backend, self.node_ports, _all_held(backend))
-        record.free(held)
-        return Claims(compare=[record.compare(backend)], then=[*gone, record.put(backend)])
+        deletes.append(Delete(key=endpoints))
+        node_ports = allocated_node_ports(old["spec"])
+        if not node_ports:
+            return Claims(then=deletes)
+        record = await ports.read(backend, self.node_ports, _used_port_lister(backend))
+        record.release(node_ports)
+        return Claims(compare=[record.compare(backend)], then=[*deletes, record.put(backend)])
 
     async def reclaim(self, backend: Backend, namespace: str, name: str) -> Claims:
-        """Give back what a Service had been given that cannot be read.
+        """Release the addresses and node ports of a Service that cannot be read.
 
-        Each of its addresses names it. Of node ports it is not known whose they are: those that no other Service has
-        are free then, unless there is another one that cannot be read.
+        Each of its IPAddress objects names it. The owner of a node port is not recorded: those that no other Service
+        has are released, unless another Service cannot be read either.
         """
-        record = await ports.read(backend, self.node_ports, _all_held(backend))
-        await backend.watch_cache.fresh()  # who takes a port from now on changes the record
+        record = await ports.read(backend, self.node_ports, _used_port_lister(backend))
+        await backend.watch_cache.fresh()  # an allocation from now on changes the record
         services = backend.rows[SERVICES]
         own = backend.layout.object(services, namespace, name)
         owner = {"resource": "services", "namespace": namespace, "name": name}
-        gone = [
+        deletes = [
             Delete(key=stored.key)
             for stored in backend.all_seen(IP_ADDRESSES)
             if _is_of(stored.tree()["spec"].get("parentRef"), owner)
         ]
-        gone.append(Delete(key=backend.layout.object(backend.rows[ENDPOINTS], namespace, name)))
+        deletes.append(Delete(key=backend.layout.object(backend.rows[ENDPOINTS], namespace, name)))
         unreadable = backend.watch_cache.unreadable.below(backend.layout.scope(services, ""))
         if [key for key in unreadable if key != own]:
-            return Claims(then=gone)
-        record.free_all_but(port for stored in backend.all_seen(SERVICES) for port in _ports_of(stored))
+            return Claims(then=deletes)
+        record.release_all_except(port for stored in backend.all_seen(SERVICES) for port in _ports_of(stored))
         if not record.is_changed:
-            return Claims(then=gone)
-        return Claims(compare=[record.compare(backend)], then=[*gone, record.put(backend)])
+            return Claims(then=deletes)
+        return Claims(compare=[record.compare(backend)], then=[*deletes, record.put(backend)])
 
-    async def _settle_addresses(self, backend: Backend, new: Tree, before: Tree, *, dry_run: bool) -> None:
-        """Fill in the families, and an address of each."""
+    async def _allocate_addresses(self, backend: Backend, new: Tree, before: Tree, *, dry_run: bool) -> None:
+        """Set the IP families, and a cluster IP of each."""
         spec = new["spec"]
         configured = list(dict.fromkeys(map(addresses.family, self.networks)))
-        wrong = settle(spec, before or None, configured)
-        if wrong:
-            raise status.invalid(SERVICE, meta.name(new), wrong)
+        problems = init_ip_families(spec, before or None, configured)
+        if problems:
+            raise status.invalid(SERVICE, meta.name(new), problems)
         if not needs_cluster_ip(spec) or is_headless(spec):
             return
         networks = [*self.networks, *_more_networks(backend)]
-        given, had = spec.get("clusterIPs", []), _held_addresses(before)
-        for address in given:
-            if address not in had:
+        cluster_ips, old_addresses = spec.get("clusterIPs", []), _allocated_addresses(before)
+        for address in cluster_ips:
+            if address not in old_addresses:
                 await _check_chosen(backend, new, address, networks, dry_run=dry_run)
-        lacking = spec["ipFamilies"][len(given) :]
-        found = [*given, *(_any(backend, family, networks) for family in lacking)]
+        lacking = spec["ipFamilies"][len(cluster_ips) :]
+        addresses_by_family = [*cluster_ips, *(_any(backend, family, networks) for family in lacking)]
         if not dry_run:
-            _check_owner(new, [one for one in found if one not in had], given or [""] * len(lacking))
-        spec["clusterIP"], spec["clusterIPs"] = found[0], found
+            _check_owner(
+                new,
+                [one for one in addresses_by_family if one not in old_addresses],
+                cluster_ips or [""] * len(lacking),
+            )
+        spec["clusterIP"], spec["clusterIPs"] = addresses_by_family[0], addresses_by_family
 
-    async def _settle_ports(
+    async def _allocate_ports(
         self, backend: Backend, new: Tree, before: Tree, *, dry_run: bool
     ) -> ports.NodePorts | None:
-        """Fill in the node ports; answers with the record of them, if this write changes it."""
-        had = held_node_ports(before)
-        if not had and not needs_node_port(new["spec"]):
+        """Set the node ports; return the record of them if this write changes it."""
+        old_ports = allocated_node_ports(before)
+        if not old_ports and not needs_node_port(new["spec"]):
             return None
-        record = await ports.read(backend, self.node_ports, _all_held(backend))
+        record = await ports.read(backend, self.node_ports, _used_port_lister(backend))
         record.dry_run = dry_run
-        wrong = settle_node_ports(new["spec"], record, had, is_new=not before)
+        wrong = allocate_node_ports(new["spec"], record, old_ports, is_new=not before)
         if wrong:
             raise status.invalid(SERVICE, meta.name(new), wrong)
-        record.free(had - held_node_ports(new["spec"]))
+        record.release(old_ports - allocated_node_ports(new["spec"]))
         return record if record.is_changed and not dry_run else None
 
 
 def _check_addresses(spec: Tree, before: Tree | None) -> Sequence[FieldError]:
-    """What is wrong with addresses and families before any is given out; then nothing else is told."""
+    """Return what is wrong with addresses and families before any is allocated; then nothing else is reported."""
     if before is not None and stays_preferring_dual(spec, before):
         return ()
     return [*check_cluster_ips(spec, before)]
 
 
-def _held_addresses(spec: Tree) -> Sequence[str]:
-    """The addresses that a Service has been given."""
+def _allocated_addresses(spec: Tree) -> Sequence[str]:
+    """Return the cluster IPs that are allocated to a Service."""
     if not spec or not needs_cluster_ip(spec) or is_headless(spec):
         return ()
-    held: Sequence[str] = spec.get("clusterIPs", ())
-    return held
+    cluster_ips: Sequence[str] = spec.get("clusterIPs", ())
+    return cluster_ips
 
 
-def _all_held(backend: Backend) -> ports.Held:
-    """The node ports of every Service there is: what a record must begin with where there is none."""
+def _used_port_lister(backend: Backend) -> ports.UsedPortLister:
+    """Return a function that lists the node ports of all Services: the content of a new record."""
 
-    async def held() -> Iterator[int]:
+    async def list_used_ports() -> Iterator[int]:
         await backend.watch_cache.fresh()
         services = backend.all_seen(SERVICES)
         return (port for stored in services for port in _ports_of(stored))
 
-    return held
+    return list_used_ports
 
 
 def _ports_of(stored: Stored) -> frozenset[int]:
-    return held_node_ports(stored.tree()["spec"])
+    return allocated_node_ports(stored.tree()["spec"])
 
 
 def _is_of(reference: Tree | None, owner: Mapping[str, str]) -> bool:
@@ -169,7 +181,7 @@ def _is_of(reference: Tree | None, owner: Mapping[str, str]) -> bool:
 
 
 def _more_networks(backend: Backend) -> Iterator[Network]:
-    """Those that ServiceCIDRs add to a running cluster."""
+    """Yield the networks that ServiceCIDRs add to a running cluster."""
     for stored in backend.all_seen(SERVICE_CIDRS):
         tree = stored.tree()
         if conditions.is_true(tree, "Ready") and not meta.is_deleting(tree):
@@ -191,7 +203,7 @@ def _any(backend: Backend, family: str, networks: Sequence[Network]) -> str:
 async def _check_chosen(
     backend: Backend, service: Tree, address: str, networks: Sequence[Network], *, dry_run: bool
 ) -> None:
-    """Refuse an address that a client chose and cannot have; a dry run looks at the range alone."""
+    """Refuse an address that the client chose and that is not free; a dry run checks the range only."""
     if dry_run:
         network = next((one for one in networks if one.version == ip_address(address).version), networks[0])
         if addresses.contains(network, address):
@@ -205,23 +217,23 @@ async def _check_chosen(
         problem = "provided IP is already allocated"
     else:
         return
-    path, given = ROOT.child("spec", "clusterIPs"), service["spec"]["clusterIPs"]
-    wrong = errors.invalid(path, given, f"failed to allocate IP {address}: {problem}")
+    path, cluster_ips = ROOT.child("spec", "clusterIPs"), service["spec"]["clusterIPs"]
+    wrong = errors.invalid(path, cluster_ips, f"failed to allocate IP {address}: {problem}")
     raise status.invalid(SERVICE, meta.name(service), [wrong])
 
 
-def _check_owner(service: Tree, taken: Sequence[str], given: Sequence[str]) -> None:
-    """Refuse a name that the object of an address cannot say: that object is made before the Service is checked."""
+def _check_owner(service: Tree, new_addresses: Sequence[str], cluster_ips: Sequence[str]) -> None:
+    """Refuse a Service name that is invalid in an IPAddress, which is created before the Service is validated."""
     name, path = meta.name(service), ROOT.child("spec", "parentRef", "name")
     wrong = [errors.invalid(path, name, problem) for problem in check_path_segment_name(name)]
     if not name:
         wrong = [errors.required(path)]
-    if not taken or not wrong:
+    if not new_addresses or not wrong:
         return
-    problem = status.invalid(GroupKind(IP_ADDRESSES.group, "IPAddress"), taken[0], wrong)
-    which = f" {taken[0]}" if taken[0] in given else ""
+    problem = status.invalid(GroupKind(IP_ADDRESSES.group, "IPAddress"), new_addresses[0], wrong)
+    shown_address = f" {new_addresses[0]}" if new_addresses[0] in cluster_ips else ""
     refused = errors.invalid(
-        ROOT.child("spec", "clusterIPs"), given, f"failed to allocate IP{which}: {problem}"
+        ROOT.child("spec", "clusterIPs"), cluster_ips, f"failed to allocate IP{shown_address}: {problem}"
     )
     raise status.invalid(SERVICE, name, [refused])
 

@@ -50,8 +50,8 @@ class StaticTokens:
         user = self._users.get(_digest(token))
         if user is None or not self._audiences:
             return None if user is None else KnownToken(user, audiences)
-        meant = [audience for audience in audiences if audience in self._audiences]
-        return KnownToken(user, meant) if meant else None
+        shared_audiences = [audience for audience in audiences if audience in self._audiences]
+        return KnownToken(user, shared_audiences) if shared_audiences else None
 
 
 class BearerTokens:
@@ -75,11 +75,11 @@ class BearerTokens:
 
     async def review(self, token: str, audiences: Sequence[str] = ()) -> KnownToken:
         """Whose a token is, or BadToken with all reasons against it."""
-        wanted = tuple(audiences) or self._audiences
-        key, now = (_digest(token), wanted), self._clock.monotonic()
+        target_audiences = tuple(audiences) or self._audiences
+        key, now = (_digest(token), target_audiences), self._clock.monotonic()
         until, known = self._known.get(key, (0.0, None))
         if known is None or until <= now:
-            known = await self._read(token, wanted)
+            known = await self._read(token, target_audiences)
             self._remember(key, now + KNOWN_SECONDS, known)
         return known
 

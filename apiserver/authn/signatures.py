@@ -50,9 +50,9 @@ def from_jwk(tree: Mapping[str, Any]) -> Public | None:
         raise BadJsonWebKey(f"go-jose/go-jose: unknown json web key type '{type_ or ''}'")
     from jwt.exceptions import InvalidKeyError  # noqa: PLC0415 - as below
 
-    given = {name: tree[name] for name in _PUBLIC if name in tree}
+    parameters = {name: tree[name] for name in _PUBLIC if name in tree}
     try:
-        public: Public = _algorithms()["RS256" if type_ == "RSA" else "ES256"].from_jwk(given)
+        public: Public = _algorithms()["RS256" if type_ == "RSA" else "ES256"].from_jwk(parameters)
     except (InvalidKeyError, TypeError, ValueError) as error:
         raise BadJsonWebKey(f"go-jose/go-jose: invalid {type_} key: {error}") from error
     return public
@@ -67,9 +67,9 @@ def _algorithms() -> Mapping[str, "Algorithm"]:
         "384": (RSAAlgorithm.SHA384, RSAPSSAlgorithm.SHA384, ECAlgorithm.SHA384),
         "512": (RSAAlgorithm.SHA512, RSAPSSAlgorithm.SHA512, ECAlgorithm.SHA512),
     }
-    made: dict[str, Algorithm] = {}
+    algorithms: dict[str, Algorithm] = {}
     for bits, (pkcs, pss, curve) in hashes.items():
-        made[f"RS{bits}"] = RSAAlgorithm(pkcs)
-        made[f"PS{bits}"] = RSAPSSAlgorithm(pss)
-        made[f"ES{bits}"] = ECAlgorithm(curve)
-    return made
+        algorithms[f"RS{bits}"] = RSAAlgorithm(pkcs)
+        algorithms[f"PS{bits}"] = RSAPSSAlgorithm(pss)
+        algorithms[f"ES{bits}"] = ECAlgorithm(curve)
+    return algorithms

@@ -14,7 +14,7 @@ from mockube.apiserver.user import User
 _AUTHENTICATED: Final = "system:authenticated"
 _READ: Final = frozenset({"get", "list", "watch"})
 _ALLOWED: Final = (Decision.ALLOW, "")
-_NOTHING: Final = (NO_OPINION[0], "No policy matched.")
+_NO_POLICY_MATCHED: Final = (NO_OPINION[0], "No policy matched.")
 _VERSIONED: Final = ("abac.authorization.kubernetes.io/v1beta1", "Policy")
 
 
@@ -40,7 +40,7 @@ class ABAC(Struct, frozen=True):
     policies: Sequence[PolicySpec]
 
     def decide(self, attributes: Attributes, /) -> Verdict:
-        return _ALLOWED if any(_matches(one, attributes) for one in self.policies) else _NOTHING
+        return _ALLOWED if any(_matches(one, attributes) for one in self.policies) else _NO_POLICY_MATCHED
 
     def rules(self, user: User, namespace: str, /) -> Rules:
         resources, paths = list[Rule](), list[Rule]()

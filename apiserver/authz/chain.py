@@ -47,21 +47,21 @@ def forbidden(attributes: Attributes, reason: str) -> Forbidden:
 
 
 def _message(attributes: Attributes) -> str:
-    """Escaped, for it holds what the client sent and might be shown by a browser."""
+    """Return the message, escaped, because it contains what the client sent and a browser might display it."""
     user = f"User {gotext.quote(attributes.user.name)} cannot {attributes.verb}"
     if not attributes.is_resource:
-        said = f"{user} path {gotext.quote(attributes.path)}"
+        message = f"{user} path {gotext.quote(attributes.path)}"
     else:
         resource = "/".join(filter(None, (attributes.resource, attributes.subresource)))
-        where = (
+        scope = (
             f"in the namespace {gotext.quote(attributes.namespace)}"
             if attributes.namespace
             else "at the cluster scope"
         )
-        said = (
-            f"{user} resource {gotext.quote(resource)} in API group {gotext.quote(attributes.group)} {where}"
+        message = (
+            f"{user} resource {gotext.quote(resource)} in API group {gotext.quote(attributes.group)} {scope}"
         )
-    return html.escape(said, quote=False)
+    return html.escape(message, quote=False)
 
 
 Rule: TypeAlias = dict[str, Any]

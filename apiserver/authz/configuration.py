@@ -80,14 +80,16 @@ def _nanoseconds(text: str) -> int:
 
 
 def from_modes(modes: Sequence[str], webhook: Mapping[str, Any]) -> AuthorizationConfiguration:
-    """Return what `--authorization-mode` and its kin stand for."""
-    found = [
+    """Return the configuration that `--authorization-mode` and its related flags describe."""
+    authorizers = [
         {"type": mode, "name": "default" if mode == WEBHOOK else mode.lower()}
         | ({"webhook": webhook} if mode == WEBHOOK else {})
         for mode in modes
     ]
-    made: AuthorizationConfiguration = decode({"authorizers": found}, AuthorizationConfiguration)
-    return made
+    configuration: AuthorizationConfiguration = decode(
+        {"authorizers": authorizers}, AuthorizationConfiguration
+    )
+    return configuration
 
 
 def read_configuration(data: bytes, required: Collection[str] = ()) -> AuthorizationConfiguration:
@@ -206,8 +208,8 @@ def _connection(info: WebhookConnectionInfo, path: Path) -> Iterator[FieldError]
             yield from _file(file or "", at)
         case _:
             supported = ("InClusterConfig", "KubeConfigFile")
-            shown = {"Type": info.type, "KubeConfigFile": file}
-            yield errors.not_supported(path.child("type"), shown, supported)
+            value = {"Type": info.type, "KubeConfigFile": file}
+            yield errors.not_supported(path.child("type"), value, supported)
 
 
 def _file(name: str, path: Path) -> Iterator[FieldError]:

@@ -1,6 +1,6 @@
-"""The ConfigMap extension-apiserver-authentication: by what other API servers know clients, and proxies that name users.
+"""The ConfigMap extension-apiserver-authentication: the authorities and headers by which other API servers authenticate.
 
-Several servers of one cluster write what each of them trusts, so what is there is combined with what is written.
+Each server of a cluster writes what it trusts, so the data that is stored is combined with the data that is written.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ OWN_HEADERS: Final = RequestHeaders(
     groups=("X-Remote-Group",),
     extra_prefixes=("X-Remote-Extra-",),
 )
-"""Of the requests that this server passes on."""
+"""The headers of requests that this server proxies."""
 _CLIENTS: Final = "client-ca-file"
 _PROXIES: Final = "requestheader-client-ca-file"
 _LISTS: Final = (
@@ -31,7 +31,7 @@ _LISTS: Final = (
     "requestheader-username-headers",
 )
 _GRACE: Final = timedelta(minutes=5)
-"""How long after its end an authority is still named."""
+"""The time after its expiration for which an authority is still listed."""
 
 
 class Trusted(NamedTuple):
@@ -54,15 +54,15 @@ def authentication_data(trusted: Trusted) -> Mapping[str, str]:
         headers.uid,
         headers.username,
     )
-    shown = {name: _encoded(values) for name, values in zip(_LISTS, lists, strict=True)}
+    header_data = {name: _encoded(values) for name, values in zip(_LISTS, lists, strict=True)}
     if not headers.uid:
-        del shown["requestheader-uid-headers"]
-    return data | shown | {_PROXIES: trusted.proxies.decode()}
+        del header_data["requestheader-uid-headers"]
+    return data | header_data | {_PROXIES: trusted.proxies.decode()}
 
 
-def combine(present: Tree, wanted: Tree, *, now: datetime) -> dict[str, Any]:
-    """Return the data of both: each certificate that has not expired and each name once, what is there first."""
-    old, new = present.get("data") or {}, wanted["data"]
+def combine(present: Tree, desired: Tree, *, now: datetime) -> dict[str, Any]:
+    """Return the data of both: each unexpired certificate and each name once, those already present first."""
+    old, new = present.get("data") or {}, desired["data"]
     data = dict(new)
     for name in (_CLIENTS, _PROXIES):
         if combined := _certificates(old.get(name, ""), new.get(name, ""), now):

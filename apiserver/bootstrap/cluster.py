@@ -66,7 +66,7 @@ def cluster(facts: Facts, groups: Sequence[Group]) -> Sequence[RequiredObject]:
 
 def _all(facts: Facts, groups: Sequence[Group]) -> Iterable[RequiredObject]:
     return (
-        *(RequiredObject(resource=NAMESPACES, name=name, kept=True) for name in SYSTEM_NAMESPACES),
+        *(RequiredObject(resource=NAMESPACES, name=name, is_recreated=True) for name in SYSTEM_NAMESPACES),
         *_priority_classes(),
         *_service(facts),
         *(_whereabouts(facts) if facts.address else ()),
@@ -76,7 +76,7 @@ def _all(facts: Facts, groups: Sequence[Group]) -> Iterable[RequiredObject]:
             namespace=wellknown.NAMESPACE_SYSTEM,
             content={"data": authentication_data(_trusted(facts))},
             combine=partial(combine, now=parse_time(facts.now)),
-            follows=True,
+            is_reconciled=True,
         ),
         RequiredObject(
             resource=CONFIG_MAPS,
@@ -142,14 +142,14 @@ def _service(facts: Facts) -> Sequence[RequiredObject]:
             content={"spec": {"cidrs": [facts.service_range]}},
             status={"conditions": [ready]},
             status_manager="kubernetes-service-cidr-controller",
-            kept=True,
+            is_recreated=True,
         ),
         RequiredObject(
             resource=SERVICES,
             name=SERVICE,
             namespace=wellknown.NAMESPACE_DEFAULT,
             content={"metadata": {"labels": labels}, "spec": spec | {"type": "ClusterIP"}},
-            kept=True,
+            is_recreated=True,
         ),
     )
 
@@ -166,8 +166,8 @@ def _whereabouts(facts: Facts) -> Sequence[RequiredObject]:
                 "metadata": {"labels": {wellknown.LABEL_ENDPOINT_SLICE_SKIP_MIRROR: "true"}},
                 "subsets": [{"addresses": [{"ip": facts.address}], "ports": [port]}],
             },
-            kept=True,
-            follows=True,
+            is_recreated=True,
+            is_reconciled=True,
         ),
         RequiredObject(
             resource=ENDPOINT_SLICES,
@@ -179,8 +179,8 @@ def _whereabouts(facts: Facts) -> Sequence[RequiredObject]:
                 "endpoints": [{"addresses": [facts.address], "conditions": {"ready": True}}],
                 "ports": [port],
             },
-            kept=True,
-            follows=True,
+            is_recreated=True,
+            is_reconciled=True,
         ),
     )
 

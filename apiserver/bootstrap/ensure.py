@@ -1,4 +1,4 @@
-"""Makes what is missing, by the same verbs that clients use."""
+"""Create the objects that are missing, by the verbs that clients use."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,78 +33,88 @@ LOG = logging.getLogger(__name__)
 
 SERVER = User(name="system:apiserver", groups=("system:masters", "system:authenticated"))
 MAX_PUTS: Final = 100
-"""In one transaction: an etcd takes 128."""
+"""In one transaction: etcd allows 128."""
 _UID: Final = "00000000-0000-0000-0000-000000000000"
 _TIME: Final = "2000-01-01T00:00:00Z"
 _TEMPLATES: Final[dict[tuple[Name, str, str, bytes], bytes]] = {}
-"""What `create` stores of objects that are fixed, but for uid and times; all servers of a process make the same ones."""
+"""The stored text of fixed objects, without uid and times; all servers of a process create the same ones."""
 USER_AGENT = f"kube-apiserver/v{version()}"
 
 APPLY, JSON = "application/apply-patch+yaml", "application/json"
-KEPT_SECONDS = 10.0
-"""How soon what was deleted is there again; upstream's interval for the service."""
+RECREATE_SECONDS = 10.0
+"""The interval at which deleted objects are created again; upstream's interval for the service."""
 
 
 async def ensure(
-    backend: Backend, resources: Callable[[Name], Resource], wanted: Iterable[RequiredObject]
+    backend: Backend, resources: Callable[[Name], Resource], required_objects: Iterable[RequiredObject]
 ) -> int:
-    """Answers how many objects were made. Another server may be making the same ones at the same time."""
+    """Create the missing objects and return their number. Another server may create the same ones at the same time."""
     missing = []
-    for one in wanted:
-        resource = resources(one.resource)
-        if await backend.find(resource, one.namespace, one.name) is None:
-            missing.append(one)
-        elif one.follows:
-            await _renew(backend, resource, one)
-    fixed = [one for one in missing if one.is_fixed]
+    for required_object in required_objects:
+        resource = resources(required_object.resource)
+        if await backend.find(resource, required_object.namespace, required_object.name) is None:
+            missing.append(required_object)
+        elif required_object.is_reconciled:
+            await _renew(backend, resource, required_object)
+    fixed = [required_object for required_object in missing if required_object.is_fixed]
     if await create_fixed(backend, resources, fixed) < len(fixed):
         return await _create_each(backend, resources, missing)
-    return len(fixed) + await _create_each(backend, resources, [one for one in missing if not one.is_fixed])
+    return len(fixed) + await _create_each(
+        backend, resources, [required_object for required_object in missing if not required_object.is_fixed]
+    )
 
 
 async def _create_each(
     backend: Backend, resources: Callable[[Name], Resource], missing: Sequence[RequiredObject]
 ) -> int:
-    made = 0
-    for one in missing:
-        made += await _create(backend, resources(one.resource), one)
-    return made
+    created_count = 0
+    for required_object in missing:
+        created_count += await _create(backend, resources(required_object.resource), required_object)
+    return created_count
 
 
 async def create_fixed(
-    backend: Backend, resources: Callable[[Name], Resource], wanted: Sequence[RequiredObject]
+    backend: Backend, resources: Callable[[Name], Resource], required_objects: Sequence[RequiredObject]
 ) -> int:
-    """Make objects as they are, many in one transaction; return how many were made.
+    """Create objects as they are, many in one transaction; return the number created.
 
-    Of a transaction in which one object is there already, none is made.
+    If one object of a transaction exists already, the transaction creates none.
     """
-    made = 0
-    for start in range(0, len(wanted), MAX_PUTS):
+    created_count = 0
+    for start in range(0, len(required_objects), MAX_PUTS):
         puts, compares = [], []
-        for one in wanted[start : start + MAX_PUTS]:
-            resource = resources(one.resource)
-            key = backend.layout.object(resource, one.namespace, one.name)
-            puts.append(backend.put(key, await _new_text(backend, resource, one)))
+        for required_object in required_objects[start : start + MAX_PUTS]:
+            resource = resources(required_object.resource)
+            key = backend.layout.object(resource, required_object.namespace, required_object.name)
+            puts.append(backend.put(key, await _new_text(backend, resource, required_object)))
             compares.append(Compare(key=key, target=Target.MOD, operand=0))
         result = await backend.kv.txn(Txn(compare=tuple(compares), then=tuple(puts)))
-        made += len(puts) if result.succeeded else 0
-    return made
+        created_count += len(puts) if result.succeeded else 0
+    return created_count
 
 
-async def _new_text(backend: Backend, resource: Resource, wanted: RequiredObject) -> bytes:
+async def _new_text(backend: Backend, resource: Resource, required_object: RequiredObject) -> bytes:
     """Return a new object as `create` stores it: its template with a uid and the time."""
-    key = wanted.resource, wanted.namespace, wanted.name, orjson.dumps(wanted.content)
+    key = (
+        required_object.resource,
+        required_object.namespace,
+        required_object.name,
+        orjson.dumps(required_object.content),
+    )
     template = _TEMPLATES.get(key)
     if template is None:
         await yield_to_loop()
-        template = _TEMPLATES[key] = canonical(_template(backend, resource, wanted))
+        template = _TEMPLATES[key] = canonical(_template(backend, resource, required_object))
     uid, now = chances.uid(backend.chance), format_time(backend.clock.now())
     return template.replace(_UID.encode(), uid.encode(), 1).replace(_TIME.encode(), now.encode())
 
 
-def _template(backend: Backend, resource: Resource, wanted: RequiredObject) -> Tree:
-    call, strategy = call_of(resource, wanted, "create", wanted.tree()), backend.strategy(resource)
-    options = WriteOptions(field_manager=wanted.manager)
+def _template(backend: Backend, resource: Resource, required_object: RequiredObject) -> Tree:
+    call, strategy = (
+        call_of(resource, required_object, "create", required_object.tree()),
+        backend.strategy(resource),
+    )
+    options = WriteOptions(field_manager=required_object.manager)
     tree = read_object(backend, call, options)
     metadata.match_namespace(tree, call)
     metadata.of(tree).update(uid=_UID, creationTimestamp=_TIME)
@@ -115,61 +125,70 @@ def _template(backend: Backend, resource: Resource, wanted: RequiredObject) -> T
     return tree
 
 
-async def _renew(backend: Backend, resource: Resource, wanted: RequiredObject) -> None:
-    """Make an object's content true again, over whatever others made of it."""
+async def _renew(backend: Backend, resource: Resource, required_object: RequiredObject) -> None:
+    """Write the required content over what others changed in an object."""
     while True:
-        present = await backend.get(resource, wanted.namespace, wanted.name)
-        tree = wanted.tree()
-        if wanted.combine is not None:
-            tree |= wanted.combine(present.tree(), tree)
+        present = await backend.get(resource, required_object.namespace, required_object.name)
+        tree = required_object.tree()
+        if required_object.combine is not None:
+            tree |= required_object.combine(present.tree(), tree)
         tree["metadata"]["resourceVersion"] = str(present.revision)
         try:
-            await update(backend, call_of(resource, wanted, "update", tree))
+            await update(backend, call_of(resource, required_object, "update", tree))
         except Conflict:
             continue
         return
 
 
-async def _create(backend: Backend, resource: Resource, wanted: RequiredObject) -> bool:
-    """Answers whether it was made here."""
-    query = {"fieldManager": [wanted.manager]} if wanted.manager else {}
+async def _create(backend: Backend, resource: Resource, required_object: RequiredObject) -> bool:
+    """Create an object; return whether this server created it."""
+    query = {"fieldManager": [required_object.manager]} if required_object.manager else {}
     try:
-        answer = await create(backend, call_of(resource, wanted, "create", wanted.tree(), query=query))
+        answer = await create(
+            backend, call_of(resource, required_object, "create", required_object.tree(), query=query)
+        )
     except ApiError:
-        # Another server may have made it meanwhile, and taken what it claims, such as an address.
-        if await backend.find(resource, wanted.namespace, wanted.name) is None:
+        # Another server may have created it meanwhile, and allocated what it claims, such as an address.
+        if await backend.find(resource, required_object.namespace, required_object.name) is None:
             raise
         return False
-    if wanted.status_manager:
-        await _apply_status(backend, resource, wanted)
-    elif wanted.status:
-        tree = answer.object() | {"status": wanted.status}
-        await update(backend, call_of(resource, wanted, "update", tree, subresource="status"))
+    if required_object.status_manager:
+        await _apply_status(backend, resource, required_object)
+    elif required_object.status:
+        tree = answer.object() | {"status": required_object.status}
+        await update(backend, call_of(resource, required_object, "update", tree, subresource="status"))
     return True
 
 
-async def _apply_status(backend: Backend, resource: Resource, wanted: RequiredObject) -> None:
-    named = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": wanted.name}}
-    query = {"fieldManager": [wanted.status_manager], "force": ["true"]}
-    tree = named | {"status": wanted.status}
-    await apply(backend, call_of(resource, wanted, "patch", tree, subresource="status", query=query))
+async def _apply_status(backend: Backend, resource: Resource, required_object: RequiredObject) -> None:
+    named = {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": {"name": required_object.name},
+    }
+    query = {"fieldManager": [required_object.status_manager], "force": ["true"]}
+    tree = named | {"status": required_object.status}
+    await apply(backend, call_of(resource, required_object, "patch", tree, subresource="status", query=query))
 
 
-async def keep(
-    backend: Backend, resources: Callable[[Name], Resource], wanted: Sequence[RequiredObject], clock: Clock
+async def recreate_deleted(
+    backend: Backend,
+    resources: Callable[[Name], Resource],
+    required_objects: Sequence[RequiredObject],
+    clock: Clock,
 ) -> None:
-    """Make again what somebody has deleted, until cancelled."""
+    """Create deleted objects again, until cancelled."""
     while True:
-        await clock.sleep(KEPT_SECONDS)
+        await clock.sleep(RECREATE_SECONDS)
         try:
-            await ensure(backend, resources, wanted)
+            await ensure(backend, resources, required_objects)
         except (ApiError, KVError) as error:
             LOG.warning("Objects of the system were not made: %s", error)
 
 
 def call_of(
     resource: Resource,
-    wanted: RequiredObject,
+    required_object: RequiredObject,
     verb: str,
     tree: Tree,
     *,
@@ -180,8 +199,8 @@ def call_of(
         verb=verb,
         resource=resource,
         subresource=resource.subresource(subresource) if subresource else None,
-        namespace=wanted.namespace,
-        name="" if verb == "create" else wanted.name,
+        namespace=required_object.namespace,
+        name="" if verb == "create" else required_object.name,
         body=Body(data=orjson.dumps(tree), media_type=APPLY if verb == "patch" else JSON),
         query=query or {},
         user=SERVER,

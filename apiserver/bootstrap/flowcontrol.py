@@ -49,7 +49,7 @@ def _resources(
 
 
 _LEASES = ("coordination.k8s.io", ["leases"])
-_EVERYTHING = {
+_ALL_REQUESTS = {
     "resourceRules": [_resources(["*"], "*", ["*"], cluster=True)],
     "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
 }
@@ -74,7 +74,7 @@ class Schema(NamedTuple):
 
 
 SCHEMAS: Sequence[Schema] = (
-    Schema("exempt", "exempt", 1, "", (_of_group("system:masters"),), _EVERYTHING),
+    Schema("exempt", "exempt", 1, "", (_of_group("system:masters"),), _ALL_REQUESTS),
     Schema("probes", "exempt", 2, "", _EVERYBODY, _PROBES),
     Schema(
         "system-leader-election",
@@ -85,11 +85,16 @@ SCHEMAS: Sequence[Schema] = (
         _ELECTION,
     ),
     Schema("system-node-high", "node-high", 400, "ByUser", (_of_group("system:nodes"),), _NODES),
-    Schema("system-nodes", "system", 500, "ByUser", (_of_group("system:nodes"),), _EVERYTHING),
-    Schema("kube-controller-manager", "workload-high", 800, "ByNamespace", (_MANAGER,), _EVERYTHING),
-    Schema("kube-scheduler", "workload-high", 800, "ByNamespace", (_SCHEDULER,), _EVERYTHING),
+    Schema("system-nodes", "system", 500, "ByUser", (_of_group("system:nodes"),), _ALL_REQUESTS),
+    Schema("kube-controller-manager", "workload-high", 800, "ByNamespace", (_MANAGER,), _ALL_REQUESTS),
+    Schema("kube-scheduler", "workload-high", 800, "ByNamespace", (_SCHEDULER,), _ALL_REQUESTS),
     Schema(
-        "kube-system-service-accounts", "workload-high", 900, "ByNamespace", (_SYSTEM_ACCOUNTS,), _EVERYTHING
+        "kube-system-service-accounts",
+        "workload-high",
+        900,
+        "ByNamespace",
+        (_SYSTEM_ACCOUNTS,),
+        _ALL_REQUESTS,
     ),
     Schema(
         "service-accounts",
@@ -97,10 +102,10 @@ SCHEMAS: Sequence[Schema] = (
         9000,
         "ByUser",
         (_of_group("system:serviceaccounts"),),
-        _EVERYTHING,
+        _ALL_REQUESTS,
     ),
-    Schema("global-default", "global-default", 9900, "ByUser", _EVERYBODY, _EVERYTHING),
-    Schema("catch-all", "catch-all", 10000, "ByUser", _EVERYBODY, _EVERYTHING),
+    Schema("global-default", "global-default", 9900, "ByUser", _EVERYBODY, _ALL_REQUESTS),
+    Schema("catch-all", "catch-all", 10000, "ByUser", _EVERYBODY, _ALL_REQUESTS),
 )
 
 

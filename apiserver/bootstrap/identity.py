@@ -54,5 +54,5 @@ def _lease(host: str, name: str, holder: str, now: str) -> RequiredObject:
         name=name,
         namespace=wellknown.NAMESPACE_SYSTEM,
         content={"metadata": {"labels": labels}, "spec": spec},
-        follows=True,
+        is_reconciled=True,
     )

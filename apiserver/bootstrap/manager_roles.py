@@ -58,23 +58,23 @@ def roles_of_metrics() -> Sequence[RequiredObject]:
     rules = [_rule("metrics.k8s.io", ["pods", "nodes"], ["get", "list", "watch"])]
     parts = {f"rbac.authorization.k8s.io/aggregate-to-{role}": "true" for role in ("view", "edit", "admin")}
     content = {"metadata": {"labels": parts, "annotations": {}}, "rules": rules}
-    return (_wanted(CLUSTER_ROLES, "system:aggregated-metrics-reader", content),)
+    return (_required_object(CLUSTER_ROLES, "system:aggregated-metrics-reader", content),)
 
 
 def roles_of_manager() -> Sequence[RequiredObject]:
     return (
-        _wanted(CLUSTER_ROLES, _NAME, {"rules": list(_RULES)}),
-        _wanted(ROLES, _NAME, {"rules": list(_SYSTEM_RULES)}, namespace=_SYSTEM),
-        _wanted(CLUSTER_ROLE_BINDINGS, _NAME, _binding("ClusterRole", _NAME)),
+        _required_object(CLUSTER_ROLES, _NAME, {"rules": list(_RULES)}),
+        _required_object(ROLES, _NAME, {"rules": list(_SYSTEM_RULES)}, namespace=_SYSTEM),
+        _required_object(CLUSTER_ROLE_BINDINGS, _NAME, _binding("ClusterRole", _NAME)),
         *(
-            _wanted(
+            _required_object(
                 CLUSTER_ROLE_BINDINGS,
                 f"{_NAME}:{role.removeprefix('system:')}",
                 _binding("ClusterRole", role),
             )
             for role in _UPSTREAM
         ),
-        _wanted(ROLE_BINDINGS, _NAME, _binding("Role", _NAME), namespace=_SYSTEM),
+        _required_object(ROLE_BINDINGS, _NAME, _binding("Role", _NAME), namespace=_SYSTEM),
     )
 
 
@@ -88,13 +88,15 @@ def roles_of_single_user(minor: str = minors.NEWEST) -> Sequence[RequiredObject]
     }
     name = f"{_NAME}:controllers"
     return (
-        _wanted(CLUSTER_ROLES, name, {"rules": [*rules.values()]}),
-        _wanted(CLUSTER_ROLE_BINDINGS, name, _binding("ClusterRole", name)),
-        _wanted(CLUSTER_ROLE_BINDINGS, f"{_NAME}:manager", _binding("ClusterRole", _MANAGER)),
+        _required_object(CLUSTER_ROLES, name, {"rules": [*rules.values()]}),
+        _required_object(CLUSTER_ROLE_BINDINGS, name, _binding("ClusterRole", name)),
+        _required_object(CLUSTER_ROLE_BINDINGS, f"{_NAME}:manager", _binding("ClusterRole", _MANAGER)),
     )
 
 
-def _wanted(resource: str, name: str, content: dict[str, Any], *, namespace: str = "") -> RequiredObject:
+def _required_object(
+    resource: str, name: str, content: dict[str, Any], *, namespace: str = ""
+) -> RequiredObject:
     metadata: dict[str, Any] = {"labels": {}, "annotations": {}}
     return RequiredObject(
         resource=resource_name(resource),

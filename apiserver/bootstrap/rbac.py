@@ -35,10 +35,12 @@ def policy(minor: str = minors.NEWEST) -> Sequence[RequiredObject]:
     """Return the roles and bindings that upstream has in a minor release."""
     rows = _rows(minor)
     roles = [
-        _wanted(resource, row, _role(row)) for resource in (CLUSTER_ROLES, ROLES) for row in rows[resource]
+        _required_object(resource, row, _role(row))
+        for resource in (CLUSTER_ROLES, ROLES)
+        for row in rows[resource]
     ]
     bindings = [
-        _wanted(resource, row, _binding(row))
+        _required_object(resource, row, _binding(row))
         for resource in (CLUSTER_ROLE_BINDINGS, ROLE_BINDINGS)
         for row in rows[resource]
     ]
@@ -75,7 +77,7 @@ def resource_name(resource: str) -> Name:
     return GROUP, "v1", resource
 
 
-def _wanted(resource: str, row: Mapping[str, Any], content: Tree) -> RequiredObject:
+def _required_object(resource: str, row: Mapping[str, Any], content: Tree) -> RequiredObject:
     metadata = {"labels": _LABELS | row.get("labels", {}), "annotations": _ANNOTATIONS}
     return RequiredObject(
         resource=resource_name(resource),
@@ -101,47 +103,47 @@ def _binding(row: Mapping[str, Any]) -> Tree:
 
 
 def _subject(text: str) -> Tree:
-    what, *place, name = text.split("/")
-    return {"kind": what, "name": name, **({"namespace": place[0]} if place else {"apiGroup": GROUP})}
+    kind, *place, name = text.split("/")
+    return {"kind": kind, "name": name, **({"namespace": place[0]} if place else {"apiGroup": GROUP})}
 
 
 # --- reconciling
 
 
-def is_of_other_role(wanted: ReadOnlyTree, present: ReadOnlyTree) -> bool:
-    """Return whether a binding is to another role than it must be: then it is made anew."""
-    return bool(wanted.get("roleRef") != present.get("roleRef"))
+def is_of_other_role(expected: ReadOnlyTree, present: ReadOnlyTree) -> bool:
+    """Return whether a binding refers to another role than expected: then it is replaced."""
+    return bool(expected.get("roleRef") != present.get("roleRef"))
 
 
 def is_protected(present: ReadOnlyTree) -> bool:
     return bool((present["metadata"].get("annotations") or {}).get(AUTOUPDATE) == "false")
 
 
-def reconciled(wanted: ReadOnlyTree, present: ReadOnlyTree) -> Tree:
-    """Return the object with what it lacks of the one that is wanted; an equal one if it lacks nothing."""
+def reconciled(expected: ReadOnlyTree, present: ReadOnlyTree) -> Tree:
+    """Return the object with what it lacks of the expected one; an equal object if it lacks nothing."""
     metadata = dict(present["metadata"])
     for name in ("labels", "annotations"):
-        metadata[name] = wanted["metadata"][name] | (metadata.get(name) or {})
+        metadata[name] = expected["metadata"][name] | (metadata.get(name) or {})
     tree: Tree = {**present, "metadata": metadata}
-    if "roleRef" in wanted:
-        missing = _missing(wanted.get("subjects"), present.get("subjects"))
+    if "roleRef" in expected:
+        missing = _missing(expected.get("subjects"), present.get("subjects"))
         return {**tree, "subjects": [*(present.get("subjects") or ()), *missing]} if missing else tree
-    lacking = missing_rules(present.get("rules") or (), wanted.get("rules") or ())
+    lacking = missing_rules(present.get("rules") or (), expected.get("rules") or ())
     if lacking:
         tree["rules"] = [*(present.get("rules") or ()), *lacking]
-    return _with_selectors(tree, wanted)
+    return _with_selectors(tree, expected)
 
 
-def _with_selectors(tree: Tree, wanted: ReadOnlyTree) -> Tree:
-    if not wanted.get("aggregationRule"):
+def _with_selectors(tree: Tree, expected: ReadOnlyTree) -> Tree:
+    if not expected.get("aggregationRule"):
         tree.pop("aggregationRule", None)
         return tree
     present = (tree.get("aggregationRule") or {}).get("clusterRoleSelectors")
-    missing = _missing(wanted["aggregationRule"]["clusterRoleSelectors"], present)
+    missing = _missing(expected["aggregationRule"]["clusterRoleSelectors"], present)
     if missing:
         tree["aggregationRule"] = {"clusterRoleSelectors": [*(present or ()), *missing]}
     return tree
 
 
-def _missing(wanted: Sequence[Any] | None, present: Sequence[Any] | None) -> Sequence[Any]:
-    return [one for one in wanted or () if one not in (present or ())]
+def _missing(expected: Sequence[Any] | None, present: Sequence[Any] | None) -> Sequence[Any]:
+    return [one for one in expected or () if one not in (present or ())]

@@ -42,9 +42,9 @@ class BootstrapRoles:
         """Return why the hook has not finished; "" if it has."""
         return "not finished" if self._is_pending else ""
 
-    def add(self, wanted: Iterable[RequiredObject]) -> None:
-        """Make these as well, besides upstream's."""
-        self._more += wanted
+    def add(self, required_objects: Iterable[RequiredObject]) -> None:
+        """Add objects to those of upstream."""
+        self._more += required_objects
 
     def expect(self) -> None:
         """Report that it is not finished, from before `run` begins."""
@@ -74,14 +74,14 @@ class BootstrapRoles:
                 self._on_ready.pop()()
 
     async def reconcile(self) -> bool:
-        """Make what is missing; return whether all of it was possible."""
+        """Create and complete the roles and bindings; return whether all of them succeeded."""
         try:
             await self._backend.watch_cache.fresh()
-            wanted = [*rbac.policy(self._minor), *self._more]
-            missing = [one for one in wanted if self._present(one) is None]
-            present = [one for one in wanted if self._present(one) is not None]
+            required_objects = [*rbac.policy(self._minor), *self._more]
+            missing = [one for one in required_objects if self._present(one) is None]
+            present = [one for one in required_objects if self._present(one) is not None]
             if await create_fixed(self._backend, self._resources, missing) < len(missing):
-                present = wanted  # another server makes them, too
+                present = required_objects  # another server creates them, too
             await self._backend.watch_cache.fresh()
             outcomes = [await self._complete(one) for one in present]
         except (ApiError, KVError) as error:
@@ -89,35 +89,41 @@ class BootstrapRoles:
             return False
         return all(outcomes)
 
-    def _present(self, wanted: RequiredObject) -> Stored | None:
-        resource = self._resources(wanted.resource)
-        return self._backend.seen(resource.group_resource, wanted.namespace, wanted.name)
+    def _present(self, required_object: RequiredObject) -> Stored | None:
+        resource = self._resources(required_object.resource)
+        return self._backend.seen(resource.group_resource, required_object.namespace, required_object.name)
 
-    async def _complete(self, wanted: RequiredObject) -> bool:
-        """Give an object what it lacks; return whether that was possible."""
-        stored = self._present(wanted)
+    async def _complete(self, required_object: RequiredObject) -> bool:
+        """Create an object, or add what it lacks; return whether that succeeded."""
+        stored = self._present(required_object)
         present = None if stored is None else stored.tree()
         if present is None:
-            await ensure(self._backend, self._resources, [wanted])
+            await ensure(self._backend, self._resources, [required_object])
             return True
-        if rbac.is_of_other_role(wanted.content, present):
-            return await self._replace(wanted)
-        tree = rbac.reconciled(wanted.content, present)
+        if rbac.is_of_other_role(required_object.content, present):
+            return await self._replace(required_object)
+        tree = rbac.reconciled(required_object.content, present)
         if tree == present:
             return True
         if rbac.is_protected(present):
-            LOG.warning("%s %s lacks rights and is not to be updated", present["kind"], wanted.name)
+            LOG.warning("%s %s lacks rights and is not to be updated", present["kind"], required_object.name)
             return True
-        return await self._update(wanted, tree)
+        return await self._update(required_object, tree)
 
-    async def _update(self, wanted: RequiredObject, tree: Tree) -> bool:
+    async def _update(self, required_object: RequiredObject, tree: Tree) -> bool:
         try:
-            await update(self._backend, call_of(self._resources(wanted.resource), wanted, "update", tree))
+            await update(
+                self._backend,
+                call_of(self._resources(required_object.resource), required_object, "update", tree),
+            )
         except (Conflict, NotFound):
             return False
         return True
 
-    async def _replace(self, wanted: RequiredObject) -> bool:
+    async def _replace(self, required_object: RequiredObject) -> bool:
         with suppress(NotFound):
-            await delete(self._backend, call_of(self._resources(wanted.resource), wanted, "delete", {}))
-        return bool(await ensure(self._backend, self._resources, [wanted]))
+            await delete(
+                self._backend,
+                call_of(self._resources(required_object.resource), required_object, "delete", {}),
+            )
+        return bool(await ensure(self._backend, self._resources, [required_object]))

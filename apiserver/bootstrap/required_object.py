@@ -1,4 +1,4 @@
-"""An object that must be there, as a row."""
+"""An object that must exist, as a row."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -19,17 +19,17 @@ class RequiredObject(Struct, frozen=True, kw_only=True):
     """All but kind, version and name."""
     status: Tree = field(default_factory=dict)
     manager: str = ""
-    """Who manages the content, if that is not the server under its own name."""
+    """The field manager of the content; "": the server's own name."""
     status_manager: str = ""
-    """Who applies the status; "" if it is written with an update."""
+    """The field manager that applies the status; "" if it is written with an update."""
     is_fixed: bool = False
-    """It is right, claims nothing, and no admission plugin changes it: it can be stored as it is."""
-    kept: bool = False
-    """It is made again when somebody has deleted it."""
+    """It is valid, claims nothing, and no admission plugin changes it: it can be stored as it is."""
+    is_recreated: bool = False
+    """It is created again after it was deleted."""
     combine: Callable[[Tree, Tree], Tree] | None = None
-    """Makes one content of what is there and of what is wanted; None: only the latter counts."""
-    follows: bool = False
-    """It tells of the server: at each start its content is made true again."""
+    """Merge the present content with the required one; None: the required content replaces it."""
+    is_reconciled: bool = False
+    """It describes the server: its content is written again at each start."""
 
     def tree(self) -> Tree:
         metadata = {"name": self.name} | self.content.get("metadata", {})

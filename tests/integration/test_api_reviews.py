@@ -99,7 +99,9 @@ async def test_a_pods_own_token_is_good_for_a_year(client, spec, expected):
 
 
 async def test_flags_say_how_long_tokens_are_good():
-    async with apiserver.running(token_lifetime=TokenLifetime(longest=3600, extends=False)) as client:
+    async with apiserver.running(
+        token_lifetime=TokenLifetime(max_expiration_seconds=3600, extends_expiration=False)
+    ) as client:
         await client.post(ACCOUNTS, {"metadata": {"name": "robot"}})
         await client.post(PODS, POD)
         answer = await client.post(

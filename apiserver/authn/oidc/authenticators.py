@@ -60,7 +60,7 @@ class JWTSettings(Struct, frozen=True, kw_only=True):
 
 
 def read_configuration(data: bytes) -> AuthenticationConfiguration:
-    """Return what a file says, or raise ConfigurationError for what is wrong with its form."""
+    """Return the configuration in a file, or raise ConfigurationError if its form is wrong."""
     if not data:
         raise ConfigurationError("empty config data")
     try:
@@ -69,9 +69,9 @@ def read_configuration(data: bytes) -> AuthenticationConfiguration:
         raise ConfigurationError(str(error)) from error
     head = tree if isinstance(tree, dict) else {}
     if (head.get("apiVersion"), head.get("kind")) not in _FILES:
-        given = f"{head.get('apiVersion')}, Kind={head.get('kind')}"
+        group_version_kind = f"{head.get('apiVersion')}, Kind={head.get('kind')}"
         raise ConfigurationError(
-            f"expected AuthenticationConfiguration of apiserver.config.k8s.io/v1, got {given}"
+            f"expected AuthenticationConfiguration of apiserver.config.k8s.io/v1, got {group_version_kind}"
         )
     found: AuthenticationConfiguration = decode(tree, AuthenticationConfiguration)
     return found
@@ -181,13 +181,13 @@ class JWTAuthenticators:
     def _build(
         self, configuration: AuthenticationConfiguration, mappers: Sequence[Mapper]
     ) -> Mapping[str, IssuerAuthenticator]:
-        made = [
+        authenticators = [
             IssuerAuthenticator(
                 self._settings, one, mapper, send=self._send, clock=self._clock, observer=self._observer
             )
             for one, mapper in zip(configuration.jwt, mappers, strict=True)
         ]
-        return {one.issuer: one for one in made}
+        return {one.issuer: one for one in authenticators}
 
     async def read(self, token: str, audiences: Sequence[str]) -> KnownToken | None:
         shared = [audience for audience in audiences if audience in self._audiences]
@@ -249,23 +249,23 @@ class JWTAuthenticators:
     async def _update(
         self, configuration: AuthenticationConfiguration, mappers: Sequence[Mapper], data: bytes
     ) -> None:
-        """Take other authenticators once all of them can be used."""
-        made, end = self._build(configuration, mappers), self._clock.monotonic() + UPDATE_SECONDS
-        await _initialize(made.values())
-        while not all(one.is_initialized for one in made.values()):
+        """Replace the authenticators once all new ones are initialized."""
+        authenticators, end = self._build(configuration, mappers), self._clock.monotonic() + UPDATE_SECONDS
+        await _initialize(authenticators.values())
+        while not all(one.is_initialized for one in authenticators.values()):
             if self._clock.monotonic() >= end:
-                problems = [one.problem for one in made.values() if one.problem]
+                problems = [one.problem for one in authenticators.values() if one.problem]
                 self._fail("failed to update authentication config", errors.aggregate(problems))
                 return
             await self._clock.sleep(RETRY_SECONDS)
-            await _initialize(made.values())
-        self._authenticators, self._data = made, data
+            await _initialize(authenticators.values())
+        self._authenticators, self._data = authenticators, data
         LOG.info("reloaded authentication config")
         self._observer.reloaded(success=True)
         self._observer.applied(data)
 
-    def _fail(self, what: str, problem: object) -> None:
-        LOG.error('"%s" err=%s', what, gotext.quote(str(problem)))
+    def _fail(self, message: str, problem: object) -> None:
+        LOG.error('"%s" err=%s', message, gotext.quote(str(problem)))
         self._observer.reloaded(success=False)
 
 

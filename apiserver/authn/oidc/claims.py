@@ -38,13 +38,13 @@ def user_of(claims: Claims, authenticator: JWTAuthenticator, mapper: Mapper) -> 
     return user
 
 
-def _claim(claims: Claims, name: str, what: str) -> str:
+def _claim(claims: Claims, name: str, description: str) -> str:
     if name not in claims:
-        raise BadToken(f"oidc: parse {what}: claim not present")
+        raise BadToken(f"oidc: parse {description}: claim not present")
     try:
         return text_of(claims[name])
     except Undecodable as error:
-        raise BadToken(f"oidc: parse {what}: {error}") from error
+        raise BadToken(f"oidc: parse {description}: {error}") from error
 
 
 def _username(claims: Claims, values: Any, mapping: PrefixedClaimOrExpression, mapper: Mapper) -> str:
@@ -118,24 +118,24 @@ def _extra(claims: Claims, values: Any, mapper: Mapper) -> Mapping[str, Sequence
 
 
 def _check_required(claims: Claims, required: Mapping[str, str]) -> None:
-    for name, wanted in required.items():
+    for name, required_value in required.items():
         if name not in claims:
             raise BadToken(f"oidc: required claim {name} not present in ID token")
-        found = _claim(claims, name, f"claim {name}")
-        if found != wanted:
-            detail = f"Got = {found}, want = {wanted}"
+        value = _claim(claims, name, f"claim {name}")
+        if value != required_value:
+            detail = f"Got = {value}, want = {required_value}"
             raise BadToken(f"oidc: required claim {name} value does not match. {detail}")
 
 
-def _check(rules: Sequence[expressions.Rule], variable: str, values: Any, what: str) -> None:
+def _check(rules: Sequence[expressions.Rule], variable: str, values: Any, prefix: str) -> None:
     try:
         expressions.check(rules, variable, values)
     except BadToken as error:
-        raise BadToken(f"{what}: {error}") from error
+        raise BadToken(f"{prefix}: {error}") from error
 
 
-def _evaluate(rule: expressions.Rule, values: Any, what: str) -> Any:
+def _evaluate(rule: expressions.Rule, values: Any, description: str) -> Any:
     try:
         return expressions.evaluate(rule, CLAIMS, values)
     except BadToken as error:
-        raise BadToken(f"oidc: error evaluating {what} expression: {error}") from error
+        raise BadToken(f"oidc: error evaluating {description} expression: {error}") from error

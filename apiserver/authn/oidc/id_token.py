@@ -67,8 +67,8 @@ def text_of(value: Any, place: str = "value") -> str:
     raise mistyped(value, "string", place)
 
 
-def mistyped(value: Any, wanted: str, place: str = "value") -> Undecodable:
-    return Undecodable(f"json: cannot unmarshal {type_name(value)} into Go {place} of type {wanted}")
+def mistyped(value: Any, go_type: str, place: str = "value") -> Undecodable:
+    return Undecodable(f"json: cannot unmarshal {type_name(value)} into Go {place} of type {go_type}")
 
 
 def _at(claim: str) -> str:
@@ -113,9 +113,11 @@ class Verifier(Struct, frozen=True, kw_only=True):
             raise BadToken(self._audience_problem(audience))
         now = self.clock.now()
         if (expiry or _NEVER) < now:
-            raise BadToken(f"oidc: token is expired (Token Expiry: {_shown(expiry or _NEVER)})")
+            raise BadToken(f"oidc: token is expired (Token Expiry: {_time_text(expiry or _NEVER)})")
         if not_before is not None and now.timestamp() + _NOT_BEFORE_LEEWAY < not_before.timestamp():
-            times = f"current time {_shown(now)} before the nbf (not before) time: {_shown(not_before)}"
+            times = (
+                f"current time {_time_text(now)} before the nbf (not before) time: {_time_text(not_before)}"
+            )
             raise BadToken(f"oidc: {times}")
 
     def _audience_problem(self, audience: Sequence[str]) -> str:
@@ -142,12 +144,12 @@ def _parse(token: str) -> tuple[Signed, bytes]:
     return Signed(key_id, algorithm, f"{parts[0]}.{parts[1]}".encode(), signature), payload
 
 
-def _header(header: Mapping[str, Any], name: str, shown: str) -> str:
+def _header(header: Mapping[str, Any], name: str, title: str) -> str:
     try:
         return text_of(header.get(name))
     except Undecodable as error:
         found = gotext.quote(gotext.marshal(header[name]))
-        raise Undecodable(f"failed to unmarshal {shown}: {error}: {found}") from error
+        raise Undecodable(f"failed to unmarshal {title}: {error}: {found}") from error
 
 
 def _check_sources(claims: Mapping[str, Any]) -> None:
@@ -175,7 +177,7 @@ def _audience(value: Any) -> Sequence[str]:
 
 
 def _time(claims: Mapping[str, Any], claim: str) -> datetime | None:
-    """Return a moment that a number, or a text that is one, stands for."""
+    """Return the time of a claim that is a number, or a number in a string."""
     value = claims.get(claim)
     if value is None:
         return None
@@ -184,11 +186,13 @@ def _time(claims: Mapping[str, Any], claim: str) -> datetime | None:
     try:
         return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=int(float(value)))
     except (OverflowError, ValueError) as error:
-        shown = gotext.quote(gotext.marshal(value))
-        raise Undecodable(f"json: invalid number literal, trying to unmarshal {shown} into Number") from error
+        literal = gotext.quote(gotext.marshal(value))
+        raise Undecodable(
+            f"json: invalid number literal, trying to unmarshal {literal} into Number"
+        ) from error
 
 
-def _shown(moment: datetime) -> str:
+def _time_text(moment: datetime) -> str:
     return (
         f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} +0000 UTC"
         if moment.year > 1

@@ -115,14 +115,14 @@ class RemoteKeySet:
         self._on_fetch(body)
 
     def _take(self, answer: Answer) -> str:
-        """Keep the keys of an answer, or return what is wrong with it."""
-        shown = answer.body.decode("utf-8", "replace")
+        """Store the keys of a response, or return what is wrong with it."""
+        body = answer.body.decode("utf-8", "replace")
         if answer.code != 200:
-            return f"oidc: get keys failed: {answer.status_line} {shown}"
+            return f"oidc: get keys failed: {answer.status_line} {body}"
         try:
             self._keys = read_key_set(answer.body)
         except ValueError as error:
-            return f"oidc: failed to decode keys: {undecoded(answer, error)} {shown}"
+            return f"oidc: failed to decode keys: {undecoded(answer, error)} {body}"
         self._expiry = expiry(answer.headers, self._clock.now())
         return ""
 

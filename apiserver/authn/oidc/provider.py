@@ -42,8 +42,8 @@ class Provider(Struct, frozen=True, kw_only=True):
         except CallFailed as error:
             raise NotInitialized(str(error)) from error
         if answer.code != 200:
-            shown = answer.body.decode("utf-8", "replace")
-            raise NotInitialized(f"{answer.status_line}: {shown}")
+            body = answer.body.decode("utf-8", "replace")
+            raise NotInitialized(f"{answer.status_line}: {body}")
         try:
             tree = orjson.loads(answer.body)
             if not isinstance(tree, dict):
@@ -116,7 +116,7 @@ class ClaimResolver:
         return answer.body.decode("utf-8", "replace")
 
     async def _verifier(self, issuer: str) -> Verifier:
-        """Return the verifier of a source's issuer, which is looked for again after a while if it is not found."""
+        """Return the verifier of a claim source's issuer; a failed discovery is retried after `RETRY_SECONDS`."""
         if issuer in self._verifiers:
             return self._verifiers[issuer]
         now = self._provider.clock.monotonic()
@@ -132,14 +132,14 @@ class ClaimResolver:
             keys = await replace(self._provider, issuer=issuer, discovery_url="").keys()
         except NotInitialized as error:
             raise BadToken(f"{problem}: {gotext.quote(issuer)}") from error
-        made = self._verifiers[issuer] = Verifier(
+        verifier = self._verifiers[issuer] = Verifier(
             issuer=issuer,
             audiences=self._audiences,
             algorithms=self._algorithms,
             keys=keys,
             clock=self._provider.clock,
         )
-        return made
+        return verifier
 
 
 def _source(claims: Mapping[str, Any], claim: str) -> tuple[str, str] | None:

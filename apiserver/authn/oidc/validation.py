@@ -66,9 +66,9 @@ def validate(
         discovery_urls.add(issuer.discovery_url)
     anonymous = configuration.anonymous
     if anonymous is not None and anonymous.conditions and not anonymous.enabled:
-        shown = [{"Path": condition.path} for condition in anonymous.conditions]
+        conditions = [{"Path": condition.path} for condition in anonymous.conditions]
         detail = "enabled should be set to true when conditions are defined"
-        problems.append(errors.invalid(_ANONYMOUS.child("conditions"), shown, detail))
+        problems.append(errors.invalid(_ANONYMOUS.child("conditions"), conditions, detail))
     return mappers, problems
 
 
@@ -114,8 +114,8 @@ def _issuer(issuer: Issuer, path: Path, disallowed: Collection[str]) -> Iterator
 
 def _url(url: str, path: Path, disallowed: Collection[str]) -> Iterator[FieldError]:
     if url in disallowed:
-        shown = f"[{' '.join(sorted(disallowed))}]"
-        yield errors.invalid(path, url, f"URL must not overlap with disallowed issuers: {shown}")
+        issuers = f"[{' '.join(sorted(disallowed))}]"
+        yield errors.invalid(path, url, f"URL must not overlap with disallowed issuers: {issuers}")
     if (problem := request_uri_problem(url.partition("#")[0])) and not problem.endswith(_NO_REQUEST):
         yield errors.invalid(path, url, problem)
         return
@@ -183,8 +183,10 @@ def _claim_rules(
                 problems.append(errors.duplicate(at.child("expression"), rule.expression))
                 continue
             expressions.add(rule.expression)
-            made = _rule(rule.expression, CLAIMS, at.child("expression"), problems, message=rule.message)
-            found += made
+            compiled_rules = _rule(
+                rule.expression, CLAIMS, at.child("expression"), problems, message=rule.message
+            )
+            found += compiled_rules
     return found
 
 

@@ -30,16 +30,16 @@ INVALIDATED = "service account token has been invalidated"
 
 
 POD_TOKEN_SECONDS = 3607
-"""What a pod's own token is requested for: an hour, and a few seconds by which it is told from an hour of a client's."""
+"""The lifetime that is requested for a pod's own token: an hour, and a few seconds that identify it."""
 
 
 class TokenLifetime(Struct, frozen=True, kw_only=True):
-    """How long the tokens are good that are requested."""
+    """The expiration of tokens that clients request."""
 
-    longest: int = 0
-    """In seconds; 0: as long as they are requested for."""
-    extends: bool = True
-    """Whether a pod's own token is good for a year: clients of old read it only once."""
+    max_expiration_seconds: int = 0
+    """0: no maximum."""
+    extends_expiration: bool = True
+    """Whether a pod's own token is valid for a year: old clients read it only once."""
 
 
 class ServiceAccounts:
@@ -92,17 +92,17 @@ class ServiceAccounts:
             return None
         if problem := type_problem(claims):
             raise BadToken(problem)
-        # One that names no audience is for this server.
-        meant = audiences(claims) or self.audiences
-        shared = [audience for audience in audiences_ if audience in meant]
-        if not shared:
-            raise BadToken(audience_problem(meant, audiences_))
+        # A token without audiences is for this server.
+        token_audiences = audiences(claims) or self.audiences
+        shared_audiences = [audience for audience in audiences_ if audience in token_audiences]
+        if not shared_audiences:
+            raise BadToken(audience_problem(token_audiences, audiences_))
         now = self._clock.now()
         if problem := time_problem(claims, now):
             raise BadToken(problem)
         account = Account.read(claims)
         await self._check(account, now)
-        return KnownToken(account.user(claims.get("jti") or ""), shared)
+        return KnownToken(account.user(claims.get("jti") or ""), shared_audiences)
 
     async def _check(self, account: Account, now: datetime) -> None:
         """Refuse a token if what it names is gone, or is another object of the same name."""
@@ -121,17 +121,17 @@ class ServiceAccounts:
             await self._check_bound("node", "", account.node, now)
 
     async def _check_bound(
-        self, what: str, namespace: str, reference: Reference | None, now: datetime
+        self, kind: str, namespace: str, reference: Reference | None, now: datetime
     ) -> None:
         if reference is None:
             return
-        found = await self.find(f"{what}s", namespace, reference.name)
+        found = await self.find(f"{kind}s", namespace, reference.name)
         if found is None:
             raise BadToken(INVALIDATED)
         uid = found["metadata"]["uid"]
         if uid != reference.uid:
-            claim = f"service account {what} ref claim ({reference.uid})"
-            raise BadToken(f"{what.capitalize()} UID ({uid}) does not match {claim}")
+            claim = f"service account {kind} ref claim ({reference.uid})"
+            raise BadToken(f"{kind.capitalize()} UID ({uid}) does not match {claim}")
         if _is_gone(found, now):
             raise BadToken(INVALIDATED)
 
@@ -142,8 +142,8 @@ def _is_gone(tree: Tree, now: datetime) -> bool:
     return marked is not None and parse_time(marked) < now - timedelta(seconds=LEEWAY_SECONDS)
 
 
-def audience_problem(meant: Sequence[str], wanted: Sequence[str]) -> str:
-    return f"token audiences {_list(meant)} is invalid for the target audiences {_list(wanted)}"
+def audience_problem(token_audiences: Sequence[str], target_audiences: Sequence[str]) -> str:
+    return f"token audiences {_list(token_audiences)} is invalid for the target audiences {_list(target_audiences)}"
 
 
 def _list(texts: Sequence[str]) -> str:

@@ -66,22 +66,22 @@ class LegacyTokens:
             return None
         if problem := type_problem(claims):
             raise BadToken(problem)
-        meant = audiences(claims) or self._audiences
-        shared = [audience for audience in audiences_ if audience in meant]
-        if not shared:
-            raise BadToken(audience_problem(meant, audiences_))
+        token_audiences = audiences(claims) or self._audiences
+        shared_audiences = [audience for audience in audiences_ if audience in token_audiences]
+        if not shared_audiences:
+            raise BadToken(audience_problem(token_audiences, audiences_))
         if problem := time_problem(claims, self._clock.now()):
             raise BadToken(problem)
         namespace, secret, name, uid = _names(claims)
         await self._check(token, namespace, secret, Reference(name, uid))
         account = Account(namespace=namespace, account=Reference(name, uid))
-        return KnownToken(account.user(""), shared)
+        return KnownToken(account.user(""), shared_audiences)
 
     async def _check(self, token: str, namespace: str, secret_name: str, account: Reference) -> None:
         secret = await self._find("secrets", namespace, secret_name)
         if secret is None or meta.is_deleting(secret):
             raise BadToken("Token has been invalidated")
-        if not hmac.compare_digest(_held(secret), token.encode()):
+        if not hmac.compare_digest(_stored_token(secret), token.encode()):
             raise BadToken("Token does not match server's copy")
         found = await self._find("serviceaccounts", namespace, account.name)
         if found is None:
@@ -130,8 +130,8 @@ def _names(claims: Mapping[str, Any]) -> tuple[str, str, str, str]:
     return namespace, secret, account, uid
 
 
-def _held(secret: Tree) -> bytes:
-    """The token that a Secret holds."""
+def _stored_token(secret: Tree) -> bytes:
+    """Return the token in a Secret."""
     try:
         return base64.b64decode((secret.get("data") or {}).get("token") or "")
     except ValueError:

@@ -175,8 +175,8 @@ def _node(node: str, attributes: Attributes) -> Verdict:
         return NO_OPINION
     if name == node:
         return _ALLOWED
-    what = f"'{name}'" if name else "all nodes"
-    return _refused(f"node '{node}' cannot read {what}, only its own Node object")
+    target = f"'{name}'" if name else "all nodes"
+    return _refused(f"node '{node}' cannot read {target}, only its own Node object")
 
 
 def _selects(attributes: Attributes, field: str, value: str) -> bool:

@@ -1,6 +1,6 @@
-"""Which nodes need which objects, as the watch cache shows it.
+"""The objects that each node needs, according to the watch cache.
 
-Nothing is kept until a node user asks. From then on changes are only noted, and taken in at the next question.
+The graph is empty until the first request of a node user. From then on changes are queued, and applied at the next request.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -24,11 +24,11 @@ from mockube.apiserver.storage.resource_cache import Change, ResourceCache
 from mockube.apiserver.storage.stored import Stored
 
 GROUPS: Final = {POD: "", VOLUME: "", ATTACHMENT: "storage.k8s.io", SLICE: "resource.k8s.io"}
-"""Of the resources that are followed."""
+"""The API groups of the resources that are watched."""
 AT_ONCE: Final = 500
-"""Changes that are taken in while a question waits; more are taken in between other requests."""
+"""Changes that are applied while a request waits; more are applied in between other requests."""
 MAX_NOTED: Final = 20_000
-"""Changes that are noted while nobody asks, beyond the objects that there were: then nothing is kept until somebody does."""
+"""Changes that are queued between requests, beyond the number of objects; with more, the graph is reset."""
 
 Caches = Callable[[str], ResourceCache]
 
@@ -39,29 +39,36 @@ class NodeGraph:
         self._resources = tuple(resources)
         self._caches: Caches | None = None
         self._watchers: list[_Watcher] = []
-        """None until a node user asks."""
+        """Empty until the first request of a node user."""
         self._most_noted = 0
         self._noted: dict[tuple[str, bytes], None] = {}
         self._objects: dict[tuple[str, bytes], _Links] = {}
-        """What was taken in of each object."""
+        """The references of each object."""
         self._nodes: dict[Reference, dict[str, int]] = {}
-        """How many objects of each node refer to something."""
+        """The number of each node's objects that refer to an object."""
         self._volumes_of: dict[Reference, set[Reference]] = {}
         """By the Secret that volumes refer to."""
         self._claims: dict[Reference, Reference] = {}
         """By the volume that is bound to it."""
 
     def follow(self, caches: Caches) -> None:
-        """Answer by these caches, from now on."""
+        """Use these caches from now on."""
         self._caches = caches
 
     def reset(self) -> None:
-        """Keep nothing until a node user asks."""
+        """Clear the graph until the next request of a node user."""
         assert self._caches is not None
         for watcher in self._watchers:
             self._caches(watcher.resource).unfollow(watcher)
-        for kept in (self._watchers, self._noted, self._objects, self._nodes, self._volumes_of, self._claims):
-            kept.clear()
+        for collection in (
+            self._watchers,
+            self._noted,
+            self._objects,
+            self._nodes,
+            self._volumes_of,
+            self._claims,
+        ):
+            collection.clear()
 
     def has_path(self, node: str, reference: Reference) -> bool:
         """Return whether a node needs an object. Raise Unprepared if too much has changed to look at it at once."""

@@ -72,9 +72,11 @@ def _of_volume(volume: _Object, pod: str) -> Iterator[tuple[str, Any]]:
 
 def _resource_claims(pod: _Object) -> Iterator[Any]:
     status = pod.get("status") or {}
-    made = {one["name"]: one.get("resourceClaimName") for one in status.get("resourceClaimStatuses") or ()}
+    generated_names = {
+        one["name"]: one.get("resourceClaimName") for one in status.get("resourceClaimStatuses") or ()
+    }
     for claim in (pod.get("spec") or {}).get("resourceClaims") or ():
-        yield claim.get("resourceClaimName") or made.get(claim["name"])
+        yield claim.get("resourceClaimName") or generated_names.get(claim["name"])
     yield (status.get("extendedResourceClaimStatus") or {}).get("resourceClaimName")
 
 

@@ -84,9 +84,9 @@ class RBAC:
     def rules(self, user: User, namespace: str) -> Rules:
         granted = list(self.policy.granted(user, namespace))
         trees = [tree for one in granted if one.rules is not None for tree in one.rules.trees]
-        shown = ("verbs", "apiGroups", "resources", "resourceNames")
+        field_names = ("verbs", "apiGroups", "resources", "resourceNames")
         return Rules(
-            resources=[_part(tree, *shown) for tree in trees if tree.get("resources")],
+            resources=[_part(tree, *field_names) for tree in trees if tree.get("resources")],
             paths=[_part(tree, "verbs", "nonResourceURLs") for tree in trees if tree.get("nonResourceURLs")],
             error=aggregate([one.error for one in granted if one.error]),
         )

@@ -45,11 +45,11 @@ def escalation(policy: Policy, user: User, namespace: str, rules: Sequence[Polic
     return f"{text}; resolution errors: [{problem}]" if problem else text
 
 
-def missing_rules(own: Sequence[PolicyRule], wanted: Iterable[PolicyRule]) -> Sequence[PolicyRule]:
-    """Return the single rights of `wanted` that no rule of `own` covers, each as a rule; at most so many are compared."""
+def missing_rules(own: Sequence[PolicyRule], rules: Iterable[PolicyRule]) -> Sequence[PolicyRule]:
+    """Return the single rights of `rules` that no rule of `own` covers, each as a rule, comparing at most `MAX_COMPARED`."""
     rights = RuleSet(own)
     found = []
-    for count, single in enumerate(one for rule in wanted for one in _single(rule)):
+    for count, single in enumerate(one for rule in rules for one in _single(rule)):
         if count >= MAX_COMPARED:
             raise TooManyRights(f"the role has more than {MAX_COMPARED} single rights")
         if not _covers(rights, single):
@@ -102,7 +102,7 @@ def compacted(rules: Iterable[PolicyRule]) -> Sequence[PolicyRule]:
     return found
 
 
-_SHOWN: Final = {
+_GO_NAMES: Final = {
     "apiGroups": "APIGroups",
     "resources": "Resources",
     "nonResourceURLs": "NonResourceURLs",
@@ -113,7 +113,7 @@ _SHOWN: Final = {
 
 def describe(rule: PolicyRule) -> str:
     """Write a rule as upstream's messages do."""
-    parts = [f"{shown}:{_list(rule[name])}" for name, shown in _SHOWN.items() if rule.get(name)]
+    parts = [f"{title}:{_list(rule[name])}" for name, title in _GO_NAMES.items() if rule.get(name)]
     return f"{{{', '.join(parts)}}}"
 
 

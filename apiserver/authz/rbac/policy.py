@@ -50,11 +50,11 @@ class Binding:
                 self._subjects.setdefault(key, index)
 
     def _key(self, subject: Tree) -> Subject | None:
-        what, name = subject.get("kind", ""), subject.get("name", "")
-        if what in (USER, GROUP_OF_USERS):
-            return what, name
+        kind, name = subject.get("kind", ""), subject.get("name", "")
+        if kind in (USER, GROUP_OF_USERS):
+            return kind, name
         namespace = subject.get("namespace") or self.namespace
-        is_account = what == ACCOUNT and bool(namespace)
+        is_account = kind == ACCOUNT and bool(namespace)
         return (USER, f"{SERVICE_ACCOUNT}{namespace}:{name}") if is_account else None
 
     @property
@@ -72,10 +72,10 @@ class Binding:
         return f"RBAC: allowed by {binding} of {kind} {quote(name)} to {self._described(first)}"
 
     def _described(self, subject: Tree) -> str:
-        what, name = subject["kind"], subject["name"]
-        if what == ACCOUNT:
+        kind, name = subject["kind"], subject["name"]
+        if kind == ACCOUNT:
             name = f"{name}/{subject.get('namespace') or self.namespace}"
-        return f"{what} {quote(name)}"
+        return f"{kind} {quote(name)}"
 
 
 def subjects_of(user: User) -> Sequence[Subject]:

@@ -48,8 +48,8 @@ class RuleSet:
         """Return the names of the objects that the verb is allowed for: `ANY_NAME` if all, None if none are."""
         found: set[str] = set()
         by_resource, _ = self._indexed()
-        for wanted in _patterns(resource, subresource):
-            for rule in by_resource.get(wanted, ()):
+        for pattern in _patterns(resource, subresource):
+            for rule in by_resource.get(pattern, ()):
                 if rule.has_verb(verb) and rule.has_group(group):
                     if not rule.names:
                         return ANY_NAME

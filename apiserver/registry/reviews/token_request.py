@@ -47,7 +47,7 @@ class TokenRequests:
         await backend.admission.validate(backend, attributes)
         bound = await self._bound(call, spec.get("boundObjectRef"))
         account = Account(namespace=call.namespace, account=Reference(call.name, uid), **bound)
-        longest = self._accounts.lifetime.longest
+        longest = self._accounts.lifetime.max_expiration_seconds
         if 0 < longest < seconds:
             call.warn(f"requested expiration of {seconds} seconds shortened to {longest} seconds")
             seconds = longest
@@ -69,7 +69,11 @@ class TokenRequests:
     def _is_extended(self, account: Account, audiences: Sequence[str], seconds: int) -> bool:
         """Whether it is the token that a pod has by default, and for this server alone."""
         is_pods_own = account.pod is not None and seconds == POD_TOKEN_SECONDS
-        return self._accounts.lifetime.extends and is_pods_own and {*audiences} <= {*self._accounts.audiences}
+        return (
+            self._accounts.lifetime.extends_expiration
+            and is_pods_own
+            and {*audiences} <= {*self._accounts.audiences}
+        )
 
     async def _get(self, resource: str, namespace: str, name: str) -> Tree:
         found = await self._accounts.find(resource, namespace, name)

@@ -1,6 +1,6 @@
 """Node ports of a dry run, which upstream does not look up in the range."""
 
-from mockube.apiserver.allocation.node_ports import settle_node_ports
+from mockube.apiserver.allocation.node_ports import allocate_node_ports
 from mockube.apiserver.allocation.ports import FIRST_MADE_UP, NodePorts
 
 
@@ -15,7 +15,7 @@ def settled(*ports, dry_run=True):
         "type": "NodePort",
         "ports": [{"port": at + 1, "nodePort": port} for at, port in enumerate(ports)],
     }
-    wrong = settle_node_ports(spec, record(dry_run=dry_run), (), is_new=True)
+    wrong = allocate_node_ports(spec, record(dry_run=dry_run), (), is_new=True)
     return [port["nodePort"] for port in spec["ports"]] if not wrong else wrong[0].detail
 
 

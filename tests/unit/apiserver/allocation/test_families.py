@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apiserver.allocation.families import IPV4, IPV6, is_well_formed, settle
+from mockube.apiserver.allocation.families import IPV4, IPV6, init_ip_families, is_well_formed
 
 SINGLE, DUAL = ("SingleStack", "RequireDualStack")
 V4, V6 = "10.0.0.1", "fd00::1"
@@ -41,13 +41,13 @@ def service(*addresses, **spec):
 )
 def test_families_of_a_new_service(spec, configured, policy, families):
     policy = policy or spec["ipFamilyPolicy"]
-    assert not settle(spec, None, configured)
+    assert not init_ip_families(spec, None, configured)
     assert (spec["ipFamilyPolicy"], spec["ipFamilies"]) == (policy, families)
 
 
 def test_an_external_name_has_no_family():
     spec = {"type": "ExternalName"}
-    assert not settle(spec, None, [IPV4])
+    assert not init_ip_families(spec, None, [IPV4])
     assert spec == {"type": "ExternalName"}
 
 
@@ -90,7 +90,7 @@ def test_an_external_name_has_no_family():
     ],
 )
 def test_what_a_new_service_cannot_be(spec, configured, expected):
-    assert [str(error) for error in settle(spec, None, configured)] == [expected]
+    assert [str(error) for error in init_ip_families(spec, None, configured)] == [expected]
 
 
 OLD = service(V4, V6, ipFamilies=[IPV4, IPV6], ipFamilyPolicy=DUAL)
@@ -98,20 +98,20 @@ OLD = service(V4, V6, ipFamilies=[IPV4, IPV6], ipFamilyPolicy=DUAL)
 
 def test_who_asks_for_one_stack_gives_up_the_second():
     spec = OLD | {"ipFamilyPolicy": SINGLE}
-    assert not settle(spec, OLD, [IPV4, IPV6])
+    assert not init_ip_families(spec, OLD, [IPV4, IPV6])
     assert (spec["clusterIPs"], spec["ipFamilies"]) == ([V4], [IPV4])
 
 
 def test_who_asks_for_a_second_stack_gets_its_family():
     old = service(V4, ipFamilies=[IPV4], ipFamilyPolicy=SINGLE)
     spec = old | {"ipFamilyPolicy": DUAL}
-    assert not settle(spec, old, [IPV4, IPV6])
+    assert not init_ip_families(spec, old, [IPV4, IPV6])
     assert spec["ipFamilies"] == [IPV4, IPV6]
 
 
 def test_nobody_gives_up_a_stack_by_accident():
     spec = OLD | {"clusterIPs": [V4], "ipFamilies": [IPV4]}
-    assert [str(error) for error in settle(spec, OLD, [IPV4, IPV6])] == [
+    assert [str(error) for error in init_ip_families(spec, OLD, [IPV4, IPV6])] == [
         'spec.ipFamilyPolicy: Invalid value: "RequireDualStack": '
         f"must be 'SingleStack' to release the secondary {what}"
         for what in ("cluster IP", "IP family")
@@ -121,13 +121,13 @@ def test_nobody_gives_up_a_stack_by_accident():
 def test_one_that_prefers_two_stacks_stays_as_it_is():
     old = service(V4, ipFamilies=[IPV4], ipFamilyPolicy="PreferDualStack")
     spec = dict(old)
-    assert not settle(spec, old, [IPV4, IPV6])
+    assert not init_ip_families(spec, old, [IPV4, IPV6])
     assert spec == old
 
 
 def test_a_policy_that_is_left_out_is_kept():
     spec = {name: value for name, value in OLD.items() if name != "ipFamilyPolicy"}
-    assert not settle(spec, OLD, [IPV4, IPV6])
+    assert not init_ip_families(spec, OLD, [IPV4, IPV6])
     assert spec == OLD
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockube.apimachinery.status import ApiError
-from mockube.apiserver.allocation.node_ports import held_node_ports, settle_node_ports
+from mockube.apiserver.allocation.node_ports import allocate_node_ports, allocated_node_ports
 from mockube.apiserver.allocation.ports import NodePorts
 
 PORTS = range(30000, 30100)
@@ -20,12 +20,13 @@ def record(*used, ports=PORTS, draw=0.0):
 
 def test_a_port_is_taken_once():
     ports = record(30001)
-    assert ports.take(30001) == "provided port is already allocated"
-    assert (ports.take(30002), ports.take(30002)) == ("", "provided port is already allocated")
+    assert ports.allocate(30001) == "provided port is already allocated"
+    assert (ports.allocate(30002), ports.allocate(30002)) == ("", "provided port is already allocated")
     assert (
-        ports.take(80) == "provided port is not in the valid range. The range of valid ports is 30000-30099"
+        ports.allocate(80)
+        == "provided port is not in the valid range. The range of valid ports is 30000-30099"
     )
-    assert ports.taken == {30002}
+    assert ports.allocated == {30002}
 
 
 @pytest.mark.parametrize(
@@ -39,7 +40,7 @@ def test_a_port_is_taken_once():
     ],
 )
 def test_any_port(used, draw, expected):
-    assert record(*used, draw=draw).take_any() == expected
+    assert record(*used, draw=draw).allocate_next() == expected
 
 
 def service(*ports, kind="NodePort", **spec):
@@ -56,7 +57,7 @@ def chosen(port, node_port):
 
 def settled(spec, *used, before=(), is_new=True):
     ports = record(*used)
-    wrong = settle_node_ports(spec, ports, before, is_new=is_new)
+    wrong = allocate_node_ports(spec, ports, before, is_new=is_new)
     assert not wrong, wrong
     return [port.get("nodePort") for port in spec["ports"]], ports
 
@@ -92,7 +93,7 @@ def test_who_has_node_ports(spec, expected):
 
 
 def test_a_port_that_somebody_has_is_refused_where_it_was_chosen():
-    (wrong,) = settle_node_ports(service(HTTP, chosen(DNS, 30050)), record(30050), (), is_new=True)
+    (wrong,) = allocate_node_ports(service(HTTP, chosen(DNS, 30050)), record(30050), (), is_new=True)
     assert str(wrong) == "spec.ports[1].nodePort: Invalid value: 30050: provided port is already allocated"
 
 
@@ -105,7 +106,7 @@ def test_an_update_takes_what_is_new_alone():
 def test_an_update_cannot_use_a_port_twice():
     spec = service(chosen(HTTP, 30050), chosen((81, "TCP", {}), 30050))
     with pytest.raises(ApiError, match=r"duplicate nodePort: \{TCP 30050\}"):
-        settle_node_ports(spec, record(), (), is_new=False)
+        allocate_node_ports(spec, record(), (), is_new=False)
 
 
 LOCAL = {"kind": "LoadBalancer", "externalTrafficPolicy": "Local"}
@@ -115,19 +116,19 @@ def test_a_load_balancer_that_keeps_traffic_local_has_its_health_checked():
     spec = service(HTTP, **LOCAL)
     settled(spec)
     assert spec["healthCheckNodePort"] == 30017
-    assert held_node_ports(spec) == {30016, 30017}
+    assert allocated_node_ports(spec) == {30016, 30017}
 
 
 def test_a_health_check_port_that_somebody_has_is_refused():
     spec = service(HTTP, **LOCAL, healthCheckNodePort=30050)
     with pytest.raises(ApiError, match="failed to allocate requested HealthCheck NodePort 30050"):
-        settle_node_ports(spec, record(30050), (), is_new=True)
+        allocate_node_ports(spec, record(30050), (), is_new=True)
 
 
 @pytest.mark.parametrize("kind", ["NodePort", "LoadBalancer"])
 def test_when_there_are_no_more_ports(kind):
     with pytest.raises(ApiError, match="failed to allocate a nodePort: range is full"):
-        settle_node_ports(service(HTTP, kind=kind), record(*PORTS), (), is_new=True)
+        allocate_node_ports(service(HTTP, kind=kind), record(*PORTS), (), is_new=True)
 
 
 @given(
@@ -140,9 +141,9 @@ def test_no_port_is_ever_given_out_twice(used, wishes, draw):
     given_out = []
     for wish in wishes:
         if not wish:
-            given_out += filter(None, [ports.take_any()])
-        elif not ports.take(wish):
+            given_out += filter(None, [ports.allocate_next()])
+        elif not ports.allocate(wish):
             given_out.append(wish)
     assert len({*given_out}) == len(given_out)
     assert not {*given_out} & used
-    assert {*given_out} == ports.taken
+    assert {*given_out} == ports.allocated
