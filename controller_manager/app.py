@@ -21,9 +21,9 @@ from mockube.controller_manager.client.kubeconfig import Access, access_of, rate
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.transport import HttpTransport
 from mockube.controller_manager.client.wire import NoAnswer, Transport
+from mockube.controller_manager.config.configz import configz
 from mockube.controller_manager.config.selection import is_wanted
 from mockube.controller_manager.config.settings import Config
-from mockube.controller_manager.config.shown import configz
 from mockube.controller_manager.control.cluster_identity import ClusterIdentity
 from mockube.controller_manager.control.controller import Controller
 from mockube.controller_manager.control.events.recorder import Recorders
@@ -67,7 +67,7 @@ class Manager:
         self._client_metrics = ClientMetrics()
         self._informer_metrics = InformerMetrics()
         self._checks: dict[str, Check] = {"ping": _fine}
-        self.told = StatusSources(
+        self.status_sources = StatusSources(
             checks=self._checks, registry=self._metrics.registry, settings=configz(config)
         )
         for collector in (self._client_metrics, self._informer_metrics):
@@ -84,14 +84,14 @@ class Manager:
                 await self._work_alone(client)
 
     async def _wait_for_server(self, client: Client) -> None:
-        told = False
+        is_reported = False
         while True:
             try:
                 await client.raw("GET", "/version")
             except (NoAnswer, ApiError) as error:
-                if not told:
+                if not is_reported:
                     LOG.warning("Waiting for the API server at %s: %s", self._access.server, error)
-                told = True
+                is_reported = True
                 await self._clock.sleep(WAITING_SECONDS)
             else:
                 LOG.info("API server: %s", self._access.server)

@@ -10,7 +10,7 @@ from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import VOLUME_ATTACHMENTS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import (
-    NOTHING,
+    EMPTY_PLAN,
     ObjectRef,
     Patch,
     Plan,
@@ -30,12 +30,12 @@ def finalizer(driver: str) -> str:
 def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     found = caches.of(VOLUME_ATTACHMENTS).get(*key)
     if found is None or found["spec"].get("attacher") not in ANSWERED:
-        return NOTHING
+        return EMPTY_PLAN
     mine = finalizer(found["spec"]["attacher"])
     is_protected = mine in meta.finalizers(found)
     if meta.is_deleting(found):
         removal = RemoveFinalizer(resource=VOLUME_ATTACHMENTS, objects=(ObjectRef.of(found),), finalizer=mine)
-        return Plan(actions=(removal,)) if is_protected else NOTHING
+        return Plan(actions=(removal,)) if is_protected else EMPTY_PLAN
     version = {"uid": meta.uid(found)}
     protection = {"metadata": {**version, "finalizers": [*meta.finalizers(found), mine]}}
     attached = {"metadata": version, "status": {"attached": True}}

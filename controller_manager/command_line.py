@@ -76,10 +76,10 @@ def _problem(config: Config, known: Collection[str]) -> str:
     return ""
 
 
-def _names_problem(wanted: Sequence[str], known: Collection[str]) -> str:
-    if strangers := unknown(wanted, known):
+def _names_problem(selection: Sequence[str], known: Collection[str]) -> str:
+    if strangers := unknown(selection, known):
         return f"--controllers: there is no {', '.join(strangers)}"
-    if absent := missing(wanted):
+    if absent := missing(selection):
         return f"--controllers: {', '.join(absent)} is not supported"
     return ""
 

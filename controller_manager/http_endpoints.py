@@ -27,10 +27,10 @@ BACKDATED: Final = timedelta(minutes=5)
 
 
 def context(certificate: Path, key: Path) -> ssl.SSLContext:
-    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    made.minimum_version = ssl.TLSVersion.TLSv1_2
-    made.load_cert_chain(certificate, key)
-    return made
+    ssl_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    ssl_context.minimum_version = ssl.TLSVersion.TLSv1_2
+    ssl_context.load_cert_chain(certificate, key)
+    return ssl_context
 
 
 def know_clients(tls: ssl.SSLContext, authority: Path) -> None:
@@ -89,9 +89,9 @@ class Port(Struct, frozen=True, kw_only=True):
 
 
 @asynccontextmanager
-async def serving(told: StatusSources, ports: Sequence[Port]) -> AsyncIterator[Sequence[str]]:
+async def serving(sources: StatusSources, ports: Sequence[Port]) -> AsyncIterator[Sequence[str]]:
     """Serve on all ports; answers with the URLs."""
-    runner = web.ServerRunner(web.Server(_Pages(told).answer, access_log=None))
+    runner = web.ServerRunner(web.Server(_Pages(sources).answer, access_log=None))
     await runner.setup()
     try:
         for port in ports:
@@ -109,8 +109,8 @@ def _host(address: str) -> str:
 
 
 class _Pages:
-    def __init__(self, told: StatusSources) -> None:
-        self._told = told
+    def __init__(self, sources: StatusSources) -> None:
+        self._sources = sources
 
     async def answer(self, request: web.BaseRequest) -> web.Response:
         first, _, name = request.path.strip("/").partition("/")
@@ -124,14 +124,14 @@ class _Pages:
             return _text("Unauthorized\n", 401)
         if request.path == "/metrics":
             return web.Response(
-                body=generate_latest(self._told.registry), headers={"Content-Type": CONTENT_TYPE_LATEST}
+                body=generate_latest(self._sources.registry), headers={"Content-Type": CONTENT_TYPE_LATEST}
             )
         if request.path == "/configz":
-            return web.Response(body=orjson.dumps(self._told.settings), content_type="application/json")
+            return web.Response(body=orjson.dumps(self._sources.settings), content_type="application/json")
         return _text("404 page not found\n", 404)
 
     def _all(self, endpoint: str, *, verbose: bool) -> web.Response:
-        problems = {name: check() for name, check in self._told.checks.items()}
+        problems = {name: check() for name, check in self._sources.checks.items()}
         failed = any(problems.values())
         if not (failed or verbose):
             return _text("ok")
@@ -143,7 +143,7 @@ class _Pages:
         return _text("\n".join(lines) + "\n", 500 if failed else 200)
 
     def _one(self, name: str) -> web.Response:
-        check = self._told.checks.get(name)
+        check = self._sources.checks.get(name)
         if check is None:
             return _text("404 page not found\n", 404)
         problem = check()

@@ -16,7 +16,7 @@ from mockube.controller_manager.client.kinds import (
 )
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import (
-    NOTHING,
+    EMPTY_PLAN,
     Create,
     Delete,
     EventTemplate,
@@ -105,26 +105,26 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     """A key with a namespace is a claim's, one without is a volume's."""
     if key.namespace:
         claim = caches.of(PERSISTENT_VOLUME_CLAIMS).get(*key)
-        return NOTHING if claim is None else _provision(caches, claim)
+        return EMPTY_PLAN if claim is None else _provision(caches, claim)
     volume = caches.of(PERSISTENT_VOLUMES).get(*key)
-    return _delete(volume) if volume is not None and _is_to_go(volume) else NOTHING
+    return _delete(volume) if volume is not None and _is_to_go(volume) else EMPTY_PLAN
 
 
 def _provision(caches: Caches, claim: ReadOnlyTree) -> Plan:
     storage_class = caches.of(STORAGE_CLASSES).get("", class_name(claim))
     if storage_class is None or not _is_wanted(claim, storage_class):
-        return NOTHING
+        return EMPTY_PLAN
     volume = _volume(claim, storage_class)
     if caches.of(PERSISTENT_VOLUMES).get("", meta.name(volume)) is not None:
-        return NOTHING
+        return EMPTY_PLAN
     quoted = gotext.quote(str(Key.of(claim)))
-    begun = f"External provisioner is provisioning volume for claim {quoted}"
+    message = f"External provisioner is provisioning volume for claim {quoted}"
     done = ("ProvisioningSucceeded", "Successfully provisioned volume {name}")
     failed = ("ProvisioningFailed", "Error saving provisioned volume: {error}")
     saying = EventTemplate(about=claim, done=done, failed=failed)
     return Plan(
         actions=(
-            RecordEvent(about=claim, type="Normal", reason="Provisioning", message=begun),
+            RecordEvent(about=claim, type="Normal", reason="Provisioning", message=message),
             Create(resource=PERSISTENT_VOLUMES, bodies=(volume,), saying=saying),
         )
     )
@@ -134,25 +134,25 @@ def _is_wanted(claim: ReadOnlyTree, storage_class: ReadOnlyTree) -> bool:
     marks = meta.annotations(claim)
     if meta.is_deleting(claim) or claim["spec"].get("volumeName"):
         return False
-    asked = marks.get(STORAGE_PROVISIONER) in ANSWERED
-    return asked and (SELECTED_NODE in marks or not waits_for_consumer(storage_class))
+    is_ours = marks.get(STORAGE_PROVISIONER) in ANSWERED
+    return is_ours and (SELECTED_NODE in marks or not waits_for_consumer(storage_class))
 
 
 def _volume(claim: ReadOnlyTree, storage_class: ReadOnlyTree) -> dict[str, Any]:
     name = f"pvc-{meta.uid(claim)}"
-    wanted = claim["spec"]
+    claim_spec = claim["spec"]
     driver = meta.annotations(claim)[STORAGE_PROVISIONER]
     spec = {
-        "capacity": wanted["resources"]["requests"],
+        "capacity": claim_spec["resources"]["requests"],
         **_source(driver, name),
-        "accessModes": wanted.get("accessModes"),
+        "accessModes": claim_spec.get("accessModes"),
         "claimRef": claim_reference(claim),
         "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy") or "Delete",
         "storageClassName": meta.name(storage_class),
         "mountOptions": storage_class.get("mountOptions"),
-        "volumeMode": wanted.get("volumeMode"),
+        "volumeMode": claim_spec.get("volumeMode"),
         "nodeAffinity": _affinity(storage_class),
-        "volumeAttributesClassName": wanted.get("volumeAttributesClassName"),
+        "volumeAttributesClassName": claim_spec.get("volumeAttributesClassName"),
     }
     return {
         "kind": PERSISTENT_VOLUMES.kind,
@@ -174,8 +174,8 @@ def _affinity(storage_class: ReadOnlyTree) -> dict[str, Any]:
     terms = [
         {
             "matchExpressions": [
-                {"key": it["key"], "operator": "In", "values": it["values"]}
-                for it in topology.get("matchLabelExpressions") or ()
+                {"key": requirement["key"], "operator": "In", "values": requirement["values"]}
+                for requirement in topology.get("matchLabelExpressions") or ()
             ]
         }
         for topology in storage_class.get("allowedTopologies") or ()

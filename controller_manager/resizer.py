@@ -22,7 +22,7 @@ from mockube.controller_manager.client.kinds import (
 from mockube.controller_manager.client.podview import RUNNING, PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import (
-    NOTHING,
+    EMPTY_PLAN,
     Action,
     Outcome,
     Patch,
@@ -52,16 +52,16 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     claim = caches.of(PERSISTENT_VOLUME_CLAIMS).get(*key)
     volume = None if claim is None else _volume(caches, claim)
     if claim is None or volume is None or meta.is_deleting(claim):
-        return NOTHING
+        return EMPTY_PLAN
     state = _state(claim)
     if state == _AT_CONTROLLER:
         return Plan(actions=_resizing(claim, volume, now))
     if state in (_FOR_NODE, _AT_NODE) and request(claim) <= _allocated(claim):
-        return NOTHING
-    if request(claim) > _held(claim):
+        return EMPTY_PLAN
+    if request(claim) > _status_capacity(claim):
         return _start(claim, volume, now)
-    is_done = PRE_RESIZE_CAPACITY in meta.annotations(volume) and _held(claim) >= capacity(volume)
-    return Plan(actions=(_annotated(volume, None),)) if is_done else NOTHING
+    is_done = PRE_RESIZE_CAPACITY in meta.annotations(volume) and _status_capacity(claim) >= capacity(volume)
+    return Plan(actions=(_annotated(volume, None),)) if is_done else EMPTY_PLAN
 
 
 def _start(claim: ReadOnlyTree, volume: ReadOnlyTree, now: datetime) -> Plan:
@@ -85,11 +85,11 @@ def _continuation(volume: ReadOnlyTree, now: datetime, outcome: Outcome) -> Plan
 
 def _resizing(claim: ReadOnlyTree, volume: ReadOnlyTree, now: datetime) -> tuple[Action, ...]:
     """The volume is larger at once; its file system is a node's to see to."""
-    wanted = _allocated(claim)
+    allocated = _allocated(claim)
     actions: list[Action] = []
-    if capacity(volume) < wanted:
-        before = meta.annotations(volume).get(PRE_RESIZE_CAPACITY) or str(_held(claim))
-        body = {"spec": {"capacity": {"storage": str(wanted)}}}
+    if capacity(volume) < allocated:
+        before = meta.annotations(volume).get(PRE_RESIZE_CAPACITY) or str(_status_capacity(claim))
+        body = {"spec": {"capacity": {"storage": str(allocated)}}}
         actions.append(_annotated(volume, before, body))
     pending = {
         "type": "FileSystemResizePending",
@@ -111,11 +111,11 @@ def reconcile_node(caches: Caches, key: Key, _: datetime) -> Plan:
     claim = caches.of(PERSISTENT_VOLUME_CLAIMS).get(*key)
     volume = None if claim is None else _volume(caches, claim)
     if claim is None or volume is None or _state(claim) not in (_FOR_NODE, _AT_NODE):
-        return NOTHING
+        return EMPTY_PLAN
     users = caches.of(PODS).by_index(BY_CLAIM, str(key))
     pod = next((one for one in users if _is_at_simulated_node(caches, one)), None)
     if pod is None:
-        return NOTHING
+        return EMPTY_PLAN
     finish = partial(_finish, pod, volume)
     if _state(claim) == _AT_NODE:
         return finish(claim)
@@ -170,7 +170,7 @@ def _allocated(claim: ReadOnlyTree) -> Quantity:
     return from_json(((claim.get("status") or {}).get("allocatedResources") or {}).get("storage"))
 
 
-def _held(claim: ReadOnlyTree) -> Quantity:
+def _status_capacity(claim: ReadOnlyTree) -> Quantity:
     return from_json(((claim.get("status") or {}).get("capacity") or {}).get("storage"))
 
 
@@ -178,12 +178,12 @@ def _with_condition(
     claim: ReadOnlyTree, condition: Mapping[str, Any], *, keeps_others: bool
 ) -> list[ReadOnlyTree]:
     """Others of resizing are kept or not; those that are about something else always."""
-    kept = [
+    others = [
         one
         for one in conditions.of(claim)
         if one["type"] not in _OF_RESIZING or (keeps_others and one["type"] != condition["type"])
     ]
-    return [*kept, condition]
+    return [*others, condition]
 
 
 def _status(claim: ReadOnlyTree, change: Mapping[str, Any]) -> Patch:
@@ -206,14 +206,14 @@ def _of_claim(_: Caches, change: Change) -> Iterable[Key]:
 
 
 def _is_unfinished(claim: ReadOnlyTree) -> bool:
-    return bool(_state(claim)) or request(claim) > _held(claim)
+    return bool(_state(claim)) or request(claim) > _status_capacity(claim)
 
 
 def _of_claim_or_size(_: Caches, change: Change) -> Iterable[Key]:
     """Also one that has just got more: its volume forgets what it had."""
     if change.new is None:
         return ()
-    has_more = change.old is None or _held(change.old) != _held(change.new)
+    has_more = change.old is None or _status_capacity(change.old) != _status_capacity(change.new)
     return (Key.of(change.new),) if has_more or _is_unfinished(change.new) else ()
 
 

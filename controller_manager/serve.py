@@ -25,7 +25,7 @@ async def serve(config: Config) -> None:
     clock, chance = RealClock(), SystemChance()
     stopping = _signalled()
     manager = Manager(config, clock=clock, chance=chance)
-    async with serving(manager.told, _ports(config.serving, clock, chance)) as urls:
+    async with serving(manager.status_sources, _ports(config.serving, clock, chance)) as urls:
         for url in urls:
             LOG.info("Health and metrics: %s", url)
         working = start("manager", manager.run(), endless=True)

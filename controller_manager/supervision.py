@@ -36,11 +36,15 @@ def start(
 
     An `endless` one fails if it ends though nobody cancelled it.
     """
-    made = _reported(name, work, on_failure, endless=endless)
+    coroutine = _reported(name, work, on_failure, endless=endless)
     try:
-        task = asyncio.create_task(made, name=name) if group is None else group.create_task(made, name=name)
+        task = (
+            asyncio.create_task(coroutine, name=name)
+            if group is None
+            else group.create_task(coroutine, name=name)
+        )
     except RuntimeError:  # the group is ending
-        made.close()
+        coroutine.close()
         work.close()
         raise
     # A task that is cancelled before it begins does not await it.

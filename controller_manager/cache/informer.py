@@ -65,7 +65,7 @@ class Progress:
             self._counts.lag.observe(self._clock.monotonic() - waiter.since)
 
 
-class _Kept(NamedTuple):
+class _Snapshot(NamedTuple):
     tree: ReadOnlyTree
     was: bytes
 
@@ -76,20 +76,20 @@ class CacheMutated(AssertionError):
 
 class MutationDetector:
     def __init__(self) -> None:
-        self._kept: list[_Kept] = []
+        self._snapshots: list[_Snapshot] = []
 
     def keep(self, tree: ReadOnlyTree) -> None:
-        self._kept.append(_Kept(tree, orjson.dumps(tree)))
+        self._snapshots.append(_Snapshot(tree, orjson.dumps(tree)))
 
     def check(self) -> None:
-        changed = [kept for kept in self._kept if orjson.dumps(kept.tree) != kept.was]
+        changed = [snapshot for snapshot in self._snapshots if orjson.dumps(snapshot.tree) != snapshot.was]
         if changed:
-            raise CacheMutated("\n".join(map(_told, changed)))
+            raise CacheMutated("\n".join(map(_mutation_message, changed)))
 
 
-def _told(kept: _Kept) -> str:
-    name = f"{meta.kind(kept.tree)} {meta.namespace(kept.tree)}/{meta.name(kept.tree)}"
-    return f"{name} was {kept.was.decode()} and is now {orjson.dumps(kept.tree).decode()}"
+def _mutation_message(snapshot: _Snapshot) -> str:
+    name = f"{meta.kind(snapshot.tree)} {meta.namespace(snapshot.tree)}/{meta.name(snapshot.tree)}"
+    return f"{name} was {snapshot.was.decode()} and is now {orjson.dumps(snapshot.tree).decode()}"
 
 
 Handler = Callable[[Change], None]
@@ -218,9 +218,12 @@ class Informer(Generic[T]):
         view = self._store.get(*key)
         if view is None:
             return False
-        held = self.resource.tree(view)
+        cached = self.resource.tree(view)
         # Another history may have come to the same version with another object.
-        return (meta.resource_version(held), meta.uid(held)) == (meta.resource_version(tree), meta.uid(tree))
+        return (meta.resource_version(cached), meta.uid(cached)) == (
+            meta.resource_version(tree),
+            meta.uid(tree),
+        )
 
     def _keep(self, key: Key, tree: Parsed) -> None:
         try:

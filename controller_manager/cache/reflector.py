@@ -199,12 +199,12 @@ async def split_lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[Sequence[by
 
     A line of many chunks is joined once, at its end, so that its cost grows with its length and no faster.
     """
-    begun: list[bytes] = []
+    partial_line: list[bytes] = []
     async for chunk in chunks:
         *whole, rest = chunk.split(b"\n")
         if whole:
-            whole[0] = b"".join([*begun, whole[0]])
-            begun.clear()
+            whole[0] = b"".join([*partial_line, whole[0]])
+            partial_line.clear()
             yield whole
         if rest:
-            begun.append(rest)
+            partial_line.append(rest)

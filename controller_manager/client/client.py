@@ -183,17 +183,19 @@ class Client:
         target = _target(resource, Key("", "")) + _query({"watch": "true", **query})
         headers = _reading(resource, _METADATA)
         request = Request(method="GET", target=target, headers=headers, timeout=within)
-        async with self._begun(request) as stream:
+        async with self._open_stream(request) as stream:
             yield stream
 
     @asynccontextmanager
     async def download(self, path: str, *, within: float) -> AsyncIterator[Stream]:
         """What is no resource, bit by bit. Who reads it sees by its content whether it came to its end."""
-        async with self._begun(Request(method="GET", target=path, headers={}, timeout=within)) as stream:
+        async with self._open_stream(
+            Request(method="GET", target=path, headers={}, timeout=within)
+        ) as stream:
             yield stream
 
     @asynccontextmanager
-    async def _begun(self, request: Request) -> AsyncIterator[Stream]:
+    async def _open_stream(self, request: Request) -> AsyncIterator[Stream]:
         async with self._sender.stream(request) as stream:
             if stream.status != 200:
                 raise _error(request, Answer(stream.status, None, await stream.read()))
@@ -247,17 +249,17 @@ def _list_query(options: ListOptions) -> str:
 
 def _delete_options(options: DeleteOptions) -> bytes:
     preconditions = {"uid": options.get("uid"), "resourceVersion": options.get("resource_version")}
-    wanted = {
+    fields = {
         "gracePeriodSeconds": options.get("grace_period_seconds"),
         "preconditions": {name: value for name, value in preconditions.items() if value},
         "propagationPolicy": options.get("propagation"),
     }
-    present = {name: value for name, value in wanted.items() if value not in (None, "", {})}
+    present = {name: value for name, value in fields.items() if value not in (None, "", {})}
     return orjson.dumps({"kind": "DeleteOptions", "apiVersion": "v1", **present}) if present else b""
 
 
 def _error(request: Request, answer: Answer, about: Subject = NO_SUBJECT) -> ApiError | NoAnswer:
-    error = _told(request, answer, about)
+    error = _api_error(request, answer, about)
     if answer.status in _UNTOLD and not request.is_read:
         unknown = no_answer(request, error.message)
         unknown.__cause__ = error
@@ -265,7 +267,7 @@ def _error(request: Request, answer: Answer, about: Subject = NO_SUBJECT) -> Api
     return error
 
 
-def _told(request: Request, answer: Answer, about: Subject) -> ApiError:
+def _api_error(request: Request, answer: Answer, about: Subject) -> ApiError:
     """What the server says of itself, or what its code says where something else than it has answered."""
     try:
         tree = orjson.loads(answer.body)
@@ -273,7 +275,7 @@ def _told(request: Request, answer: Answer, about: Subject) -> ApiError:
         tree = None
     if isinstance(tree, dict) and tree.get("kind") == "Status":
         return status.from_tree(tree, answer.status)
-    said = answer.body.decode(errors="replace").strip() or "unknown"
+    message = answer.body.decode(errors="replace").strip() or "unknown"
     return status.generic(
-        answer.status, verb=request.method, resource=about.resource, name=about.name, said=said
+        answer.status, verb=request.method, resource=about.resource, name=about.name, said=message
     )

@@ -29,7 +29,7 @@ class DiscoveredResource(Struct, frozen=True, kw_only=True):
 
 
 class Discovery(Struct, frozen=True, kw_only=True):
-    offered: tuple[DiscoveredResource, ...]
+    resources: tuple[DiscoveredResource, ...]
     failures: tuple[str, ...] = ()
     """Group versions whose server could not be asked."""
     versions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Discovery(Struct, frozen=True, kw_only=True):
 
     def able(self, *verbs: str) -> list[Resource[ReadOnlyTree]]:
         """The resources that have all these verbs."""
-        return [one.resource for one in self.offered if one.verbs >= {*verbs}]
+        return [one.resource for one in self.resources if one.verbs >= {*verbs}]
 
 
 async def discover(client: Client) -> Discovery:
@@ -46,7 +46,7 @@ async def discover(client: Client) -> Discovery:
 
 
 def read(documents: Sequence[ReadOnlyTree]) -> Discovery:
-    offered: list[DiscoveredResource] = []
+    resources: list[DiscoveredResource] = []
     failures: list[str] = []
     versions: dict[str, tuple[str, ...]] = {}
     for document in documents:
@@ -54,11 +54,11 @@ def read(documents: Sequence[ReadOnlyTree]) -> Discovery:
             name = group["metadata"].get("name", "")
             failures += (f"{name}/{one['version']}" for one in group["versions"] if _is_stale(one))
             versions[name] = tuple(one["version"] for one in group["versions"] if not _is_stale(one))
-            offered += _offered(name, group["versions"])
-    return Discovery(offered=tuple(offered), failures=tuple(failures), versions=versions)
+            resources += _resources_of(name, group["versions"])
+    return Discovery(resources=tuple(resources), failures=tuple(failures), versions=versions)
 
 
-def _offered(group: str, versions: Sequence[ReadOnlyTree]) -> Iterator[DiscoveredResource]:
+def _resources_of(group: str, versions: Sequence[ReadOnlyTree]) -> Iterator[DiscoveredResource]:
     """Each resource once: versions come in the order of preference."""
     seen: set[str] = set()
     for version in versions:

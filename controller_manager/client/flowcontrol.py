@@ -30,7 +30,7 @@ class TokenBucket:
 
 
 FIRST: Final = 0.8
-LONGEST: Final = 30.0
+MAX_BACKOFF: Final = 30.0
 FORGOTTEN_AFTER: Final = 120.0
 """Seconds; upstream's, of reflectors."""
 
@@ -50,5 +50,5 @@ class Backoff:
             self._next = FIRST
         self._last = now
         pause = self._next
-        self._next = min(pause * 2.0, LONGEST)
+        self._next = min(pause * 2.0, MAX_BACKOFF)
         return pause * (1.0 + fraction(self._chance))

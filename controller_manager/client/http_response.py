@@ -34,7 +34,7 @@ class ResponseReader:
     def __init__(self, *, is_head: bool = False) -> None:
         """`is_head`: whether the answer is to a HEAD, and has no body."""
         self._is_head = is_head
-        self._begun = b""
+        self._partial_head = b""
         """What came of the head."""
         self._status = 0
         self._headers: dict[bytes, bytes] = {}
@@ -47,7 +47,7 @@ class ResponseReader:
     def feed(self, data: bytes) -> Response | None:
         """Take what came next; return the answer once it is whole."""
         if not self._status:
-            rest = self._take_head(self._begun + data)
+            rest = self._take_head(self._partial_head + data)
             if rest is None:
                 return None
             data = rest
@@ -77,7 +77,7 @@ class ResponseReader:
         if len(head) > MOST_HEAD:
             raise Malformed("the head of the answer is too long")
         if not end:
-            self._begun = data
+            self._partial_head = data
             return None
         first, *lines = head.split(b"\r\n")
         matched = _STATUS_LINE.fullmatch(first)
@@ -125,7 +125,7 @@ class _Chunks:
         self.parts: list[bytes] = []
         self.surplus = 0
         """How many bytes came after the end."""
-        self._begun = b""
+        self._partial_line = b""
         """What came of a line."""
         self._missing = 0
         self._is_after_chunk = False
@@ -133,8 +133,8 @@ class _Chunks:
 
     def feed(self, data: bytes) -> bool:
         """Take what came next, and tell whether the body is whole."""
-        data, at = self._begun + data, 0
-        self._begun = b""
+        data, at = self._partial_line + data, 0
+        self._partial_line = b""
         while at < len(data):
             if self._missing:
                 part = data[at : at + self._missing]
@@ -146,7 +146,7 @@ class _Chunks:
             if (len(data) if end < 0 else end) - at > MOST_LINE:
                 raise Malformed("a line between chunks of the answer is too long")
             if end < 0:
-                self._begun = data[at:]
+                self._partial_line = data[at:]
                 return False
             line, at = data[at:end], end + 2
             if self._is_end(line):

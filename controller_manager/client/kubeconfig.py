@@ -91,18 +91,18 @@ def _parse(path: Path) -> Mapping[str, Any]:
     return config
 
 
-def _named(config: Mapping[str, Any], what: str, name: str) -> Mapping[str, Any]:
+def _named(config: Mapping[str, Any], kind: str, name: str) -> Mapping[str, Any]:
     """The cluster, user or context of that name."""
-    entries = config.get(f"{what}s") or []
+    entries = config.get(f"{kind}s") or []
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise KubeconfigError(f"{what}s must be a list of objects")
+        raise KubeconfigError(f"{kind}s must be a list of objects")
     for entry in entries:
         if entry.get("name") == name:
-            found = entry.get(what) or {}
+            found = entry.get(kind) or {}
             if not isinstance(found, dict):
-                raise KubeconfigError(f'{what} "{name}" must be an object')
+                raise KubeconfigError(f'{kind} "{name}" must be an object')
             return found
-    raise KubeconfigError(f'{what} "{name}" does not exist')
+    raise KubeconfigError(f'{kind} "{name}" does not exist')
 
 
 def _text(entry: Mapping[str, Any], name: str) -> str:
@@ -113,10 +113,10 @@ def _text(entry: Mapping[str, Any], name: str) -> str:
     return value or ""
 
 
-def _refuse(what: str, entry: Mapping[str, Any]) -> None:
-    for name in REFUSED[what]:
+def _refuse(kind: str, entry: Mapping[str, Any]) -> None:
+    for name in REFUSED[kind]:
         if entry.get(name):
-            raise KubeconfigError(f"{name} of a {what} is not supported")
+            raise KubeconfigError(f"{name} of a {kind} is not supported")
 
 
 def _data(entry: Mapping[str, Any], name: str, path: Path) -> bytes:

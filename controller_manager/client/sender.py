@@ -15,7 +15,7 @@ from mockube.controller_manager.metrics.requests import ClientMetrics
 
 MOST: Final = 10
 """How often a request is sent again when the server asks for that; upstream's."""
-LONGEST: Final = 30.0
+MAX_RETRY_AFTER: Final = 30.0
 """Seconds. Who is asked to wait longer is told so, and comes back in his own time."""
 UNDONE: Final = frozenset({429, 500, 503})
 """Codes that, with a time to come back, say that nothing was done."""
@@ -27,11 +27,11 @@ def delay(request: Request, outcome: Answer | NoAnswer, tried: int) -> float | N
     """Seconds until the next attempt after `tried` that failed, or None if there is none."""
     if isinstance(outcome, NoAnswer):
         return AFTER_SILENCE[tried - 1] if request.is_read and tried <= len(AFTER_SILENCE) else None
-    asked = outcome.retry_after
-    if asked is None or asked > LONGEST or tried > MOST:
+    retry_after = outcome.retry_after
+    if retry_after is None or retry_after > MAX_RETRY_AFTER or tried > MOST:
         return None
     may = outcome.status in UNDONE or (request.is_read and outcome.status > 500)
-    return asked if may else None
+    return retry_after if may else None
 
 
 class Sender(Struct, frozen=True, kw_only=True):

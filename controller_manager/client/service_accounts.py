@@ -56,17 +56,17 @@ class ServiceAccountToken:
         return bool(self._token) and self._clock.monotonic() < self._renew_at
 
     async def _renew(self) -> None:
-        asked = self._clock.monotonic()
+        requested_at = self._clock.monotonic()
         try:
             token, seconds = await self._request()
         except (ApiError, NoAnswer) as error:
-            if not self._token or asked >= self._ends_at:
+            if not self._token or requested_at >= self._ends_at:
                 raise Unreachable(f"no token for service account {self._key}: {error}") from error
-            self._renew_at = asked + PATIENCE
+            self._renew_at = requested_at + PATIENCE
             return
         self._token = token
-        self._renew_at = asked + seconds * RENEWED_AT
-        self._ends_at = asked + seconds
+        self._renew_at = requested_at + seconds * RENEWED_AT
+        self._ends_at = requested_at + seconds
 
     async def _request(self) -> tuple[str, float]:
         """A token, and for how many seconds it holds."""
@@ -77,12 +77,14 @@ class ServiceAccountToken:
             return await self._issue()
 
     async def _issue(self) -> tuple[str, float]:
-        wanted = {
+        token_request = {
             "apiVersion": "authentication.k8s.io/v1",
             "kind": "TokenRequest",
             "spec": {"expirationSeconds": EXPIRATION_SECONDS},
         }
-        issued = await self._client.create(SERVICE_ACCOUNTS, wanted, key=self._key, subresource="token")
+        issued = await self._client.create(
+            SERVICE_ACCOUNTS, token_request, key=self._key, subresource="token"
+        )
         return issued["status"]["token"], float(issued["spec"]["expirationSeconds"])
 
     async def _make_account(self) -> None:

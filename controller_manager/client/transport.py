@@ -26,24 +26,24 @@ from mockube.controller_manager.client.wire import Answer, NoAnswer, Request, Un
 
 
 def context(access: Access) -> ssl.SSLContext:
-    made = ssl.create_default_context(cadata=access.authority.decode() or None)
-    made.minimum_version = ssl.TLSVersion.TLSv1_2
-    made.set_alpn_protocols(["http/1.1"])
+    ssl_context = ssl.create_default_context(cadata=access.authority.decode() or None)
+    ssl_context.minimum_version = ssl.TLSVersion.TLSv1_2
+    ssl_context.set_alpn_protocols(["http/1.1"])
     if access.insecure:
-        made.check_hostname = False
-        made.verify_mode = ssl.CERT_NONE
+        ssl_context.check_hostname = False
+        ssl_context.verify_mode = ssl.CERT_NONE
     if access.certificate:
-        _show(made, access)
-    return made
+        _show(ssl_context, access)
+    return ssl_context
 
 
-def _show(made: ssl.SSLContext, access: Access) -> None:
+def _show(ssl_context: ssl.SSLContext, access: Access) -> None:
     """OpenSSL reads certificates from files alone, so they are written where nobody else can read them."""
     with tempfile.TemporaryDirectory() as folder:
         certificate, key = Path(folder, "certificate.pem"), Path(folder, "key.pem")
         certificate.write_bytes(access.certificate)
         key.write_bytes(access.key)
-        made.load_cert_chain(certificate, key)
+        ssl_context.load_cert_chain(certificate, key)
 
 
 REAL_CLOCK: Final = RealClock()
@@ -87,10 +87,10 @@ class HttpTransport:
         """As metrics name it."""
 
     async def send(self, request: Request, headers: Mapping[str, str]) -> Answer:
-        said = self._written(request, headers)
+        head = self._written(request, headers)
         try:
             response = await self._connections.exchange(
-                said, seconds=request.timeout, is_head=request.method == "HEAD"
+                head, seconds=request.timeout, is_head=request.method == "HEAD"
             )
         except Unconnected as error:
             raise Unreachable(f"{request.method} {request.target}: {error}") from error
@@ -166,10 +166,10 @@ def _session(*, trust: ssl.SSLContext | bool) -> aiohttp.ClientSession:
 
 def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
     family, kind, protocol, *_ = address
-    made = socket.socket(family, kind, protocol)
+    connection = socket.socket(family, kind, protocol)
     for level, option, value in _KEEP_ALIVE:
-        made.setsockopt(level, option, value)
-    return made
+        connection.setsockopt(level, option, value)
+    return connection
 
 
 def _no_answer(error: Exception, request: Request) -> NoAnswer:

@@ -25,8 +25,8 @@ class NodeRange(NamedTuple):
 
 def allocates(config: Config) -> bool:
     """Whether each node is given a range."""
-    asked = config.networks.allocate_node_cidrs
-    return config.simulation.simulate_nodes > 0 if asked is None else asked
+    flag = config.networks.allocate_node_cidrs
+    return config.simulation.simulate_nodes > 0 if flag is None else flag
 
 
 def node_ranges(config: Config) -> tuple[NodeRange, ...]:

@@ -71,28 +71,28 @@ MISSING: Final = frozenset({"selinux-warning-controller"})
 EVERY: Final = "*"
 
 
-def unknown(wanted: Sequence[str], known: Collection[str]) -> Sequence[str]:
+def unknown(selection: Sequence[str], known: Collection[str]) -> Sequence[str]:
     """Names that no controller has, neither here nor upstream."""
-    names = {_full(word.removeprefix("-")) for word in wanted} - {EVERY}
+    names = {_full(word.removeprefix("-")) for word in selection} - {EVERY}
     return sorted(names - OFF.keys() - MISSING - set(known))
 
 
-def missing(wanted: Sequence[str]) -> Sequence[str]:
+def missing(selection: Sequence[str]) -> Sequence[str]:
     """Controllers that are asked for by name, and are not here though upstream runs them."""
-    return sorted(MISSING & {*wanted})
+    return sorted(MISSING & {*selection})
 
 
-def switched_off(wanted: Sequence[str]) -> Sequence[str]:
+def switched_off(selection: Sequence[str]) -> Sequence[str]:
     """Controllers that are asked for by name, and run nowhere."""
-    return sorted({_full(word) for word in wanted} & OFF.keys())
+    return sorted({_full(word) for word in selection} & OFF.keys())
 
 
-def is_wanted(name: str, wanted: Sequence[str], *, by_default: bool) -> bool:
+def is_wanted(name: str, selection: Sequence[str], *, by_default: bool) -> bool:
     """The first that names it decides; only where none does, the star."""
-    for word in wanted:
+    for word in selection:
         if _full(word.removeprefix("-")) == name:
             return not word.startswith("-")
-    return by_default and EVERY in wanted
+    return by_default and EVERY in selection
 
 
 def _full(name: str) -> str:

@@ -78,8 +78,8 @@ def signer_files(flags: Signing) -> SignerFiles:
     }
     for name, (certificate, key) in specific.items():
         if (certificate is None) != (key is None):
-            given, missing = ("cert", "key") if key is None else ("key", "cert")
-            raise ValueError(f'"cluster-signing-{name}": cannot specify {given} without {missing}')
+            specified, missing = ("cert", "key") if key is None else ("key", "cert")
+            raise ValueError(f'"cluster-signing-{name}": cannot specify {specified} without {missing}')
     if not any(certificate for certificate, _ in specific.values()):
         return SignerFiles(*(_files(*general) for _ in specific))
     if any(general):

@@ -203,4 +203,4 @@ class Plan(Struct, frozen=True, kw_only=True):
     """Come back then, whether or not anything changes until then."""
 
 
-NOTHING = Plan()
+EMPTY_PLAN = Plan()

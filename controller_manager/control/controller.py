@@ -28,7 +28,7 @@ class Watch(Struct, frozen=True, kw_only=True):
     """None for a resource that is only read."""
     patience: timedelta = timedelta()
     """How long a change waits for others, so that one look and one write do for all of them."""
-    longest: timedelta = timedelta()
+    max_delay: timedelta = timedelta()
     """With it each further change waits for others, too, until the first has waited for so long."""
 
 

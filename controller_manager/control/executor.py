@@ -39,11 +39,11 @@ Do = Callable[[T], Awaitable[None]]
 
 async def slow_start(things: Sequence[T], do: Do[T]) -> ApiError | None:
     """1, 2, 4 … at a time. The batch with an error is the last one, and its first error the answer."""
-    begun, batch = 0, 1
+    started, batch = 0, 1
     error: ApiError | None = None
-    while begun < len(things) and error is None:
-        error = await at_once(things[begun : begun + batch], do)
-        begun, batch = begun + batch, batch * 2
+    while started < len(things) and error is None:
+        error = await at_once(things[started : started + batch], do)
+        started, batch = started + batch, batch * 2
     return error
 
 
@@ -145,7 +145,7 @@ class Executor:
             case Adopt():
                 return await self._adopt(action, writes)
             case Release() | RemoveFinalizer():
-                return await at_once(action.objects, lambda held: self._let_go(action, held, writes))
+                return await at_once(action.objects, lambda ref: self._let_go(action, ref, writes))
             case RecordEvent():
                 self._recorder.say(action.about, action.type, action.reason, action.message)
                 return None
@@ -161,17 +161,17 @@ class Executor:
     async def _create(self, action: Create, body: ReadOnlyTree, writes: Writes) -> None:
         resource = action.resource
         try:
-            made = await self._write(writes, resource, self._client.create(resource, body))
+            created = await self._write(writes, resource, self._client.create(resource, body))
         except ApiError as error:
             if _is_terminating(error):
                 return
             if not (isinstance(error, AlreadyExists) and meta.name(body)):  # a chosen name is asked for again
                 self._tell_failure(action.saying, meta.name(body), error)
             raise
-        writes.wrote(resource, made)
-        writes.observe(Write(action, Key.of(made), made))
-        self._tell(action.saying, meta.name(made))
-        for patch in action.then(made):
+        writes.wrote(resource, created)
+        writes.observe(Write(action, Key.of(created), created))
+        self._tell(action.saying, meta.name(created))
+        for patch in action.then(created):
             with suppress(ApiError):  # it is made, and who finds this undone tells why it fails
                 await self._change(patch, writes)
 
@@ -245,29 +245,29 @@ class Executor:
         if meta.is_deleting(found):
             raise Conflict(f"{meta.namespace(owner)}/{meta.name(owner)} has just been deleted")
 
-    async def _let_go(self, action: Release | RemoveFinalizer, held: ObjectRef, writes: Writes) -> None:
+    async def _let_go(self, action: Release | RemoveFinalizer, ref: ObjectRef, writes: Writes) -> None:
         if isinstance(action, Release):
-            await self._release(action, held, writes)
+            await self._release(action, ref, writes)
         else:
-            await self._unfinalize(action, held, writes)
+            await self._unfinalize(action, ref, writes)
 
-    async def _release(self, action: Release, held: ObjectRef, writes: Writes) -> None:
+    async def _release(self, action: Release, ref: ObjectRef, writes: Writes) -> None:
         reference = {"$patch": "delete", "uid": meta.uid(action.owner)}
         removed = {_REMOVED_FINALIZERS: [*action.finalizers]} if action.finalizers else {}
-        body = {"metadata": {"ownerReferences": [reference], "uid": held.uid, **removed}}
+        body = {"metadata": {"ownerReferences": [reference], "uid": ref.uid, **removed}}
         # Invalid: the reference is not there any more.
-        await self._claim(action.resource, held, body, writes, none_left=(NotFound, Invalid))
+        await self._claim(action.resource, ref, body, writes, none_left=(NotFound, Invalid))
 
-    async def _unfinalize(self, action: RemoveFinalizer, held: ObjectRef, writes: Writes) -> None:
-        body = {"metadata": {"uid": held.uid, _REMOVED_FINALIZERS: [action.finalizer]}}
-        patch = self._client.patch(action.resource, held.key, body, kind="strategic")
+    async def _unfinalize(self, action: RemoveFinalizer, ref: ObjectRef, writes: Writes) -> None:
+        body = {"metadata": {"uid": ref.uid, _REMOVED_FINALIZERS: [action.finalizer]}}
+        patch = self._client.patch(action.resource, ref.key, body, kind="strategic")
         try:
             answer = await self._write(writes, action.resource, patch)
         except NotFound:
-            writes.observe(Write(action, held.key, None))
+            writes.observe(Write(action, ref.key, None))
             return
         writes.wrote(action.resource, answer)
-        writes.observe(Write(action, held.key, answer))
+        writes.observe(Write(action, ref.key, answer))
 
     async def _confirm(self, action: Confirm) -> None:
         resource, selected = action.resource, f"metadata.name={action.name}" if action.name else ""

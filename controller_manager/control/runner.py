@@ -72,8 +72,8 @@ class ControllerRunner:
     def _handler(self, watch: Watch, keys: ToKeys) -> Callable[[Change], None]:
         def handle(change: Change) -> None:
             for key in keys(self._caches, change):
-                if watch.longest:
-                    self.loop.add_settled(key, quiet=watch.patience, longest=watch.longest)
+                if watch.max_delay:
+                    self.loop.add_debounced(key, quiet=watch.patience, max_delay=watch.max_delay)
                 else:
                     self.loop.add_after(key, watch.patience)
 

@@ -29,18 +29,18 @@ class WaitForKinds:
         self._context = context
 
     async def run(self) -> None:
-        while not await self._is_offered():
+        while not await self._are_served():
             await self._context.clock.sleep(REFRESH_SECONDS)
         await self._build().run()
 
-    async def _is_offered(self) -> bool:
+    async def _are_served(self) -> bool:
         try:
-            return {*map(_place, self._needs)} <= await self._offered()
+            return {*map(_place, self._needs)} <= await self._served_resources()
         except (ApiError, NoAnswer) as error:
             LOG.warning("asking the server for %s: %s", ", ".join(map(str, self._needs)), error)
             return False
 
-    async def _offered(self) -> set[tuple[str, str]]:
+    async def _served_resources(self) -> set[tuple[str, str]]:
         """The version and plural of each resource in the versions that are needed."""
         versions = sorted({one.api_version for one in self._needs})
         return {(version, plural) for version in versions for plural in await self._plurals(version)}

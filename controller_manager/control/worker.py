@@ -56,8 +56,8 @@ class Loop:
     def add_after(self, key: Key, delay: timedelta) -> None:
         self._delaying.add_after(key, delay.total_seconds())
 
-    def add_settled(self, key: Key, *, quiet: timedelta, longest: timedelta) -> None:
-        self._settling.changed(key, quiet=quiet.total_seconds(), longest=longest.total_seconds())
+    def add_debounced(self, key: Key, *, quiet: timedelta, max_delay: timedelta) -> None:
+        self._settling.changed(key, quiet=quiet.total_seconds(), max_delay=max_delay.total_seconds())
 
     async def run(self) -> None:
         """Work until cancelled; then take no more keys, and finish what is in hand. A second time cuts that off, too."""

@@ -62,7 +62,7 @@ class Elector:
         """When it was seen to change."""
         self._renewed: float | None = None
         """When this process last asked for the lease that it holds; None while it holds none."""
-        self._told = ""
+        self._reported_problem = ""
         """Why the lease was not to be had, as it was told last."""
 
     @property
@@ -131,7 +131,7 @@ class Elector:
             return False
 
     async def _acquire_or_renew(self) -> bool:
-        asked = self._clock.monotonic()
+        requested_at = self._clock.monotonic()
         found = await self._find()
         if found is not None and self._is_held_by_another():
             self._renewed = None
@@ -140,14 +140,14 @@ class Elector:
         body = {**(found or self._blank()), "spec": self._claim()}
         write = self._client.create if found is None else self._client.update
         self._observe(await write(LEASES, body))
-        self._renewed, self._told = asked, ""
+        self._renewed, self._reported_problem = requested_at, ""
         return True
 
     def _tell(self, problem: str) -> None:
         """Once: it is tried again every few seconds, perhaps for days."""
-        if problem != self._told:
+        if problem != self._reported_problem:
             LOG.info("Waiting for the lease %s: %s", self._candidate.lease, problem)
-        self._told = problem
+        self._reported_problem = problem
 
     async def _find(self) -> ReadOnlyTree | None:
         try:

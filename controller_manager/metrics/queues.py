@@ -25,7 +25,7 @@ class OneQueue:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._added: dict[Hashable, float] = {}
-        self._taken: dict[Hashable, float] = {}
+        self._processing: dict[Hashable, float] = {}
         self.adds = 0
         self.retries = 0
         self.queued = Durations(QUEUE_BUCKETS)
@@ -35,14 +35,14 @@ class OneQueue:
         self.adds += 1
         self._added.setdefault(key, self._clock.monotonic())
 
-    def taken(self, key: Hashable) -> None:
+    def started(self, key: Hashable) -> None:
         now = self._clock.monotonic()
-        self._taken[key] = now
+        self._processing[key] = now
         self.queued.observe(now - self._added.pop(key, now))
 
     def done(self, key: Hashable) -> None:
         now = self._clock.monotonic()
-        self.worked.observe(now - self._taken.pop(key, now))
+        self.worked.observe(now - self._processing.pop(key, now))
 
     def forget_waiting(self) -> None:
         """The queue is closed; a later one of the same name begins empty."""
@@ -50,7 +50,7 @@ class OneQueue:
 
     @property
     def is_idle(self) -> bool:
-        return not self._added and not self._taken
+        return not self._added and not self._processing
 
     @property
     def depth(self) -> int:
@@ -59,7 +59,7 @@ class OneQueue:
     def unfinished(self) -> Sequence[float]:
         """For how long each key that is being worked on has been."""
         now = self._clock.monotonic()
-        return [now - began for began in self._taken.values()]
+        return [now - began for began in self._processing.values()]
 
 
 _GAUGES: Final[Sequence[tuple[str, str, Callable[[OneQueue], float]]]] = (

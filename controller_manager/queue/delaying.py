@@ -89,12 +89,12 @@ class Debouncer(Generic[K]):
         self._delaying = DelayingQueue[K](self._look, clock)
         self._swarms: dict[K, _Burst] = {}
 
-    def changed(self, key: K, *, quiet: float, longest: float) -> None:
+    def changed(self, key: K, *, quiet: float, max_delay: float) -> None:
         """Let the key through when nothing has changed for some seconds, and after so many at the latest."""
         now = self._clock.monotonic()
         swarm = self._swarms.get(key)
         if swarm is None:
-            self._swarms[key] = _Burst(due=now + quiet, until=now + longest)
+            self._swarms[key] = _Burst(due=now + quiet, until=now + max_delay)
             self._delaying.add_after(key, quiet)
         else:
             swarm.due = min(now + quiet, swarm.until)

@@ -20,7 +20,7 @@ class Retries(Struct, frozen=True):
     """How long a key that failed waits: first, and at most."""
 
     base: float = BASE_SECONDS
-    longest: float = LONGEST_SECONDS
+    max_seconds: float = LONGEST_SECONDS
 
 
 DEFAULT_RETRIES: Final = Retries()
@@ -29,9 +29,9 @@ DEFAULT_RETRIES: Final = Retries()
 class Backoff(Generic[K]):
     """Twice as long for each failure of one key."""
 
-    def __init__(self, base: float = BASE_SECONDS, longest: float = LONGEST_SECONDS) -> None:
+    def __init__(self, base: float = BASE_SECONDS, max_seconds: float = LONGEST_SECONDS) -> None:
         self._base = base
-        self._longest = longest
+        self._max_seconds = max_seconds
         self._failures: dict[K, int] = {}
 
     def fail(self, key: K) -> float:
@@ -39,7 +39,7 @@ class Backoff(Generic[K]):
         before = self._failures.get(key, 0)
         self._failures[key] = before + 1
         # A large exponent would be no float, and is beyond the limit anyway.
-        return self._longest if before > 60 else min(self._base * 2**before, self._longest)
+        return self._max_seconds if before > 60 else min(self._base * 2**before, self._max_seconds)
 
     def forget(self, key: K) -> None:
         self._failures.pop(key, None)
@@ -49,7 +49,7 @@ class RateLimiter(Generic[K]):
     """The default of client-go's queues: a key's own backoff, or the bucket's wait if that is longer."""
 
     def __init__(self, clock: Clock, retries: Retries = DEFAULT_RETRIES) -> None:
-        self._backoff = Backoff[K](retries.base, retries.longest)
+        self._backoff = Backoff[K](retries.base, retries.max_seconds)
         self._bucket = TokenBucket(OVERALL, clock)
 
     def when(self, key: K) -> float:

@@ -17,7 +17,7 @@ class QueueMetrics(Protocol):
     def added(self, key: Hashable) -> None:
         """It waits for a worker."""
 
-    def taken(self, key: Hashable) -> None: ...
+    def started(self, key: Hashable) -> None: ...
 
     def done(self, key: Hashable) -> None: ...
 
@@ -56,7 +56,7 @@ class WorkQueue(Generic[K]):
         key = self._order.popleft()
         self._dirty.remove(key)
         self._processing.add(key)
-        self._metrics.taken(key)
+        self._metrics.started(key)
         return key
 
     def done(self, key: K) -> None:

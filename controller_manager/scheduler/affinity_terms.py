@@ -32,13 +32,15 @@ class Term(Struct, frozen=True, kw_only=True):
 class Terms(Struct, frozen=True, kw_only=True):
     """Of one pod: where it must be with others or apart from them, and where it would like to."""
 
-    together: tuple[Term, ...] = ()
-    apart: tuple[Term, ...] = ()
-    rather_together: tuple[Term, ...] = ()
-    rather_apart: tuple[Term, ...] = ()
+    affinity: tuple[Term, ...] = ()
+    anti_affinity: tuple[Term, ...] = ()
+    preferred_affinity: tuple[Term, ...] = ()
+    preferred_anti_affinity: tuple[Term, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.together or self.apart or self.rather_together or self.rather_apart)
+        return bool(
+            self.affinity or self.anti_affinity or self.preferred_affinity or self.preferred_anti_affinity
+        )
 
 
 NO_TERMS = Terms()
@@ -51,10 +53,10 @@ def terms_of(pod: PodView) -> Terms:
         return NO_TERMS
     namespace = pod.key.namespace
     return Terms(
-        together=_required(near, namespace),
-        apart=_required(far, namespace),
-        rather_together=_preferred(near, namespace),
-        rather_apart=_preferred(far, namespace),
+        affinity=_required(near, namespace),
+        anti_affinity=_required(far, namespace),
+        preferred_affinity=_preferred(near, namespace),
+        preferred_anti_affinity=_preferred(far, namespace),
     )
 
 

@@ -27,7 +27,7 @@ from mockube.controller_manager.supervision import within
 from mockube.controller_manager.workloads.device_claims import FINALIZER, is_reserved_for, with_consumer
 from mockube.controller_manager.workloads.volumes import SELECTED_NODE, claim_reference
 
-_LONGEST: Final = timedelta(seconds=600)
+_BINDING_TIMEOUT: Final = timedelta(seconds=600)
 
 
 class Binder:
@@ -42,7 +42,7 @@ class Binder:
         """Raises `TimeoutError` where claims are not bound in time, and whatever the server answers."""
         for binding in bindings:
             await self._reserve(binding, node)
-        async with within(self._clock, _LONGEST.total_seconds()):
+        async with within(self._clock, _BINDING_TIMEOUT.total_seconds()):
             while not all(map(self._is_bound, bindings)):
                 self._changed.clear()
                 await self._changed.wait()
@@ -122,7 +122,7 @@ async def _evict(client: Client, pod: PodInfo, victim: PodInfo, now: datetime) -
         "message": f"{pod.spec['schedulerName']}: preempting to accommodate a higher priority pod",
         "observedGeneration": meta.generation(view.object),
     }
-    told = conditions.set_condition(conditions.of(view.object), condition, now)
-    patch = {"metadata": {"uid": view.uid}, "status": {"conditions": told}}
+    updated = conditions.set_condition(conditions.of(view.object), condition, now)
+    patch = {"metadata": {"uid": view.uid}, "status": {"conditions": updated}}
     await client.patch(PODS, view.key, patch, subresource="status")
     await client.delete(PODS, view.key, uid=view.uid)

@@ -59,8 +59,8 @@ def unschedulable_patch(
         "message": message,
         "observedGeneration": meta.generation(pod),
     }
-    told = conditions.set_condition(conditions.of(pod), condition, now)
-    changes: dict[str, Any] = {} if conditions.says(pod, condition) else {"conditions": told}
+    updated = conditions.set_condition(conditions.of(pod), condition, now)
+    changes: dict[str, Any] = {} if conditions.says(pod, condition) else {"conditions": updated}
     if nominee is not None and nominee != nominated_node(pod):
         changes["nominatedNodeName"] = nominee or None
     return {"metadata": {"uid": meta.uid(pod)}, "status": changes} if changes else None

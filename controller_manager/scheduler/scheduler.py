@@ -129,7 +129,7 @@ class Scheduler:
     def _pod_changed(self, change: Change) -> None:
         old, new = change
         if old is not None and (new is None or new.uid != old.uid):
-            self._gone(old)
+            self._pod_removed(old)
         if new is not None:
             self._came(new)
 
@@ -143,7 +143,7 @@ class Scheduler:
             if is_news:
                 self._queue.move_all()  # Somebody may want to be near it.
         elif not waits_for_node(pod):
-            self._gone(pod)
+            self._pod_removed(pod)
         elif pod.uid not in self._assumed:
             if self._waits_for_claims(pod):
                 self._without_claims.add(pod.key)
@@ -170,7 +170,7 @@ class Scheduler:
                 self._came(view)
         self._queue.move_all()
 
-    def _gone(self, pod: PodView) -> None:
+    def _pod_removed(self, pod: PodView) -> None:
         self._queue.drop(pod.key)
         self._assumed.discard(pod.uid)
         was_nominated = self._nominees.pop(pod.uid, None) is not None

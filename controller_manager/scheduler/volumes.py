@@ -46,9 +46,9 @@ class PodVolumeClaims(Struct):
         """None where a claim cannot be served on this node."""
         bindings: list[Binding] = []
         for claim in self.waiting:
-            taken = {meta.name(one.volume) for one in bindings if one.volume is not None}
+            assigned = {meta.name(one.volume) for one in bindings if one.volume is not None}
             near = (
-                one for one in storage.volumes.all() if meta.name(one) not in taken and reaches(one, node)
+                one for one in storage.volumes.all() if meta.name(one) not in assigned and reaches(one, node)
             )
             volume = best(near, claim)
             if volume is None and not _can_provision(claim, node, storage):

@@ -46,7 +46,7 @@ class Changes(Struct):
 
 
 def arrange(
-    owner: ReadOnlyTree, present: Sequence[ReadOnlyTree], wanted: Mapping[Ports, Endpoints], shape: Shape
+    owner: ReadOnlyTree, present: Sequence[ReadOnlyTree], desired: Mapping[Ports, Endpoints], shape: Shape
 ) -> Changes:
     """For one address type."""
     own = [one for one in present if _is_of(one, owner)]
@@ -54,7 +54,7 @@ def arrange(
     by_ports: defaultdict[Ports, list[ReadOnlyTree]] = defaultdict(list)
     for one in own:
         by_ports[ports_of(one)].append(one)
-    for ports, endpoints in wanted.items():
+    for ports, endpoints in desired.items():
         changes = changes + _arrange_group(by_ports.pop(ports, []), endpoints, ports, shape)
     unwanted = [one for slices in by_ports.values() for one in slices]
     changes.delete += unwanted
@@ -63,17 +63,19 @@ def arrange(
     return _reused(changes, owner)
 
 
-def _arrange_group(present: Sequence[ReadOnlyTree], wanted: Endpoints, ports: Ports, shape: Shape) -> Changes:
+def _arrange_group(
+    present: Sequence[ReadOnlyTree], desired: Endpoints, ports: Ports, shape: Shape
+) -> Changes:
     """Of slices that share their ports."""
-    missing = dict(wanted)
+    missing = dict(desired)
     changes = Changes()
     same: list[ReadOnlyTree] = []
     for one in present:
-        kept = [missing.pop(uid) for uid in map(_identity, one["endpoints"] or ()) if uid in missing]
-        if kept == (one["endpoints"] or []) and meta.labels(one) == shape.labels:
+        retained = [missing.pop(uid) for uid in map(_identity, one["endpoints"] or ()) if uid in missing]
+        if retained == (one["endpoints"] or []) and meta.labels(one) == shape.labels:
             same.append(one)
-        elif kept:
-            changes.update.append(_with(one, shape.labels, kept))
+        elif retained:
+            changes.update.append(_with(one, shape.labels, retained))
         else:
             changes.delete.append(one)
     left = list(missing.values())

@@ -13,12 +13,12 @@ from mockube.controller_manager.control.controller import Watch
 
 
 def watches_of(
-    resource: Resource[ReadOnlyTree], *, patience: timedelta, longest: timedelta = timedelta()
+    resource: Resource[ReadOnlyTree], *, patience: timedelta, max_delay: timedelta = timedelta()
 ) -> tuple[Watch, Watch]:
-    """`patience` and `longest` are for changes of the status."""
+    """`patience` and `max_delay` are for changes of the status."""
     return (
         Watch(resource=resource, keys=_of_wish),
-        Watch(resource=resource, keys=_of_status, patience=patience, longest=longest),
+        Watch(resource=resource, keys=_of_status, patience=patience, max_delay=max_delay),
     )
 
 
@@ -33,7 +33,7 @@ def _of_status(_: Caches, change: Change) -> Iterable[Key]:
 def _is_of_status(change: Change) -> bool:
     if change.old is None or change.new is None:
         return False
-    old, new = ({**meta.metadata(it), "resourceVersion": ""} for it in (change.old, change.new))
+    old, new = ({**meta.metadata(obj), "resourceVersion": ""} for obj in (change.old, change.new))
     return old == new
 
 

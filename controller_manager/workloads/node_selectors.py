@@ -15,15 +15,15 @@ Matches = Callable[[ReadOnlyTree], bool]
 
 def required_by(spec: ReadOnlyTree) -> Matches | None:
     """None where any node will do."""
-    wanted: Mapping[str, str] = spec.get("nodeSelector") or {}
+    node_selector: Mapping[str, str] = spec.get("nodeSelector") or {}
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
-    if not wanted and required is None:
+    if not node_selector and required is None:
         return None
 
     def matches(node: ReadOnlyTree) -> bool:
         labels = meta.labels(node)
-        selected = all(labels.get(key) == value for key, value in wanted.items())
+        selected = all(labels.get(key) == value for key, value in node_selector.items())
         return selected and (required is None or selects(required, node))
 
     return matches

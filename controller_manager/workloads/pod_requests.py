@@ -57,15 +57,15 @@ def _of_containers(spec: ReadOnlyTree, requests: Any) -> Amounts:
     sidecars: Amounts = Counter()
     most: Amounts = Counter()
     for container in spec.get("initContainers") or ():
-        asked = requests(container)
+        requested = requests(container)
         if container.get("restartPolicy") == "Always":
-            running.update(asked)
-            sidecars.update(asked)
-            asked = {name: sidecars[name] for name in asked}
+            running.update(requested)
+            sidecars.update(requested)
+            requested = {name: sidecars[name] for name in requested}
         else:
-            asked = {name: amount + sidecars[name] for name, amount in asked.items()}
+            requested = {name: amount + sidecars[name] for name, amount in requested.items()}
         # Of what this one does not ask for there is no more than before.
-        for name, amount in asked.items():
+        for name, amount in requested.items():
             most[name] = max(most[name], amount)
     return running | most
 
@@ -75,9 +75,9 @@ def _requests(container: ReadOnlyTree) -> Amounts:
 
 
 def _with_defaults(container: ReadOnlyTree) -> Amounts:
-    asked = _requests(container)
-    given = (container.get("resources") or {}).get("requests") or {}
-    return asked + Counter({name: value for name, value in _DEFAULTS.items() if name not in given})
+    requested = _requests(container)
+    specified = (container.get("resources") or {}).get("requests") or {}
+    return requested + Counter({name: value for name, value in _DEFAULTS.items() if name not in specified})
 
 
 class HostPort(NamedTuple):

@@ -114,7 +114,11 @@ def _restarts(pod: ReadOnlyTree) -> tuple[int, int]:
     inits = (pod.get("spec") or {}).get("initContainers") or ()
     sidecars = {container["name"] for container in inits if container.get("restartPolicy") == "Always"}
     regular = status.get("containerStatuses") or ()
-    beside = [it for it in status.get("initContainerStatuses") or () if it["name"] in sidecars]
+    beside = [
+        container_status
+        for container_status in status.get("initContainerStatuses") or ()
+        if container_status["name"] in sidecars
+    ]
     return _most_restarts(regular), _most_restarts(beside)
 
 

@@ -61,12 +61,16 @@ def in_order(revisions: Iterable[ReadOnlyTree]) -> list[ReadOnlyTree]:
     """Oldest first."""
     return sorted(
         revisions,
-        key=lambda it: (number(it), meta.metadata(it).get("creationTimestamp") or "", meta.name(it)),
+        key=lambda revision: (
+            number(revision),
+            meta.metadata(revision).get("creationTimestamp") or "",
+            meta.name(revision),
+        ),
     )
 
 
 def settle(
-    wanted: DesiredRevision,
+    desired: DesiredRevision,
     history: Sequence[ReadOnlyTree],
     collision_count: int,
     named: Callable[[str], ReadOnlyTree | None],
@@ -75,7 +79,7 @@ def settle(
 
     `named` finds whatever ControllerRevision of the namespace has a name: hashes collide, and strangers' names do.
     """
-    equal = [revision for revision in history if _is_equal(revision.get("data"), wanted.data)]
+    equal = [revision for revision in history if _is_equal(revision.get("data"), desired.data)]
     if equal and equal[-1] is history[-1]:
         return SyncedRevision(revision=equal[-1], collision_count=collision_count)
     newest = number(history[-1]) + 1 if history else 1
@@ -83,37 +87,37 @@ def settle(
         again = {**equal[-1], "revision": newest}
         update = Update(resource=kinds.CONTROLLER_REVISIONS, body=again)
         return SyncedRevision(revision=again, collision_count=collision_count, actions=(update,))
-    return _recorded(wanted, newest, collision_count, named)
+    return _recorded(desired, newest, collision_count, named)
 
 
 def _recorded(
-    wanted: DesiredRevision, newest: int, collision_count: int, named: Callable[[str], ReadOnlyTree | None]
+    desired: DesiredRevision, newest: int, collision_count: int, named: Callable[[str], ReadOnlyTree | None]
 ) -> SyncedRevision:
     while True:
-        revision = _new(wanted, newest, collision_count)
-        taken = named(meta.name(revision))
-        if taken is None:
+        revision = _new(desired, newest, collision_count)
+        existing = named(meta.name(revision))
+        if existing is None:
             create = Create(resource=kinds.CONTROLLER_REVISIONS, bodies=(revision,))
             return SyncedRevision(revision=revision, collision_count=collision_count, actions=(create,))
-        if _is_equal(taken.get("data"), wanted.data):
-            return SyncedRevision(revision=taken, collision_count=collision_count)
+        if _is_equal(existing.get("data"), desired.data):
+            return SyncedRevision(revision=existing, collision_count=collision_count)
         collision_count += 1
 
 
-def _new(wanted: DesiredRevision, newest: int, collision_count: int) -> dict[str, Any]:
-    hashed = hash_of(wanted.data, collision_count)
+def _new(desired: DesiredRevision, newest: int, collision_count: int) -> dict[str, Any]:
+    hashed = hash_of(desired.data, collision_count)
     metadata = {
-        "name": f"{meta.name(wanted.owner)[:_LONGEST_PREFIX]}-{hashed}",
-        "namespace": meta.namespace(wanted.owner),
-        "labels": {**wanted.labels, LABEL_HASH: hashed},
-        "annotations": dict(wanted.annotations),
-        "ownerReferences": [meta.controller_reference(wanted.owner)],
+        "name": f"{meta.name(desired.owner)[:_LONGEST_PREFIX]}-{hashed}",
+        "namespace": meta.namespace(desired.owner),
+        "labels": {**desired.labels, LABEL_HASH: hashed},
+        "annotations": dict(desired.annotations),
+        "ownerReferences": [meta.controller_reference(desired.owner)],
     }
     return {
         "kind": kinds.CONTROLLER_REVISIONS.kind,
         "apiVersion": kinds.CONTROLLER_REVISIONS.api_version,
         "metadata": {field: value for field, value in metadata.items() if value},
-        "data": with_sorted_fields(wanted.data),
+        "data": with_sorted_fields(desired.data),
         "revision": newest,
     }
 

@@ -15,12 +15,12 @@ _MOST_DIGITS: Final = 100
 def kept_by(partition: IntOrString | None, replicas: int) -> int:
     """A share is rounded up, but one of less than all leaves a pod to be updated. What is neither keeps nothing."""
     if isinstance(partition, str):
-        kept = _share(partition, replicas)
-        if kept == replicas > 1 and partition != "100%":
-            kept = replicas - 1
+        count = _share(partition, replicas)
+        if count == replicas > 1 and partition != "100%":
+            count = replicas - 1
     else:
-        kept = partition or 0
-    return max(min(kept, replicas), 0)
+        count = partition or 0
+    return max(min(count, replicas), 0)
 
 
 def _share(text: str, replicas: int) -> int:

@@ -84,9 +84,9 @@ def ready_changes(pods: Iterable[PodView]) -> Mapping[str, datetime]:
     return {name: moment for name, moment in moments if moment is not None}
 
 
-def last_change(service: ReadOnlyTree, pods: Iterable[PodView], told: str) -> datetime | None:
+def last_change(service: ReadOnlyTree, pods: Iterable[PodView], last_trigger: str) -> datetime | None:
     """The oldest change of the service or its pods that was not told of yet."""
-    before = parse_time(told) if told else None
+    before = parse_time(last_trigger) if last_trigger else None
     moments = [meta.creation_timestamp(service), *(_ready_changed(pod) for pod in pods)]
     fresh = [moment for moment in moments if moment is not None and (before is None or moment > before)]
     return min(fresh, default=None)
@@ -107,7 +107,11 @@ def of_service(_: Caches, change: Change) -> Iterable[Key]:
 
 def of_pod(services: Resource[ReadOnlyTree], caches: Caches, change: Change) -> Iterator[Key]:
     """The services that select the pod, or did, if what stands in endpoints changed."""
-    if change.old is not None and change.new is not None and _shown(change.old) == _shown(change.new):
+    if (
+        change.old is not None
+        and change.new is not None
+        and _endpoint_fields(change.old) == _endpoint_fields(change.new)
+    ):
         return
     labels = [pod.labels for pod in change if pod is not None]
     for service in caches.of(services).in_namespace(change.latest.key.namespace):
@@ -115,7 +119,7 @@ def of_pod(services: Resource[ReadOnlyTree], caches: Caches, change: Change) -> 
             yield Key(change.latest.key.namespace, meta.name(service))
 
 
-def _shown(pod: PodView) -> tuple[object, ...]:
+def _endpoint_fields(pod: PodView) -> tuple[object, ...]:
     """What endpoints show of a pod."""
     spec = pod.object["spec"]
     named = (pod.uid, pod.labels, pod.node, spec.get("hostname"), spec.get("subdomain"))

@@ -183,9 +183,9 @@ _MOST_DIGITS: Final = 10_000
 _NANO_DIGITS: Final = 9
 
 
-def _quantity(given: Quantity) -> str:
+def _quantity(value: Quantity) -> str:
     """How Go keeps the canonical text: a whole number and a scale, or where that is not enough a large decimal."""
-    canonical = str(given)
+    canonical = str(value)
     form = quantity.parse(canonical).format
     if canonical == "0":
         return _amount(0, 0, canonical, form)
@@ -202,7 +202,7 @@ def _quantity(given: Quantity) -> str:
         is_small = len(digits) <= _INT64_DIGITS
         is_kept = not digits.endswith("000")
     if not is_small:
-        return _amount(0, 0, "", form, decimal=_decimal(given, sign))
+        return _amount(0, 0, "", form, decimal=_decimal(value, sign))
     return _amount(int(sign + digits) << exponent, scale, canonical if is_kept else "", form)
 
 
@@ -213,11 +213,11 @@ def _amount(value: int, scale: int, text: str, form: Format, *, decimal: str = _
     )
 
 
-def _decimal(given: Quantity, sign: str) -> str:
+def _decimal(value: Quantity, sign: str) -> str:
     """Billionths, in machine words from the lowest on."""
-    number = given.number.copy_abs()
+    number = value.number.copy_abs()
     if number.adjusted() > _MOST_DIGITS:
-        words = [str(given)]
+        words = [str(value)]
     else:
         whole = int(number.scaleb(_NANO_DIGITS))
         packed = whole.to_bytes(-(-whole.bit_length() // _WORD_BITS) * _WORD_BITS // 8, "little")

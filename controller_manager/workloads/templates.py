@@ -58,7 +58,7 @@ def _meaning(value: Any, kind: GoType) -> Any:
 def _struct(value: Any, kind: GoType) -> Any:
     tree = value or {}
     found = {field.name: _field(tree, field) for field in kind.fields if field.json in tree or not field.json}
-    return {name: what for name, what in found.items() if what} or None
+    return {name: field_value for name, field_value in found.items() if field_value} or None
 
 
 def _field(tree: Mapping[str, Any], field: Field) -> Any:

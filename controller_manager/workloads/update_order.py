@@ -17,10 +17,10 @@ _HIGHEST: Final = 2**63 - 1
 
 def by_priority(pods: Sequence[PodView], strategy: ReadOnlyTree | None) -> list[PodView]:
     """`priorityStrategy`: by the sum of weights, or by the number at the end of a label. Equals stay in their order."""
-    said = strategy or {}
-    if weights := said.get("weightPriority"):
+    priorities = strategy or {}
+    if weights := priorities.get("weightPriority"):
         return sorted(pods, key=lambda pod: -_weight(pod, weights))
-    if terms := said.get("orderPriority"):
+    if terms := priorities.get("orderPriority"):
         return sorted(pods, key=lambda pod: _place(pod, terms))
     return [*pods]
 
@@ -75,9 +75,9 @@ def scatter(
 
 
 def _by_frequency(waiting: Sequence[PodView], terms: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
-    said = list(dict.fromkeys((term["key"], term["value"]) for term in terms))
-    counts = {term: sum(_has(pod, term) for pod in waiting) for term in said}
-    return sorted((term for term in said if counts[term]), key=lambda term: -counts[term])
+    pairs = list(dict.fromkeys((term["key"], term["value"]) for term in terms))
+    counts = {term: sum(_has(pod, term) for pod in waiting) for term in pairs}
+    return sorted((term for term in pairs if counts[term]), key=lambda term: -counts[term])
 
 
 def _has(pod: PodView, term: tuple[str, str]) -> bool:

@@ -48,7 +48,11 @@ def says_its_class(claim: ReadOnlyTree) -> bool:
 def default_class(classes: Iterable[ReadOnlyTree]) -> ReadOnlyTree | None:
     """Of several the newest."""
     defaults = sorted(filter(_is_default, classes), key=meta.name)
-    return max(defaults, key=lambda it: meta.metadata(it).get("creationTimestamp") or "", default=None)
+    return max(
+        defaults,
+        key=lambda storage_class: meta.metadata(storage_class).get("creationTimestamp") or "",
+        default=None,
+    )
 
 
 def _is_default(storage_class: ReadOnlyTree) -> bool:

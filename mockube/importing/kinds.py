@@ -46,7 +46,7 @@ class Kinds(Struct, frozen=True):
 
 
 async def kinds_of(client: Client) -> Kinds:
-    offered = (await discover(client)).offered
+    offered = (await discover(client)).resources
     return Kinds({one.resource.group_kind: one for one in reversed(offered)})
 
 

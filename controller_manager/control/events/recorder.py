@@ -37,7 +37,7 @@ from mockube.controller_manager.supervision import start_in
 
 LOG = logging.getLogger(__name__)
 
-LONGEST: Final = 10_000
+QUEUE_LENGTH: Final = 10_000
 """Events that wait to be written; upstream lets 1000 wait for each of its controllers and of its nodes."""
 BURST: Final = 100
 """Of what can wait so many are written at once, as a kubelet's `--event-burst`,"""
@@ -63,8 +63,8 @@ class EventWriter(Collector):
     def __init__(self, clock: Clock, luck: Chance) -> None:
         self._clock = clock
         self._luck = luck
-        self._queue: asyncio.Queue[tuple[_Component, Occurrence]] = asyncio.Queue(LONGEST)
-        self._waiting: asyncio.Queue[tuple[_Component, Occurrence]] = asyncio.Queue(LONGEST)
+        self._queue: asyncio.Queue[tuple[_Component, Occurrence]] = asyncio.Queue(QUEUE_LENGTH)
+        self._waiting: asyncio.Queue[tuple[_Component, Occurrence]] = asyncio.Queue(QUEUE_LENGTH)
         """What can wait."""
         self._said_at = 0.0
         """When the last of it was said."""
@@ -202,16 +202,16 @@ class Recorder:
         related: ReadOnlyTree | None = None,
     ) -> None:
         """Action and related object are for events of events.k8s.io alone."""
-        said = self._occurrence(reference(about), type_, reason, message)
+        occurrence = self._occurrence(reference(about), type_, reason, message)
         other = None if related is None else reference(related)
-        self._writer.offer(self._component, replace(said, action=action, related=other))
+        self._writer.offer(self._component, replace(occurrence, action=action, related=other))
 
     def say_on(
         self, host: str, about: ReadOnlyTree, type_: str, reason: str, message: str, *, part: str = ""
     ) -> None:
         """For a component that runs on several hosts; `part` is a field of the object, as `spec.containers{web}`."""
-        said = self._occurrence(reference(about, part), type_, reason, message)
-        self._writer.offer(self._component, replace(said, host=host))
+        occurrence = self._occurrence(reference(about, part), type_, reason, message)
+        self._writer.offer(self._component, replace(occurrence, host=host))
 
     def _occurrence(self, about: ReadOnlyTree, type_: str, reason: str, message: str) -> Occurrence:
         now, nanoseconds = self._writer.moment()

@@ -46,25 +46,25 @@ def _hooks(owner: SetView, newest: str, now: datetime) -> Hooks:
     return Hooks(lifecycle=Lifecycle.of(owner.object["spec"]), newest=newest, now=now)
 
 
-def _kept(owner: SetView, slots: Sequence[Slot], newest: str) -> Collection[int]:
+def _current_ordinals(owner: SetView, slots: Sequence[Slot], newest: str) -> Collection[int]:
     """In order the first pods; else whichever come back, until there are enough of those that are not updated."""
     strategy = Strategy.of(owner.object["spec"])
     if owner.on_delete:
         return ()
-    if not strategy.is_said:
+    if not strategy.is_specified:
         return range(owner.start, owner.start + (owner.status.get("currentReplicas") or 0))
     if not strategy.unordered:
-        return {slot.ordinal for slot in slots[: strategy.kept]}
+        return {slot.ordinal for slot in slots[: strategy.partition]}
     missing = [slot.ordinal for slot in slots if slot.pod is None]
     outdated = sum(slot.pod is not None and identity.revision_of(slot.pod) != newest for slot in slots)
-    return {*missing[: max(strategy.kept - outdated, 0)]}
+    return {*missing[: max(strategy.partition - outdated, 0)]}
 
 
 _KIND: Final = Kind(
     resource=ADVANCED_STATEFUL_SETS,
     view=view,
     customs=_hooks,
-    kept=_kept,
+    current_ordinals=_current_ordinals,
     roll=roll,
     status=status.of,
 )

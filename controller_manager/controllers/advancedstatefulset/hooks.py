@@ -38,9 +38,11 @@ class Hooks(Struct, frozen=True, kw_only=True):
 
     def tended(self, pod: PodView) -> Step:
         revision = identity.revision_of(pod)
-        return turn.observe_pod(pod, self.lifecycle, self.now, revision=revision, wanted=self.newest)
+        return turn.observe_pod(
+            pod, self.lifecycle, self.now, revision=revision, desired_revision=self.newest
+        )
 
-    def held(self, pod: PodView) -> tuple[Patch, ...] | None:
+    def hold_patches(self, pod: PodView) -> tuple[Patch, ...] | None:
         before = self.lifecycle.pre_delete
         if before is None or not before.holds(pod):
             return None

@@ -47,7 +47,7 @@ def update_step(state: StatefulSetState, strategy: Strategy, pod: PodView) -> Up
 def _change(state: StatefulSetState, pod: PodView) -> Change | None:
     """None also if nobody remembers what the pod was made from."""
     name = identity.revision_of(pod)
-    old = next((it for it in state.history if meta.name(it) == name), None)
+    old = next((revision for revision in state.history if meta.name(revision) == name), None)
     if old is None:
         return None
     return change_between(identity.template_of(old), identity.template_of(state.update), state.update_name)

@@ -65,12 +65,12 @@ def _descending(state: StatefulSetState) -> list[PodView]:
 def in_order(state: StatefulSetState, strategy: Strategy) -> list[PodView]:
     """The pods that the partition leaves to the update, those already updated among them."""
     if not strategy.unordered:
-        return [slot.pod for slot in reversed(state.slots[strategy.kept :]) if slot.pod is not None]
+        return [slot.pod for slot in reversed(state.slots[strategy.partition :]) if slot.pod is not None]
     pods = _descending(state)
     waiting = [pod for pod in pods if state.is_outdated(pod)]
     others = [pod for pod in pods if not state.is_outdated(pod)]
-    coming = sum(slot.pod is None and slot.ordinal not in state.kept for slot in state.slots)
-    count = max(len(state.slots) - strategy.kept - coming, 0)
+    coming = sum(slot.pod is None and slot.ordinal not in state.current_ordinals for slot in state.slots)
+    count = max(len(state.slots) - strategy.partition - coming, 0)
     return [*others, *by_priority(waiting, strategy.priority)][:count]
 
 
@@ -101,7 +101,7 @@ def _updated(
 
 def _removed(state: StatefulSetState, pods: Sequence[PodView]) -> RolloutResult:
     """They go, but those that somebody holds, who is told."""
-    held = {pod: state.customs.held(pod) for pod in pods}
-    going = tuple(pod for pod, patches in held.items() if patches is None)
-    patches = [patch for found in held.values() if found is not None for patch in found]
+    hold_patches = {pod: state.customs.hold_patches(pod) for pod in pods}
+    going = tuple(pod for pod, patches in hold_patches.items() if patches is None)
+    patches = [patch for found in hold_patches.values() if found is not None for patch in found]
     return RolloutResult((*patches, *status.deletion(state.owner, going)), going)

@@ -47,11 +47,11 @@ def _volume_claims(state: StatefulSetState) -> Iterator[dict[str, Any]]:
 
 def _fits(claim: ReadOnlyTree, template: ReadOnlyTree) -> bool:
     """Its class and modes are the template's, and it asks for as much at least."""
-    asked, said = claim["spec"], template.get("spec") or {}
-    classes = asked.get("storageClassName"), said.get("storageClassName")
+    claim_spec, template_spec = claim["spec"], template.get("spec") or {}
+    classes = claim_spec.get("storageClassName"), template_spec.get("storageClassName")
     if None not in classes and classes[0] != classes[1]:
         return False
-    if [*(asked.get("accessModes") or ())] != [*(said.get("accessModes") or ())]:
+    if [*(claim_spec.get("accessModes") or ())] != [*(template_spec.get("accessModes") or ())]:
         return False
     return _amount(_requests(claim)) >= _amount(_requests(template))
 
@@ -78,7 +78,7 @@ def _conditions(state: StatefulSetState, account: Account) -> list[ReadOnlyTree]
     if failed is None:
         return []
     condition = {"type": failed, "status": "True", "message": _MESSAGES[failed].format(error=account.error)}
-    old = [it for it in conditions.of(state.owner.object) if it["type"] == failed]
+    old = [present for present in conditions.of(state.owner.object) if present["type"] == failed]
     return conditions.set_condition(old, condition, state.now)
 
 

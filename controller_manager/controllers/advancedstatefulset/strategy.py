@@ -19,13 +19,13 @@ class Policy(Enum):
 
 
 class Strategy(Struct, frozen=True, kw_only=True):
-    is_said: bool
+    is_specified: bool
     """Without it, pods are replaced one by one, and new ones follow what the status says."""
     paused: bool
     policy: Policy
     grace_seconds: int
     """How long a pod is out of service before it changes in place."""
-    kept: int
+    partition: int
     """How many pods keep the current revision."""
     max_unavailable: int
     min_ready_seconds: int
@@ -35,16 +35,16 @@ class Strategy(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, spec: ReadOnlyTree) -> "Strategy":
         """The strategy, or `IntOrStringError`."""
-        said = (spec.get("updateStrategy") or {}).get("rollingUpdate")
-        rolling = said or {}
+        rolling_update = (spec.get("updateStrategy") or {}).get("rollingUpdate")
+        rolling = rolling_update or {}
         replicas = 1 if spec.get("replicas") is None else spec["replicas"]
         unordered = rolling.get("unorderedUpdate")
         return cls(
-            is_said=said is not None,
+            is_specified=rolling_update is not None,
             paused=bool(rolling.get("paused")),
             policy=_policy(rolling.get("podUpdatePolicy")),
             grace_seconds=(rolling.get("inPlaceUpdateStrategy") or {}).get("gracePeriodSeconds") or 0,
-            kept=min(max(rolling.get("partition") or 0, 0), replicas),
+            partition=min(max(rolling.get("partition") or 0, 0), replicas),
             max_unavailable=at_least_one(rolling.get("maxUnavailable"), replicas),
             min_ready_seconds=rolling.get("minReadySeconds") or 0,
             unordered=unordered is not None,
@@ -72,9 +72,9 @@ def ordinals(start: int, replicas: int, reserved: Sequence[IntOrString]) -> Coll
 
 
 def _free(start: int, reserved: Iterable[range]) -> Iterator[int]:
-    for taken in sorted(reserved, key=lambda it: it.start):
-        yield from range(start, min(taken.start, _END))
-        start = max(start, taken.stop)
+    for block in sorted(reserved, key=lambda block_range: block_range.start):
+        yield from range(start, min(block.start, _END))
+        start = max(start, block.stop)
     yield from range(start, _END)
 
 

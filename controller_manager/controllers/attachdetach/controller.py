@@ -18,7 +18,7 @@ from mockube.controller_manager.client.kinds import (
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import (
-    NOTHING,
+    EMPTY_PLAN,
     Action,
     Create,
     Delete,
@@ -55,7 +55,7 @@ Reported = frozenset[str]
 def reconcile(caches: Caches, key: Key, _: datetime, reported: object = None) -> Plan:
     node = caches.of(NODES).get(*key)
     if node is not None and meta.annotations(node).get(MANAGED) != "true":
-        return NOTHING
+        return EMPTY_PLAN
     needed = {} if node is None else needed_volumes(caches, key.name)
     attachments = caches.of(VOLUME_ATTACHMENTS).by_index(BY_ATTACHED_NODE, key.name)
     present = {meta.name(one): one for one in attachments}

@@ -8,7 +8,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, SECRETS
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import NOTHING, Delete, ObjectRef, Plan, Update
+from mockube.controller_manager.control.actions import EMPTY_PLAN, Delete, ObjectRef, Plan, Update
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.bootstrap.tokens import (
     BY_TYPE,
@@ -28,11 +28,11 @@ def reconcile_cluster_info(caches: Caches, key: Key, now: datetime) -> Plan:
     config_map = caches.of(CONFIG_MAPS).get(*key)
     data = (config_map or {}).get("data") or {}
     if config_map is None or _CONTENT not in data:
-        return NOTHING
+        return EMPTY_PLAN
     tokens = caches.of(SECRETS).by_index(BY_TYPE, TYPE)
     signed = _signed(data, dict(found for secret in tokens if (found := signing_key(secret, now))))
     if signed == data:
-        return NOTHING
+        return EMPTY_PLAN
     return Plan(actions=(Update(resource=CONFIG_MAPS, body={**config_map, "data": signed}),))
 
 
@@ -48,7 +48,7 @@ def _signed(data: ReadOnlyTree, keys: dict[str, bytes]) -> dict[str, str]:
 def reconcile_token(caches: Caches, key: Key, now: datetime) -> Plan:
     secret = caches.of(SECRETS).get(*key)
     if secret is None or not is_token(secret):
-        return NOTHING
+        return EMPTY_PLAN
     left = remaining(secret, now)
     if left == timedelta():
         return Plan(actions=(Delete(resource=SECRETS, victims=(ObjectRef.of(secret),)),))

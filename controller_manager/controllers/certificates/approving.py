@@ -148,14 +148,14 @@ def is_of_no_use(csr: ReadOnlyTree, now: datetime) -> bool:
         updated = condition.get("lastUpdateTime")
         match condition["type"]:
             case "Denied" | "Failed":
-                longest = _DECIDED
+                max_age = _DECIDED
             case "Approved":
-                longest = _DECIDED if issued else _WAITING
+                max_age = _DECIDED if issued else _WAITING
                 if issued and _has_ended(csr["status"]["certificate"], now):
                     return True
             case _:
                 continue
-        if _is_older(updated, longest, now):
+        if _is_older(updated, max_age, now):
             return True
     return False
 

@@ -150,10 +150,10 @@ def issue(
         builder = builder.subject_name(subject)
         for extension, is_critical in _extensions(authority, request, subject, terms.usages):
             builder = builder.add_extension(extension, critical=is_critical)
-        made = builder.sign(authority.key, _digest(authority.key))
+        certificate = builder.sign(authority.key, _digest(authority.key))
     except ValueError as error:
         raise CannotSign(f"failed to sign certificate: {error}") from error
-    return made.public_bytes(serialization.Encoding.PEM)
+    return certificate.public_bytes(serialization.Encoding.PEM)
 
 
 def _validity(terms: Terms, authority_ends: datetime) -> tuple[datetime, datetime]:

@@ -17,7 +17,7 @@ from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import CERTIFICATE_SIGNING_REQUESTS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.config.signing import SignerFiles, signer_files
-from mockube.controller_manager.control.actions import NOTHING, Plan, Update
+from mockube.controller_manager.control.actions import EMPTY_PLAN, Plan, Update
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.control.runnable import Context, Idle, Runnable, Running
 from mockube.controller_manager.control.runner import ControllerRunner
@@ -51,7 +51,7 @@ LOG = logging.getLogger(__name__)
 NAME: Final = "certificatesigningrequest-signing-controller"
 ACCOUNT: Final = "certificate-controller"
 QUEUE: Final = "certificate"
-RETRIES: Final = Retries(base=0.2, longest=1000.0)
+RETRIES: Final = Retries(base=0.2, max_seconds=1000.0)
 SHORTEST: Final = timedelta(minutes=10)
 """A request for less is given so much."""
 PROBLEMS: Final[Mapping[str, Callable[[Requested, Collection[str]], str]]] = {
@@ -67,14 +67,14 @@ class Signing(Struct, frozen=True, kw_only=True):
 
     authorities: Mapping[str, Callable[[], Authority]]
     """By the name of the signer."""
-    longest: timedelta
+    max_lifetime: timedelta
     chance: Chance
 
 
 def reconcile(signing: Signing, caches: Caches, key: Key, now: datetime) -> Plan:
     csr = caches.of(CERTIFICATE_SIGNING_REQUESTS).get(*key)
     if csr is None or not _is_to_be_signed(csr) or csr["spec"]["signerName"] not in signing.authorities:
-        return NOTHING
+        return EMPTY_PLAN
     spec = csr["spec"]
     try:
         request = parse(spec["request"])
@@ -83,13 +83,13 @@ def reconcile(signing: Signing, caches: Caches, key: Key, now: datetime) -> Plan
     usages = spec.get("usages") or ()
     if problem := PROBLEMS[spec["signerName"]](request, usages):
         return _failure(csr, problem, now)
-    lifetime = lifetime_of(spec.get("expirationSeconds"), signing.longest)
+    lifetime = lifetime_of(spec.get("expirationSeconds"), signing.max_lifetime)
     try:
         terms = Terms(usages=usages, lifetime=lifetime, now=now)
-        made = issue(signing.authorities[spec["signerName"]](), request.parsed, terms, signing.chance)
+        certificate = issue(signing.authorities[spec["signerName"]](), request.parsed, terms, signing.chance)
     except CannotSign as error:
         raise TryAgain(f"error auto signing csr: {error}") from error
-    return _status(csr, certificate=base64.b64encode(made).decode())
+    return _status(csr, certificate=base64.b64encode(certificate).decode())
 
 
 def _is_to_be_signed(csr: ReadOnlyTree) -> bool:
@@ -101,9 +101,9 @@ def _is_to_be_signed(csr: ReadOnlyTree) -> bool:
     return not is_issued(csr) and "Approved" in types and "Denied" not in types and not has_failed
 
 
-def lifetime_of(seconds: int | None, longest: timedelta) -> timedelta:
-    if seconds is None or timedelta(seconds=seconds) > longest:
-        return longest
+def lifetime_of(seconds: int | None, max_lifetime: timedelta) -> timedelta:
+    if seconds is None or timedelta(seconds=seconds) > max_lifetime:
+        return max_lifetime
     return max(timedelta(seconds=seconds), SHORTEST)
 
 
@@ -149,8 +149,8 @@ def _build(context: Context) -> Running:
     if not signers:
         LOG.info("%s is disabled: there is no --cluster-signing-cert-file", NAME)
         return Idle(context.clock)
-    longest = timedelta(seconds=flags.cluster_signing_duration)
-    signing = Signing(authorities=signers, longest=longest, chance=context.chance)
+    max_lifetime = timedelta(seconds=flags.cluster_signing_duration)
+    signing = Signing(authorities=signers, max_lifetime=max_lifetime, chance=context.chance)
     return ControllerRunner(signing_controller(signing), context)
 
 

@@ -20,7 +20,7 @@ from mockube.controller_manager.client.kinds import (
 )
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import NOTHING, Action, Plan, Update
+from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Plan, Update
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.cloneset import (
     identity,
@@ -45,11 +45,11 @@ from mockube.controller_manager.workloads.revisions import DesiredRevision, Sync
 def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     tree = caches.of(CLONE_SETS).get(*key)
     if tree is None:
-        return NOTHING
+        return EMPTY_PLAN
     try:
         owner = SetView.of(tree)
     except SelectorError:
-        return NOTHING  # no server accepts such a set, and trying again would not mend it
+        return EMPTY_PLAN  # no server accepts such a set, and trying again would not mend it
     pods = state.pods(caches, owner)
     # What it lets go of is settled alone: the pods' changes bring the key back, and only then they are counted.
     if first := adoption_and_release_actions(pods, PODS, owner.object, CLONE_SETS):
@@ -58,7 +58,9 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     recorded = _recorded(caches, owner, history)
     scene = _scene(caches, owner, pods.owned, history, recorded, now)
     if owner.deleting:
-        return NOTHING if recorded.actions else Plan(last=partial(_last, scene, recorded, NOTHING_TO_DO, ""))
+        return (
+            EMPTY_PLAN if recorded.actions else Plan(last=partial(_last, scene, recorded, NOTHING_TO_DO, ""))
+        )
     cleaned = () if owner.reuses_claims else storage.cleanup(owner, pods.owned, state.claims(caches, owner))
     scaled = scaling.plan(scene)
     updated = NOTHING_TO_DO if scaled.changes_pods else updating.plan(scene)
@@ -71,18 +73,18 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
 
 
 def _recorded(caches: Caches, owner: SetView, history: Sequence[ReadOnlyTree]) -> SyncedRevision:
-    said = {
+    annotations = {
         **meta.annotations(owner.object),
         storage.ANNOTATION_CLAIMS_HASH: storage.claims_hash(owner),
     }
-    wanted = DesiredRevision(
+    desired = DesiredRevision(
         owner=owner.object,
         data=identity.data_of(owner),
         labels=meta.labels(owner.template),
-        annotations=said,
+        annotations=annotations,
     )
     named = partial(caches.of(CONTROLLER_REVISIONS).get, owner.key.namespace)
-    return revisions.settle(wanted, history, owner.status.get("collisionCount") or 0, named)
+    return revisions.settle(desired, history, owner.status.get("collisionCount") or 0, named)
 
 
 def _scene(
@@ -101,7 +103,7 @@ def _scene(
         inactive=tuple(pod for pod in pods if not pod.is_active),
         claims=claims if owner.reuses_claims else state.in_use(claims, pods),
         history=history,
-        current=next((it for it in history if meta.name(it) == name), recorded.revision),
+        current=next((revision for revision in history if meta.name(revision) == name), recorded.revision),
         update=recorded.revision,
         node_labels=partial(state.node_labels, caches),
         now=now,
@@ -118,12 +120,14 @@ def _last(
     if error is not None and recorded.actions:
         return ()
     failure = _failure(failing, updated, error)
-    told = status.status_update(scene, status.of(scene, recorded.collision_count, failure))
+    status_actions = status.status_update(scene, status.of(scene, recorded.collision_count, failure))
     live = {scene.current_name, scene.update_name}
-    live |= {meta.name(it) for it in scene.history if any(_has(pod, it) for pod in scene.pods)}
+    live |= {
+        meta.name(revision) for revision in scene.history if any(_has(pod, revision) for pod in scene.pods)
+    }
     forgotten = revisions.truncate_history(scene.history, live, scene.owner.revision_history_limit)
     # Both write the set, and the second would find another version of it: it comes with the next round.
-    return (*(told or _without_names_of_the_gone(scene)), *forgotten)
+    return (*(status_actions or _without_names_of_the_gone(scene)), *forgotten)
 
 
 def _failure(failing: str, updated: Decision, error: ApiError | None) -> Failure | None:
@@ -159,8 +163,8 @@ def _next_availability(scene: CloneSetState) -> timedelta | None:
 
 def _deadline(scene: CloneSetState) -> timedelta | None:
     """When a rollout that was told to go on will have stood still for too long."""
-    said = conditions.get(scene.owner.object, progress.PROGRESSING)
-    due = progress.deadline(scene.owner, said)
+    progressing = conditions.get(scene.owner.object, progress.PROGRESSING)
+    due = progress.deadline(scene.owner, progressing)
     return None if due is None or due <= scene.now else due - scene.now
 
 

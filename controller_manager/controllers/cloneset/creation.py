@@ -16,16 +16,16 @@ from mockube.controller_manager.controllers.cloneset.state import CloneSetState
 from mockube.controller_manager.workloads.inplace import lifecycle, readiness, update
 
 
-def creation(state: CloneSetState, wanted: Diffs) -> tuple[Action, ...]:
+def creation(state: CloneSetState, diffs: Diffs) -> tuple[Action, ...]:
     """Pods of the current revision first, as many as the partition lacks; and their claims before them all."""
     owner = state.owner
-    instances = free_instances(state, wanted.scale_up_limit)
+    instances = free_instances(state, diffs.scale_up_limit)
     if not instances:
         return ()
     since = lifecycle.annotations_of(state.now)
     bodies = tuple(
         identity.new_pod(
-            owner, state.current if index < wanted.scale_up_old else state.update, instance, since
+            owner, state.current if index < diffs.scale_up_old else state.update, instance, since
         )
         for index, instance in enumerate(instances)
     )
@@ -38,16 +38,16 @@ def creation(state: CloneSetState, wanted: Diffs) -> tuple[Action, ...]:
     return (*claims, Create(resource=PODS, bodies=bodies, saying=saying, then=partial(_opened, state)))
 
 
-def _opened(state: CloneSetState, made: ReadOnlyTree) -> tuple[Patch, ...]:
+def _opened(state: CloneSetState, created: ReadOnlyTree) -> tuple[Patch, ...]:
     """Its gates are open before its kubelet first tells of it, and so it is told of once."""
-    pod = PodView.of(made)
+    pod = PodView.of(created)
     return (
         *update.step(pod, state.now, revision=identity.revision_of(pod)).patches,
         *readiness.open_new_gate(pod, state.now),
     )
 
 
-def free_instances(state: CloneSetState, wanted: int) -> list[str]:
+def free_instances(state: CloneSetState, count: int) -> list[str]:
     """At most so many ids: first those whose claims were left by pods that are lost.
 
     The claims of a pod that is about to go are waited for, and so one pod fewer is made now.
@@ -56,18 +56,18 @@ def free_instances(state: CloneSetState, wanted: int) -> list[str]:
     ending = {storage.instance_of(pod.object) for pod in pods if pod.deleting}
     staying = {storage.instance_of(pod.object) for pod in pods if not pod.deleting}
     left = {storage.instance_of(claim) for claim in state.claims} - staying - {""}
-    reused = sorted(left)[:wanted]
-    fresh = _new_instances(state, wanted - len(reused), ending | staying | left)
+    reused = sorted(left)[:count]
+    fresh = _new_instances(state, count - len(reused), ending | staying | left)
     return [*(instance for instance in reused if instance not in ending), *fresh]
 
 
-def _new_instances(state: CloneSetState, wanted: int, taken: Collection[str]) -> list[str]:
+def _new_instances(state: CloneSetState, count: int, used_ids: Collection[str]) -> list[str]:
     """Ids that are new whenever anything has changed, so that no pod has the name of one that was there before."""
     versions = max((int(pod.resource_version or 0) for pod in (*state.pods, *state.inactive)), default=0)
     seed = f"{state.owner.uid}/{state.owner.resource_version}/{versions}/{state.now.isoformat()}"
-    free = (instance for instance in _instances(seed) if instance not in taken)
+    free = (instance for instance in _instances(seed) if instance not in used_ids)
     found: dict[str, None] = {}
-    while len(found) < wanted:
+    while len(found) < count:
         found[next(free)] = None
     return [*found]
 

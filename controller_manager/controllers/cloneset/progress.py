@@ -41,11 +41,15 @@ def condition(owner: SetView, status: ReadOnlyTree, now: datetime) -> dict[str, 
     }
 
 
-def deadline(owner: SetView, said: ReadOnlyTree | None) -> datetime | None:
+def deadline(owner: SetView, progressing: ReadOnlyTree | None) -> datetime | None:
     """When it is too late, unless something moves until then."""
-    if owner.progress_deadline_seconds is None or said is None or said.get("reason") != _UPDATED:
+    if (
+        owner.progress_deadline_seconds is None
+        or progressing is None
+        or progressing.get("reason") != _UPDATED
+    ):
         return None
-    return after(parse_time(said["lastUpdateTime"]), span_of(owner.progress_deadline_seconds))
+    return after(parse_time(progressing["lastUpdateTime"]), span_of(owner.progress_deadline_seconds))
 
 
 def _reason(owner: SetView, status: ReadOnlyTree, old: ReadOnlyTree, now: datetime) -> str:

@@ -18,17 +18,17 @@ from mockube.controller_manager.workloads.inplace.lifecycle import State
 def plan(state: CloneSetState) -> Decision:
     if regretted := _regrets(state):
         return Decision(actions=regretted, changes_pods=True)
-    wanted = state.diffs()
-    if wanted.scale_up:
-        made = creation(state, wanted)
-        return Decision(actions=(*_limited(state, wanted), *made), changes_pods=bool(made))
+    diffs = state.diffs()
+    if diffs.scale_up:
+        creations = creation(state, diffs)
+        return Decision(actions=(*_limited(state, diffs), *creations), changes_pods=bool(creations))
     prepared = [pod for pod in state.pods if is_preparing_delete(pod)]
     named = [pod for pod in state.pods if state.is_specified(pod) and not is_preparing_delete(pod)]
-    ready_limit = wanted.delete_ready_limit
-    gone = _removal(state, prepared) or _removal(state, _within(state, named, ready_limit))
-    if not gone and wanted.scale_down and not prepared and not named:
-        gone = _removal(state, _within(state, _chosen(state, wanted), ready_limit))
-    return Decision(actions=gone, changes_pods=True) if gone else NOTHING_TO_DO
+    ready_limit = diffs.delete_ready_limit
+    deletions = _removal(state, prepared) or _removal(state, _within(state, named, ready_limit))
+    if not deletions and diffs.scale_down and not prepared and not named:
+        deletions = _removal(state, _within(state, _chosen(state, diffs), ready_limit))
+    return Decision(actions=deletions, changes_pods=True) if deletions else NOTHING_TO_DO
 
 
 def _regrets(state: CloneSetState) -> tuple[Action, ...]:
@@ -50,10 +50,10 @@ def _regrets(state: CloneSetState) -> tuple[Action, ...]:
     )
 
 
-def _limited(state: CloneSetState, wanted: Diffs) -> tuple[RecordEvent, ...]:
-    if wanted.scale_up <= wanted.scale_up_limit:
+def _limited(state: CloneSetState, diffs: Diffs) -> tuple[RecordEvent, ...]:
+    if diffs.scale_up <= diffs.scale_up_limit:
         return ()
-    limit = wanted.scale_up_limit
+    limit = diffs.scale_up_limit
     message = f"scaleUp is limited because of scaleStrategy.maxUnavailable, limit: {limit}"
     return (RecordEvent(about=state.owner.object, type="Warning", reason="ScaleUpLimited", message=message),)
 
@@ -73,12 +73,12 @@ def _within(state: CloneSetState, pods: Iterable[PodView], ready_limit: int) -> 
 # --- who is deleted
 
 
-def _chosen(state: CloneSetState, wanted: Diffs) -> list[PodView]:
+def _chosen(state: CloneSetState, diffs: Diffs) -> list[PodView]:
     """Pods of the current revision first, as many as are beyond the partition."""
     old = [pod for pod in state.pods if not state.is_updated(pod)]
     new = [pod for pod in state.pods if state.is_updated(pod)]
-    from_old = min(wanted.scale_down_old, wanted.scale_down)
-    return [*_first(state, old, from_old), *_first(state, new, wanted.scale_down - from_old)]
+    from_old = min(diffs.scale_down_old, diffs.scale_down)
+    return [*_first(state, old, from_old), *_first(state, new, diffs.scale_down - from_old)]
 
 
 def _first(state: CloneSetState, pods: Sequence[PodView], count: int) -> list[PodView]:
@@ -97,11 +97,11 @@ def _first(state: CloneSetState, pods: Sequence[PodView], count: int) -> list[Po
 def _removal(state: CloneSetState, pods: Sequence[PodView]) -> tuple[Action, ...]:
     """Pods that a hook holds are only prepared for their end. The claims of the others go with them."""
     hooks = state.owner.lifecycle
-    held = [pod for pod in pods if hooks.pre_delete is not None and hooks.pre_delete.holds(pod)]
+    held_pods = [pod for pod in pods if hooks.pre_delete is not None and hooks.pre_delete.holds(pod)]
     prepared = side_by_side(
-        patch for pod in held for patch in readiness.move(pod, State.PREPARING_DELETE, hooks, state.now)
+        patch for pod in held_pods for patch in readiness.move(pod, State.PREPARING_DELETE, hooks, state.now)
     )
-    free = [pod for pod in pods if pod not in held]
+    free = [pod for pod in pods if pod not in held_pods]
     return (*prepared, *_deletion(state, free), *storage.deletion(state.owner, free, state.claims))
 
 

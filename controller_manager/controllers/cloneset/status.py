@@ -22,14 +22,14 @@ class Failure(NamedTuple):
 def of(state: CloneSetState, collision_count: int, failure: Failure | None) -> dict[str, Any]:
     """A failure is told until another is: upstream never takes it back."""
     status = {**_revisions(state), **_counts(state), "collisionCount": collision_count}
-    said: list[ReadOnlyTree] = [*conditions.of(state.owner.object)]
-    wanted = [progress.condition(state.owner, status, state.now)]
+    present: list[ReadOnlyTree] = [*conditions.of(state.owner.object)]
+    new_conditions = [progress.condition(state.owner, status, state.now)]
     if failure is not None:
-        wanted.append({"type": failure.type, "status": "True", "message": failure.message})
-    for condition in wanted:
+        new_conditions.append({"type": failure.type, "status": "True", "message": failure.message})
+    for condition in new_conditions:
         if condition is not None:
-            said = conditions.set_condition(said, condition, state.now)
-    return {**status, **({"conditions": said} if said else {})}
+            present = conditions.set_condition(present, condition, state.now)
+    return {**status, **({"conditions": present} if present else {})}
 
 
 def _revisions(state: CloneSetState) -> dict[str, Any]:
@@ -76,4 +76,4 @@ def _says_the_same(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
 
 def _news(status: ReadOnlyTree) -> Sequence[tuple[Any, ...]]:
     fields = ("type", "status", "reason", "lastUpdateTime")
-    return [tuple(said.get(field) for field in fields) for said in status.get("conditions") or ()]
+    return [tuple(condition.get(field) for field in fields) for condition in status.get("conditions") or ()]

@@ -27,16 +27,19 @@ def claims_hash(owner: SetView) -> str:
     """Of what the claims are to be, in whatever order they are said; empty if there are none."""
     if not owner.claim_templates:
         return ""
-    wanted = sorted(
-        ({"name": meta.name(it), "spec": it.get("spec") or {}} for it in owner.claim_templates),
-        key=lambda it: orjson.dumps(it, option=orjson.OPT_SORT_KEYS),
+    templates = sorted(
+        (
+            {"name": meta.name(template), "spec": template.get("spec") or {}}
+            for template in owner.claim_templates
+        ),
+        key=lambda template: orjson.dumps(template, option=orjson.OPT_SORT_KEYS),
     )
-    return hash_of({"claims": wanted}, 0)
+    return hash_of({"claims": templates}, 0)
 
 
 def has_same_claims(one: ReadOnlyTree, other: ReadOnlyTree) -> bool:
     """Of two revisions; one that says nothing of claims is like any other."""
-    hashes = [meta.annotations(it).get(ANNOTATION_CLAIMS_HASH) for it in (one, other)]
+    hashes = [meta.annotations(revision).get(ANNOTATION_CLAIMS_HASH) for revision in (one, other)]
     return None in hashes or hashes[0] == hashes[1]
 
 
@@ -103,8 +106,8 @@ def _new_claim(owner: SetView, template: ReadOnlyTree, instance: str) -> dict[st
 def deletion(owner: SetView, pods: Iterable[PodView], claims: Iterable[ReadOnlyTree]) -> tuple[Action, ...]:
     """The claims that go with pods that are deleted on purpose."""
     instances = {instance_of(pod.object) for pod in pods} - {""}
-    gone = [claim for claim in claims if instance_of(claim) in instances]
-    return _deletion(owner, gone, "failed to delete pvc {name}: {error}")
+    owned_claims = [claim for claim in claims if instance_of(claim) in instances]
+    return _deletion(owner, owned_claims, "failed to delete pvc {name}: {error}")
 
 
 def cleanup(owner: SetView, pods: Sequence[PodView], claims: Iterable[ReadOnlyTree]) -> tuple[Action, ...]:

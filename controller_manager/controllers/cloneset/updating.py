@@ -20,7 +20,7 @@ from mockube.controller_manager.workloads.inplace.update import Order, Step
 from mockube.controller_manager.workloads.update_order import by_priority, scatter
 
 
-class _Begun(NamedTuple):
+class _StartedUpdates(NamedTuple):
     """Updates that begin, and why not all do that should."""
 
     patches: tuple[Patch, ...] = ()
@@ -30,28 +30,28 @@ class _Begun(NamedTuple):
 def plan(state: CloneSetState) -> Decision:
     """What pods have come to by themselves is told first, be the update paused or not."""
     steps = [_tended(state, pod) for pod in state.pods]
-    begun = _Begun() if state.owner.paused else _begun(state, _chosen(state))
-    tended = turn.patches_without_gates((patch for step in steps for patch in step.patches), begun.patches)
-    patches = tended or begun.patches
+    started = _StartedUpdates() if state.owner.paused else _start_updates(state, _chosen(state))
+    tended = turn.patches_without_gates((patch for step in steps for patch in step.patches), started.patches)
+    patches = tended or started.patches
     return Decision(
         actions=side_by_side(patches),
         changes_pods=bool(patches),
         again_after=earliest(*(step.again_after for step in steps)),
-        problem="" if tended else begun.problem,
+        problem="" if tended else started.problem,
     )
 
 
 def _tended(state: CloneSetState, pod: PodView) -> Step:
     hooks, revision = state.owner.lifecycle, identity.revision_of(pod)
-    return turn.observe_pod(pod, hooks, state.now, revision=revision, wanted=state.update_name)
+    return turn.observe_pod(pod, hooks, state.now, revision=revision, desired_revision=state.update_name)
 
 
 # --- which pods
 
 
 def _chosen(state: CloneSetState) -> list[PodView]:
-    wanted = state.diffs()
-    return _limited(state, wanted, _in_order(state, _candidates(state))) if wanted.update else []
+    diffs = state.diffs()
+    return _limited(state, diffs, _in_order(state, _candidates(state))) if diffs.update else []
 
 
 def _candidates(state: CloneSetState) -> list[PodView]:
@@ -71,34 +71,34 @@ def _in_order(state: CloneSetState, waiting: Sequence[PodView]) -> list[PodView]
     return sorted(ordered, key=lambda pod: lifecycle.state_of(pod) != State.PREPARING_UPDATE)
 
 
-def _limited(state: CloneSetState, wanted: Diffs, waiting: Sequence[PodView]) -> list[PodView]:
+def _limited(state: CloneSetState, diffs: Diffs, waiting: Sequence[PodView]) -> list[PodView]:
     """As many as may be unavailable; a pod that is so already makes none the more, but the new ones may not be too many."""
     unavailable = [pod for pod in state.pods if not state.is_available(pod)]
     new_unavailable = sum(state.is_updated(pod) for pod in unavailable)
-    total, taken = len(unavailable), list[PodView]()
-    for pod in waiting[: wanted.update]:
-        if new_unavailable + len(taken) >= wanted.update_max_unavailable:
+    total, selected = len(unavailable), list[PodView]()
+    for pod in waiting[: diffs.update]:
+        if new_unavailable + len(selected) >= diffs.update_max_unavailable:
             break
         if state.is_available(pod):
-            if total >= wanted.update_max_unavailable:
+            if total >= diffs.update_max_unavailable:
                 break
             total += 1
-        taken.append(pod)
-    return taken
+        selected.append(pod)
+    return selected
 
 
 # --- how
 
 
-def _begun(state: CloneSetState, pods: Sequence[PodView]) -> _Begun:
+def _start_updates(state: CloneSetState, pods: Sequence[PodView]) -> _StartedUpdates:
     patches: list[Patch] = []
     for pod in pods:
         update_of = _update(state, pod)
         if update_of is None:
             problem = f"find Pod {pod.key.name} update strategy is InPlaceOnly but can not update in-place"
-            return _Begun(tuple(patches), problem)
+            return _StartedUpdates(tuple(patches), problem)
         patches += update_of
-    return _Begun(tuple(patches))
+    return _StartedUpdates(tuple(patches))
 
 
 def _update(state: CloneSetState, pod: PodView) -> tuple[Patch, ...] | None:
@@ -117,7 +117,9 @@ def _update(state: CloneSetState, pod: PodView) -> tuple[Patch, ...] | None:
 
 
 def _change(state: CloneSetState, pod: PodView) -> Change | None:
-    old = next((it for it in state.history if identity.has_revision(pod, meta.name(it))), None)
+    old = next(
+        (revision for revision in state.history if identity.has_revision(pod, meta.name(revision))), None
+    )
     if old is None:
         return None
     if state.owner.update_type != "InPlaceOnly" and not storage.has_same_claims(old, state.update):
@@ -144,11 +146,11 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = {
 """What was done and what failed, in upstream's words."""
 
 
-def _saying(state: CloneSetState, how: str) -> EventTemplate:
-    done, failed = _TEXTS[how]
+def _saying(state: CloneSetState, update_type: str) -> EventTemplate:
+    done, failed = _TEXTS[update_type]
     revision = f"(revision {state.update_name})"
     return EventTemplate(
         about=state.owner.object,
-        done=(f"SuccessfulUpdatePod{how}", f"successfully {done}{revision}"),
-        failed=(f"FailedUpdatePod{how}", f"failed to {failed}{revision}: {{error}}"),
+        done=(f"SuccessfulUpdatePod{update_type}", f"successfully {done}{revision}"),
+        failed=(f"FailedUpdatePod{update_type}", f"failed to {failed}{revision}: {{error}}"),
     )

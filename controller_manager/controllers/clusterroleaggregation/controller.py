@@ -9,7 +9,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches, Change, Lister
 from mockube.controller_manager.client.kinds import CLUSTER_ROLES
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import NOTHING, Patch, Plan
+from mockube.controller_manager.control.actions import EMPTY_PLAN, Patch, Plan
 from mockube.controller_manager.control.controller import Controller, Watch
 
 _MANAGER: Final = "clusterrole-aggregation-controller"
@@ -21,10 +21,10 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     roles = caches.of(CLUSTER_ROLES)
     role = roles.get("", key.name)
     if role is None or not role.get("aggregationRule"):
-        return NOTHING
+        return EMPTY_PLAN
     rules = aggregated(role, roles)
     if rules == list(map(_parts, role.get("rules") or ())):
-        return NOTHING
+        return EMPTY_PLAN
     body = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
@@ -48,8 +48,8 @@ def aggregated(role: ReadOnlyTree, roles: Lister[ReadOnlyTree]) -> Sequence[Mapp
 
 def _selected(selector: Mapping[str, Any], roles: Lister[ReadOnlyTree]) -> Sequence[ReadOnlyTree]:
     matches = labels.from_label_selector(selector).matches
-    wanted = selector.get("matchLabels") or {}
-    first = next(iter(wanted.items()), None)
+    match_labels = selector.get("matchLabels") or {}
+    first = next(iter(match_labels.items()), None)
     # Usually there is a label to find them by.
     candidates = roles.all() if first is None else roles.by_index(_LABEL, "=".join(first))
     return sorted((role for role in candidates if matches(meta.labels(role))), key=meta.name)

@@ -86,11 +86,11 @@ def _wait(cron_job: ReadOnlyTree, now: datetime) -> timedelta | None:
 
 def _without(record: Record, outcome: Outcome) -> Record:
     """Without the Jobs that were deleted."""
-    gone = {write.key for write in outcome.of(Delete)}
+    deleted = {write.key for write in outcome.of(Delete)}
     uids = [
         reference.get("uid", "")
         for reference in record.active
-        if Key(reference.get("namespace", ""), reference.get("name", "")) in gone
+        if Key(reference.get("namespace", ""), reference.get("name", "")) in deleted
     ]
     return record.without(uids)
 
@@ -104,10 +104,10 @@ def _start(caches: Caches, record: Record, now: datetime) -> Plan:
     cron_job = record.cron_job
     if due is None:
         return _written(record)
-    made = caches.of(JOBS).get(meta.namespace(cron_job), name_at(cron_job, due))
-    if made is not None:
-        is_forgotten = meta.is_controlled_by(made, cron_job) and not record.has(meta.uid(made))
-        return _written(record.with_start(made, due) if is_forgotten else record)
+    existing = caches.of(JOBS).get(meta.namespace(cron_job), name_at(cron_job, due))
+    if existing is not None:
+        is_forgotten = meta.is_controlled_by(existing, cron_job) and not record.has(meta.uid(existing))
+        return _written(record.with_start(existing, due) if is_forgotten else record)
     replaced: tuple[Action, ...] = ()
     if cron_job["spec"].get("concurrencyPolicy") == "Replace" and record.active:
         replaced = (deletion(cron_job, map(_victim, record.active)),)
@@ -122,10 +122,10 @@ def _victim(reference: ReadOnlyTree) -> ObjectRef:
 
 
 def _started(record: Record, due: datetime, outcome: Outcome) -> Plan:
-    made = [write.answer for write in outcome.of(Create) if write.answer is not None]
-    for job in made:
+    jobs = [write.answer for write in outcome.of(Create) if write.answer is not None]
+    for job in jobs:
         record = record.with_start(job, due)
-    return _written(record, said=True)
+    return _written(record, are_recorded=True)
 
 
 def _due(record: Record, now: datetime) -> tuple[Record, datetime | None]:
@@ -168,9 +168,9 @@ def _unmet(record: Record, schedule: Schedule, now: datetime) -> tuple[Record, d
         record = record.saying("Warning", "TooManyMissedTimes", message)
     deadline = spec.get("startingDeadlineSeconds")
     if deadline is not None and after(found.latest, span_of(deadline)) < now:
-        shown = f"{found.latest:%a, %d %b %Y %H:%M:%S} +0000"
+        scheduled_time = f"{found.latest:%a, %d %b %Y %H:%M:%S} +0000"
         return record.saying(
-            "Warning", "MissSchedule", f"Missed scheduled time to start a job: {shown}"
+            "Warning", "MissSchedule", f"Missed scheduled time to start a job: {scheduled_time}"
         ), None
     names = {reference.get("name") for reference in record.active}
     if name_at(record.cron_job, found.latest) in names or record.last_schedule == format_time(found.latest):
@@ -181,9 +181,9 @@ def _unmet(record: Record, schedule: Schedule, now: datetime) -> tuple[Record, d
     return record, found.latest
 
 
-def _written(record: Record, *, said: bool = False) -> Plan:
+def _written(record: Record, *, are_recorded: bool = False) -> Plan:
     """The events, unless they were said, and the status if it says anything new."""
-    events = () if said else record.events
+    events = () if are_recorded else record.events
     old, new = record.cron_job.get("status") or {}, record.status()
     if {field: value for field, value in old.items() if value} == new:
         return Plan(actions=events)
@@ -218,9 +218,9 @@ class Skew(Observer):
 
     def observe(self, primary: Any, outcome: Outcome, seconds: float, now: datetime) -> None:  # noqa: ARG002
         for write in outcome.of(Create):
-            made = write.answer or {}
-            scheduled = meta.annotations(made).get(ANNOTATION_CRONJOB_SCHEDULED_TIMESTAMP)
-            created = meta.creation_timestamp(made)
+            job = write.answer or {}
+            scheduled = meta.annotations(job).get(ANNOTATION_CRONJOB_SCHEDULED_TIMESTAMP)
+            created = meta.creation_timestamp(job)
             if scheduled and created is not None:
                 self._skew.durations.observe((created - parse_time(scheduled)).total_seconds())
 

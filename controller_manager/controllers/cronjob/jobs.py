@@ -44,8 +44,8 @@ class Record(Struct, frozen=True):
         return any(reference.get("uid") == uid for reference in self.active)
 
     def without(self, uids: Iterable[str]) -> "Record":
-        gone = set(uids)
-        return replace(self, active=tuple(one for one in self.active if one.get("uid") not in gone))
+        removed = set(uids)
+        return replace(self, active=tuple(one for one in self.active if one.get("uid") not in removed))
 
     def saying(self, type_: str, reason: str, message: str) -> "Record":
         event = RecordEvent(

@@ -11,7 +11,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import NOTHING, Action, Plan, RecordEvent, Remember
+from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Plan, RecordEvent, Remember
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.daemonset.history import History, history_of, revisions_to_delete
 from mockube.controller_manager.controllers.daemonset.placement import fit_of
@@ -47,11 +47,11 @@ def reconcile(caches: Caches, key: Key, now: datetime, remembered: Failures | No
             actions=(RecordEvent(about=daemon_set, type="Warning", reason="SelectingAll", message=message),)
         )
     if meta.is_deleting(daemon_set):
-        return NOTHING
+        return EMPTY_PLAN
     try:
         selector = _selector(daemon_set)
     except SelectorError:
-        return NOTHING
+        return EMPTY_PLAN
     revisions = owned_objects(caches, CONTROLLER_REVISIONS, daemon_set, selector)
     pods = owned_objects(caches, PODS, daemon_set, selector)
     # Whose they are is settled alone: the change brings the key back, and only then they are counted.

@@ -48,11 +48,11 @@ def history_of(
     newest = max(map(number, old), default=0) + 1
     if not current:
         return _created(daemon_set, data, newest, old, named)
-    kept = current[-1]
-    actions = _without_duplicates(kept, current[:-1], pods)
-    if number(kept) < newest:
-        actions += (Update(resource=CONTROLLER_REVISIONS, body={**kept, "revision": newest}),)
-    return History(revision_hash=hash_of(kept), old=old, actions=actions)
+    newest_revision = current[-1]
+    actions = _without_duplicates(newest_revision, current[:-1], pods)
+    if number(newest_revision) < newest:
+        actions += (Update(resource=CONTROLLER_REVISIONS, body={**newest_revision, "revision": newest}),)
+    return History(revision_hash=hash_of(newest_revision), old=old, actions=actions)
 
 
 def hash_of(revision: ReadOnlyTree) -> str:
@@ -111,13 +111,13 @@ def _created(
 
 
 def _without_duplicates(
-    kept: ReadOnlyTree, duplicates: Sequence[ReadOnlyTree], pods: Sequence[PodView]
+    revision: ReadOnlyTree, duplicates: Sequence[ReadOnlyTree], pods: Sequence[PodView]
 ) -> tuple[Action, ...]:
     """All pods are of the revision that is kept, and the others of the same template go."""
     if not duplicates:
         return ()
-    labels = {"metadata": {"labels": {LABEL_CONTROLLER_REVISION_HASH: hash_of(kept)}}}
-    others = [pod for pod in pods if pod.labels.get(LABEL_CONTROLLER_REVISION_HASH) != hash_of(kept)]
+    labels = {"metadata": {"labels": {LABEL_CONTROLLER_REVISION_HASH: hash_of(revision)}}}
+    others = [pod for pod in pods if pod.labels.get(LABEL_CONTROLLER_REVISION_HASH) != hash_of(revision)]
     patches = tuple(Patch(resource=PODS, key=pod.key, body=labels) for pod in others)
     relabel = (SlowStart(effects=patches),) if patches else ()
     return (*relabel, Delete(resource=CONTROLLER_REVISIONS, victims=tuple(map(ObjectRef.of, duplicates))))

@@ -97,9 +97,9 @@ def template_generation(daemon_set: ReadOnlyTree) -> int | None:
 
 def with_tolerations(spec: ReadOnlyTree) -> dict[str, Any]:
     """With what every pod of a DaemonSet tolerates: the states of its node."""
-    wanted = _TOLERATED + (_TOLERATED_IN_HOST_NETWORK if spec.get("hostNetwork") else ())
+    taints = _TOLERATED + (_TOLERATED_IN_HOST_NETWORK if spec.get("hostNetwork") else ())
     tolerations = [*(spec.get("tolerations") or ())]
-    for name, effect in wanted:
+    for name, effect in taints:
         new = {"key": f"node.kubernetes.io/{name}", "operator": "Exists", "effect": effect}
         places = [place for place, old in enumerate(tolerations) if _is_alike(old, new)]
         for place in places:

@@ -56,8 +56,8 @@ def changes_of(state: DaemonState, failures: Failures) -> Changes:
         else:
             changes.delete += [pod for pod in pods or () if not pod.deleting]
     # Nobody else deletes a pod that waits for a node which is gone.
-    gone = (pods for name, pods in state.pods.items() if name not in state.fits)
-    changes.delete += [pod for pods in gone for pod in pods if not pod.node]
+    orphaned = (pods for name, pods in state.pods.items() if name not in state.fits)
+    changes.delete += [pod for pods in orphaned for pod in pods if not pod.node]
     return changes
 
 

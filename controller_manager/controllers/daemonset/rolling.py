@@ -34,8 +34,8 @@ def rolling_update(state: DaemonState) -> tuple[Action, ...]:
 
 def _on_nodes(state: DaemonState) -> Iterator[OnNode]:
     """All nodes that have a pod or should have one."""
-    wanted = [name for name, fit in state.fits.items() if fit.should_run]
-    for name in dict.fromkeys((*state.pods, *wanted)):
+    node_names = [name for name, fit in state.fits.items() if fit.should_run]
+    for name in dict.fromkeys((*state.pods, *node_names)):
         living = [pod for pod in state.pods.get(name, ()) if not pod.deleting]
         new = [pod for pod in living if state.is_updated(pod)]
         old = [pod for pod in living if not state.is_updated(pod)]

@@ -36,7 +36,7 @@ Conditions = Sequence[ReadOnlyTree]
 
 
 def find(conditions: Conditions, condition_type: str) -> ReadOnlyTree | None:
-    return next((it for it in conditions if it.get("type") == condition_type), None)
+    return next((condition for condition in conditions if condition.get("type") == condition_type), None)
 
 
 def reason_of(conditions: Conditions, condition_type: str) -> str:
@@ -45,7 +45,7 @@ def reason_of(conditions: Conditions, condition_type: str) -> str:
 
 
 def without(conditions: Conditions, condition_type: str) -> Conditions:
-    return [it for it in conditions if it.get("type") != condition_type]
+    return [condition for condition in conditions if condition.get("type") != condition_type]
 
 
 def with_condition(conditions: Conditions, condition: ReadOnlyTree) -> Conditions:
@@ -87,8 +87,10 @@ def _condition(condition_type: str, status: str, reason: str, message: str, now:
 
 def replica_failure(sets: Sequence[SetView]) -> ReadOnlyTree | None:
     """What the first set that cannot make or delete its pods says; the new set is asked first."""
-    for it in sets:
-        failure = find((it.object.get("status") or {}).get("conditions") or (), CONDITION_REPLICA_FAILURE)
+    for replica_set in sets:
+        failure = find(
+            (replica_set.object.get("status") or {}).get("conditions") or (), CONDITION_REPLICA_FAILURE
+        )
         if failure is not None:
             return {**failure, "lastUpdateTime": failure.get("lastTransitionTime")}
     return None

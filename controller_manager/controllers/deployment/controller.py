@@ -11,7 +11,7 @@ from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import NOTHING, Plan, RecordEvent
+from mockube.controller_manager.control.actions import EMPTY_PLAN, Plan, RecordEvent
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.deployment import status
 from mockube.controller_manager.controllers.deployment.observe import scene_of, selector_of
@@ -28,13 +28,13 @@ from mockube.controller_manager.workloads.ownership import (
 def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     deployment = caches.of(DEPLOYMENTS).get(*key)
     if deployment is None:
-        return NOTHING
+        return EMPTY_PLAN
     try:
         selector = selector_of(deployment)
     except SelectorError:
         selector = labels.NOTHING
     if selector.nothing:
-        return NOTHING  # no server accepts it; what is made for it would never be found again
+        return EMPTY_PLAN  # no server accepts it; what is made for it would never be found again
     if selector.empty:
         return _selecting_all(deployment)
     claims = owned_objects(caches, REPLICA_SETS, deployment, selector)

@@ -42,9 +42,16 @@ def selector_of(deployment: ReadOnlyTree) -> Selector:
 def scene_of(caches: Caches, deployment: ReadOnlyTree, owned: Iterable[ReadOnlyTree]) -> DeploymentState:
     """Of several sets with the Deployment's template the oldest counts as the new one."""
     view = DeploymentView(deployment)
-    sets = sorted(map(SetView.of, owned), key=lambda it: it.age)
-    new = next((it for it in sets if equal_ignoring_hash(it.object["spec"]["template"], view.template)), None)
-    old_sets = tuple(it for it in sets if it is not new)
+    sets = sorted(map(SetView.of, owned), key=lambda replica_set: replica_set.age)
+    new = next(
+        (
+            replica_set
+            for replica_set in sets
+            if equal_ignoring_hash(replica_set.object["spec"]["template"], view.template)
+        ),
+        None,
+    )
+    old_sets = tuple(replica_set for replica_set in sets if replica_set is not new)
     hashed = "" if new else revision.hash_of_new(view)
     return DeploymentState(
         deployment=view,

@@ -38,7 +38,7 @@ _HISTORY_LENGTH: Final = 2000
 
 
 def newest(sets: Iterable[SetView]) -> int:
-    return max((it.revision for it in sets), default=0)
+    return max((replica_set.revision for replica_set in sets), default=0)
 
 
 # --- a set that is there
@@ -76,7 +76,7 @@ def _annotations(deployment: DeploymentView, replica_set: ReadOnlyTree, revision
 
 
 def _passed_on(deployment: ReadOnlyTree) -> Mapping[str, str]:
-    return {key: it for key, it in meta.annotations(deployment).items() if key not in OWN_ANNOTATIONS}
+    return {key: value for key, value in meta.annotations(deployment).items() if key not in OWN_ANNOTATIONS}
 
 
 def _history(past: str, revision: str) -> str:
@@ -91,8 +91,8 @@ def _history(past: str, revision: str) -> str:
 
 
 def name_of_new(deployment: DeploymentView, hashed: str) -> str:
-    longest = SUBDOMAIN_MAX_LENGTH - len(hashed) - 1
-    return f"{deployment.name[:longest]}-{hashed}"
+    max_prefix = SUBDOMAIN_MAX_LENGTH - len(hashed) - 1
+    return f"{deployment.name[:max_prefix]}-{hashed}"
 
 
 def hash_of_new(deployment: DeploymentView) -> str:

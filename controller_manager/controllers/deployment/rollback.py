@@ -32,7 +32,7 @@ def rollback_actions(state: DeploymentState, revision: int) -> tuple[Action, ...
     revision = revision or _last(state)
     if revision == 0:
         return _given_up(deployment, _NOT_FOUND, "Unable to find last revision.")
-    target = next((it for it in state.sets if it.revision == revision), None)
+    target = next((replica_set for replica_set in state.sets if replica_set.revision == revision), None)
     if target is None:
         return _given_up(deployment, _NOT_FOUND, "Unable to find the revision to rollback to.")
     if equal_ignoring_hash(deployment.template, target.object["spec"]["template"]):
@@ -45,7 +45,7 @@ def rollback_actions(state: DeploymentState, revision: int) -> tuple[Action, ...
 
 def _last(state: DeploymentState) -> int:
     """The newest revision but one."""
-    revisions = sorted((it.revision for it in state.sets), reverse=True)
+    revisions = sorted((replica_set.revision for replica_set in state.sets), reverse=True)
     return revisions[1] if len(revisions) > 1 else 0
 
 
@@ -56,8 +56,10 @@ def _given_up(deployment: DeploymentView, reason: str, text: str) -> tuple[Actio
 
 
 def _with_version(deployment: DeploymentView, target: SetView) -> ReadOnlyTree:
-    own = {key: it for key, it in meta.annotations(deployment.object).items() if key in OWN_ANNOTATIONS}
-    passed_on = {key: it for key, it in meta.annotations(target.object).items() if key not in OWN_ANNOTATIONS}
+    own = {key: value for key, value in meta.annotations(deployment.object).items() if key in OWN_ANNOTATIONS}
+    passed_on = {
+        key: value for key, value in meta.annotations(target.object).items() if key not in OWN_ANNOTATIONS
+    }
     annotations = {**own, **passed_on}
     del annotations[ANNOTATION_ROLLBACK_TO]
     body = meta.with_metadata(deployment.object, annotations=annotations)

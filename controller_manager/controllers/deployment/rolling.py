@@ -19,7 +19,7 @@ def size_of_new(deployment: DeploymentView, current: int, old_sets: Sequence[Set
     """
     if not deployment.rolls:
         return deployment.replicas
-    room = deployment.max_replicas - current - sum(old.held for old in old_sets)
+    room = deployment.max_replicas - current - sum(old.possible_pods for old in old_sets)
     return min(current + max(room, 0), deployment.replicas)
 
 
@@ -32,7 +32,9 @@ def sizes_of_old(state: DeploymentState) -> Sizes:
     new = state.new
     assert new is not None
     unavailable = new.replicas - new.lasting
-    removable = sum(it.replicas for it in state.sets) - state.deployment.min_available - unavailable
+    removable = (
+        sum(replica_set.replicas for replica_set in state.sets) - state.deployment.min_available - unavailable
+    )
     if removable <= 0:
         return {}
     healthier = _without_unhealthy(state.old_sets, removable)

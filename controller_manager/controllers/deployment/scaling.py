@@ -20,12 +20,12 @@ Sizes = Mapping[str, int]
 
 def is_scaled(state: DeploymentState) -> bool:
     """A set was sized for another number of replicas than the Deployment wants now."""
-    wanted = state.deployment.replicas
-    return any(it.desired_annotation not in (None, wanted) for it in active(state.sets))
+    desired = state.deployment.replicas
+    return any(replica_set.desired_annotation not in (None, desired) for replica_set in active(state.sets))
 
 
 def active(sets: Iterable[SetView]) -> list[SetView]:
-    return [it for it in sets if it.replicas > 0]
+    return [replica_set for replica_set in sets if replica_set.replicas > 0]
 
 
 def sizes(state: DeploymentState) -> Sizes:
@@ -49,14 +49,14 @@ def is_saturated(deployment: DeploymentView, new: SetView) -> bool:
 def _in_proportion(deployment: DeploymentView, running: Sequence[SetView]) -> Sizes:
     """The largest set goes first, takes or gives what is left over by rounding, and so no more than all is given."""
     allowed = deployment.max_replicas if deployment.replicas > 0 else 0
-    to_add = allowed - sum(it.replicas for it in running)
-    by_age = sorted(running, key=lambda it: it.age, reverse=to_add > 0)
-    largest_first = sorted(by_age, key=lambda it: -it.replicas)
+    to_add = allowed - sum(replica_set.replicas for replica_set in running)
+    by_age = sorted(running, key=lambda replica_set: replica_set.age, reverse=to_add > 0)
+    largest_first = sorted(by_age, key=lambda replica_set: -replica_set.replicas)
     found: dict[str, int] = {}
     added = 0
-    for it in largest_first:
-        share = _share(deployment, it, to_add, added)
-        found[it.name] = it.replicas + share
+    for replica_set in largest_first:
+        share = _share(deployment, replica_set, to_add, added)
+        found[replica_set.name] = replica_set.replicas + share
         added += share
     largest = largest_first[0].name
     return {**found, largest: max(found[largest] + to_add - added, 0)}
@@ -87,31 +87,41 @@ def _rounded(number: float) -> int:
 # --- sizes as writes
 
 
-def resize_actions(deployment: DeploymentView, sets: Iterable[SetView], wanted: Sizes) -> tuple[Update, ...]:
+def resize_actions(deployment: DeploymentView, sets: Iterable[SetView], sizes: Sizes) -> tuple[Update, ...]:
     """The writes that give sets their sizes, and tell the Deployment's events of each."""
-    chosen = [it for it in sets if wanted.get(it.name, it.replicas) != it.replicas]
-    return tuple(_resize(deployment, it, wanted[it.name]) for it in chosen)
+    chosen = [
+        replica_set
+        for replica_set in sets
+        if sizes.get(replica_set.name, replica_set.replicas) != replica_set.replicas
+    ]
+    return tuple(_resize(deployment, replica_set, sizes[replica_set.name]) for replica_set in chosen)
 
 
 def desired_replicas_actions(
-    deployment: DeploymentView, sets: Iterable[SetView], wanted: Sizes
+    deployment: DeploymentView, sets: Iterable[SetView], sizes: Sizes
 ) -> tuple[Update, ...]:
     """The writes for sets that keep their size, so that it counts as one for what the Deployment wants now."""
-    outdated = (it for it in sets if it.desired_annotation not in (None, deployment.replicas))
+    outdated = (
+        replica_set
+        for replica_set in sets
+        if replica_set.desired_annotation not in (None, deployment.replicas)
+    )
     return tuple(
-        _resize(deployment, it, it.replicas) for it in outdated if wanted.get(it.name) == it.replicas
+        _resize(deployment, replica_set, replica_set.replicas)
+        for replica_set in outdated
+        if sizes.get(replica_set.name) == replica_set.replicas
     )
 
 
-def _resize(deployment: DeploymentView, it: SetView, size: int) -> Update:
-    body = meta.with_annotations(it.object, size_annotations(deployment))
-    body["spec"] = {**it.object["spec"], "replicas": size}
-    return Update(resource=REPLICA_SETS, body=body, saying=_saying(deployment, it, size))
+def _resize(deployment: DeploymentView, replica_set: SetView, size: int) -> Update:
+    body = meta.with_annotations(replica_set.object, size_annotations(deployment))
+    body["spec"] = {**replica_set.object["spec"], "replicas": size}
+    return Update(resource=REPLICA_SETS, body=body, saying=_saying(deployment, replica_set, size))
 
 
-def _saying(deployment: DeploymentView, it: SetView, size: int) -> EventTemplate | None:
-    if size == it.replicas:
+def _saying(deployment: DeploymentView, replica_set: SetView, size: int) -> EventTemplate | None:
+    if size == replica_set.replicas:
         return None
-    way = "up" if size > it.replicas else "down"
-    text = f"Scaled {way} replica set {it.name} from {it.replicas} to {size}"
+    way = "up" if size > replica_set.replicas else "down"
+    text = f"Scaled {way} replica set {replica_set.name} from {replica_set.replicas} to {size}"
     return EventTemplate(about=deployment.object, done=(REASON_SCALING_REPLICA_SET, text))

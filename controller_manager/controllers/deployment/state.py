@@ -128,7 +128,7 @@ class SetView(Struct, frozen=True, kw_only=True, eq=False):
         )
 
     @property
-    def held(self) -> int:
+    def possible_pods(self) -> int:
         """Pods that it has or is about to have: one that was just made smaller has them until its controller has acted."""
         return max(self.replicas, self.reported)
 

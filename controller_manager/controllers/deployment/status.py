@@ -32,23 +32,23 @@ def status_while_scaling(state: DeploymentState, present: Conditions, now: datet
 
 def status_while_rolling(state: DeploymentState, present: Conditions, now: datetime) -> ReadOnlyTree:
     counts = _counts(state)
-    said = _with_availability(state, counts, present, now)
-    said = progress.progress_conditions(state.deployment, state.new, counts, said, now)
+    new_conditions = _with_availability(state, counts, present, now)
+    new_conditions = progress.progress_conditions(state.deployment, state.new, counts, new_conditions, now)
     failure = conditions.replica_failure((*([state.new] if state.new else []), *state.old_sets))
     if failure is None:
-        return _status(state, counts, conditions.without(said, CONDITION_REPLICA_FAILURE))
-    return _status(state, counts, conditions.with_condition(said, failure))
+        return _status(state, counts, conditions.without(new_conditions, CONDITION_REPLICA_FAILURE))
+    return _status(state, counts, conditions.with_condition(new_conditions, failure))
 
 
 def _counts(state: DeploymentState) -> dict[str, int]:
-    available = sum(it.available for it in state.sets)
+    available = sum(replica_set.available for replica_set in state.sets)
     return {
         "observedGeneration": meta.generation(state.deployment.object),
-        "replicas": sum(it.reported for it in state.sets),
+        "replicas": sum(replica_set.reported for replica_set in state.sets),
         "updatedReplicas": state.new.reported if state.new else 0,
-        "readyReplicas": sum(it.ready for it in state.sets),
+        "readyReplicas": sum(replica_set.ready for replica_set in state.sets),
         "availableReplicas": available,
-        "unavailableReplicas": max(sum(it.replicas for it in state.sets) - available, 0),
+        "unavailableReplicas": max(sum(replica_set.replicas for replica_set in state.sets) - available, 0),
     }
 
 
@@ -59,14 +59,14 @@ def _with_availability(
     return conditions.with_condition(present, conditions.available(is_available=enough, now=now))
 
 
-def _status(state: DeploymentState, counts: ReadOnlyTree, said: Conditions) -> ReadOnlyTree:
+def _status(state: DeploymentState, counts: ReadOnlyTree, new_conditions: Conditions) -> ReadOnlyTree:
     """In the order of the API's fields, without what is none."""
     terminating = _terminating(state.sets)
     collisions = state.deployment.status.get("collisionCount")
     fields: dict[str, Any] = {
         **{field: counts[field] or None for field in _COUNTS},
         "terminatingReplicas": terminating,
-        "conditions": list(said) or None,
+        "conditions": list(new_conditions) or None,
         "collisionCount": collisions,
     }
     return {field: value for field, value in fields.items() if value is not None}
@@ -74,7 +74,7 @@ def _status(state: DeploymentState, counts: ReadOnlyTree, said: Conditions) -> R
 
 def _terminating(sets: Sequence[SetView]) -> int | None:
     """None if one of the sets does not count them: half a sum would be a wrong one."""
-    counted = [it.terminating for it in sets if it.terminating is not None]
+    counted = [replica_set.terminating for replica_set in sets if replica_set.terminating is not None]
     return sum(counted) if len(counted) == len(sets) else None
 
 

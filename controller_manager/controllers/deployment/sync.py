@@ -118,12 +118,14 @@ def _create_new_set(state: DeploymentState, present: Conditions, now: datetime) 
         if isinstance(error, AlreadyExists):
             return ()  # the cache will show whose it is
         if error is not None:
-            said = progress.not_created(deployment, meta.name(body), error, now)
-            return status.written(deployment, {**deployment.status, "conditions": said})
-        made = SetView.of(body)
-        after = DeploymentState(deployment=deployment, new=made, old_sets=state.old_sets)
-        said = progress.with_new_set(deployment, made.name, present, now)
-        return status.written(deployment, status.status_while_rolling(after, said, now), str(number))
+            new_conditions = progress.not_created(deployment, meta.name(body), error, now)
+            return status.written(deployment, {**deployment.status, "conditions": new_conditions})
+        created = SetView.of(body)
+        after = DeploymentState(deployment=deployment, new=created, old_sets=state.old_sets)
+        new_conditions = progress.with_new_set(deployment, created.name, present, now)
+        return status.written(
+            deployment, status.status_while_rolling(after, new_conditions, now), str(number)
+        )
 
     return Plan(
         actions=(Create(resource=REPLICA_SETS, bodies=(body,), saying=_saying(state, replicas)),),

@@ -15,7 +15,7 @@ from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIMS, RESOU
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import (
-    NOTHING,
+    EMPTY_PLAN,
     Action,
     Delete,
     ObjectRef,
@@ -51,11 +51,11 @@ _CONDITION: Final = {
 def reconcile(caches: Caches, key: Key, now: datetime, is_pending: object = None) -> Plan:
     pod = caches.of(PODS).get(*key)
     if pod is None or pod.deleting:
-        return Plan(actions=(Remember(None),)) if is_pending else NOTHING
+        return Plan(actions=(Remember(None),)) if is_pending else EMPTY_PLAN
     when = eviction_time(caches, pod)
     if when is None:
         cancelled = (Remember(None), _event(pod, "Cancelling deletion"))
-        return Plan(actions=cancelled) if is_pending else NOTHING
+        return Plan(actions=cancelled) if is_pending else EMPTY_PLAN
     if when > now:
         remembered = () if is_pending else (Remember(now),)
         return Plan(actions=remembered, again_after=when - now)

@@ -12,7 +12,7 @@ from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import POD_DISRUPTION_BUDGETS, PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import NOTHING, Action, Plan, RecordEvent, Update
+from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Plan, RecordEvent, Update
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.disruption import budget as budgets
 from mockube.controller_manager.controllers.disruption.scale import SCALED, UnknownScaleError
@@ -27,19 +27,19 @@ _UNMANAGED: Final = (
 def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     budget = caches.of(POD_DISRUPTION_BUDGETS).get(*key)
     if budget is None:
-        return NOTHING
+        return EMPTY_PLAN
     try:
         pods = _selected(caches, budget, key.namespace)
     except SelectorError:
-        return NOTHING  # no server accepts such a budget, and trying again would not mend it
+        return EMPTY_PLAN  # no server accepts such a budget, and trying again would not mend it
     nobody = [] if pods else [_say(budget, "Normal", "NoPods", "No matching pods found")]
     try:
         counts = budgets.desired_healthy(caches, budget, pods)
     except UnknownScaleError as problem:
         message = f"Failed to calculate the number of expected pods: {problem}"
-        said = _say(budget, "Warning", "CalculateExpectedPodCountFailed", message)
+        event = _say(budget, "Warning", "CalculateExpectedPodCountFailed", message)
         budget_status = budgets.failed_status(budget, str(problem), now)
-        return Plan(actions=(*nobody, said, *_status_update(budget, budget_status)))
+        return Plan(actions=(*nobody, event, *_status_update(budget, budget_status)))
     disrupted = budgets.disrupted_pods(budget, pods, now)
     budget_status = budgets.status(budget, pods, counts, disrupted.expected, now)
     unmanaged = [_unmanaged(budget)] if counts.unmanaged else []

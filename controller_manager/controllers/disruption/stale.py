@@ -11,7 +11,7 @@ from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import NOTHING, Plan, Update
+from mockube.controller_manager.control.actions import EMPTY_PLAN, Plan, Update
 from mockube.controller_manager.control.controller import Controller, Watch
 
 _TIMEOUT: Final = timedelta(minutes=2)
@@ -23,7 +23,7 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     pod = caches.of(PODS).get(*key)
     since = None if pod is None else _target_since(pod)
     if pod is None or since is None:
-        return NOTHING
+        return EMPTY_PLAN
     if after(since, _TIMEOUT) > now:
         return Plan(again_after=after(since, _TIMEOUT) - now)
     refuted = {"type": CONDITION_DISRUPTION_TARGET, "status": "False"}

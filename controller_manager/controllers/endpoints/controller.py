@@ -20,7 +20,7 @@ from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import ENDPOINTS, PODS, SERVICES
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import (
-    NOTHING,
+    EMPTY_PLAN,
     Create,
     Delete,
     EventTemplate,
@@ -59,7 +59,7 @@ def reconcile(caches: Caches, key: Key, now: datetime, remembered: Changes | Non
     if service is None:
         return _without_service(present, was_known=remembered is not None)
     if services.selector_of(service) is None:
-        return NOTHING
+        return EMPTY_PLAN
     pods = [
         pod for pod in caches.of(PODS).in_namespace(key.namespace) if services.selects(service, pod.labels)
     ]
@@ -70,8 +70,8 @@ def reconcile(caches: Caches, key: Key, now: datetime, remembered: Changes | Non
         return Plan(actions=(remember,))
     changed = changes.since(remembered)
     trigger = {ANNOTATION_LAST_CHANGE_TRIGGER_TIME: format_time(changed) if changed else None}
-    wanted = meta.with_annotations(_wanted(service, present, subsets), trigger)
-    return Plan(actions=(remember, _write(service, wanted, is_new=present is None)))
+    desired = meta.with_annotations(_desired_endpoints(service, present, subsets), trigger)
+    return Plan(actions=(remember, _write(service, desired, is_new=present is None)))
 
 
 def _without_service(present: ReadOnlyTree | None, *, was_known: bool) -> Plan:
@@ -102,20 +102,22 @@ def _is_right(present: ReadOnlyTree, service: ReadOnlyTree, subsets: list[dict[s
     )
 
 
-def _wanted(
+def _desired_endpoints(
     service: ReadOnlyTree, present: ReadOnlyTree | None, subsets: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    kept, is_over = truncate_subsets(subsets)
+    truncated, is_over = truncate_subsets(subsets)
     base = present or {
         "apiVersion": "v1",
         "kind": "Endpoints",
         "metadata": {"name": meta.name(service), "namespace": meta.namespace(service)},
     }
     headless = {} if services.has_cluster_ip(service) else {LABEL_HEADLESS_SERVICE: ""}
-    given = {name: value for name, value in meta.labels(service).items() if name != LABEL_HEADLESS_SERVICE}
-    labels = {**given, **headless, LABEL_MANAGED_BY: MANAGER}
+    own_labels = {
+        name: value for name, value in meta.labels(service).items() if name != LABEL_HEADLESS_SERVICE
+    }
+    labels = {**own_labels, **headless, LABEL_MANAGED_BY: MANAGER}
     capacity = {ANNOTATION_ENDPOINTS_OVER_CAPACITY: "truncated" if is_over else None}
-    filled = {**meta.with_metadata(base, labels=labels), "subsets": kept or None}
+    filled = {**meta.with_metadata(base, labels=labels), "subsets": truncated or None}
     return meta.with_annotations(filled, capacity)
 
 

@@ -38,30 +38,30 @@ class _Port(NamedTuple):
 
 def subsets_of(service: ReadOnlyTree, pods: Iterable[PodView]) -> list[dict[str, Any]]:
     by_port: defaultdict[_Port | None, dict[tuple[str, str], bool]] = defaultdict(dict)
-    shown: dict[tuple[str, str], Mapping[str, Any]] = {}
+    addresses: dict[tuple[str, str], Mapping[str, Any]] = {}
     even_not_ready = services.publishes_not_ready(service)
     for pod in pods:
         address = _address(service, pod) if services.is_reachable(pod, even_deleting=even_not_ready) else None
         if address is None:
             continue
         identity = (address["ip"], pod.uid)
-        shown[identity] = address
+        addresses[identity] = address
         for port in _ports(service, pod):
             by_port[port][identity] = even_not_ready or pod.is_ready
-    return _packed(by_port, shown)
+    return _packed(by_port, addresses)
 
 
 def _packed(
     by_port: Mapping[_Port | None, Mapping[tuple[str, str], bool]],
-    shown: Mapping[tuple[str, str], Mapping[str, Any]],
+    by_identity: Mapping[tuple[str, str], Mapping[str, Any]],
 ) -> list[dict[str, Any]]:
     ports_by_addresses: defaultdict[frozenset[tuple[tuple[str, str], bool]], list[_Port]] = defaultdict(list)
     for port, addresses in by_port.items():
         ports_by_addresses[frozenset(addresses.items())] += [port] if port else []
     subsets: list[dict[str, Any]] = []
     for group, ports in ports_by_addresses.items():
-        ready = [shown[one] for one, is_ready in sorted(group) if is_ready]
-        not_ready = [shown[one] for one, is_ready in sorted(group) if not is_ready]
+        ready = [by_identity[one] for one, is_ready in sorted(group) if is_ready]
+        not_ready = [by_identity[one] for one, is_ready in sorted(group) if not is_ready]
         lists = {
             _READY: ready,
             _NOT_READY: not_ready,
@@ -127,11 +127,11 @@ def truncate_subsets(subsets: Sequence[dict[str, Any]]) -> tuple[list[dict[str, 
 
 def _cut(subsets: Sequence[dict[str, Any]], field: str, total: int, room: int) -> list[dict[str, Any]]:
     left = room
-    kept = []
+    shortened = []
     for subset in subsets:
         addresses = subset.get(field, [])
         share = min(left, math.ceil(len(addresses) / total * room))
         left -= min(share, len(addresses))
         cut = {name: value[:share] if name == field else value for name, value in subset.items()}
-        kept.append({name: value for name, value in cut.items() if value})
-    return kept
+        shortened.append({name: value for name, value in cut.items() if value})
+    return shortened

@@ -17,7 +17,7 @@ from mockube.controller_manager.client.kinds import ENDPOINT_SLICES, NODES, PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import (
-    NOTHING,
+    EMPTY_PLAN,
     Action,
     Create,
     Delete,
@@ -52,14 +52,14 @@ MANAGER: Final = "endpointslice-controller.k8s.io"
 def reconcile(max_endpoints: int, caches: Caches, key: Key, _: datetime) -> Plan:
     service = caches.of(SERVICES).get(*key)
     if service is None or services.selector_of(service) is None:
-        return NOTHING  # What a deleted service had goes with its owner.
+        return EMPTY_PLAN  # What a deleted service had goes with its owner.
     slices = caches.of(ENDPOINT_SLICES).by_index(BY_SERVICE, str(key))
     pods = [
         pod for pod in caches.of(PODS).in_namespace(key.namespace) if services.selects(service, pod.labels)
     ]
     changes = _changes(caches, service, pods, slices, max_endpoints)
-    told = max((_trigger_time(one) for one in slices), default="")
-    moment = services.last_change(service, pods, told)
+    last_trigger = max((_trigger_time(one) for one in slices), default="")
+    moment = services.last_change(service, pods, last_trigger)
     return Plan(actions=tuple(_actions(service, changes, format_time(moment) if moment else None)))
 
 
@@ -76,26 +76,26 @@ def _changes(
     changes = Changes(delete=[one for one in slices if one["addressType"] not in types])
     for address_type in types:
         present = [one for one in slices if one["addressType"] == address_type]
-        wanted = group_by_ports(service, pods, address_type, lambda name: nodes.get("", name))
+        desired = group_by_ports(service, pods, address_type, lambda name: nodes.get("", name))
         new_slice = partial(slice_of, service, labels, address_type)
         shape = Shape(labels=labels, new_slice=new_slice, most=max_endpoints)
-        changes = changes + arrange(service, present, wanted, shape)
+        changes = changes + arrange(service, present, desired, shape)
     return changes
 
 
 def _actions(service: ReadOnlyTree, changes: Changes, moment: str | None) -> Iterator[Action]:
-    told = {ANNOTATION_LAST_CHANGE_TRIGGER_TIME: moment}
+    annotations = {ANNOTATION_LAST_CHANGE_TRIGGER_TIME: moment}
     creations = () if meta.is_deleting(service) else changes.create
     for body in creations:
         yield Create(
             resource=ENDPOINT_SLICES,
-            bodies=(meta.with_annotations(body, told),),
+            bodies=(meta.with_annotations(body, annotations),),
             saying=_failure(service, "Create", "create"),
         )
     for body in changes.update:
         yield Update(
             resource=ENDPOINT_SLICES,
-            body=meta.with_annotations(body, told),
+            body=meta.with_annotations(body, annotations),
             saying=_failure(service, "Update", "update"),
         )
     if changes.delete:

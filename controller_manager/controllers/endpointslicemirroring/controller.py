@@ -19,7 +19,7 @@ from mockube.controller_manager.cache.store import Caches
 from mockube.controller_manager.client.kinds import ENDPOINT_SLICES, ENDPOINTS, SERVICES
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import (
-    NOTHING,
+    EMPTY_PLAN,
     Action,
     Create,
     Delete,
@@ -60,12 +60,12 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     }
     changes = Changes()
     for family in ("IPv4", "IPv6"):
-        wanted = _wanted(endpoints, family)
+        desired = _desired_endpoints(endpoints, family)
         slices = [one for one in present if one["addressType"] == family]
-        if wanted or slices:
+        if desired or slices:
             new_slice = partial(_mirror, endpoints, labels, family)
             shape = Shape(labels=labels, new_slice=new_slice, most=_MOST, placeholder=False)
-            changes = changes + arrange(endpoints, slices, wanted, shape)
+            changes = changes + arrange(endpoints, slices, desired, shape)
     return Plan(actions=tuple(_actions(changes)))
 
 
@@ -78,10 +78,10 @@ def _is_mirrored(endpoints: ReadOnlyTree, service: ReadOnlyTree) -> bool:
 
 def _without(present: Iterable[ReadOnlyTree]) -> Plan:
     victims = tuple(ObjectRef.of(one) for one in present)
-    return Plan(actions=(Delete(resource=ENDPOINT_SLICES, victims=victims),)) if victims else NOTHING
+    return Plan(actions=(Delete(resource=ENDPOINT_SLICES, victims=victims),)) if victims else EMPTY_PLAN
 
 
-def _wanted(endpoints: ReadOnlyTree, family: str) -> dict[Ports, Endpoints]:
+def _desired_endpoints(endpoints: ReadOnlyTree, family: str) -> dict[Ports, Endpoints]:
     groups: dict[Ports, Endpoints] = {}
     for subset in endpoints.get("subsets") or ():
         addresses = [
@@ -102,19 +102,19 @@ def _addresses(subset: ReadOnlyTree, field: str, family: str) -> Iterator[tuple[
 
 
 def _endpoint(address: ReadOnlyTree, *, ready: bool) -> dict[str, Any]:
-    kept = {name: address[name] for name in ("hostname", "targetRef", "nodeName") if address.get(name)}
-    return {"addresses": [address["ip"]], "conditions": {"ready": ready}, **kept}
+    optional = {name: address[name] for name in ("hostname", "targetRef", "nodeName") if address.get(name)}
+    return {"addresses": [address["ip"]], "conditions": {"ready": ready}, **optional}
 
 
 def _mirror(
     endpoints: ReadOnlyTree, labels: dict[str, str], family: str, ports: Ports, found: Iterable[Any]
 ) -> dict[str, Any]:
-    made = slice_of(endpoints, labels, family, ports, found)
+    endpoint_slice = slice_of(endpoints, labels, family, ports, found)
     annotations = {
         name: value for name, value in meta.annotations(endpoints).items() if name not in _NOT_MIRRORED
     }
     owner = meta.controller_reference({**endpoints, "apiVersion": "v1", "kind": "Endpoints"})
-    return meta.with_metadata(made, annotations=annotations, ownerReferences=[owner])
+    return meta.with_metadata(endpoint_slice, annotations=annotations, ownerReferences=[owner])
 
 
 def _actions(changes: Changes) -> Iterator[Action]:

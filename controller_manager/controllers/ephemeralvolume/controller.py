@@ -11,7 +11,7 @@ from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PO
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import (
-    NOTHING,
+    EMPTY_PLAN,
     Action,
     Create,
     EventTemplate,
@@ -24,7 +24,7 @@ from mockube.controller_manager.control.controller import Controller, Watch
 def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     pod = caches.of(PODS).get(*key)
     if pod is None or pod.deleting:
-        return NOTHING
+        return EMPTY_PLAN
     present = caches.of(PERSISTENT_VOLUME_CLAIMS)
     actions: list[Action] = []
     for volume in _ephemeral(pod):

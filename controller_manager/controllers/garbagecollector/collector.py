@@ -244,9 +244,9 @@ class Collector:
         latest = await self._latest(resource, dependent.identity.key, dependent.uid) if resource else None
         if resource is None or latest is None:
             return
-        kept = [one for one in meta.owner_references(latest) if one.get("uid") != owner_uid]
-        if len(kept) < len(meta.owner_references(latest)):
-            await self._patch(resource, latest, with_owners_patch(latest, kept))
+        other_owners = [one for one in meta.owner_references(latest) if one.get("uid") != owner_uid]
+        if len(other_owners) < len(meta.owner_references(latest)):
+            await self._patch(resource, latest, with_owners_patch(latest, other_owners))
 
 
 GARBAGE_COLLECTOR: Final = Runnable(

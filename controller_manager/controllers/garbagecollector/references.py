@@ -66,13 +66,13 @@ def without_finalizer_patch(obj: ReadOnlyTree, finalizer: str) -> dict[str, Any]
     return {"metadata": {"resourceVersion": meta.resource_version(obj), "finalizers": left}}
 
 
-def with_owners_patch(obj: ReadOnlyTree, kept: Sequence[ReadOnlyTree]) -> dict[str, Any]:
+def with_owners_patch(obj: ReadOnlyTree, owners: Sequence[ReadOnlyTree]) -> dict[str, Any]:
     """A merge patch that leaves these owners, for this version of this object only."""
     return {
         "metadata": {
             "resourceVersion": meta.resource_version(obj),
             "uid": meta.uid(obj),
-            "ownerReferences": list(kept),
+            "ownerReferences": list(owners),
         }
     }
 
@@ -90,7 +90,7 @@ class KindMap:
 
     def learn(self, discovery: Discovery) -> list[Resource[Any]]:
         """What is new and to be watched."""
-        for one in discovery.offered:
+        for one in discovery.resources:
             self._by_kind.setdefault(one.resource.group_kind, one.resource)
         return [*self._fresh(discovery.able("delete", "list", "watch"))]
 

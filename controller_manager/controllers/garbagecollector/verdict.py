@@ -52,13 +52,13 @@ def judge(
     if not standings:
         return Keep()
     if OwnerState.SOLID in standings:
-        return _kept(obj, standings)
+        return _keep_or_disown(obj, standings)
     if OwnerState.WAITING in standings and has_dependents:
         return Remove(propagation="Foreground", unblock=is_in_circle)
     return Remove(propagation=_asked_for(obj))
 
 
-def _kept(obj: ReadOnlyTree, standings: Sequence[OwnerState]) -> Verdict:
+def _keep_or_disown(obj: ReadOnlyTree, standings: Sequence[OwnerState]) -> Verdict:
     paired = zip(meta.owner_references(obj), standings, strict=True)
     solid = [reference for reference, standing in paired if standing is OwnerState.SOLID]
     return Keep() if len(solid) == len(standings) else Disown(with_owners_patch(obj, solid))

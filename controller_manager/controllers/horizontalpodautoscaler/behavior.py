@@ -121,14 +121,14 @@ def with_scaling(
     if behavior is None:
         return history
     if new > old:
-        longest = _longest_period(_rules(behavior, "scaleUp", _UP_RULES))
-        return replace(history, ups=_with_change(history.ups, new - old, now, longest))
-    longest = _longest_period(_rules(behavior, "scaleDown", _DOWN_RULES))
-    return replace(history, downs=_with_change(history.downs, old - new, now, longest))
+        max_period = _longest_period(_rules(behavior, "scaleUp", _UP_RULES))
+        return replace(history, ups=_with_change(history.ups, new - old, now, max_period))
+    max_period = _longest_period(_rules(behavior, "scaleDown", _DOWN_RULES))
+    return replace(history, downs=_with_change(history.downs, old - new, now, max_period))
 
 
-def _with_change(changes: TimedCounts, change: int, now: datetime, longest: int) -> TimedCounts:
-    cutoff = now - timedelta(seconds=longest)
+def _with_change(changes: TimedCounts, change: int, now: datetime, max_period: int) -> TimedCounts:
+    cutoff = now - timedelta(seconds=max_period)
     return _replaced(changes, lambda one: one.at < cutoff, TimedCount(change, now))
 
 
@@ -139,10 +139,10 @@ def _replaced(moments: TimedCounts, is_old: Callable[[TimedCount], bool], new: T
 
 
 def _rules(behavior: ReadOnlyTree, direction: str, defaults: ReadOnlyTree) -> dict[str, Any]:
-    given = {
+    specified = {
         name: value for name, value in (behavior.get(direction) or {}).items() if value not in (None, [])
     }
-    return {**defaults, **given}
+    return {**defaults, **specified}
 
 
 # --- stabilization

@@ -116,8 +116,8 @@ class MetricsApi:
         return list(items)
 
     async def _get(self, api: str, path: str, query: Mapping[str, str], subject: Subject) -> ReadOnlyTree:
-        given = {name: value for name, value in query.items() if value}
-        target = quote(path, safe="/*") + (f"?{urlencode(given)}" if given else "")
+        parameters = {name: value for name, value in query.items() if value}
+        target = quote(path, safe="/*") + (f"?{urlencode(parameters)}" if parameters else "")
         try:
             answer: ReadOnlyTree = await self._client.raw("GET", target, about=subject)
         except (ApiError, NoAnswer) as error:

@@ -100,7 +100,7 @@ async def _resource(
             "invalid resource metric source: neither an average utilization target nor an average value (usage) "
             "target was set"
         )
-    what = "usage" if average is not None else "utilization"
+    measure = "usage" if average is not None else "utilization"
     try:
         try:
             samples = await source.api.of_resource(source.namespace, source.selector, resource, container)
@@ -111,7 +111,7 @@ async def _resource(
             return usage.replicas, {"averageValue": _amount(usage.value, resource)}, f"{resource} resource"
         used = replicas_for_utilization(situation, samples, resource, container=container, target=percentage)
     except (MetricsError, CalculationError) as error:
-        raise MetricsError(f"failed to get {resource} {what}: {error}") from error
+        raise MetricsError(f"failed to get {resource} {measure}: {error}") from error
     current = {"averageUtilization": used.percentage, "averageValue": _amount(used.average, resource)}
     of = f"{resource} container resource" if container else f"{resource} resource"
     return used.replicas, current, f"{of} utilization (percentage of request)"
@@ -141,11 +141,15 @@ async def _of_pods(spec: ReadOnlyTree, source: Source, situation: Situation) -> 
 
 
 async def _of_object(spec: ReadOnlyTree, source: Source, situation: Situation) -> Proposal:
-    given = spec["object"]
-    metric, described, field = given["metric"], given["describedObject"], _object_field(given["target"])
+    source_spec = spec["object"]
+    metric, described, field = (
+        source_spec["metric"],
+        source_spec["describedObject"],
+        _object_field(source_spec["target"]),
+    )
     name, kind = metric["name"], described["kind"]
     try:
-        usage = await _object_usage(given, field, source, situation)
+        usage = await _object_usage(source_spec, field, source, situation)
     except (MetricsError, CalculationError, SelectorError) as error:
         inner = f"failed to get {name} object metric: {error}" if field == "averageValue" else str(error)
         message = f"failed to get object metric value: {inner}"
@@ -156,8 +160,8 @@ async def _of_object(spec: ReadOnlyTree, source: Source, situation: Situation) -
     return Proposal(usage.replicas, text, {"type": "Object", "object": status})
 
 
-async def _object_usage(given: ReadOnlyTree, field: str, source: Source, situation: Situation) -> Usage:
-    metric, described = given["metric"], given["describedObject"]
+async def _object_usage(source_spec: ReadOnlyTree, field: str, source: Source, situation: Situation) -> Usage:
+    metric, described = source_spec["metric"], source_spec["describedObject"]
     if not field:
         raise CalculationError(
             "invalid object metric source: neither a value target nor an average value target was set"
@@ -168,9 +172,9 @@ async def _object_usage(given: ReadOnlyTree, field: str, source: Source, situati
         )
     except MetricsError as error:
         # Upstream's words, in upstream's order.
-        where = f"{described['kind']} on {source.namespace} {described['name']}/{error}"
-        raise MetricsError(f"unable to get metric {metric['name']}: {where}") from error
-    return _usage(situation, value, field, _milli(given["target"][field]))
+        problem = f"{described['kind']} on {source.namespace} {described['name']}/{error}"
+        raise MetricsError(f"unable to get metric {metric['name']}: {problem}") from error
+    return _usage(situation, value, field, _milli(source_spec["target"][field]))
 
 
 def _object_field(target: ReadOnlyTree) -> str:
@@ -203,16 +207,18 @@ async def _of_external(spec: ReadOnlyTree, source: Source, situation: Situation)
     return Proposal(usage.replicas, _external_name(metric), {"type": "External", "external": status})
 
 
-async def _external_usage(given: ReadOnlyTree, field: str, source: Source, situation: Situation) -> Usage:
-    metric = given["metric"]
+async def _external_usage(
+    source_spec: ReadOnlyTree, field: str, source: Source, situation: Situation
+) -> Usage:
+    metric = source_spec["metric"]
     if not field:
         raise CalculationError(
             "invalid external metric source: neither a value target nor an average value target was set"
         )
     name = f"{source.namespace}/{metric['name']}/{selector_text(metric.get('selector'))}"
-    asked = source.api.of_external(source.namespace, metric["name"], _metric_selector(metric))
-    values = await _fetched(asked, f"unable to get external metric {name}")
-    return _usage(situation, total(values), field, _milli(given["target"][field]))
+    request = source.api.of_external(source.namespace, metric["name"], _metric_selector(metric))
+    values = await _fetched(request, f"unable to get external metric {name}")
+    return _usage(situation, total(values), field, _milli(source_spec["target"][field]))
 
 
 _EXTERNAL_PROBLEMS: Final[Mapping[str, str]] = {
@@ -238,9 +244,9 @@ _TYPES: Final[Mapping[str, Callable[[ReadOnlyTree, Source, Situation], Awaitable
 }
 
 
-async def _fetched(asked: Awaitable[Any], problem: str) -> Any:
+async def _fetched(request: Awaitable[Any], problem: str) -> Any:
     try:
-        return await asked
+        return await request
     except MetricsError as error:
         raise MetricsError(f"{problem}: {error}") from error
 

@@ -137,7 +137,7 @@ def tolerances(autoscaler: ReadOnlyTree, default: float) -> Tolerances:
     behavior = autoscaler["spec"].get("behavior") or {}
 
     def of(direction: str) -> float:
-        given = (behavior.get(direction) or {}).get("tolerance")
-        return default if given is None else float(quantity.from_json(given).number)
+        value = (behavior.get(direction) or {}).get("tolerance")
+        return default if value is None else float(quantity.from_json(value).number)
 
     return Tolerances(of("scaleDown"), of("scaleUp"))

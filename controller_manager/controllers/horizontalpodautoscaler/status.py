@@ -23,9 +23,9 @@ class Status:
         return self._tree.get("currentReplicas") or 0
 
     def say(self, condition: str, status: str, reason: str, message: str) -> None:
-        said = {"type": condition, "status": status, "reason": reason, "message": message}
+        updated = {"type": condition, "status": status, "reason": reason, "message": message}
         self._tree["conditions"] = conditions.set_condition(
-            self._tree.get("conditions") or (), said, self._now
+            self._tree.get("conditions") or (), updated, self._now
         )
 
     def able(self, reason: str, message: str) -> None:

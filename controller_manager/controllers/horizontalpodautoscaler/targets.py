@@ -64,7 +64,7 @@ class Kinds:
             self._discovery = await discover(self._client)
             self._until = self._clock.monotonic() + KNOWN_FOR.total_seconds()
             self._by_kind = {}
-            for one in self._discovery.offered:
+            for one in self._discovery.resources:
                 self._by_kind.setdefault(one.resource.group_kind, replace(one.resource, metadata_only=False))
         return self._discovery
 
@@ -115,7 +115,7 @@ def _canonical(text: str) -> str:
     for one in requirements:
         if one.operator in (Operator.GREATER_THAN, Operator.LESS_THAN):
             raise ScaleError(f"{gotext.quote(one.operator.value)} isn't supported in label selectors")
-    made = (
+    converted = (
         Requirement(one.key, _AS_OBJECTS.get(one.operator, one.operator), one.values) for one in requirements
     )
-    return str(Selector(tuple(made)))
+    return str(Selector(tuple(converted)))

@@ -18,7 +18,7 @@ from mockube.controller_manager.cache.store import Caches
 from mockube.controller_manager.client.kinds import JOBS, PODS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import (
-    NOTHING,
+    EMPTY_PLAN,
     Create,
     Delete,
     Outcome,
@@ -60,11 +60,11 @@ def reconcile(caches: Caches, key: Key, now: datetime, remembered: Failures | No
     if job is None or is_finished(job):
         return FORGET
     if is_managed_elsewhere(job):
-        return NOTHING
+        return EMPTY_PLAN
     try:
         claims = owned_objects(caches, PODS, job, _selector(job))
     except SelectorError:
-        return NOTHING
+        return EMPTY_PLAN
     # Whose the pods are is settled alone: the pods' changes bring the key back, and only then they are counted.
     if first := adoption_and_release_actions(claims, PODS, job, JOBS, finalizers=(FINALIZER_JOB_TRACKING,)):
         return Plan(actions=first)
@@ -101,8 +101,8 @@ def _after_change(state: JobState, outcome: Outcome, now: datetime) -> Plan:
         return track(_progress(left, status, ending.completed(now)), now)
     if meta.is_deleting(state.job):
         return track(_progress(left, status, None), now)
-    status, said = _with_suspension(state, status, now)
-    return track(replace(_progress(left, status, None), said=said), now)
+    status, events = _with_suspension(state, status, now)
+    return track(replace(_progress(left, status, None), events=events), now)
 
 
 def _without_deleted(state: JobState, outcome: Outcome) -> JobState:
@@ -128,7 +128,7 @@ def _with_suspension(
 ) -> tuple[dict[str, Any], tuple[RecordEvent, ...]]:
     """With the condition Suspended as it is to be; the time runs from the last resumption on."""
     word = "Suspended" if is_suspended(state.job) else "Resumed"
-    wanted = ending.condition(
+    desired = ending.condition(
         ending.SUSPENDED,
         f"Job{word}",
         f"Job {word.lower()}",
@@ -136,13 +136,13 @@ def _with_suspension(
         status="True" if is_suspended(state.job) else "False",
     )
     before = status.get("conditions") or ()
-    after = ending.with_condition(before, wanted)
+    after = ending.with_condition(before, desired)
     if after is before:
         return status, ()
     status = {**status, "conditions": after, "startTime": format_time(now)}
     if is_suspended(state.job):
         del status["startTime"]
-    return status, (RecordEvent(about=state.job, type="Normal", reason=word, message=wanted["message"]),)
+    return status, (RecordEvent(about=state.job, type="Normal", reason=word, message=desired["message"]),)
 
 
 def _progress(state: JobState, status: dict[str, Any], end: ReadOnlyTree | None) -> Progress:
@@ -167,7 +167,7 @@ JOB: Final = Controller(
     remembers=True,
     tells_of_each_pod=True,
     observer=JobMonitor,
-    retries=Retries(base=1.0, longest=60.0),
+    retries=Retries(base=1.0, max_seconds=60.0),
     workers=5,
     indexes={PODS: {BY_OWNER: owner_of_pod}},
 )

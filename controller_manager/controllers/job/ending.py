@@ -39,12 +39,12 @@ def condition(type_: str, reason: str, message: str, now: datetime, *, status: s
 
 def with_condition(present: Sequence[ReadOnlyTree], new: Condition) -> Sequence[ReadOnlyTree]:
     """The same list if nothing is new; a condition that is absent is not added as False."""
-    old = next((held for held in present if held["type"] == new["type"]), None)
+    old = next((condition for condition in present if condition["type"] == new["type"]), None)
     if old is None:
         return present if new["status"] == "False" else [*present, new]
     if all(old.get(field, "") == new[field] for field in ("status", "reason", "message")):
         return present
-    return [new if held is old else held for held in present]
+    return [new if condition is old else condition for condition in present]
 
 
 def final_condition(interim: ReadOnlyTree, now: datetime) -> Condition:

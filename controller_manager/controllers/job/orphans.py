@@ -10,7 +10,7 @@ from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import JOBS, PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import NOTHING, Plan
+from mockube.controller_manager.control.actions import EMPTY_PLAN, Plan
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.job.pods import finalizer_removal
 from mockube.controller_manager.controllers.job.state import is_finished, is_managed_elsewhere, is_tracked
@@ -21,7 +21,7 @@ from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of_pod
 def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     pod = caches.of(PODS).get(*key)
     if pod is None or not is_tracked(pod) or not _is_orphan(caches, pod):
-        return NOTHING
+        return EMPTY_PLAN
     return Plan(actions=(finalizer_removal((pod,)),))
 
 
@@ -62,7 +62,7 @@ JOB_ORPHAN_PODS: Final = Controller(
     service_account="job-controller",
     watches=(Watch(resource=PODS, keys=_of_pod), Watch(resource=JOBS, keys=_of_job)),
     reconcile=reconcile,
-    retries=Retries(base=1.0, longest=60.0),
+    retries=Retries(base=1.0, max_seconds=60.0),
     workers=5,
     indexes={PODS: {BY_OWNER: owner_of_pod}},
 )

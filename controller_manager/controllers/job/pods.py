@@ -61,17 +61,17 @@ class PodChange(Struct, frozen=True, kw_only=True):
 
 
 def pod_change(state: JobState, now: datetime) -> PodChange:
-    wanted = 0 if is_suspended(state.job) else _wanted(state)
-    surplus = _first_to_go(state, max(0, len(state.active) - wanted), now)
+    desired = 0 if is_suspended(state.job) else _desired_active(state)
+    surplus = _first_to_go(state, max(0, len(state.active) - desired), now)
     if is_suspended(state.job):
         return PodChange(actions=_removal(state, surplus))
     if surplus:
         return PodChange(actions=_removal(state, surplus[:MOST_AT_ONCE]))
     terminating = state.terminating if replaces_failed_only(state.job) else 0
-    return _creation(state, wanted - terminating - len(state.active), now)
+    return _creation(state, desired - terminating - len(state.active), now)
 
 
-def _wanted(state: JobState) -> int:
+def _desired_active(state: JobState) -> int:
     completions: int | None = state.spec.get("completions")
     parallelism: int = state.spec["parallelism"]
     if completions is None:
@@ -144,12 +144,12 @@ def _creation(state: JobState, count: int, now: datetime) -> PodChange:
 
 
 def _first_pending(state: JobState, count: int) -> Sequence[int]:
-    taken = index_ranges.with_indexes(state.succeeded_indexes, indexes_of(state.active))
+    used_indexes = index_ranges.with_indexes(state.succeeded_indexes, indexes_of(state.active))
     if replaces_failed_only(state.job):
         terminating = (pod for pod in state.pods if pod.deleting and not pod.is_terminal)
-        taken = index_ranges.with_indexes(taken, indexes_of(terminating))
-    taken = index_ranges.merged(taken, state.failed_indexes or index_ranges.NONE)
-    return index_ranges.first_missing(taken, count, state.spec["completions"])
+        used_indexes = index_ranges.with_indexes(used_indexes, indexes_of(terminating))
+    used_indexes = index_ranges.merged(used_indexes, state.failed_indexes or index_ranges.NONE)
+    return index_ranges.first_missing(used_indexes, count, state.spec["completions"])
 
 
 def _delay(predecessor: PodView | None, now: datetime) -> timedelta:

@@ -79,9 +79,9 @@ def _matches(requirement: ReadOnlyTree, container: ReadOnlyTree) -> bool:
 def _condition_that_matches(
     patterns: Sequence[Mapping[str, str]], pod: ReadOnlyTree
 ) -> Mapping[str, str] | None:
-    wanted = {(pattern["type"], pattern.get("status") or "True") for pattern in patterns}
+    patterns_set = {(pattern["type"], pattern.get("status") or "True") for pattern in patterns}
     return next(
-        (found for found in conditions.of(pod) if (found["type"], found.get("status")) in wanted), None
+        (found for found in conditions.of(pod) if (found["type"], found.get("status")) in patterns_set), None
     )
 
 

@@ -63,7 +63,7 @@ class Progress(Struct, frozen=True, kw_only=True):
     """The uids of pods that still have their finalizer."""
     is_full: bool = False
     """There are more pods to count."""
-    said: tuple[RecordEvent, ...] = ()
+    events: tuple[RecordEvent, ...] = ()
 
     @property
     def body(self) -> ReadOnlyTree:
@@ -91,7 +91,7 @@ def track(progress: Progress, now: datetime) -> Plan:
             return None
         return _release(_refreshed(progress, outcome), ended)
 
-    return Plan(actions=(*progress.said, *written), then=then)
+    return Plan(actions=(*progress.events, *written), then=then)
 
 
 def _refreshed(progress: Progress, outcome: Outcome) -> Progress:
@@ -111,8 +111,8 @@ def _release(progress: Progress, ended: Sequence[PodView]) -> Plan | None:
 def _count(progress: Progress, outcome: Outcome) -> Plan | None:
     """What lost its finalizer is counted; if that was all, the Job is finished."""
     done = {write.key for write in outcome.of(RemoveFinalizer)}
-    gone = {pod.uid for pod in progress.state.pods if pod.key in done}
-    status = counted(progress.status, {uid for uid in progress.tracked if uid not in gone})
+    released = {pod.uid for pod in progress.state.pods if pod.key in done}
+    status = counted(progress.status, {uid for uid in progress.tracked if uid not in released})
     is_finished = outcome.error is None and _may_finish(progress, status)
     events: tuple[Action, ...] = ()
     if is_finished and progress.end is not None:

@@ -35,12 +35,12 @@ class UnusedToken(NamedTuple):
     """It has been marked as invalid for long enough, too, and is to be deleted; else it is to be marked."""
 
 
-def unused_tokens(caches: Caches, now: datetime, longest: timedelta) -> Iterator[UnusedToken]:
-    """Those for which something is to be done now; `longest` is how long a token may go unused."""
+def unused_tokens(caches: Caches, now: datetime, max_unused: timedelta) -> Iterator[UnusedToken]:
+    """Those for which something is to be done now; `max_unused` is how long a token may go unused."""
     mounted: dict[str, frozenset[str]] = {}
-    last_day = _text(now - longest)
+    last_day = _text(now - max_unused)
     for secret in caches.of(SECRETS).by_index(BY_TYPE, TYPE):
-        if not _is_unused(secret, now - longest, last_day) or not _was_made_by_itself(caches, secret):
+        if not _is_unused(secret, now - max_unused, last_day) or not _was_made_by_itself(caches, secret):
             continue
         namespace = meta.namespace(secret)
         if namespace not in mounted:
@@ -99,7 +99,7 @@ class LegacyTokenCleaner:
     def __init__(self, context: Context) -> None:
         self._client, self._clock = context.client, context.clock
         options = context.options.controllers
-        self._longest = timedelta(seconds=options.legacy_service_account_token_clean_up_period)
+        self._max_unused = timedelta(seconds=options.legacy_service_account_token_clean_up_period)
         self._informers = context.informers
         self._informers.of(SECRETS).add_index(BY_TYPE, _by_type)
 
@@ -117,8 +117,8 @@ class LegacyTokenCleaner:
         since = tracked_since(await self._client.get(CONFIG_MAPS, TRACKING))
         if since is None:
             LOG.error("ConfigMap %s does not say since when the use of tokens is noted", TRACKING)
-        elif now >= since + self._longest:
-            for token in [*unused_tokens(self._informers.caches, now, self._longest)]:
+        elif now >= since + self._max_unused:
+            for token in [*unused_tokens(self._informers.caches, now, self._max_unused)]:
                 try:
                     await (self._delete(token.secret) if token.is_marked else self._mark(token.secret, now))
                 except (NotFound, Conflict):

@@ -49,10 +49,10 @@ class Namespaces:
         if now < after(deleted, _SETTLING):
             return after(deleted, _SETTLING) - now
         remains = await delete_content(self._client, await discover(self._client), key.name, now)
-        told = await self._say(namespace, remains)
+        updated = await self._say(namespace, remains)
         if not remains.is_everything_gone:
             return remains.estimate / 2 + timedelta(seconds=1)
-        await self._finish(told)
+        await self._finish(updated)
         return None
 
     async def _say(self, namespace: ReadOnlyTree, remains: Remains) -> ReadOnlyTree:

@@ -23,8 +23,8 @@ class NoneLeft(Exception):
 class CidrSet:
     """Parts that were given back are the last to be given away again."""
 
-    def __init__(self, given: NodeRange) -> None:
-        self._network, self._mask = given
+    def __init__(self, node_range: NodeRange) -> None:
+        self._network, self._mask = node_range
         self._size = 1 << (self._mask - self._network.prefixlen)
         self._width = 1 << (self._network.max_prefixlen - self._mask)
         self._used: set[int] = set()

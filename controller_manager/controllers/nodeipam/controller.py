@@ -31,7 +31,7 @@ class NodeIpam:
         self._sets = [CidrSet(one) for one in node_ranges(config)] if self._is_on else []
         for text in config.networks.service_cluster_ip_range if self._is_on else ():
             self._leave_out(ip_network(text))
-        self._given: dict[str, str] = {}
+        self._allocated: dict[str, str] = {}
         """The uids of nodes that have ranges, by name."""
         self._nodes = context.informers.of(NODES)
         self._loop = Loop(
@@ -56,7 +56,7 @@ class NodeIpam:
             self._loop.add(Key.of(change.new))
             return
         node = change.latest
-        self._given.pop(meta.name(node), None)
+        self._allocated.pop(meta.name(node), None)
         self._release([ip_network(text, strict=False) for text in _ranges(node)])
 
     async def _sync(self, key: Key) -> None:
@@ -65,14 +65,14 @@ class NodeIpam:
             return
         if _ranges(node):
             self._occupy(node)
-        elif self._given.get(key.name) != meta.uid(node):
+        elif self._allocated.get(key.name) != meta.uid(node):
             await self._give(node)
 
     def _occupy(self, node: ReadOnlyTree) -> None:
         """What upstream ends for, as it would at each start: a range from before the flags were changed."""
-        if self._given.get(meta.name(node)) == meta.uid(node) or not _ranges(node):
+        if self._allocated.get(meta.name(node)) == meta.uid(node) or not _ranges(node):
             return
-        self._given[meta.name(node)] = meta.uid(node)
+        self._allocated[meta.name(node)] = meta.uid(node)
         for position, text in enumerate(_ranges(node)):
             try:
                 self._sets[position].occupy(ip_network(text, strict=False))
@@ -90,12 +90,12 @@ class NodeIpam:
                 f"failed to allocate cidr from cluster cidr at idx:{len(found)}: {error}"
             ) from error
         ranges = [str(one) for one in found]
-        self._given[meta.name(node)] = meta.uid(node)
+        self._allocated[meta.name(node)] = meta.uid(node)
         body = {"metadata": {"uid": meta.uid(node)}, "spec": {"podCIDR": ranges[0], "podCIDRs": ranges}}
         try:
             await self._client.patch(NODES, Key.of(node), body, kind="strategic")
         except ApiError:
-            self._given.pop(meta.name(node), None)
+            self._allocated.pop(meta.name(node), None)
             self._release(found)
             if self._nodes.lister.get("", meta.name(node)) is not None:
                 self._say(node, "CIDRAssignmentFailed")

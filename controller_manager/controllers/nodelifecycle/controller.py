@@ -78,9 +78,9 @@ class NodeLifecycle:
 
     async def _keep_away(self, key: Key) -> None:
         node = self._nodes.lister.get("", key.name)
-        wanted = None if node is None else taints.keeping_away(node, self._clock.now())
-        if node is not None and wanted is not None:
-            await self._set_taints(node, wanted)
+        desired = None if node is None else taints.keeping_away(node, self._clock.now())
+        if node is not None and desired is not None:
+            await self._set_taints(node, desired)
 
     # --- the health of nodes
 
@@ -118,8 +118,8 @@ class NodeLifecycle:
     async def _examine(self, node: ReadOnlyTree) -> None:
         name, now = meta.name(node), self._clock.now()
         lease = self._leases.lister.get(NAMESPACE_NODE_LEASE, name)
-        heard = self._health[name] = health.listen(self._health.get(name), node, lease, now)
-        if health.is_silent(heard, now, self._grace):
+        node_health = self._health[name] = health.listen(self._health.get(name), node, lease, now)
+        if health.is_silent(node_health, now, self._grace):
             changes = health.unknown_conditions(node, now)
             if changes:
                 await self._write_status(node, {"conditions": changes})
@@ -162,7 +162,7 @@ class NodeLifecycle:
             return
         if was_all_disrupted:
             now = self._clock.now()
-            self._health = {name: heard.heard_now(now) for name, heard in self._health.items()}
+            self._health = {name: node_health.heard_now(now) for name, node_health in self._health.items()}
             return
         rates = {zone: rate_of(state, len(zones[zone]), self._limits) for zone, state in states.items()}
         for node in nodes:
@@ -175,17 +175,17 @@ class NodeLifecycle:
 
     async def _taint(self, node: ReadOnlyTree, rate: float) -> None:
         ready, now = conditions.get(node, CONDITION_READY), self._clock.now()
-        wanted = taints.driving_out(node, ready["status"], now) if ready else None
-        if ready is None or wanted is None:
+        desired = taints.driving_out(node, ready["status"], now) if ready else None
+        if ready is None or desired is None:
             return
         is_new = ready["status"] != "True" and not taints.is_driving_out(node)
         if not is_new or self._zones.setdefault(zone_of(node), Zone()).take(now, rate):
-            await self._set_taints(node, wanted)
+            await self._set_taints(node, desired)
 
-    async def _set_taints(self, node: ReadOnlyTree, wanted: taints.Taints) -> None:
+    async def _set_taints(self, node: ReadOnlyTree, desired: taints.Taints) -> None:
         # The list is replaced as a whole, so it must be the one that was looked at.
         metadata = {"resourceVersion": meta.resource_version(node)}
-        body = {"metadata": metadata, "spec": {"taints": wanted or None}}
+        body = {"metadata": metadata, "spec": {"taints": desired or None}}
         await self._client.patch(NODES, Key("", meta.name(node)), body)
 
 

@@ -43,9 +43,9 @@ def listen(health: Health | None, node: ReadOnlyTree, lease: ReadOnlyTree | None
         # One that never told of itself has been silent since it was made.
         begin = now if ready is not None or renewed else meta.creation_timestamp(node) or now
         return Health(heard_at=begin, heartbeat=heartbeat, renewed=renewed)
-    told = heartbeat is not None and heartbeat != health.heartbeat
+    has_heartbeat = heartbeat is not None and heartbeat != health.heartbeat
     is_renewed = renewed is not None and renewed != health.renewed
-    heard_at = now if told or is_renewed else health.heard_at
+    heard_at = now if has_heartbeat or is_renewed else health.heard_at
     return Health(heard_at=heard_at, heartbeat=heartbeat, renewed=renewed or health.renewed)
 
 
@@ -61,7 +61,7 @@ def unknown_conditions(node: ReadOnlyTree, now: datetime) -> Sequence[dict[str, 
         present = conditions.get(node, condition_type)
         if present is not None and present["status"] == "Unknown":
             continue
-        said: dict[str, Any] = {
+        condition: dict[str, Any] = {
             "type": condition_type,
             "status": "Unknown",
             "lastTransitionTime": format_time(now),
@@ -71,6 +71,6 @@ def unknown_conditions(node: ReadOnlyTree, now: datetime) -> Sequence[dict[str, 
         if present is None:
             never = {"reason": "NodeStatusNeverUpdated", "message": "Kubelet never posted node status."}
             created = meta.metadata(node).get("creationTimestamp")
-            said |= {**never, "lastHeartbeatTime": created}
-        changes.append(said)
+            condition |= {**never, "lastHeartbeatTime": created}
+        changes.append(condition)
     return changes

@@ -48,20 +48,20 @@ def has_taint(node: ReadOnlyTree, key: str, effect: str) -> bool:
 
 def keeping_away(node: ReadOnlyTree, now: datetime) -> Taints | None:
     """All taints of the node with those that keep pods away as its conditions want them; None if they are right."""
-    wanted = {
+    desired = {
         key
         for condition in conditions.of(node)
         if (key := _OF_CONDITION.get((condition["type"], condition["status"])))
     }
     if node.get("spec", {}).get("unschedulable"):
-        wanted.add(TAINT_UNSCHEDULABLE)
-    return _exchanged(node, wanted, _OURS, NO_SCHEDULE, now)
+        desired.add(TAINT_UNSCHEDULABLE)
+    return _exchanged(node, desired, _OURS, NO_SCHEDULE, now)
 
 
 def driving_out(node: ReadOnlyTree, ready: str, now: datetime) -> Taints | None:
     """The same with the one that drives pods out while Ready is that."""
-    wanted = {_DRIVES_OUT[ready]} if ready in _DRIVES_OUT else set()
-    return _exchanged(node, wanted, _DRIVES_OUT.values(), NO_EXECUTE, now)
+    desired = {_DRIVES_OUT[ready]} if ready in _DRIVES_OUT else set()
+    return _exchanged(node, desired, _DRIVES_OUT.values(), NO_EXECUTE, now)
 
 
 def is_driving_out(node: ReadOnlyTree) -> bool:
@@ -69,15 +69,15 @@ def is_driving_out(node: ReadOnlyTree) -> bool:
 
 
 def _exchanged(
-    node: ReadOnlyTree, wanted: set[str], ours: Iterable[str], effect: str, now: datetime
+    node: ReadOnlyTree, desired: set[str], ours: Iterable[str], effect: str, now: datetime
 ) -> Taints | None:
     owned = frozenset(ours)
     present = {
         taint["key"] for taint in taints_of(node) if taint["effect"] == effect and taint["key"] in owned
     }
-    if present == wanted:
+    if present == desired:
         return None
-    gone = present - wanted
-    kept = [taint for taint in taints_of(node) if taint["effect"] != effect or taint["key"] not in gone]
-    new = [{"key": key, "effect": effect, "timeAdded": format_time(now)} for key in sorted(wanted - present)]
-    return [*kept, *new]
+    outdated = present - desired
+    others = [taint for taint in taints_of(node) if taint["effect"] != effect or taint["key"] not in outdated]
+    new = [{"key": key, "effect": effect, "timeAdded": format_time(now)} for key in sorted(desired - present)]
+    return [*others, *new]

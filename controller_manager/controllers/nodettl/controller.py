@@ -8,7 +8,7 @@ from mockube.apimachinery import meta
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import NODES
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import NOTHING, Patch, Plan
+from mockube.controller_manager.control.actions import EMPTY_PLAN, Patch, Plan
 from mockube.controller_manager.control.controller import Controller, Watch
 
 ANNOTATION: Final = "node.alpha.kubernetes.io/ttl"
@@ -41,13 +41,13 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     nodes = caches.of(NODES)
     node = nodes.get("", key.name)
     if node is None:
-        return NOTHING
+        return EMPTY_PLAN
     text = meta.annotations(node).get(ANNOTATION, "")
     current = int(text) if text.isdecimal() else None
-    wanted = seconds_for(len(nodes), current)
-    if wanted == current:
-        return NOTHING
-    body = {"metadata": {"annotations": {ANNOTATION: str(wanted)}}}
+    desired = seconds_for(len(nodes), current)
+    if desired == current:
+        return EMPTY_PLAN
+    body = {"metadata": {"annotations": {ANNOTATION: str(desired)}}}
     return Plan(actions=(Patch(resource=NODES, key=key, body=body, kind="strategic"),))
 
 

@@ -118,8 +118,8 @@ def claim_status(claim: ReadOnlyTree, new_status: ReadOnlyTree) -> tuple[Action,
 def unbound_status(claim: ReadOnlyTree, name: str) -> tuple[Action, ...]:
     """Pending or Lost: it has nothing of a volume."""
     old = claim.get("status") or {}
-    kept = {field: value for field, value in old.items() if field not in ("accessModes", "capacity")}
-    return claim_status(claim, {**kept, "phase": name})
+    others = {field: value for field, value in old.items() if field not in ("accessModes", "capacity")}
+    return claim_status(claim, {**others, "phase": name})
 
 
 def phase(volume: ReadOnlyTree, name: str, message: str = "") -> tuple[Action, ...]:
@@ -137,7 +137,9 @@ def unbind(volume: ReadOnlyTree) -> tuple[Action, ...]:
         spec = {field: value for field, value in volume["spec"].items() if field != "claimRef"}
         freed = meta.with_annotations({**volume, "spec": spec}, {ANNOTATION_PV_BOUND_BY_CONTROLLER: None})
     else:
-        kept = ("uid", "resourceVersion")
-        wish = {field: value for field, value in volume["spec"]["claimRef"].items() if field not in kept}
+        binding_fields = ("uid", "resourceVersion")
+        wish = {
+            field: value for field, value in volume["spec"]["claimRef"].items() if field not in binding_fields
+        }
         freed = meta.with_value(volume, ("spec", "claimRef"), wish)
     return (Update(resource=PERSISTENT_VOLUMES, body=freed),)

@@ -149,10 +149,10 @@ def _requested(claim: ReadOnlyTree, name: str, volume: ReadOnlyTree | None) -> t
         return (record_event(claim, "Warning", "VolumeMismatch", message), *_pending(claim))
     if matching.is_bound_to(volume, claim):
         return binding.bind(volume, claim)
-    taken = record_event(
+    event = record_event(
         claim, "Warning", "FailedBinding", f"volume {quoted} already bound to a different claim."
     )
-    return (taken, *_pending(claim))
+    return (event, *_pending(claim))
 
 
 def record_event(

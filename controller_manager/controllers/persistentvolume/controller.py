@@ -15,7 +15,7 @@ from mockube.controller_manager.client.kinds import (
 )
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import NOTHING, Plan
+from mockube.controller_manager.control.actions import EMPTY_PLAN, Plan
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.persistentvolume import binding, claims, volumes
 from mockube.controller_manager.controllers.persistentvolume.binding import is_completed
@@ -27,9 +27,9 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     """A key with a namespace is a claim's, one without is a volume's."""
     if key.namespace:
         claim = caches.of(PERSISTENT_VOLUME_CLAIMS).get(*key)
-        return NOTHING if claim is None else claims.reconcile(caches, claim)
+        return EMPTY_PLAN if claim is None else claims.reconcile(caches, claim)
     volume = caches.of(PERSISTENT_VOLUMES).get(*key)
-    return NOTHING if volume is None else volumes.reconcile(caches, volume)
+    return EMPTY_PLAN if volume is None else volumes.reconcile(caches, volume)
 
 
 # --- what a change concerns

@@ -12,7 +12,7 @@ from mockube.controller_manager.control.actions import Action, Confirm, Delete, 
 from mockube.controller_manager.controllers.persistentvolume import binding
 from mockube.controller_manager.workloads.volumes import PROVISIONED_BY
 
-_GONE: Final = ("Released", "Failed")
+_CLAIMLESS_PHASES: Final = ("Released", "Failed")
 """Phases of a volume whose claim is known to be gone."""
 
 
@@ -38,7 +38,7 @@ def _with_claim(volume: ReadOnlyTree, claim: ReadOnlyTree) -> tuple[Action, ...]
 
 
 def _without_claim(volume: ReadOnlyTree, ref: ReadOnlyTree) -> tuple[Action, ...]:
-    if _phase(volume) in _GONE:
+    if _phase(volume) in _CLAIMLESS_PHASES:
         return _released(volume)
     confirmed = Confirm(
         resource=PERSISTENT_VOLUME_CLAIMS,
@@ -66,7 +66,7 @@ def _policy(volume: ReadOnlyTree) -> str:
 
 def _released(volume: ReadOnlyTree) -> tuple[Action, ...]:
     """Tell first that it is released; then, its change having come back, do what its policy says."""
-    if _phase(volume) not in _GONE:
+    if _phase(volume) not in _CLAIMLESS_PHASES:
         return binding.phase(volume, "Released")
     policy = _policy(volume)
     if policy == "Recycle":
@@ -96,5 +96,5 @@ _DELETABLE: Final = "/tmp/"  # noqa: S108 - where upstream's plugin may delete; 
 
 def _failed(volume: ReadOnlyTree, reason: str, message: str) -> tuple[Action, ...]:
     update = binding.phase(volume, "Failed", message)
-    said = RecordEvent(about=volume, type="Warning", reason=reason, message=message)
-    return (*update, said) if update else ()
+    event = RecordEvent(about=volume, type="Warning", reason=reason, message=message)
+    return (*update, event) if update else ()

@@ -9,7 +9,7 @@ from mockube.apimachinery.labels import SelectorError
 from mockube.controller_manager.cache.store import Caches
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import NOTHING, Plan
+from mockube.controller_manager.control.actions import EMPTY_PLAN, Plan
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.replicaset.plan import (
     REPLICA_SET_FAMILY,
@@ -29,13 +29,13 @@ from mockube.controller_manager.workloads.ownership import adoption_and_release_
 def reconcile(family: Family, caches: Caches, key: Key, now: datetime) -> Plan:
     owner = caches.of(family.resource).get(*key)
     if owner is None:
-        return NOTHING
+        return EMPTY_PLAN
     try:
         selector = family.selector(owner)
     except SelectorError:
         selector = labels.NOTHING
     if selector.nothing:
-        return NOTHING  # no server accepts it; pods that are made for it would never be found again
+        return EMPTY_PLAN  # no server accepts it; pods that are made for it would never be found again
     claims = pods_of(caches, owner, selector)
     # Whose the pods are is settled alone: the pods' changes bring the key back, and only then they are counted.
     if first := adoption_and_release_actions(claims, PODS, owner, family.resource):

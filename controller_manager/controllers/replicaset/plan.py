@@ -62,8 +62,8 @@ class ReplicaSetState(Struct, frozen=True, kw_only=True):
 
     @property
     def replicas(self) -> int:
-        wanted = self.owner["spec"].get("replicas")
-        return 1 if wanted is None else int(wanted)
+        replicas = self.owner["spec"].get("replicas")
+        return 1 if replicas is None else int(replicas)
 
     @property
     def min_ready_seconds(self) -> int:

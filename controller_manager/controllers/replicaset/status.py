@@ -49,12 +49,12 @@ def _status(state: ReplicaSetState, family: Family, error: ApiError | None, now:
         "readyReplicas": len(ready),
         "availableReplicas": sum(pod.is_available(state.min_ready_seconds, now) for pod in ready),
     }
-    said = _conditions(state, error, now)
+    new_conditions = _conditions(state, error, now)
     return {
         **{field: count for field, count in counts.items() if count or field == "replicas"},
         **({"terminatingReplicas": state.terminating} if family.counts_terminating else {}),
         "observedGeneration": meta.generation(state.owner),
-        **({"conditions": said} if said else {}),
+        **({"conditions": new_conditions} if new_conditions else {}),
     }
 
 
@@ -70,12 +70,12 @@ def _conditions(state: ReplicaSetState, error: ApiError | None, now: datetime) -
         "type": CONDITION_REPLICA_FAILURE,
         "status": "True",
         "lastTransitionTime": format_time(now),
-        **_why(state, error),
+        **_failure_reason(state, error),
     }
     return [*others, failure]
 
 
-def _why(state: ReplicaSetState, error: ApiError) -> ReadOnlyTree:
+def _failure_reason(state: ReplicaSetState, error: ApiError) -> ReadOnlyTree:
     if len(state.active) > state.replicas:
         return {"reason": REASON_FAILED_DELETE, "message": f"unable to delete pods: {error}"}
     return {"reason": REASON_FAILED_CREATE, "message": str(error)}

@@ -11,7 +11,7 @@ from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIMS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import (
-    NOTHING,
+    EMPTY_PLAN,
     Action,
     Confirm,
     Delete,
@@ -29,14 +29,14 @@ from mockube.controller_manager.workloads.device_claims import (
 )
 
 
-def reconcile_claim(gone: Collection[str], caches: Caches, key: Key) -> Plan:
-    """`gone` are uids of pods that were seen to be deleted."""
+def reconcile_claim(deleted_pods: Collection[str], caches: Caches, key: Key) -> Plan:
+    """`deleted_pods` are uids of pods that were seen to be deleted."""
     claim = caches.of(RESOURCE_CLAIMS).get(*key)
     if claim is None:
-        return NOTHING
+        return EMPTY_PLAN
     reserved = reserved_for(claim)
-    unknown = [one for one in reserved if _is_unknown(gone, caches, key.namespace, one)]
-    remaining = [one for one in reserved if _is_kept(gone, caches, key.namespace, one)]
+    unknown = [one for one in reserved if _is_unknown(deleted_pods, caches, key.namespace, one)]
+    remaining = [one for one in reserved if _is_kept(deleted_pods, caches, key.namespace, one)]
     deletion = () if remaining else _deletion(caches, claim)
     if len(remaining) < len(reserved):
         confirmations = [_confirmation(key.namespace, one) for one in unknown]
@@ -55,20 +55,22 @@ def _is_pod(consumer: ReadOnlyTree) -> bool:
     return not consumer.get("apiGroup") and consumer.get("resource") == "pods"
 
 
-def _is_kept(gone: Collection[str], caches: Caches, namespace: str, consumer: ReadOnlyTree) -> bool:
+def _is_kept(deleted_pods: Collection[str], caches: Caches, namespace: str, consumer: ReadOnlyTree) -> bool:
     """Consumers of other kinds are nobody's to judge."""
     if not _is_pod(consumer):
         return True
     pod = caches.of(PODS).get(namespace, consumer["name"])
-    if consumer["uid"] in gone or pod is None:
+    if consumer["uid"] in deleted_pods or pod is None:
         return False
     return pod.uid == consumer["uid"] and not is_done(pod)
 
 
-def _is_unknown(gone: Collection[str], caches: Caches, namespace: str, consumer: ReadOnlyTree) -> bool:
+def _is_unknown(
+    deleted_pods: Collection[str], caches: Caches, namespace: str, consumer: ReadOnlyTree
+) -> bool:
     """Perhaps the cache does not show the pod yet."""
     absent = _is_pod(consumer) and caches.of(PODS).get(namespace, consumer["name"]) is None
-    return absent and consumer["uid"] not in gone
+    return absent and consumer["uid"] not in deleted_pods
 
 
 def _confirmation(namespace: str, consumer: ReadOnlyTree) -> Confirm:

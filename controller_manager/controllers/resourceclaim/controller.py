@@ -48,7 +48,7 @@ def claim_key(namespace: str, name: str) -> Key:
     return Key(namespace, _CLAIM + name)
 
 
-class Gone:
+class DeletedPods:
     """The uids of pods that were deleted last."""
 
     def __init__(self) -> None:
@@ -60,22 +60,22 @@ class Gone:
             self.uids.popitem(last=False)
 
 
-def reconcile(gone: Gone, caches: Caches, key: Key, _: datetime) -> Plan:
+def reconcile(deleted_pods: DeletedPods, caches: Caches, key: Key, _: datetime) -> Plan:
     if key.name.startswith(_POD):
         return reconcile_pod(caches, Key(key.namespace, key.name.removeprefix(_POD)))
-    return reconcile_claim(gone.uids, caches, Key(key.namespace, key.name.removeprefix(_CLAIM)))
+    return reconcile_claim(deleted_pods.uids, caches, Key(key.namespace, key.name.removeprefix(_CLAIM)))
 
 
 # --- whose key a change concerns
 
 
-def _of_pod(gone: Gone, caches: Caches, change: Change) -> Iterable[Key]:
+def _of_pod(deleted_pods: DeletedPods, caches: Caches, change: Change) -> Iterable[Key]:
     pod: PodView = change.latest
     extended = (pod.object.get("status") or {}).get("extendedResourceClaimStatus")
     if not pod_claims(pod) and not extended:
         return
     if change.new is None:
-        gone.add(pod.uid)
+        deleted_pods.add(pod.uid)
     if change.new is None or is_done(pod):
         names = [*claim_names(pod), *([extended["resourceClaimName"]] if extended else [])]
         yield from (claim_key(pod.key.namespace, name) for name in names)
@@ -160,14 +160,14 @@ def _source(claim: ReadOnlyTree) -> str:
 
 
 def resource_claims(list_: Callable[[], Iterable[ReadOnlyTree]] = tuple, workers: int = 50) -> Controller:
-    gone = Gone()
+    deleted_pods = DeletedPods()
     return Controller(
         name=NAME,
         queue="resource_claim",
         service_account=ACCOUNT,
         speaks_as="resource_claim",
         watches=(
-            Watch(resource=PODS, keys=partial(_of_pod, gone)),
+            Watch(resource=PODS, keys=partial(_of_pod, deleted_pods)),
             Watch(resource=RESOURCE_CLAIMS, keys=_of_claim),
             Watch(resource=RESOURCE_CLAIM_TEMPLATES, keys=_of_template),
         ),
@@ -175,7 +175,7 @@ def resource_claims(list_: Callable[[], Iterable[ReadOnlyTree]] = tuple, workers
             PODS: {BY_RESOURCE_CLAIM: claims_of_pod, _BY_TEMPLATE: _templates_of},
             RESOURCE_CLAIMS: {BY_OWNER: _owners_of},
         },
-        reconcile=partial(reconcile, gone),
+        reconcile=partial(reconcile, deleted_pods),
         observer=partial(Claims, list_),
         workers=workers,
     )

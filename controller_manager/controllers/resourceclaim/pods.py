@@ -11,7 +11,7 @@ from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIM_TEMPLAT
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import (
-    NOTHING,
+    EMPTY_PLAN,
     Action,
     Create,
     EventTemplate,
@@ -47,7 +47,7 @@ Names = Mapping[str, str]
 def reconcile_pod(caches: Caches, key: Key) -> Plan:
     pod = caches.of(PODS).get(*key)
     if pod is None or pod.deleting or not needs_work(caches, pod):
-        return NOTHING
+        return EMPTY_PLAN
     actions: list[Action] = []
     found: dict[str, str] = {}
     for pod_claim in pod_claims(pod):
@@ -158,12 +158,12 @@ def _naming(pod: PodView, found: Names, outcome: Outcome) -> Plan | None:
     """Write the names of what is there now into the pod's status, unless something could not be made."""
     if outcome.error is not None:
         return None
-    made = {
+    created = {
         meta.annotations(write.answer)[OF_POD_CLAIM]: write.key.name
         for write in outcome.of(Create)
         if write.answer is not None
     }
-    names = {**found, **made}
+    names = {**found, **created}
     if not names:
         return None
     statuses = [{"name": name, "resourceClaimName": claim} for name, claim in names.items()]
@@ -186,7 +186,7 @@ def _naming(pod: PodView, found: Names, outcome: Outcome) -> Plan | None:
 
 def _reservations(caches: Caches, pod: PodView) -> Plan:
     """Of a pod that was bound by somebody who did not reserve its claims."""
-    return Plan(actions=tuple(_updates(caches, pod))) if pod.node else NOTHING
+    return Plan(actions=tuple(_updates(caches, pod))) if pod.node else EMPTY_PLAN
 
 
 def _updates(caches: Caches, pod: PodView) -> Iterator[Update]:

@@ -12,7 +12,7 @@ from mockube.controller_manager.client.kinds import CONFIG_MAPS, NAMESPACES
 from mockube.controller_manager.client.kubeconfig import access_of
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.config.settings import Config
-from mockube.controller_manager.control.actions import NOTHING, Create, Plan, Update
+from mockube.controller_manager.control.actions import EMPTY_PLAN, Create, Plan, Update
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ControllerRunner
@@ -30,13 +30,13 @@ def reconcile(bundle: str, caches: Caches, key: Key, _: datetime) -> Plan:
     """`key` names a namespace."""
     namespace = caches.of(NAMESPACES).get("", key.name)
     if namespace is None or meta.is_deleting(namespace):
-        return NOTHING
+        return EMPTY_PLAN
     present = caches.of(CONFIG_MAPS).get(key.name, CONFIG_MAP)
     if present is None:
         return Plan(actions=(Create(resource=CONFIG_MAPS, bodies=(_config_map(key.name, bundle),)),))
     described = meta.annotations(present).get(ANNOTATION_DESCRIPTION) == _DESCRIPTION
     if described and present.get("data") == {_DATA: bundle}:
-        return NOTHING
+        return EMPTY_PLAN
     mended = meta.with_annotations(
         {**present, "data": {_DATA: bundle}}, {ANNOTATION_DESCRIPTION: _DESCRIPTION}
     )

@@ -8,7 +8,7 @@ from mockube.apimachinery import meta
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import NAMESPACES, SERVICE_ACCOUNTS
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import NOTHING, Create, Plan
+from mockube.controller_manager.control.actions import EMPTY_PLAN, Create, Plan
 from mockube.controller_manager.control.controller import Controller, Watch
 
 ACCOUNT: Final = "default"
@@ -18,9 +18,9 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     """`key` names a namespace."""
     namespace = caches.of(NAMESPACES).get("", key.name)
     if namespace is None or meta.is_deleting(namespace):
-        return NOTHING
+        return EMPTY_PLAN
     if caches.of(SERVICE_ACCOUNTS).get(key.name, ACCOUNT) is not None:
-        return NOTHING
+        return EMPTY_PLAN
     account = {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
@@ -35,8 +35,8 @@ def _of_namespace(_: Caches, change: Change) -> Iterable[Key]:
 
 def _of_account(_: Caches, change: Change) -> Iterable[Key]:
     """Only one that went is missed."""
-    gone = change.new is None and meta.name(change.latest) == ACCOUNT
-    return (Key("", meta.namespace(change.latest)),) if gone else ()
+    is_deleted = change.new is None and meta.name(change.latest) == ACCOUNT
+    return (Key("", meta.namespace(change.latest)),) if is_deleted else ()
 
 
 SERVICE_ACCOUNT: Final = Controller(

@@ -19,7 +19,7 @@ from mockube.controller_manager.client.kinds import SECRETS, SERVICE_ACCOUNTS
 from mockube.controller_manager.client.kubeconfig import access_of
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.config.settings import Config
-from mockube.controller_manager.control.actions import NOTHING, Confirm, Delete, ObjectRef, Plan, Update
+from mockube.controller_manager.control.actions import EMPTY_PLAN, Confirm, Delete, ObjectRef, Plan, Update
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.control.runnable import Context, Idle, Runnable, Running
 from mockube.controller_manager.control.runner import ControllerRunner
@@ -46,7 +46,7 @@ def reconcile(issuing: Issuing, caches: Caches, key: Key, _: datetime) -> Plan:
     """`key` names a Secret."""
     secret = caches.of(SECRETS).get(*key)
     if secret is None or secret.get("type") != TYPE:
-        return _without_references(caches, key) if secret is None else NOTHING
+        return _without_references(caches, key) if secret is None else EMPTY_PLAN
     name = meta.annotations(secret).get(ACCOUNT, "")
     account = caches.of(SERVICE_ACCOUNTS).get(key.namespace, name)
     if account is None or not _is_meant(secret, account):
@@ -57,7 +57,7 @@ def reconcile(issuing: Issuing, caches: Caches, key: Key, _: datetime) -> Plan:
         return Plan(actions=(confirm, Delete(resource=SECRETS, victims=(ObjectRef.of(secret),))))
     missing = _missing(issuing, account, secret)
     if not missing:
-        return NOTHING
+        return EMPTY_PLAN
     marks = {ACCOUNT: name, ACCOUNT_UID: meta.uid(account)}
     body = {**secret, "data": {**(secret.get("data") or {}), **missing}}
     return Plan(actions=(Update(resource=SECRETS, body=meta.with_annotations(body, marks)),))

@@ -15,7 +15,7 @@ from mockube.controller_manager.cache.store import Caches, Change, Lister
 from mockube.controller_manager.client.kinds import IP_ADDRESSES, SERVICE_CIDRS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import (
-    NOTHING,
+    EMPTY_PLAN,
     Action,
     ObjectRef,
     Patch,
@@ -51,7 +51,7 @@ Address = IPv4Address | IPv6Address
 def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     cidr = caches.of(SERVICE_CIDRS).get(*key)
     if cidr is None:
-        return NOTHING
+        return EMPTY_PLAN
     if meta.is_deleting(cidr):
         return _deletion(caches, cidr, now)
     actions: list[Action] = []
@@ -69,21 +69,21 @@ def _deletion(caches: Caches, cidr: ReadOnlyTree, now: datetime) -> Plan:
     if since + GRACE > now:
         return Plan(again_after=since + GRACE - now)
     if FINALIZER not in meta.finalizers(cidr):
-        return NOTHING
+        return EMPTY_PLAN
     removal = RemoveFinalizer(resource=SERVICE_CIDRS, objects=(ObjectRef.of(cidr),), finalizer=FINALIZER)
     return Plan(actions=(removal,))
 
 
-def _condition(cidr: ReadOnlyTree, wanted: Mapping[str, str], now: datetime) -> Iterator[Patch]:
+def _condition(cidr: ReadOnlyTree, desired: Mapping[str, str], now: datetime) -> Iterator[Patch]:
     """The write of a condition, unless it says so already."""
     present = conditions.get(cidr, "Ready") or {}
-    if all(present.get(field, "") == value for field, value in wanted.items()):
+    if all(present.get(field, "") == value for field, value in desired.items()):
         return
     body = {
         "apiVersion": SERVICE_CIDRS.api_version,
         "kind": SERVICE_CIDRS.kind,
         "metadata": {"name": meta.name(cidr)},
-        "status": {"conditions": [{**wanted, "lastTransitionTime": format_time(now)}]},
+        "status": {"conditions": [{**desired, "lastTransitionTime": format_time(now)}]},
     }
     yield Patch(
         resource=SERVICE_CIDRS,

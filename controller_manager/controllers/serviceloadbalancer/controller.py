@@ -30,7 +30,7 @@ from mockube.controller_manager.queue.rate_limiting import RateLimiter, Retries
 
 WORKERS: Final = 1
 ACCOUNT: Final = "service-controller"
-_RETRIES: Final = Retries(base=5.0, longest=300.0)
+_RETRIES: Final = Retries(base=5.0, max_seconds=300.0)
 _EXCLUDED: Final = "node.kubernetes.io/exclude-from-external-load-balancers"
 
 

@@ -55,11 +55,11 @@ def addresses(service: ReadOnlyTree) -> list[str]:
 
 def status_patch(service: ReadOnlyTree, address: str) -> dict[str, Any] | None:
     """What makes its status tell this address, or none where it is empty; None if it does already."""
-    wanted = [{"ip": address, "ipMode": "VIP"}] if address else []
+    ingress = [{"ip": address, "ipMode": "VIP"}] if address else []
     present = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
-    if present == wanted:
+    if present == ingress:
         return None
-    return {"metadata": _same(service), "status": {"loadBalancer": {"ingress": wanted or None}}}
+    return {"metadata": _same(service), "status": {"loadBalancer": {"ingress": ingress or None}}}
 
 
 def finalizer_patch(service: ReadOnlyTree, *, present: bool) -> dict[str, Any] | None:

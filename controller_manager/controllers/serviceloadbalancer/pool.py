@@ -17,39 +17,39 @@ class AddressPool:
     def __init__(self, network: IPv4Network | IPv6Network) -> None:
         self._network = network
         self._holders: dict[str, str] = {}
-        self._held: dict[str, str] = {}
+        self._addresses: dict[str, str] = {}
         self._next = 1
 
     def __contains__(self, uid: str) -> bool:
-        return uid in self._held
+        return uid in self._addresses
 
     def note(self, uid: str, address: str) -> None:
         """The Service has this address already; of two that have the same the first keeps it."""
         if self._holders.setdefault(address, uid) == uid:
-            self._held[uid] = address
+            self._addresses[uid] = address
 
-    def give(self, uid: str, asked: str) -> str:
+    def give(self, uid: str, requested: str) -> str:
         """The Service's address: the one it has, unless another one is asked for, or a new one."""
-        if asked and self._held.get(uid) != asked:
-            self._check(uid, asked)
+        if requested and self._addresses.get(uid) != requested:
+            self._check(uid, requested)
             self.release(uid)
-            self.note(uid, asked)
-        if uid not in self._held:
+            self.note(uid, requested)
+        if uid not in self._addresses:
             self.note(uid, self._free())
-        return self._held[uid]
+        return self._addresses[uid]
 
     def release(self, uid: str) -> None:
-        address = self._held.pop(uid, None)
+        address = self._addresses.pop(uid, None)
         if address is not None:
             del self._holders[address]
 
-    def _check(self, uid: str, asked: str) -> None:
+    def _check(self, uid: str, requested: str) -> None:
         try:
-            ip_address(asked)
+            ip_address(requested)
         except ValueError as error:
-            raise AddressInUse(f"{asked} is not an IP address") from error
-        if self._holders.get(asked, uid) != uid:
-            raise AddressInUse(f"{asked} is the address of another service")
+            raise AddressInUse(f"{requested} is not an IP address") from error
+        if self._holders.get(requested, uid) != uid:
+            raise AddressInUse(f"{requested} is the address of another service")
 
     def _free(self) -> str:
         """A range's first address is its own, and its last one reaches all."""

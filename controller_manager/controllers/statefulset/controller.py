@@ -19,12 +19,12 @@ def _customs(*_: object) -> NoCustoms:
     return NoCustoms()
 
 
-def _kept(owner: SetView, _: Sequence[Slot], __: str) -> range:
+def _current_ordinals(owner: SetView, _: Sequence[Slot], __: str) -> range:
     if owner.partition is not None:
-        kept = owner.partition
+        count = owner.partition
     else:
-        kept = 0 if owner.on_delete else owner.status.get("currentReplicas") or 0
-    return range(owner.start, owner.start + kept)
+        count = 0 if owner.on_delete else owner.status.get("currentReplicas") or 0
+    return range(owner.start, owner.start + count)
 
 
 def _status(state: StatefulSetState, account: Account) -> dict[str, Any]:
@@ -36,7 +36,7 @@ _KIND: Final = Kind(
     resource=STATEFUL_SETS,
     view=partial(SetView.of, STATEFUL_SETS),
     customs=_customs,
-    kept=_kept,
+    current_ordinals=_current_ordinals,
     roll=roll,
     status=_status,
 )

@@ -41,8 +41,8 @@ def _next_outdated(state: StatefulSetState) -> list[PodView]:
 
 def _rolling_slots(state: StatefulSetState) -> list[Slot]:
     """From the highest ordinal down to the partition, which counts from the first pod."""
-    kept = state.owner.partition or 0
-    return [*reversed(state.slots[kept:])]
+    partition = state.owner.partition or 0
+    return [*reversed(state.slots[partition:])]
 
 
 def _most_unavailable(owner: SetView) -> int:

@@ -14,7 +14,7 @@ from mockube.controller_manager.client.kinds import (
     VOLUME_ATTRIBUTES_CLASSES,
 )
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import NOTHING, Plan, Update
+from mockube.controller_manager.control.actions import EMPTY_PLAN, Plan, Update
 from mockube.controller_manager.control.controller import Controller, Watch
 
 _BY_CLASS: Final = "volumeAttributesClass"
@@ -23,13 +23,13 @@ _BY_CLASS: Final = "volumeAttributesClass"
 def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     found = caches.of(VOLUME_ATTRIBUTES_CLASSES).get(*key)
     if found is None:
-        return NOTHING
+        return EMPTY_PLAN
     is_protected = FINALIZER_VAC_PROTECTION in meta.finalizers(found)
     if not meta.is_deleting(found):
-        return NOTHING if is_protected else _write(meta.with_finalizer(found, FINALIZER_VAC_PROTECTION))
+        return EMPTY_PLAN if is_protected else _write(meta.with_finalizer(found, FINALIZER_VAC_PROTECTION))
     if is_protected and not _is_used(caches, key.name):
         return _write(meta.without_finalizer(found, FINALIZER_VAC_PROTECTION))
-    return NOTHING
+    return EMPTY_PLAN
 
 
 def _write(body: ReadOnlyTree) -> Plan:

@@ -12,7 +12,7 @@ from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import NOTHING, Confirm, Plan, Update
+from mockube.controller_manager.control.actions import EMPTY_PLAN, Confirm, Plan, Update
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.workloads.indexes import BY_CLAIM, claims_of_pod
 
@@ -20,12 +20,12 @@ from mockube.controller_manager.workloads.indexes import BY_CLAIM, claims_of_pod
 def reconcile_claim(caches: Caches, key: Key, _: datetime) -> Plan:
     claim = caches.of(PERSISTENT_VOLUME_CLAIMS).get(*key)
     if claim is None:
-        return NOTHING
+        return EMPTY_PLAN
     is_protected = FINALIZER_PVC_PROTECTION in meta.finalizers(claim)
     if not meta.is_deleting(claim):
-        return NOTHING if is_protected else _protect(claim)
+        return EMPTY_PLAN if is_protected else _protect(claim)
     users = caches.of(PODS).by_index(BY_CLAIM, str(key))
-    return _let_go(claim) if is_protected and _is_unused(claim, users) else NOTHING
+    return _let_go(claim) if is_protected and _is_unused(claim, users) else EMPTY_PLAN
 
 
 def _protect(claim: ReadOnlyTree) -> Plan:
@@ -92,13 +92,13 @@ CLAIM_PROTECTION: Final = Controller(
 def reconcile_volume(caches: Caches, key: Key, _: datetime) -> Plan:
     volume = caches.of(PERSISTENT_VOLUMES).get(*key)
     if volume is None:
-        return NOTHING
+        return EMPTY_PLAN
     is_protected = FINALIZER_PV_PROTECTION in meta.finalizers(volume)
     if not meta.is_deleting(volume):
-        return NOTHING if is_protected else _write(meta.with_finalizer(volume, FINALIZER_PV_PROTECTION))
+        return EMPTY_PLAN if is_protected else _write(meta.with_finalizer(volume, FINALIZER_PV_PROTECTION))
     if is_protected and (volume.get("status") or {}).get("phase") != "Bound":
         return _write(meta.without_finalizer(volume, FINALIZER_PV_PROTECTION))
-    return NOTHING
+    return EMPTY_PLAN
 
 
 def _write(body: ReadOnlyTree) -> Plan:

@@ -13,7 +13,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import JOBS
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import NOTHING, Confirm, Delete, ObjectRef, Outcome, Plan
+from mockube.controller_manager.control.actions import EMPTY_PLAN, Confirm, Delete, ObjectRef, Outcome, Plan
 from mockube.controller_manager.control.controller import Controller, Observer, Watch
 from mockube.controller_manager.metrics.durations import Histogram
 
@@ -26,7 +26,7 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     job = caches.of(JOBS).get(*key)
     expiry = None if job is None else _expiry(job)
     if job is None or expiry is None:
-        return NOTHING
+        return EMPTY_PLAN
     if expiry > now:
         return Plan(again_after=expiry - now)
     # Its time may have been changed since the cache has seen it.

@@ -76,19 +76,19 @@ def _specified(total: int, places: Sequence[SubsetInfo]) -> list[tuple[str, int]
 
 
 def _check(total: int | None, specified: Mapping[str, int], places: Sequence[SubsetInfo]) -> None:
-    said, are_all = sum(specified.values()), len(specified) == len(places)
+    specified_total, are_all = sum(specified.values()), len(specified) == len(places)
     if total is None:
         if not are_all:
             raise AllocationError(
                 "all subsets must be specified when UnitedDeployment replica is unspecified"
             )
-    elif said > total:
+    elif specified_total > total:
         raise AllocationError(
-            f"specified subsets' replica ({said}) is greater than UnitedDeployment replica ({total})"
+            f"specified subsets' replica ({specified_total}) is greater than UnitedDeployment replica ({total})"
         )
-    elif said < total and are_all:
+    elif specified_total < total and are_all:
         raise AllocationError(
-            f"specified subsets' replica ({said}) is less than UnitedDeployment replica ({total})"
+            f"specified subsets' replica ({specified_total}) is less than UnitedDeployment replica ({total})"
         )
 
 

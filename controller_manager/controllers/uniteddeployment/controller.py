@@ -18,7 +18,7 @@ from mockube.controller_manager.client.kinds import (
     UNITED_DEPLOYMENTS,
 )
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import NOTHING, Action, Delete, Plan, RecordEvent
+from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Delete, Plan, RecordEvent
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.uniteddeployment import conditions, keys, revision, state, status
 from mockube.controller_manager.controllers.uniteddeployment.adapters.rows import ADAPTERS
@@ -51,7 +51,7 @@ from mockube.controller_manager.workloads.ownership import object_ref
 def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     view = _view(caches, key)
     if view is None:
-        return NOTHING
+        return EMPTY_PLAN
     found = state.belongings(caches, view)
     # Whose they are is settled alone: the change brings the key back, and only then they are counted.
     if first := state.ownership_actions(view, found):
@@ -77,8 +77,10 @@ def _view(caches: Caches, key: Key) -> UnitedView | None:
 # --- what keeps subsets from being known
 
 
-def _not_found(view: UnitedView, reason: str, problem: str, what: str) -> tuple[RecordEvent, RecordEvent]:
-    wrapped = f"fail to {what} UnitedDeployment {view.key}: {problem}"
+def _not_found(
+    view: UnitedView, reason: str, problem: str, operation: str
+) -> tuple[RecordEvent, RecordEvent]:
+    wrapped = f"fail to {operation} UnitedDeployment {view.key}: {problem}"
     return _warning(view, reason, problem), _warning(view, REASON_NOT_FOUND_SUBSETS, wrapped)
 
 
@@ -129,8 +131,8 @@ def _decided(scene: UnitedDeploymentState) -> Plan:
     first = (*scene.history.actions, *mark_reserved_pods(scene))
     again_after = soonest(standing.check_after for standing in scene.standings.values())
     try:
-        wanted = desired_subsets(scene)
-        managed = manage(scene, wanted)
+        goals = desired_subsets(scene)
+        managed = manage(scene, goals)
     except AllocationError as error:
         message = f"Specified subset replicas is ineffective: {error}"
         return Plan(actions=(*first, _warning(scene.view, REASON_FAILED_ALLOCATION, message)))
@@ -138,23 +140,23 @@ def _decided(scene: UnitedDeploymentState) -> Plan:
         return Plan(actions=(*first, _warning(scene.view, REASON_FAILED_SUBSETS, str(error))))
     return Plan(
         actions=(*first, *managed.actions),
-        last=partial(_last, scene, wanted, managed),
+        last=partial(_last, scene, goals, managed),
         again_after=again_after,
     )
 
 
 def _last(
-    scene: UnitedDeploymentState, wanted: Mapping[str, Goal], managed: WorkloadActions, error: ApiError | None
+    scene: UnitedDeploymentState, goals: Mapping[str, Goal], managed: WorkloadActions, error: ApiError | None
 ) -> tuple[Action, ...]:
     """The status, unless something failed: then it is told when that comes again and goes well."""
     if error is not None:
         return ()
-    after = settled_standings(scene, wanted)
-    return status.status_update(scene, wanted, after, provisioned=managed.provisioned)
+    after = settled_standings(scene, goals)
+    return status.status_update(scene, goals, after, provisioned=managed.provisioned)
 
 
 _PATIENCE: Final = timedelta(milliseconds=200)
-_LONGEST: Final = timedelta(seconds=1)
+_MAX_DELAY: Final = timedelta(seconds=1)
 """Pods become ready in swarms, set after set, and each look counts all of them. What users wish is looked at at once."""
 
 UNITED_DEPLOYMENT: Final = Controller(
@@ -169,19 +171,19 @@ UNITED_DEPLOYMENT: Final = Controller(
         if resource.group == UNITED_DEPLOYMENTS.group
     ),
     watches=(
-        *primary.watches_of(UNITED_DEPLOYMENTS, patience=_PATIENCE, longest=_LONGEST),
+        *primary.watches_of(UNITED_DEPLOYMENTS, patience=_PATIENCE, max_delay=_MAX_DELAY),
         Watch(resource=CONTROLLER_REVISIONS, keys=keys.of_revision),
         *(
             Watch(
                 resource=one.resource,
                 keys=keys.of_owned(one.resource),
                 patience=_PATIENCE,
-                longest=_LONGEST,
+                max_delay=_MAX_DELAY,
             )
             for one in ADAPTERS
         ),
-        Watch(resource=REPLICA_SETS, keys=keys.of_replica_set, patience=_PATIENCE, longest=_LONGEST),
-        Watch(resource=PODS, keys=keys.of_pod, patience=_PATIENCE, longest=_LONGEST),
+        Watch(resource=REPLICA_SETS, keys=keys.of_replica_set, patience=_PATIENCE, max_delay=_MAX_DELAY),
+        Watch(resource=PODS, keys=keys.of_pod, patience=_PATIENCE, max_delay=_MAX_DELAY),
     ),
     indexes={
         PODS: {BY_OWNER: owner_of_pod},

@@ -10,8 +10,8 @@ from mockube.controller_manager.controllers.uniteddeployment.state import United
 from mockube.controller_manager.controllers.uniteddeployment.workload import Goal
 
 
-def partitions(asked: Mapping[str, int], replicas: Mapping[str, int]) -> Mapping[str, int]:
-    return {name: min(asked.get(name, 0), count) for name, count in replicas.items()}
+def partitions(requested: Mapping[str, int], replicas: Mapping[str, int]) -> Mapping[str, int]:
+    return {name: min(requested.get(name, 0), count) for name, count in replicas.items()}
 
 
 def desired_subsets(state: UnitedDeploymentState) -> Mapping[str, Goal]:
@@ -21,13 +21,13 @@ def desired_subsets(state: UnitedDeploymentState) -> Mapping[str, Goal]:
     shares = allocator.allocate(
         view.replicas, places, adapts=schedule.is_adaptive, reserves=schedule.reserves
     )
-    kept = partitions(view.partitions, shares)
+    partition_of = partitions(view.partitions, shares)
     return {
         subset.name: Goal(
             subset=subset,
             revision=state.history.expected,
             replicas=shares[subset.name],
-            partition=kept[subset.name],
+            partition=partition_of[subset.name],
             max_unavailable=_max_unavailable(state, subset.name),
         )
         for subset in view.subsets

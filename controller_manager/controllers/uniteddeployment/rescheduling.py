@@ -30,26 +30,26 @@ from mockube.controller_manager.controllers.uniteddeployment.subset import (
     revision_of,
 )
 
-_NOTHING = timedelta()
+_NO_WAIT = timedelta()
 
 
 def check_schedulability(
     subset: Subset, schedule: Schedule, conditions: Conditions, now: datetime
 ) -> SubsetCondition:
     marked = conditions_of.is_unschedulable(conditions)
-    avoided_for = _avoided_for(schedule, conditions, now) if marked else _NOTHING
-    if marked and avoided_for <= _NOTHING:
+    avoided_for = _avoided_for(schedule, conditions, now) if marked else _NO_WAIT
+    if marked and avoided_for <= _NO_WAIT:
         conditions = _recovered(schedule, conditions, now)
     waits = _waits(subset, schedule, now)
-    pending = sum(wait <= _NOTHING for wait in waits)
-    checks = [wait for wait in (avoided_for, *waits) if wait > _NOTHING]
+    pending = sum(wait <= _NO_WAIT for wait in waits)
+    checks = [wait for wait in (avoided_for, *waits) if wait > _NO_WAIT]
     if pending:
         message = "timeout pending pods found"
         conditions = conditions_of.schedulable(conditions, FALSE, "reschedule", message, now)
         checks.append(schedule.unschedulable)
     return SubsetCondition(
         conditions=conditions,
-        unschedulable=bool(pending) or avoided_for > _NOTHING,
+        unschedulable=bool(pending) or avoided_for > _NO_WAIT,
         marked=marked,
         pending=pending,
         check_after=soonest(checks),
@@ -77,7 +77,7 @@ def _waits(subset: Subset, schedule: Schedule, now: datetime) -> list[timedelta]
 
 
 def soonest(waits: Iterable[timedelta | None]) -> timedelta | None:
-    return min((wait for wait in waits if wait is not None and wait > _NOTHING), default=None)
+    return min((wait for wait in waits if wait is not None and wait > _NO_WAIT), default=None)
 
 
 _NO_TIME: Final = timedelta()
@@ -182,11 +182,11 @@ def _of_outdated(pod: PodView, schedule: Schedule, rollout: Rollout, now: dateti
 
 
 def standings(
-    view: UnitedView, subsets: Mapping[str, Subset], told: Conditions, expected: str, now: datetime
+    view: UnitedView, subsets: Mapping[str, Subset], present: Conditions, expected: str, now: datetime
 ) -> Mapping[str, SubsetCondition]:
     """Of all subsets that have a place in the status, and of those that get one."""
     known = _known(view, now)
-    updated = conditions_of.find(told, CONDITION_UPDATED)
+    updated = conditions_of.find(present, CONDITION_UPDATED)
     assert updated is not None  # it is told before this is asked
     rollout = Rollout(expected=expected, since=conditions_of.transition(updated))
     return {

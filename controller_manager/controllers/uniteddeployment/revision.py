@@ -29,18 +29,18 @@ class History(Struct, frozen=True, kw_only=True):
 
 def settle(caches: Caches, view: UnitedView, recorded: Sequence[ReadOnlyTree]) -> History:
     ordered = revisions.in_order(recorded)
-    wanted = DesiredRevision(
+    desired = DesiredRevision(
         owner=view.object, data=data_of(view), labels=meta.labels(view.template), annotations={}
     )
     named = partial(caches.of(CONTROLLER_REVISIONS).get, view.key.namespace)
-    settled = revisions.settle(wanted, ordered, view.status.get("collisionCount") or 0, named)
-    expected = meta.name(settled.revision)
+    synced = revisions.settle(desired, ordered, view.status.get("collisionCount") or 0, named)
+    expected = meta.name(synced.revision)
     current = view.status.get("currentRevision") or expected
     forgotten = _forgotten(view, ordered, {expected, current})
     return History(
         expected=expected,
         current=current if any(meta.name(revision) == current for revision in ordered) else expected,
-        actions=(*forgotten, *(_told(view, action) for action in settled.actions)),
+        actions=(*forgotten, *(_with_failure_event(view, action) for action in synced.actions)),
     )
 
 
@@ -59,6 +59,6 @@ def _forgotten(view: UnitedView, ordered: Sequence[ReadOnlyTree], used: set[str]
     return (Delete(resource=CONTROLLER_REVISIONS, victims=surplus),) if surplus else ()
 
 
-def _told(view: UnitedView, action: Create | Update) -> Create | Update:
+def _with_failure_event(view: UnitedView, action: Create | Update) -> Create | Update:
     failed = (REASON_FAILED_REVISION, "{error}")
     return replace(action, saying=EventTemplate(about=view.object, failed=failed))

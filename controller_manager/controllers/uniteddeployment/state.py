@@ -63,12 +63,12 @@ def belongings(caches: Caches, view: UnitedView) -> Belongings:
 def ownership_actions(view: UnitedView, found: Belongings) -> tuple[Action, ...]:
     """What makes ownership as it should be; nothing, if it is."""
     owner = view.object
-    taken = (
+    by_adapter = (
         adoption_and_release_actions(found.workloads[one.type], one.resource, owner, UNITED_DEPLOYMENTS)
         for one in ADAPTERS
     )
     history = adoption_and_release_actions(found.revisions, CONTROLLER_REVISIONS, owner, UNITED_DEPLOYMENTS)
-    return (*history, *(action for actions in taken for action in actions))
+    return (*history, *(action for actions in by_adapter for action in actions))
 
 
 def subset_of(caches: Caches, adapter: Adapter, workload: ReadOnlyTree) -> Subset:

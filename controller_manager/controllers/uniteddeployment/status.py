@@ -80,8 +80,8 @@ def _current(state: UnitedDeploymentState, counts: Mapping[str, int]) -> str:
 
 
 def _update_status(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> ReadOnlyTree:
-    kept = {name: goal.partition for name, goal in goals.items()}
-    return {"updatedRevision": state.history.expected, **({"currentPartitions": kept} if kept else {})}
+    current = {name: goal.partition for name, goal in goals.items()}
+    return {"updatedRevision": state.history.expected, **({"currentPartitions": current} if current else {})}
 
 
 def _of_subsets(
@@ -118,11 +118,11 @@ def _conditions(state: UnitedDeploymentState, *, provisioned: bool) -> Condition
 
     That there are subsets is told by whoever sees them: who made them may have come to no end.
     """
-    said = state.conditions
+    new_conditions = state.conditions
     if provisioned or state.subsets:
-        said = conditions.holding(said, CONDITION_PROVISIONED, state.now)
-    said = conditions.holding(said, CONDITION_SUBSETS_UPDATED, state.now)
-    return conditions.without(said, CONDITION_FAILURE)
+        new_conditions = conditions.holding(new_conditions, CONDITION_PROVISIONED, state.now)
+    new_conditions = conditions.holding(new_conditions, CONDITION_SUBSETS_UPDATED, state.now)
+    return conditions.without(new_conditions, CONDITION_FAILURE)
 
 
 def _selector(state: UnitedDeploymentState) -> str:

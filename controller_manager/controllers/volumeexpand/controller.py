@@ -10,7 +10,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import NOTHING, Action, Patch, Plan, RecordEvent
+from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Patch, Plan, RecordEvent
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.control.worker import TryAgain
 from mockube.controller_manager.workloads.volumes import MIGRATED, request
@@ -33,7 +33,7 @@ _PLUGINS: Final = {
 def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     claim = caches.of(PERSISTENT_VOLUME_CLAIMS).get(*key)
     if claim is None or (claim.get("status") or {}).get("phase") != "Bound":
-        return NOTHING
+        return EMPTY_PLAN
     name = claim["spec"].get("volumeName") or ""
     volume = caches.of(PERSISTENT_VOLUMES).get("", name)
     if volume is None:
@@ -42,7 +42,7 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     if (reference.get("namespace"), reference.get("uid")) != (key.namespace, meta.uid(claim)):
         raise TryAgain(f"persistent Volume is not bound to PVC being updated : {key}")
     if request(claim) <= current_capacity(claim) and PRE_RESIZE_CAPACITY not in meta.annotations(volume):
-        return NOTHING
+        return EMPTY_PLAN
     return Plan(actions=_actions(claim, volume))
 
 

@@ -62,7 +62,7 @@ class Search(Struct, eq=False):
     """Of each claim, of each of its requests, the alternatives."""
     in_use: Container[DeviceId]
     results: list[list[_Chosen]] = field(default_factory=list)
-    _taken: set[DeviceId] = field(default_factory=set)
+    _allocated: set[DeviceId] = field(default_factory=set)
     _selectable: dict[tuple[int, DeviceId], bool] = field(default_factory=dict)
     _steps: int = 0
 
@@ -139,7 +139,7 @@ class Search(Struct, eq=False):
     def _is_taken(self, claim: int, alternative: Alternative, device: Device) -> bool:
         if alternative.has_admin_access:
             return any(one.device.id == device.id for one in self.results[claim])
-        return device.id in self.in_use or device.id in self._taken
+        return device.id in self.in_use or device.id in self._allocated
 
     def _is_selectable(self, claim: int, alternative: Alternative, device: Device) -> bool:
         key = (id(alternative), device.id)
@@ -161,13 +161,13 @@ class Search(Struct, eq=False):
         if not all(_holds(constraint, chosen, self.results[claim]) for constraint in constraints):
             return False
         self.results[claim].append(chosen)
-        self._taken.add(device.id)
+        self._allocated.add(device.id)
         return True
 
     def _give_back(self, claim: int) -> None:
         device = self.results[claim].pop().device
         if not any(one.device.id == device.id for results in self.results for one in results):
-            self._taken.discard(device.id)
+            self._allocated.discard(device.id)
 
 
 def _selectors(spec: ReadOnlyTree) -> Iterator[str]:
@@ -197,11 +197,11 @@ def _holds(constraint: ReadOnlyTree, chosen: _Chosen, others: Sequence[_Chosen])
     """Whether all that a constraint is about have the same value of an attribute, or each another."""
     if not _is_about(constraint, chosen.alternative):
         return True
-    wanted = constraint.get("matchAttribute") or constraint.get("distinctAttribute") or ""
-    value = _attribute(chosen.device, wanted)
+    attribute = constraint.get("matchAttribute") or constraint.get("distinctAttribute") or ""
+    value = _attribute(chosen.device, attribute)
     if value is None:
         return False
-    values = [_attribute(one.device, wanted) for one in others if _is_about(constraint, one.alternative)]
+    values = [_attribute(one.device, attribute) for one in others if _is_about(constraint, one.alternative)]
     return value not in values if "distinctAttribute" in constraint else all(one == value for one in values)
 
 

@@ -32,7 +32,7 @@ class DeviceState:
         self._classes = informers.of(DEVICE_CLASSES)
         self._slices = informers.of(RESOURCE_SLICES)
         self._changed = changed
-        self._held: dict[str, tuple[DeviceId, ...]] = {}
+        self._device_ids: dict[str, tuple[DeviceId, ...]] = {}
         self._users: Counter[DeviceId] = Counter()
         self._in_flight: dict[str, ReadOnlyTree] = {}
         self._slices.add_index(_BY_PLACE, _place)
@@ -84,13 +84,13 @@ class DeviceState:
         self._changed()
 
     def _hold(self, uid: str, devices: Iterable[DeviceId]) -> None:
-        for device in self._held.pop(uid, ()):
+        for device in self._device_ids.pop(uid, ()):
             self._users[device] -= 1
             if not self._users[device]:
                 del self._users[device]
         found = tuple(devices)
         if found:
-            self._held[uid] = found
+            self._device_ids[uid] = found
             self._users.update(found)
 
     def _slices_for(self, node: str) -> Sequence[ReadOnlyTree]:

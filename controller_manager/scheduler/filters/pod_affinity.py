@@ -20,29 +20,29 @@ Places = Counter[tuple[str, str]]
 
 def inter_pod_affinity(pod: PodInfo, world: ClusterSnapshot) -> Check | None:
     shunning = _places_of_those_who_shun(pod, world)
-    if not pod.terms.together and not pod.terms.apart and not shunning:
+    if not pod.terms.affinity and not pod.terms.anti_affinity and not shunning:
         return None
-    wanted = _places_with_all(pod.terms.together, world)
-    shunned = _places_with_any(pod.terms.apart, world)
-    is_first = not wanted and _means_itself(pod, world)
+    affinity_counts = _places_with_all(pod.terms.affinity, world)
+    anti_affinity_counts = _places_with_any(pod.terms.anti_affinity, world)
+    is_first = not affinity_counts and _means_itself(pod, world)
 
     def check(node: NodeInfo) -> Refusal | None:
-        if not _is_with(pod.terms.together, node, wanted, is_first=is_first):
+        if not _is_with(pod.terms.affinity, node, affinity_counts, is_first=is_first):
             return _NOT_WITH
-        if any(_place(one, node) in shunned for one in pod.terms.apart):
+        if any(_place(one, node) in anti_affinity_counts for one in pod.terms.anti_affinity):
             return _NOT_APART
         return _OTHERS_APART if any(item in shunning for item in node.labels.items()) else None
 
     return check
 
 
-def _is_with(terms: Iterable[Term], node: NodeInfo, wanted: Places, *, is_first: bool) -> bool:
+def _is_with(terms: Iterable[Term], node: NodeInfo, counts: Places, *, is_first: bool) -> bool:
     """The first pod of a group that wants to be together with itself may go anywhere that has the labels."""
-    return all(one.topology_key in node.labels and (is_first or _place(one, node) in wanted) for one in terms)
+    return all(one.topology_key in node.labels and (is_first or _place(one, node) in counts) for one in terms)
 
 
 def _means_itself(pod: PodInfo, world: ClusterSnapshot) -> bool:
-    return all(one.means(pod.view, world.labels_of_namespace) for one in pod.terms.together)
+    return all(one.means(pod.view, world.labels_of_namespace) for one in pod.terms.affinity)
 
 
 def _places_with_all(terms: tuple[Term, ...], world: ClusterSnapshot) -> Places:
@@ -59,8 +59,8 @@ def _places_with_any(terms: tuple[Term, ...], world: ClusterSnapshot) -> Places:
     places: Places = Counter()
     for node in world.nodes if terms else ():
         for other in node.pods.values():
-            meant = [one for one in terms if one.means(other.view, world.labels_of_namespace)]
-            places.update(_places(meant, node))
+            matching = [one for one in terms if one.means(other.view, world.labels_of_namespace)]
+            places.update(_places(matching, node))
     return places
 
 
@@ -68,8 +68,10 @@ def _places_of_those_who_shun(pod: PodInfo, world: ClusterSnapshot) -> Places:
     places: Places = Counter()
     for node in world.nodes:
         for other in node.with_terms.values():
-            meant = [one for one in other.terms.apart if one.means(pod.view, world.labels_of_namespace)]
-            places.update(_places(meant, node))
+            matching = [
+                one for one in other.terms.anti_affinity if one.means(pod.view, world.labels_of_namespace)
+            ]
+            places.update(_places(matching, node))
     return places
 
 

@@ -23,17 +23,21 @@ Filter = Callable[[PodInfo, ClusterSnapshot], Check | Refusal | None]
 
 
 def resources_fit(pod: PodInfo, _: ClusterSnapshot) -> Check:
-    wanted = {name: amount for name, amount in pod.requested.items() if amount > 0}
+    requested = {name: amount for name, amount in pod.requested.items() if amount > 0}
 
     def check(node: NodeInfo) -> Refusal | None:
         reasons = ["Too many pods"] if len(node.pods) + 1 > node.most_pods else []
         scarce = [
-            name for name, amount in wanted.items() if amount > node.allocatable[name] - node.requested[name]
+            name
+            for name, amount in requested.items()
+            if amount > node.allocatable[name] - node.requested[name]
         ]
         if not reasons and not scarce:
             return None
         reasons += (f"Insufficient {name}" for name in scarce)
-        return Refusal(tuple(reasons), is_final=any(wanted[name] > node.allocatable[name] for name in scarce))
+        return Refusal(
+            tuple(reasons), is_final=any(requested[name] > node.allocatable[name] for name in scarce)
+        )
 
     return check
 
@@ -57,11 +61,11 @@ def node_unschedulable(pod: PodInfo, _: ClusterSnapshot) -> Check | None:
 
 
 def node_name(pod: PodInfo, _: ClusterSnapshot) -> Check | None:
-    wanted = pod.spec.get("nodeName")
-    return (lambda node: None if node.name == wanted else _ANOTHER) if wanted else None
+    requested_name = pod.spec.get("nodeName")
+    return (lambda node: None if node.name == requested_name else _ANOTHER) if requested_name else None
 
 
-_TAKEN: Final = Refusal(("node(s) didn't have free ports for the requested pod ports",))
+_PORTS_IN_USE: Final = Refusal(("node(s) didn't have free ports for the requested pod ports",))
 
 
 def node_ports(pod: PodInfo, _: ClusterSnapshot) -> Check | None:
@@ -69,8 +73,12 @@ def node_ports(pod: PodInfo, _: ClusterSnapshot) -> Check | None:
         return None
 
     def check(node: NodeInfo) -> Refusal | None:
-        taken = [port for other in node.pods.values() for port in other.host_ports]
-        return _TAKEN if any(wanted.collides(one) for wanted in pod.host_ports for one in taken) else None
+        used_ports = [port for other in node.pods.values() for port in other.host_ports]
+        return (
+            _PORTS_IN_USE
+            if any(host_port.collides(one) for host_port in pod.host_ports for one in used_ports)
+            else None
+        )
 
     return check
 

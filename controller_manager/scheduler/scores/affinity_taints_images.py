@@ -51,9 +51,9 @@ def image_locality(pod: PodInfo, _: ClusterSnapshot, nodes: Sequence[NodeInfo]) 
     sizes = [_sizes(node) for node in nodes]
     if not any(sizes):
         return None
-    held = {image: sum(image in one for one in sizes) / len(nodes) for image in images}
+    spread = {image: sum(image in one for one in sizes) / len(nodes) for image in images}
     most = _MOST_IMAGE * len(images)
-    raw = [sum(one.get(image, 0) * held[image] for image in images) for one in sizes]
+    raw = [sum(one.get(image, 0) * spread[image] for image in images) for one in sizes]
     return [
         BEST * (min(max(value, _LEAST_IMAGE), most) - _LEAST_IMAGE) / (most - _LEAST_IMAGE) for value in raw
     ]
@@ -71,7 +71,7 @@ _HARD_WEIGHT: Final = 1
 def liked_neighbours(pod: PodInfo, world: ClusterSnapshot, able: Sequence[NodeInfo]) -> list[float] | None:
     points: Counter[tuple[str, str]] = Counter()
     for node in world.nodes:
-        likes = bool(pod.terms.rather_together or pod.terms.rather_apart)
+        likes = bool(pod.terms.preferred_affinity or pod.terms.preferred_anti_affinity)
         for other in (node.pods if likes else node.with_terms).values():
             _add(points, pod, other, node, world)
     if not points:
@@ -84,14 +84,14 @@ def liked_neighbours(pod: PodInfo, world: ClusterSnapshot, able: Sequence[NodeIn
 def _add(
     points: Counter[tuple[str, str]], pod: PodInfo, other: PodInfo, node: NodeInfo, world: ClusterSnapshot
 ) -> None:
-    def credit(terms: Iterable[Term], meant: PodInfo, sign: int) -> None:
+    def credit(terms: Iterable[Term], selected: PodInfo, sign: int) -> None:
         for term in terms:
             value = node.labels.get(term.topology_key)
-            if value is not None and term.means(meant.view, world.labels_of_namespace):
+            if value is not None and term.means(selected.view, world.labels_of_namespace):
                 points[term.topology_key, value] += sign * (term.weight or _HARD_WEIGHT)
 
-    credit(pod.terms.rather_together, other, 1)
-    credit(pod.terms.rather_apart, other, -1)
-    credit(other.terms.together, pod, 1)
-    credit(other.terms.rather_together, pod, 1)
-    credit(other.terms.rather_apart, pod, -1)
+    credit(pod.terms.preferred_affinity, other, 1)
+    credit(pod.terms.preferred_anti_affinity, other, -1)
+    credit(other.terms.affinity, pod, 1)
+    credit(other.terms.preferred_affinity, pod, 1)
+    credit(other.terms.preferred_anti_affinity, pod, -1)

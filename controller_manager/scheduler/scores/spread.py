@@ -47,14 +47,14 @@ def even_spread(pod: PodInfo, world: ClusterSnapshot, able: Sequence[NodeInfo]) 
 def _wishes(pod: PodInfo) -> list[_Wish]:
     constraints = constraints_of(pod, PREFERRED)
     if constraints or pod.spec.get("topologySpreadConstraints"):
-        return [_asked(pod, one) for one in constraints]
+        return [_constraint_wish(pod, one) for one in constraints]
     owner = pod.view.owner_uid
     if not owner:
         return []
     return [_Wish(key, skew, lambda _: True, lambda node: node.by_owner[owner]) for key, skew in _DEFAULTS]
 
 
-def _asked(pod: PodInfo, constraint: Constraint) -> _Wish:
+def _constraint_wish(pod: PodInfo, constraint: Constraint) -> _Wish:
     return _Wish(
         constraint.topology_key,
         constraint.max_skew,

@@ -36,14 +36,14 @@ class Hook(Struct, frozen=True, kw_only=True):
     def holds(self, pod: PodView) -> bool:
         """One of them is there, so that what was begun has to wait."""
         finalizers = meta.finalizers(pod.object)
-        return any(it in finalizers for it in self.finalizers) or any(
+        return any(finalizer in finalizers for finalizer in self.finalizers) or any(
             pod.labels.get(key) == value for key, value in self.labels.items()
         )
 
     def holds_wholly(self, pod: PodView) -> bool:
         """All of them are there, so that the pod is as it should be."""
         finalizers = meta.finalizers(pod.object)
-        return all(it in finalizers for it in self.finalizers) and all(
+        return all(finalizer in finalizers for finalizer in self.finalizers) and all(
             pod.labels.get(key) == value for key, value in self.labels.items()
         )
 
@@ -58,11 +58,11 @@ class Lifecycle(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, spec: ReadOnlyTree) -> "Lifecycle":
         """From the spec of a workload."""
-        said = spec.get("lifecycle") or {}
+        lifecycle = spec.get("lifecycle") or {}
         return cls(
-            pre_normal=_hook(said.get("preNormal")),
-            in_place_update=_hook(said.get("inPlaceUpdate")),
-            pre_delete=_hook(said.get("preDelete")),
+            pre_normal=_hook(lifecycle.get("preNormal")),
+            in_place_update=_hook(lifecycle.get("inPlaceUpdate")),
+            pre_delete=_hook(lifecycle.get("preDelete")),
         )
 
     def holding_in(self, state: str) -> Hook | None:
@@ -77,13 +77,13 @@ class Lifecycle(Struct, frozen=True, kw_only=True):
         )
 
 
-def _hook(said: ReadOnlyTree | None) -> Hook | None:
-    if said is None:
+def _hook(handler: ReadOnlyTree | None) -> Hook | None:
+    if handler is None:
         return None
     return Hook(
-        labels=said.get("labelsHandler") or {},
-        finalizers=tuple(said.get("finalizersHandler") or ()),
-        marks_not_ready=bool(said.get("markPodNotReady")),
+        labels=handler.get("labelsHandler") or {},
+        finalizers=tuple(handler.get("finalizersHandler") or ()),
+        marks_not_ready=bool(handler.get("markPodNotReady")),
     )
 
 

@@ -11,11 +11,13 @@ from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle, St
 from mockube.controller_manager.workloads.inplace.update import Order, Step
 
 
-def observe_pod(pod: PodView, hooks: Lifecycle, now: datetime, *, revision: str, wanted: str) -> Step:
+def observe_pod(
+    pod: PodView, hooks: Lifecycle, now: datetime, *, revision: str, desired_revision: str
+) -> Step:
     """What the pod has come to by itself: known by one revision, while another may be wanted."""
     step = update.step(pod, now, revision=revision)
     finished = update.is_finished(pod)
-    state = lifecycle.next_state(pod, hooks, is_updated=revision == wanted, is_finished=finished)
+    state = lifecycle.next_state(pod, hooks, is_updated=revision == desired_revision, is_finished=finished)
     moved = () if state is None else moves.move(pod, state, hooks, now)
     patches = (*step.patches, *readiness.open_new_gate(pod, now), *moved)
     return Step(patches=patches, again_after=step.again_after)
@@ -36,10 +38,10 @@ def change_pod(
     return update.begin(pod, order, now, saying)
 
 
-def patches_without_gates(tended: Iterable[Patch], begun: Iterable[Patch]) -> tuple[Patch, ...]:
+def patches_without_gates(tended: Iterable[Patch], update_patches: Iterable[Patch]) -> tuple[Patch, ...]:
     """What pods have come to, but not the gates of those that begin to change.
 
     One that was shut for a change that failed stays so: it would be shut again, and so on for ever.
     """
-    changing = {patch.key for patch in begun}
+    changing = {patch.key for patch in update_patches}
     return tuple(patch for patch in tended if not (patch.subresource and patch.key in changing))

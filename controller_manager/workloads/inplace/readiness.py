@@ -28,7 +28,9 @@ from mockube.controller_manager.workloads.inplace.lifecycle import (
 
 
 def has_gate(pod: ReadOnlyTree, gate: str) -> bool:
-    return any(it["conditionType"] == gate for it in pod["spec"].get("readinessGates") or ())
+    return any(
+        readiness_gate["conditionType"] == gate for readiness_gate in pod["spec"].get("readinessGates") or ()
+    )
 
 
 def with_gate(pod: ReadOnlyTree, gate: str) -> ReadOnlyTree:
@@ -39,13 +41,13 @@ def with_gate(pod: ReadOnlyTree, gate: str) -> ReadOnlyTree:
     return meta.with_value(pod, ("spec", "readinessGates"), [*gates, {"conditionType": gate}])
 
 
-def condition(pod: PodView, name: str, said: Mapping[str, str], now: datetime) -> dict[str, Any]:
+def condition(pod: PodView, name: str, fields: Mapping[str, str], now: datetime) -> dict[str, Any]:
     """What a condition is to say, with null for what it says no longer."""
     old = conditions.get(pod.object, name) or {}
-    is_new = old.get("status") != said["status"]
+    is_new = old.get("status") != fields["status"]
     since = format_time(now) if is_new else old.get("lastTransitionTime")
     silent = {field: None for field in ("reason", "message") if field in old}
-    return {"type": name, **silent, **said, "lastTransitionTime": since}
+    return {"type": name, **silent, **fields, "lastTransitionTime": since}
 
 
 def readiness_patch(pod: PodView, *changed: ReadOnlyTree) -> Patch:
@@ -81,33 +83,33 @@ def open_new_gate(pod: PodView, now: datetime) -> tuple[Patch, ...]:
 
 def gate_patches(pod: PodView, hooks: Lifecycle, state: str, now: datetime) -> tuple[Patch, ...]:
     """What a state makes of the gate: shut where the hook says so, and open again once nobody holds the pod."""
-    said = _reasons(pod)
-    reasons = _reasons_in(state, said, hooks)
-    if not has_gate(pod.object, GATE) or reasons == said:
+    present = _reasons(pod)
+    reasons = _reasons_in(state, present, hooks)
+    if not has_gate(pod.object, GATE) or reasons == present:
         return ()
     text = orjson.dumps(reasons).decode()
     shut = {"status": "False" if reasons else "True", "message": text}
     return (readiness_patch(pod, condition(pod, GATE, shut, now)),)
 
 
-def _reasons_in(state: str, said: Sequence[Reason], hooks: Lifecycle) -> Sequence[Reason]:
+def _reasons_in(state: str, present: Sequence[Reason], hooks: Lifecycle) -> Sequence[Reason]:
     if state not in _KEYS:
-        return [reason for reason in said if reason.get("userAgent") != _AGENT]
+        return [reason for reason in present if reason.get("userAgent") != _AGENT]
     own = {"userAgent": _AGENT, "key": _KEYS[state]}
     hook = hooks.holding_in(state)
-    if hook is None or not hook.marks_not_ready or own in said:
-        return said
-    return sorted((*said, own), key=lambda reason: (reason.get("userAgent", ""), reason.get("key", "")))
+    if hook is None or not hook.marks_not_ready or own in present:
+        return present
+    return sorted((*present, own), key=lambda reason: (reason.get("userAgent", ""), reason.get("key", "")))
 
 
 def _reasons(pod: PodView) -> Sequence[Reason]:
     """What somebody spoiled says nothing."""
     condition = conditions.get(pod.object, GATE) or {}
     try:
-        said = orjson.loads(condition.get("message") or "[]")
+        reasons = orjson.loads(condition.get("message") or "[]")
     except orjson.JSONDecodeError:
         return []
-    return said if isinstance(said, list) else []
+    return reasons if isinstance(reasons, list) else []
 
 
 def move(pod: PodView, state: str, hooks: Lifecycle, now: datetime) -> tuple[Patch, ...]:

@@ -45,7 +45,9 @@ def change_between(old: ReadOnlyTree, new: ReadOnlyTree, revision: str) -> Chang
 
 def _without_images(spec: ReadOnlyTree) -> dict[str, Any]:
     """Whether a container has an image at all is kept: one that has none cannot get one in place."""
-    containers = [{**it, "image": bool(it.get("image"))} for it in spec.get("containers") or ()]
+    containers = [
+        {**container, "image": bool(container.get("image"))} for container in spec.get("containers") or ()
+    ]
     return {**spec, "containers": containers}
 
 
@@ -95,7 +97,7 @@ def replaced_images(pod: PodView) -> Mapping[str, str]:
     return {name: (status or {}).get("imageID") or "" for name, status in last.items()}
 
 
-def begun(pod: PodView) -> datetime | None:
+def update_time(pod: PodView) -> datetime | None:
     try:
         return parse_time(_read(pod, ANNOTATION_STATE).get("updateTimestamp") or "")
     except TimestampError:
@@ -111,12 +113,12 @@ def waiting_text(change: Change, seconds: int) -> str:
         for field, value in (("labels", change.labels), ("annotations", change.annotations))
         if value
     }
-    said: dict[str, Any] = {"revision": change.revision}
+    record: dict[str, Any] = {"revision": change.revision}
     if change.images:
-        said["containerImages"] = dict(change.images)
+        record["containerImages"] = dict(change.images)
     if metadata:
-        said["metaDataPatch"] = b64encode(orjson.dumps({"metadata": metadata})).decode()
-    return orjson.dumps({**said, "graceSeconds": seconds}).decode()
+        record["metaDataPatch"] = b64encode(orjson.dumps({"metadata": metadata})).decode()
+    return orjson.dumps({**record, "graceSeconds": seconds}).decode()
 
 
 def is_waiting(pod: PodView) -> bool:
@@ -125,18 +127,18 @@ def is_waiting(pod: PodView) -> bool:
 
 def waiting(pod: PodView) -> Waiting | None:
     """None also if the annotation cannot be read."""
-    said = _read(pod, ANNOTATION_GRACE)
-    if not isinstance(said.get("revision"), str):
+    record = _read(pod, ANNOTATION_GRACE)
+    if not isinstance(record.get("revision"), str):
         return None
     try:
-        metadata = _object(orjson.loads(b64decode(said.get("metaDataPatch") or "e30=")).get("metadata"))
+        metadata = _object(orjson.loads(b64decode(record.get("metaDataPatch") or "e30=")).get("metadata"))
         change = Change(
-            revision=said["revision"],
-            images=_object(said.get("containerImages")),
+            revision=record["revision"],
+            images=_object(record.get("containerImages")),
             labels=_object(metadata.get("labels")),
             annotations=_object(metadata.get("annotations")),
         )
-        return Waiting(change, operator.index(said.get("graceSeconds") or 0))
+        return Waiting(change, operator.index(record.get("graceSeconds") or 0))
     except (ValueError, TypeError, AttributeError):
         return None
 
@@ -149,17 +151,17 @@ def _object(value: Any) -> ReadOnlyTree:
 
 
 def until(pod: PodView, waits: Waiting) -> datetime | None:
-    since = begun(pod)
+    since = update_time(pod)
     return None if since is None else after(since, span_of(waits.seconds))
 
 
 def _read(pod: PodView, annotation: str) -> ReadOnlyTree:
     """What somebody spoiled says nothing."""
     try:
-        said = orjson.loads(meta.annotations(pod.object).get(annotation, "null"))
+        record = orjson.loads(meta.annotations(pod.object).get(annotation, "null"))
     except orjson.JSONDecodeError:
         return {}
-    return said if isinstance(said, dict) else {}
+    return record if isinstance(record, dict) else {}
 
 
 def container_statuses(pod: PodView) -> Sequence[ReadOnlyTree]:

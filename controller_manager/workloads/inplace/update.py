@@ -62,7 +62,9 @@ def is_finished(pod: PodView) -> bool:
 def _runs_anew(pod: PodView) -> bool:
     """Each container whose image was replaced has another one, or at least the one that the pod names."""
     statuses = {status["name"]: status for status in record.container_statuses(pod)}
-    named = {it["name"]: it.get("image") or "" for it in pod.object["spec"]["containers"]}
+    named = {
+        container["name"]: container.get("image") or "" for container in pod.object["spec"]["containers"]
+    }
     return all(
         name in statuses and _is_replaced(statuses[name], image_id, named.get(name, ""))
         for name, image_id in record.replaced_images(pod).items()
@@ -94,7 +96,7 @@ def begin(
         labels = {**order.labels, **lifecycle.labels_of(State.UPDATING)}
         return (*out, _patch(pod, {"labels": labels, "annotations": annotations}, {}, saying))
     labels = {**order.labels, **lifecycle.labels_of(State.UPDATING)}
-    return (*out, _made(pod, change, now, labels=labels, annotations=annotations, saying=saying))
+    return (*out, _update_patch(pod, change, now, labels=labels, annotations=annotations, saying=saying))
 
 
 def step(pod: PodView, now: datetime, *, revision: str) -> Step:
@@ -112,16 +114,18 @@ def step(pod: PodView, now: datetime, *, revision: str) -> Step:
 def _end_of_wait(pod: PodView, now: datetime, revision: str) -> Step:
     waits = record.waiting(pod)
     if waits is None or waits.change.revision != revision:
-        gone = {record.ANNOTATION_GRACE: None}  # the update is decided on anew
-        return Step(patches=(_patch(pod, {"annotations": gone}, {}),))
+        annotations = {record.ANNOTATION_GRACE: None}  # the update is decided on anew
+        return Step(patches=(_patch(pod, {"annotations": annotations}, {}),))
     due = record.until(pod, waits)
     if due is not None and due > now:
         return Step(again_after=due - now)
-    since = record.begun(pod) or now
-    return Step(patches=(_made(pod, waits.change, since, annotations={record.ANNOTATION_GRACE: None}),))
+    since = record.update_time(pod) or now
+    return Step(
+        patches=(_update_patch(pod, waits.change, since, annotations={record.ANNOTATION_GRACE: None}),)
+    )
 
 
-def _made(
+def _update_patch(
     pod: PodView,
     change: Change,
     since: datetime,

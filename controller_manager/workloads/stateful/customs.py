@@ -21,7 +21,7 @@ class Customs(Protocol):
     def tended(self, pod: PodView, /) -> Step:
         """What is done about a pod as it is, wherever the set stands."""
 
-    def held(self, pod: PodView, /) -> tuple[Patch, ...] | None:
+    def hold_patches(self, pod: PodView, /) -> tuple[Patch, ...] | None:
         """What is done instead of deleting a pod that somebody holds; None if nobody does."""
 
 
@@ -38,5 +38,5 @@ class NoCustoms:
     def tended(self, _: PodView) -> Step:
         return NO_STEP
 
-    def held(self, _: PodView) -> tuple[Patch, ...] | None:
+    def hold_patches(self, _: PodView) -> tuple[Patch, ...] | None:
         return None

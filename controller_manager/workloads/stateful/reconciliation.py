@@ -17,7 +17,7 @@ from mockube.controller_manager.cache.store import Caches
 from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key, Resource, T
-from mockube.controller_manager.control.actions import NOTHING, Action, Patch, Plan, Update
+from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Patch, Plan, Update
 from mockube.controller_manager.workloads import revisions
 from mockube.controller_manager.workloads.inplace.next_step import patches_without_gates
 from mockube.controller_manager.workloads.inplace.update import Step
@@ -66,7 +66,7 @@ class Kind(Struct, frozen=True, kw_only=True):
     """Or `SelectorError`, or `IntOrStringError`."""
     customs: Callable[[SetView, str, datetime], Customs]
     """By the name of the newest revision."""
-    kept: Callable[[SetView, Sequence[Slot], str], Collection[int]]
+    current_ordinals: Callable[[SetView, Sequence[Slot], str], Collection[int]]
     """The ordinals whose new pods are of the current revision, by the name of the newest."""
     roll: Callable[[StatefulSetState], RolloutResult]
     """Asked once the pods are those that there should be."""
@@ -76,37 +76,37 @@ class Kind(Struct, frozen=True, kw_only=True):
 def reconcile(kind: Kind, caches: Caches, key: Key, now: datetime) -> Plan:
     tree = caches.of(kind.resource).get(*key)
     if tree is None:
-        return NOTHING
+        return EMPTY_PLAN
     try:
         owner = kind.view(tree)
     except (SelectorError, IntOrStringError):
-        return NOTHING  # no server accepts such a set, and trying again would not mend it
+        return EMPTY_PLAN  # no server accepts such a set, and trying again would not mend it
     recorded, pods = state.revisions(caches, owner), state.pods(caches, owner)
     # Whose they are is settled alone: the change brings the key back, and only then they are counted.
     if first := (*_claimed(owner, CONTROLLER_REVISIONS, recorded), *_claimed(owner, PODS, pods)):
         return Plan(actions=first)
     history = revisions.in_order(recorded.owned)
-    settled = _settled(caches, owner, history)
-    scene = _scene(kind, caches, _Seen(owner, pods.owned, history, settled.revision, now))
-    return _planned(kind, scene, settled)
+    synced = _synced_revision(caches, owner, history)
+    scene = _scene(kind, caches, _Seen(owner, pods.owned, history, synced.revision, now))
+    return _planned(kind, scene, synced)
 
 
-def _planned(kind: Kind, scene: StatefulSetState, settled: SyncedRevision) -> Plan:
+def _planned(kind: Kind, scene: StatefulSetState, synced: SyncedRevision) -> Plan:
     if scene.owner.deleting:
-        account = Account(settled.collision_count)
-        return NOTHING if settled.actions else Plan(last=partial(_last, kind, scene, settled, account))
+        account = Account(synced.collision_count)
+        return EMPTY_PLAN if synced.actions else Plan(last=partial(_last, kind, scene, synced, account))
     tended = [scene.customs.tended(pod) for pod in scene.pods if not pod.deleting]
     patches = tuple(patch for one in tended for patch in one.patches)
     scaling = scale(scene)
     # Pods that come to another state of their lives are looked at again once they have.
     is_moving = any(not patch.subresource for patch in patches)
     rolled = RolloutResult() if scaling.halted or is_moving else kind.roll(scene)
-    begun = [action for action in rolled.actions if isinstance(action, Patch)]
+    update_patches = [action for action in rolled.actions if isinstance(action, Patch)]
     actions = (*scaling.actions, *rolled.actions)
-    account = Account(settled.collision_count, actions, rolled.replaced)
+    account = Account(synced.collision_count, actions, rolled.replaced)
     return Plan(
-        actions=(*settled.actions, *patches_without_gates(patches, begun), *actions),
-        last=partial(_last, kind, scene, settled, account),
+        actions=(*synced.actions, *patches_without_gates(patches, update_patches), *actions),
+        last=partial(_last, kind, scene, synced, account),
         again_after=_soonest(scene, tended),
     )
 
@@ -118,15 +118,15 @@ def _claimed(owner: SetView, resource: Resource[T], claims: OwnedObjects[T]) -> 
     return claimed(claims, resource, owner.object, owner.resource)
 
 
-def _settled(caches: Caches, owner: SetView, history: Sequence[ReadOnlyTree]) -> SyncedRevision:
-    wanted = DesiredRevision(
+def _synced_revision(caches: Caches, owner: SetView, history: Sequence[ReadOnlyTree]) -> SyncedRevision:
+    desired = DesiredRevision(
         owner=owner.object,
         data=identity.data_of(owner),
         labels=meta.labels(owner.object["spec"]["template"]),
         annotations=meta.annotations(owner.object),
     )
     named = partial(caches.of(CONTROLLER_REVISIONS).get, owner.key.namespace)
-    return revisions.settle(wanted, history, owner.status.get("collisionCount") or 0, named)
+    return revisions.settle(desired, history, owner.status.get("collisionCount") or 0, named)
 
 
 def _scene(kind: Kind, caches: Caches, seen: _Seen) -> StatefulSetState:
@@ -143,9 +143,9 @@ def _scene(kind: Kind, caches: Caches, seen: _Seen) -> StatefulSetState:
         condemned=condemned,
         claims=state.claims(caches, owner, ordinals),
         history=seen.history,
-        current=next((it for it in seen.history if meta.name(it) == current), seen.update),
+        current=next((revision for revision in seen.history if meta.name(revision) == current), seen.update),
         update=seen.update,
-        kept=kind.kept(owner, slots, update),
+        current_ordinals=kind.current_ordinals(owner, slots, update),
         now=seen.now,
     )
 
@@ -154,22 +154,22 @@ def _scene(kind: Kind, caches: Caches, seen: _Seen) -> StatefulSetState:
 
 
 def _last(
-    kind: Kind, scene: StatefulSetState, settled: SyncedRevision, account: Account, error: ApiError | None
+    kind: Kind, scene: StatefulSetState, synced: SyncedRevision, account: Account, error: ApiError | None
 ) -> tuple[Action, ...]:
     """The status, told even of a round that failed, unless its revision may not exist; then the end of old history."""
-    if error is not None and settled.actions:
+    if error is not None and synced.actions:
         return ()
     live = {scene.current_name, scene.update_name, *map(identity.revision_of, scene.pods)}
     forgotten = revisions.truncate_history(scene.history, live, scene.owner.revision_history_limit)
-    return (*_told(scene.owner, kind.status(scene, account._replace(error=error))), *forgotten)
+    return (*_status_update(scene.owner, kind.status(scene, account._replace(error=error))), *forgotten)
 
 
-def _told(owner: SetView, new: dict[str, Any]) -> tuple[Action, ...]:
+def _status_update(owner: SetView, new: dict[str, Any]) -> tuple[Action, ...]:
     # What counts 0 or lists nothing may be left out, and the same goes for no collisions.
     if all((owner.status.get(field) or None) == (value or None) for field, value in new.items()):
         return ()
-    told = {field: value for field, value in {**owner.status, **new}.items() if value != []}
-    body = {**owner.object, "status": told}
+    status = {field: value for field, value in {**owner.status, **new}.items() if value != []}
+    body = {**owner.object, "status": status}
     return (Update(resource=owner.resource, body=body, subresource="status"),)
 
 

@@ -29,8 +29,8 @@ class _Step(NamedTuple):
     halts: bool
     before: tuple[Action, ...] = ()
     """About its claims, or about itself."""
-    made: ReadOnlyTree | None = None
-    gone: PodView | None = None
+    created: ReadOnlyTree | None = None
+    deleted: PodView | None = None
     blocks: bool = False
     """The round ends with it in parallel, too."""
     updates: bool = False
@@ -47,28 +47,28 @@ def scale(state: StatefulSetState) -> ScalingResult:
 
 def _walked(state: StatefulSetState, steps: Iterable[_Step], room: int | None) -> ScalingResult:
     """The actions of the steps up to the first that ends the round, or until so many pods are not available."""
-    taken: list[_Step] = []
+    walked: list[_Step] = []
     ended = halted = False
     for step in steps:
-        taken.append(step)
+        walked.append(step)
         ended = step.halts and (step.blocks or not state.owner.parallel)
         halted = ended and not step.updates
         room = room - 1 if room is not None and step.halts else room
         if ended or room == 0:
             break
-    before = [action for step in taken for action in step.before]
-    gone = [step.gone for step in taken if step.gone is not None]
-    made = [step.made for step in taken if step.made is not None]
-    actions = (*before, *status.deletion(state.owner, gone), *status.creation(state.owner, made))
+    before = [action for step in walked for action in step.before]
+    deleted = [step.deleted for step in walked if step.deleted is not None]
+    created = [step.created for step in walked if step.created is not None]
+    actions = (*before, *status.deletion(state.owner, deleted), *status.creation(state.owner, created))
     return ScalingResult(actions, ended, halted)
 
 
 def _going(state: StatefulSetState, pod: PodView, *, blocks: bool = False) -> _Step:
     """It goes, unless somebody holds it: then he is told."""
-    held = state.customs.held(pod)
-    if held is None:
-        return _Step(halts=True, gone=pod, blocks=blocks)
-    return _Step(halts=True, before=held, blocks=blocks)
+    patches = state.customs.hold_patches(pod)
+    if patches is None:
+        return _Step(halts=True, deleted=pod, blocks=blocks)
+    return _Step(halts=True, before=patches, blocks=blocks)
 
 
 # --- filling the slots
@@ -104,7 +104,7 @@ def _creation(state: StatefulSetState, ordinal: int) -> _Step:
         failed = RecordEvent(about=owner.object, type="Warning", reason="FailedCreate", message=problem)
         return _Step(halts=True, before=(failed,), blocks=blocks)
     pod = state.customs.born(identity.new_pod(owner, ordinal, state.revision_for(ordinal)))
-    return _Step(halts=True, before=storage.missing(owner, ordinal, state.claims), made=pod)
+    return _Step(halts=True, before=storage.missing(owner, ordinal, state.claims), created=pod)
 
 
 def _stored(state: StatefulSetState, ordinal: int, pod: PodView) -> tuple[Action, ...]:

@@ -38,7 +38,7 @@ class StatefulSetState(Struct, frozen=True, kw_only=True):
     """The ControllerRevision that pods below the partition have."""
     update: ReadOnlyTree
     """The ControllerRevision of the template as it is now."""
-    kept: Collection[int]
+    current_ordinals: Collection[int]
     """The ordinals whose new pods are made of the current revision."""
     now: datetime
 
@@ -67,15 +67,18 @@ class StatefulSetState(Struct, frozen=True, kw_only=True):
 
     def revision_for(self, ordinal: int) -> ReadOnlyTree:
         """What a new pod is made from."""
-        return self.current if ordinal in self.kept else self.update
+        return self.current if ordinal in self.current_ordinals else self.update
 
 
 def by_ordinal(owner: SetView, pods: Iterable[PodView]) -> tuple[tuple[Slot, ...], tuple[PodView, ...]]:
     """The slots in order, and the condemned."""
     ordinals = {identity.ordinal_in(owner, pod.key.name): pod for pod in pods}
-    slots = tuple(Slot(ordinal=ordinal, pod=ordinals.get(ordinal)) for ordinal in owner.ordinals)
-    beyond = sorted((it for it in ordinals if it is not None and it not in owner.ordinals), reverse=True)
-    return slots, tuple(ordinals[ordinal] for ordinal in beyond)
+    slots = tuple(Slot(ordinal=number, pod=ordinals.get(number)) for number in owner.ordinals)
+    beyond = sorted(
+        (ordinal for ordinal in ordinals if ordinal is not None and ordinal not in owner.ordinals),
+        reverse=True,
+    )
+    return slots, tuple(ordinals[number] for number in beyond)
 
 
 def pods(caches: Caches, owner: SetView) -> OwnedObjects[PodView]:

@@ -38,7 +38,9 @@ def is_claim_of(owner: ReadOnlyTree, name: str) -> bool:
     """Whether the claim could be one of the set's, whichever ordinals it has now."""
     parent, _, ordinal = name.rpartition("-")
     templates = owner["spec"].get("volumeClaimTemplates") or ()
-    return ordinal.isdecimal() and parent in {f"{meta.name(it)}-{meta.name(owner)}" for it in templates}
+    return ordinal.isdecimal() and parent in {
+        f"{meta.name(template)}-{meta.name(owner)}" for template in templates
+    }
 
 
 # --- the pod's side

@@ -170,7 +170,7 @@ def check_partition(sets, owner):
     """As many as should be are of the newest revision; more only where no older one was left to keep."""
     if owner.on_delete:
         return
-    kept = Strategy.of(sets.set["spec"]).kept
+    kept = Strategy.of(sets.set["spec"]).partition
     assert sets.status["updatedReplicas"] >= owner.replicas - kept
 
 
@@ -188,7 +188,7 @@ def test_an_update_keeps_the_partition_and_the_limit(spec, image):
     rest(sets)
     owner, strategy = view(sets.set), Strategy.of(sets.set["spec"])
     updated = [name for name in sets.pods if sets.image(_ordinal(name)) == image != before[name]]
-    wanted = 0 if image == "a:1" or owner.on_delete else owner.replicas - strategy.kept
+    wanted = 0 if image == "a:1" or owner.on_delete else owner.replicas - strategy.partition
     assert len(updated) == wanted
     if not strategy.unordered:
         assert sorted(map(_ordinal, updated)) == [*owner.ordinals][len(owner.ordinals) - wanted :]

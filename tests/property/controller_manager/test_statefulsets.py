@@ -7,7 +7,7 @@ from hypothesis.stateful import initialize, invariant, rule
 from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import PODS, STATEFUL_SETS
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.control.actions import NOTHING, Create, Delete
+from mockube.controller_manager.control.actions import EMPTY_PLAN, Create, Delete
 from mockube.controller_manager.workloads.stateful.spec import SetView
 from mockube.controller_manager.workloads.stateful.state import by_ordinal
 from tests.support.controllers.lives import NumberedSetLife
@@ -123,7 +123,7 @@ def end(sets):
     assert sets.pods == sorted(f"web-{ordinal}" for ordinal in view.ordinals)
     assert (sets.status["replicas"], sets.status["readyReplicas"]) == (view.replicas, view.replicas)
     plan = sets.plan(WEB)
-    assert (plan.actions, plan.last(None)) == (NOTHING.actions, ())
+    assert (plan.actions, plan.last(None)) == (EMPTY_PLAN.actions, ())
 
 
 TestLife = Life.TestCase

@@ -20,7 +20,7 @@ class Told:
         assert key not in self.waiting
         self.waiting.add(key)
 
-    def taken(self, key):
+    def started(self, key):
         assert key not in self.worked, "two workers have one key"
         self.waiting.remove(key)
         self.worked.add(key)

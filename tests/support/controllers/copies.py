@@ -4,7 +4,7 @@ from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, SECRETS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import (
-    NOTHING,
+    EMPTY_PLAN,
     Create,
     Delete,
     EventTemplate,
@@ -34,7 +34,7 @@ def owners_key(_, change):
 def reconcile(caches, key, now):
     parent = caches.of(CONFIG_MAPS).get(*key)
     if parent is None or "copies" not in (parent.get("data") or {}):
-        return NOTHING
+        return EMPTY_PLAN
     wanted = int(parent["data"]["copies"])
     copies = caches.of(SECRETS).by_index(BY_OWNER, meta.uid(parent))
     have = [copy for copy in copies if not meta.is_deleting(copy)]
@@ -58,7 +58,7 @@ def reconcile(caches, key, now):
         return Plan(actions=(Delete(resource=SECRETS, victims=victims),))
     if parent["data"].get("have") != str(wanted):
         return Plan(actions=(Patch(resource=CONFIG_MAPS, key=key, body={"data": {"have": str(wanted)}}),))
-    return NOTHING
+    return EMPTY_PLAN
 
 
 COPIES = Controller(

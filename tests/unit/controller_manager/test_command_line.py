@@ -9,8 +9,8 @@ from mockube.controller_manager.catalog import WORKERS
 from mockube.controller_manager.client.flowcontrol import Rate
 from mockube.controller_manager.client.kubeconfig import Access, access_of, rate_of
 from mockube.controller_manager.command_line import parse
+from mockube.controller_manager.config.configz import configz
 from mockube.controller_manager.config.settings import Controllers
-from mockube.controller_manager.config.shown import configz
 from mockube.controller_manager.config.upstream import IGNORED
 from tests.architecture.source import ROOT, paths
 

@@ -17,15 +17,15 @@ def _strategy(spec: ReadOnlyTree) -> ReadOnlyTree:
 
 def _partition(workload: ReadOnlyTree, _: Sequence[PodView]) -> int:
     spec = workload["spec"]
-    kept, replicas = _strategy(spec).get("partition") or 0, spec.get("replicas")
+    partition, replicas = _strategy(spec).get("partition") or 0, spec.get("replicas")
     try:
-        return intstr.scaled_value(kept, 1 if replicas is None else replicas, round_up=True)
+        return intstr.scaled_value(partition, 1 if replicas is None else replicas, round_up=True)
     except IntOrStringError:
         return 0
 
 
-def _partitioned(spec: ReadOnlyTree, kept: int) -> ReadOnlyTree:
-    return {**spec, "updateStrategy": {**_strategy(spec), "partition": kept}}
+def _partitioned(spec: ReadOnlyTree, partition: int) -> ReadOnlyTree:
+    return {**spec, "updateStrategy": {**_strategy(spec), "partition": partition}}
 
 
 def _unavailability(_: ReadOnlyTree) -> tuple[str, ...]:

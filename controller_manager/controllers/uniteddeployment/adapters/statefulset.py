@@ -36,9 +36,9 @@ def partition(workload: ReadOnlyTree, pods: Sequence[PodView]) -> int:
     return (strategy_of(workload["spec"]).get("rollingUpdate") or {}).get("partition") or 0
 
 
-def with_partition(spec: ReadOnlyTree, kept: int) -> ReadOnlyTree:
+def with_partition(spec: ReadOnlyTree, partition: int) -> ReadOnlyTree:
     strategy = strategy_of(spec)
-    rolling = {**(strategy.get("rollingUpdate") or {}), "partition": kept}
+    rolling = {**(strategy.get("rollingUpdate") or {}), "partition": partition}
     return {**spec, "updateStrategy": {**strategy, "rollingUpdate": rolling}}
 
 
@@ -46,15 +46,15 @@ def unavailability(spec: ReadOnlyTree) -> tuple[str, ...]:
     return () if is_on_delete(spec) else _MAX_UNAVAILABLE
 
 
-def _partitioned(spec: ReadOnlyTree, kept: int) -> ReadOnlyTree:
+def _partitioned(spec: ReadOnlyTree, partition: int) -> ReadOnlyTree:
     if statefulset.is_on_delete(spec):
         return spec
     return statefulset.with_partition(
-        {**spec, "updateStrategy": {**statefulset.strategy_of(spec), "type": "RollingUpdate"}}, kept
+        {**spec, "updateStrategy": {**statefulset.strategy_of(spec), "type": "RollingUpdate"}}, partition
     )
 
 
-def _stuck(subset: Subset, revision: str, kept: int) -> Iterator[PodView]:
+def _stuck(subset: Subset, revision: str, partition: int) -> Iterator[PodView]:
     workload = subset.workload
     observed = (workload.get("status") or {}).get("observedGeneration") or 0
     if statefulset.is_on_delete(workload["spec"]) or observed < meta.generation(workload):
@@ -62,7 +62,7 @@ def _stuck(subset: Subset, revision: str, kept: int) -> Iterator[PodView]:
     for pod in subset.pods:
         ordinal = pod.key.name.rpartition("-")[2]
         is_old = revision_of(pod) != revision and not pod.is_ready and not pod.deleting
-        if is_old and ordinal.isdecimal() and int(ordinal) >= kept:
+        if is_old and ordinal.isdecimal() and int(ordinal) >= partition:
             yield pod
 
 
@@ -77,8 +77,8 @@ STATEFUL_SET_SUBSETS: Final = Adapter(
 )
 
 
-def _partitioned_advanced(spec: ReadOnlyTree, kept: int) -> ReadOnlyTree:
-    return spec if statefulset.is_on_delete(spec) else statefulset.with_partition(spec, kept)
+def _partitioned_advanced(spec: ReadOnlyTree, partition: int) -> ReadOnlyTree:
+    return spec if statefulset.is_on_delete(spec) else statefulset.with_partition(spec, partition)
 
 
 ADVANCED_STATEFUL_SET_SUBSETS: Final = Adapter(

@@ -102,9 +102,9 @@ async def test_success_makes_former_failures_forgotten(loop, work, clock):
 
 
 async def test_a_key_that_keeps_changing_is_worked_on_when_it_has_settled(loop, work, clock):
-    loop.add_settled(A, quiet=timedelta(seconds=2), longest=timedelta(seconds=5))
+    loop.add_debounced(A, quiet=timedelta(seconds=2), max_delay=timedelta(seconds=5))
     clock.advance(1)
-    loop.add_settled(A, quiet=timedelta(seconds=2), longest=timedelta(seconds=5))
+    loop.add_debounced(A, quiet=timedelta(seconds=2), max_delay=timedelta(seconds=5))
     clock.advance(1.5)
     await turns(5)
     assert not work.began

@@ -13,8 +13,8 @@ def test_a_key_from_end_to_end(metrics, clock):
     queue.added("b")
     assert sample(metrics, "workqueue_depth") == 2
     clock.advance(2)
-    queue.taken("a")
-    queue.taken("b")
+    queue.started("a")
+    queue.started("b")
     clock.advance(3)
     queue.done("a")
     clock.advance(1)

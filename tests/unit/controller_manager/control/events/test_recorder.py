@@ -12,7 +12,7 @@ from mockube.controller_manager.client.wire import OutcomeUnknown, Unreachable
 from mockube.controller_manager.control.events.recorder import (
     BURST,
     BUSY_RATE,
-    LONGEST,
+    QUEUE_LENGTH,
     QUIET_SECONDS,
     TRIES,
     EventWriter,
@@ -146,7 +146,7 @@ async def test_what_can_wait_is_written_slowly_while_more_is_said(running, write
 
 
 async def test_what_finds_no_place_is_dropped_and_counted(writer, recorder):
-    for _ in range(LONGEST + 3):
+    for _ in range(QUEUE_LENGTH + 3):
         recorder.say(WEB, "Normal", "Started", "a")
     assert dropped(writer) == 3
 

@@ -49,7 +49,7 @@ def world(spec, *conditions, own=OWN, **status):
     )
     signing = Signing(
         authorities={f"kubernetes.io/{name}": lambda found=found: found for name, found in signers.items()},
-        longest=timedelta(days=365),
+        max_lifetime=timedelta(days=365),
         chance=SeededChance(),
     )
     found = World(signing_controller(signing), SteppedClock())

@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 from mockube.controller_manager.client.kinds import CLUSTER_ROLES
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import NOTHING
+from mockube.controller_manager.control.actions import EMPTY_PLAN
 from mockube.controller_manager.controllers.clusterroleaggregation.controller import (
     CLUSTER_ROLE_AGGREGATION,
     reconcile,
@@ -48,7 +48,7 @@ def test_a_role_does_not_select_itself():
 def test_a_role_that_has_its_rules_stays():
     assert (
         planned(role("sum", PODS, selectors=[{"matchLabels": TO_VIEW}]), role("a", PODS, labels=TO_VIEW))
-        is NOTHING
+        is EMPTY_PLAN
     )
 
 
@@ -67,4 +67,4 @@ def test_a_role_that_was_deleted_meanwhile_is_not_created_again():
 
 
 def test_a_role_without_aggregation_is_left_alone():
-    assert planned(role("sum", PODS), role("a", NODES, labels=TO_VIEW)) is NOTHING
+    assert planned(role("sum", PODS), role("a", NODES, labels=TO_VIEW)) is EMPTY_PLAN

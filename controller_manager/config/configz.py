@@ -12,17 +12,17 @@ GROUP = "kubecontrollermanager.config.k8s.io"
 
 
 def configz(config: Config) -> dict[str, Any]:
-    return {GROUP: _shown(config)}
+    return {GROUP: _json_value(config)}
 
 
-def _shown(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     match value:
         case Struct():
-            return _shown(asdict(value))
+            return _json_value(asdict(value))
         case dict():
-            return {_camel(name): _shown(item) for name, item in value.items()}
+            return {_camel(name): _json_value(item) for name, item in value.items()}
         case tuple():
-            return [_shown(item) for item in value]
+            return [_json_value(item) for item in value]
         case PurePath():
             return str(value)
         case _:
