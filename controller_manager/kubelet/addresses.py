@@ -106,23 +106,23 @@ class PodAddresses:
 
     def __init__(self) -> None:
         self._holders: dict[str, str] = {}
-        self._held: dict[str, str] = {}
+        self._addresses: dict[str, str] = {}
         self._next: dict[str, int] = {}
 
     def of(self, uid: str, network: PodNetwork) -> str:
         """The pod's address: the one it has, or a new one on its node."""
-        if uid not in self._held:
+        if uid not in self._addresses:
             self.note(uid, self._free(network))
-        return self._held[uid]
+        return self._addresses[uid]
 
     def note(self, uid: str, address: str) -> None:
         """The pod has this address, whoever gave it."""
         self.release(uid)
-        self._held[uid] = address
+        self._addresses[uid] = address
         self._holders.setdefault(address, uid)
 
     def release(self, uid: str) -> None:
-        address = self._held.pop(uid, None)
+        address = self._addresses.pop(uid, None)
         if address is not None and self._holders.get(address) == uid:
             del self._holders[address]
 

@@ -90,11 +90,11 @@ def node_name(number: int) -> str:
 
 
 def node(
-    number: int, wanted: DesiredNodes, *, capacity: Mapping[str, str], version: str, now: datetime
+    number: int, desired: DesiredNodes, *, capacity: Mapping[str, str], version: str, now: datetime
 ) -> dict[str, Any]:
     """As it is registered: it is ready with its next status. Zones are given in turn."""
-    name, zones = node_name(number), wanted.zones
-    labels = {**wanted.labels, LABEL_ARCH: "amd64", LABEL_HOSTNAME: name, LABEL_OS: "linux"}
+    name, zones = node_name(number), desired.zones
+    labels = {**desired.labels, LABEL_ARCH: "amd64", LABEL_HOSTNAME: name, LABEL_OS: "linux"}
     labels |= {f"beta.{label}": labels[label] for label in (LABEL_ARCH, LABEL_OS)}
     if zones:
         labels[LABEL_ZONE] = zones[(number - 1) % len(zones)]

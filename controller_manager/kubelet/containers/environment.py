@@ -33,7 +33,7 @@ class References(Struct, frozen=True, kw_only=True):
     """Of the pod's node."""
 
 
-_NOTHING: Final = References()
+_NO_REFERENCES: Final = References()
 
 
 def environment_of(
@@ -58,7 +58,7 @@ def environment_of(
 
 def known_environment(pod: ReadOnlyTree, container: ReadOnlyTree) -> dict[str, str]:
     """Return the variables that the pod alone tells."""
-    return environment_of(pod, container, _NOTHING)
+    return environment_of(pod, container, _NO_REFERENCES)
 
 
 def unknown_variables(container: ReadOnlyTree) -> set[str] | None:

@@ -15,26 +15,26 @@ def missing_variable(pod: ReadOnlyTree, container: ReadOnlyTree, references: Ref
 
 def _missing_variables(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> Iterator[str]:
     for source in container.get("envFrom") or ():
-        for field, what in (("configMapRef", "configmap"), ("secretRef", "secret")):
+        for field, kind in (("configMapRef", "configmap"), ("secretRef", "secret")):
             chosen = source.get(field)
-            if chosen and not chosen.get("optional") and _found(what, chosen.get("name"), references) is None:
-                yield f'{what} "{chosen.get("name")}" not found'
+            if chosen and not chosen.get("optional") and _found(kind, chosen.get("name"), references) is None:
+                yield f'{kind} "{chosen.get("name")}" not found'
     for entry in container.get("env") or ():
         value = entry.get("valueFrom") or {}
-        for field, what in (("configMapKeyRef", "configmap"), ("secretKeyRef", "secret")):
+        for field, kind in (("configMapKeyRef", "configmap"), ("secretKeyRef", "secret")):
             if chosen := value.get(field):
-                yield from _missing_key(what, chosen, meta.namespace(pod), references)
+                yield from _missing_key(kind, chosen, meta.namespace(pod), references)
 
 
-def _missing_key(what: str, chosen: ReadOnlyTree, namespace: str, references: References) -> Iterator[str]:
+def _missing_key(kind: str, chosen: ReadOnlyTree, namespace: str, references: References) -> Iterator[str]:
     if chosen.get("optional"):
         return
     name, key = chosen.get("name"), chosen["key"]
-    found = _found(what, name, references)
+    found = _found(kind, name, references)
     if found is None:
-        yield f'{what} "{name}" not found'
+        yield f'{kind} "{name}" not found'
     elif key not in found:
-        title = "ConfigMap" if what == "configmap" else "Secret"
+        title = "ConfigMap" if kind == "configmap" else "Secret"
         yield f"couldn't find key {key} in {title} {namespace}/{name}"
 
 
@@ -51,16 +51,16 @@ def missing_volume(pod: ReadOnlyTree, container: ReadOnlyTree, references: Refer
 def _missing_sources(volume: ReadOnlyTree, pod: ReadOnlyTree, references: References) -> Iterator[str]:
     projected = (volume.get("projected") or {}).get("sources") or ()
     for source in (volume, *projected):
-        for what, field, named in (("configmap", "configMap", "name"), ("secret", "secret", "secretName")):
+        for kind, field, named in (("configmap", "configMap", "name"), ("secret", "secret", "secretName")):
             chosen = source.get(field)
             if not chosen or chosen.get("optional"):
                 continue
             name = chosen.get(named) or chosen.get("name")
-            found = _found(what, name, references)
+            found = _found(kind, name, references)
             if found is None:
-                yield f'{what} "{name}" not found'
+                yield f'{kind} "{name}" not found'
             else:
-                yield from _missing_items(what, chosen, found)
+                yield from _missing_items(kind, chosen, found)
         token = source.get("serviceAccountToken")
         if (
             token
@@ -70,18 +70,18 @@ def _missing_sources(volume: ReadOnlyTree, pod: ReadOnlyTree, references: Refere
             yield f"failed to fetch token: no token for the service account {account}"
 
 
-def _missing_items(what: str, chosen: ReadOnlyTree, found: dict[str, Any]) -> Iterator[str]:
+def _missing_items(kind: str, chosen: ReadOnlyTree, found: dict[str, Any]) -> Iterator[str]:
     for item in chosen.get("items") or ():
         if item["key"] not in found:
-            yield f"references non-existent {'config' if what == 'configmap' else 'secret'} key: {item['key']}"
+            yield f"references non-existent {'config' if kind == 'configmap' else 'secret'} key: {item['key']}"
 
 
-def _found(what: str, name: Any, references: References) -> dict[str, Any] | None:
+def _found(kind: str, name: Any, references: References) -> dict[str, Any] | None:
     """The keys of a ConfigMap or Secret; None if there is no such object."""
-    objects = references.config_maps if what == "configmap" else references.secrets
+    objects = references.config_maps if kind == "configmap" else references.secrets
     found = objects.get(name or "")
     if found is None:
         return None
-    if what == "secret":
+    if kind == "secret":
         return dict(decoded_data(found))
     return {**(found.get("data") or {}), **(found.get("binaryData") or {})}

@@ -57,10 +57,10 @@ def resolver_file(pod: ReadOnlyTree) -> str:
     servers = [*dict.fromkeys((*servers, *(own.get("nameservers") or ())))][:_MAX_NAMESERVERS]
     searches = [*dict.fromkeys((*searches, *(own.get("searches") or ())))][:_MAX_SEARCHES]
     options |= {one["name"]: one.get("value") or "" for one in own.get("options") or () if one.get("name")}
-    shown = " ".join(f"{name}:{value}" if value else name for name, value in options.items())
+    options_text = " ".join(f"{name}:{value}" if value else name for name, value in options.items())
     lines = (
         f"search {' '.join(searches)}" if searches else "",
         *(f"nameserver {server}" for server in servers),
-        f"options {shown}" if shown else "",
+        f"options {options_text}" if options_text else "",
     )
     return "".join(f"{line}\n" for line in lines if line)

@@ -61,16 +61,16 @@ def _named(tree: ReadOnlyTree, fields: tuple[str, ...]) -> Iterator[ReadOnlyTree
 
 def run_of(pod: ReadOnlyTree, name: str, *, previous: bool = False) -> ContainerRun:
     """Return the run whose logs are meant."""
-    where = f'container "{name}" in pod "{meta.name(pod)}"'
+    container_ref = f'container "{name}" in pod "{meta.name(pod)}"'
     status = container_status(pod, name)
     if status is None:
-        raise NoLogs(f"{where} is not available")
+        raise NoLogs(f"{container_ref} is not available")
     last = (status.get("lastState") or {}).get("terminated")
     restarts = status.get("restartCount") or 0
     state = status.get("state") or {}
     if previous:
         if last is None:
-            raise NoLogs(f"previous terminated {where} not found")
+            raise NoLogs(f"previous terminated {container_ref} not found")
         return _ended(last, restarts if "waiting" in state else restarts - 1)
     if "running" in state:
         return ContainerRun(
@@ -81,8 +81,8 @@ def run_of(pod: ReadOnlyTree, name: str, *, previous: bool = False) -> Container
         return _ended(end, restarts)
     reason = (state.get("waiting") or {}).get("reason")
     if reason is None:
-        raise NoLogs(f"{where} is waiting to start - no logs yet")
-    raise NoLogs(f"{where} is waiting to start: {_PULL_FAILURES.get(reason, reason)}")
+        raise NoLogs(f"{container_ref} is waiting to start - no logs yet")
+    raise NoLogs(f"{container_ref} is waiting to start: {_PULL_FAILURES.get(reason, reason)}")
 
 
 def _ended(end: Mapping[str, Any], restarts: int) -> ContainerRun:

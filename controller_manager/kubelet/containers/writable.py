@@ -26,35 +26,37 @@ class RunKey(NamedTuple):
 
 class ContainerFiles:
     def __init__(self) -> None:
-        self._kept: OrderedDict[RunKey, FileSystem] = OrderedDict()
+        self._file_systems: OrderedDict[RunKey, FileSystem] = OrderedDict()
         self._volumes: dict[str, Volumes] = {}
 
     def knows(self, key: RunKey) -> bool:
-        return key in self._kept
+        return key in self._file_systems
 
     def of(self, key: RunKey, files: Mapping[str, Entry], mounts: Sequence[SharedMount] = ()) -> FileSystem:
         """The files of a run; those that are mounted are as they are now."""
-        found = self._kept.pop(key, None)
+        found = self._file_systems.pop(key, None)
         if found is None:
             shared = mounts_of(mounts, self._volumes.setdefault(key.uid, {})) if mounts else None
             found = FileSystem(files, mounts=shared)
         else:
             found.mount({path: entry for path, entry in files.items() if entry.read_only})
-        self._kept[key] = found
-        while len(self._kept) > 1 and (len(self._kept) > MAX_CONTAINERS or self._size() > MAX_BYTES):
-            gone, _ = self._kept.popitem(last=False)
-            if all(other.uid != gone.uid for other in self._kept):
-                self._volumes.pop(gone.uid, None)
+        self._file_systems[key] = found
+        while len(self._file_systems) > 1 and (
+            len(self._file_systems) > MAX_CONTAINERS or self._size() > MAX_BYTES
+        ):
+            evicted, _ = self._file_systems.popitem(last=False)
+            if all(other.uid != evicted.uid for other in self._file_systems):
+                self._volumes.pop(evicted.uid, None)
         return found
 
     def _size(self) -> int:
         volumes = (one for found in self._volumes.values() for one in found.values())
-        return sum(one.size for one in (*self._kept.values(), *volumes))
+        return sum(one.size for one in (*self._file_systems.values(), *volumes))
 
     def forget(self, uid: str) -> None:
         """The pod is gone."""
-        for key in [key for key in self._kept if key.uid == uid]:
-            del self._kept[key]
+        for key in [key for key in self._file_systems if key.uid == uid]:
+            del self._file_systems[key]
         self._volumes.pop(uid, None)
 
 

@@ -211,21 +211,21 @@ def _wait(container: Container, status: ReadOnlyTree, end: ReadOnlyTree, now: da
     if "waiting" in status["state"]:
         return ContainerMoment(status=status, due=after(finished, delay))
     pod = container.pod
-    which = f"{meta.name(pod)}_{meta.namespace(pod)}({meta.uid(pod)})"
+    pod_ref = f"{meta.name(pod)}_{meta.namespace(pod)}({meta.uid(pod)})"
     span = format_duration(int(delay.total_seconds()) * 10**9)
-    message = f"back-off {span} restarting failed container={container.name} pod={which}"
+    message = f"back-off {span} restarting failed container={container.name} pod={pod_ref}"
     crashed = {
         **status,
         "state": {"waiting": {"message": message, "reason": "CrashLoopBackOff"}},
         "lastState": {"terminated": end},
     }
-    told = EmitEvent(
+    event = EmitEvent(
         "Warning",
         "BackOff",
-        f"Back-off restarting failed container {container.name} in pod {which}",
+        f"Back-off restarting failed container {container.name} in pod {pod_ref}",
         container.field,
     )
-    return ContainerMoment(status=crashed, tells=(told,))
+    return ContainerMoment(status=crashed, tells=(event,))
 
 
 def _started(
@@ -263,8 +263,8 @@ def _run_process(
     if process.exit is not None:
         return ContainerMoment(status=end_process(container, status, now))
     if status["image"] != container.spec["image"] and not process.is_stopping:
-        told = EmitEvent("Normal", "Killing", _definition_changed(container), container.field)
-        return ContainerMoment(status=status, tells=(told,), actions=(StopContainer(container.name),))
+        event = EmitEvent("Normal", "Killing", _definition_changed(container), container.field)
+        return ContainerMoment(status=status, tells=(event,), actions=(StopContainer(container.name),))
     seen = {"ready": serves(container) and process.is_ready, "started": process.passed_startup}
     return ContainerMoment(status=status if seen.items() <= status.items() else {**status, **seen})
 
@@ -313,8 +313,8 @@ def _replaced(container: Container, status: ReadOnlyTree, now: datetime) -> Cont
     """Another image was put into the pod: the container starts anew, whatever its policy."""
     old = end_container(container, status, exit_code=container.program.stop_code, at=now)
     new = _started(container, now, restarts=status["restartCount"] + 1, last=old["state"]["terminated"])
-    told = EmitEvent("Normal", "Killing", _definition_changed(container), container.field)
-    return ContainerMoment(status=new.status, tells=(told, *new.tells))
+    event = EmitEvent("Normal", "Killing", _definition_changed(container), container.field)
+    return ContainerMoment(status=new.status, tells=(event, *new.tells))
 
 
 def restart_container(container: Container, status: ReadOnlyTree, now: datetime) -> ReadOnlyTree:

@@ -85,8 +85,8 @@ def last_end(status: ReadOnlyTree) -> ReadOnlyTree | None:
 
 def waiting(container: Container, reason: str, message: str = "") -> ReadOnlyTree:
     """A container that did not start yet."""
-    said = {"message": message} if message else {}
-    return running_status(container, restarts=0, state={"waiting": {**said, "reason": reason}})
+    details = {"message": message} if message else {}
+    return running_status(container, restarts=0, state={"waiting": {**details, "reason": reason}})
 
 
 def end_container(
@@ -142,8 +142,8 @@ def assigned_resources(spec: ReadOnlyTree) -> dict[str, Any]:
 
     It says that these are none rather than nothing: by that a server knows that the node can resize pods.
     """
-    asked = spec.get("resources") or {}
-    resources = {field: asked[field] for field in ("limits", "requests") if asked.get(field)}
+    requirements = spec.get("resources") or {}
+    resources = {field: requirements[field] for field in ("limits", "requests") if requirements.get(field)}
     allocated = {"allocatedResources": resources["requests"]} if "requests" in resources else {}
     return {**allocated, "resources": resources}
 

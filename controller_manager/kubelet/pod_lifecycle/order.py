@@ -117,12 +117,12 @@ def members_of(
         return member(container, Role.INIT, _INIT_POLICY[policy])
 
     return Members(
-        init=_held(map(init, spec.get("initContainers") or ()), status.get("initContainerStatuses")),
-        main=_held(
+        init=_with_statuses(map(init, spec.get("initContainers") or ()), status.get("initContainerStatuses")),
+        main=_with_statuses(
             (member(container, Role.MAIN, policy) for container in spec["containers"]),
             status.get("containerStatuses"),
         ),
-        ephemeral=_held(
+        ephemeral=_with_statuses(
             (
                 member(container, Role.EPHEMERAL, "Never")
                 for container in spec.get("ephemeralContainers") or ()
@@ -178,7 +178,7 @@ def _ends(pod: ReadOnlyTree, container: ReadOnlyTree, role: Role) -> bool:
     return role is Role.INIT
 
 
-def _held(
+def _with_statuses(
     containers: Iterable[Container], statuses: Sequence[ReadOnlyTree] | None
 ) -> Sequence[tuple[Container, ReadOnlyTree | None]]:
     by_name = {status["name"]: status for status in statuses or ()}
@@ -193,12 +193,12 @@ def run(members: Members, now: datetime) -> RunningContainers:
     init, blocked = _run_init(members, now)
     if blocked:
         main = [
-            ContainerMoment(status=held or waiting(container, "PodInitializing"))
-            for container, held in members.main
+            ContainerMoment(status=status or waiting(container, "PodInitializing"))
+            for container, status in members.main
         ]
     else:
-        main = [life.advance(container, held, now) for container, held in members.main]
-    ephemeral = [life.advance(container, held, now) for container, held in members.ephemeral]
+        main = [life.advance(container, status, now) for container, status in members.main]
+    ephemeral = [life.advance(container, status, now) for container, status in members.ephemeral]
     phase = _phase(members, init, main, is_blocked=bool(blocked))
     if phase in (SUCCEEDED, FAILED):
         to_stop = processes_to_stop(members)
@@ -227,11 +227,11 @@ def stop(members: Members, now: datetime, *, code: int | None = None) -> Running
         [
             _stop(
                 container,
-                ContainerMoment(status=held or waiting(container, "ContainerCreating")),
+                ContainerMoment(status=status or waiting(container, "ContainerCreating")),
                 now,
                 code,
             )
-            for container, held in group
+            for container, status in group
         ]
         for group in (members.init, members.main, members.ephemeral)
     )
@@ -277,12 +277,12 @@ def _run_init(members: Members, now: datetime) -> tuple[list[ContainerMoment], l
     """The init containers up to the first that is in the way, and the names of those that are."""
     moments: list[ContainerMoment] = []
     blocked: list[str] = []
-    for container, held in members.init:
+    for container, status in members.init:
         if blocked:
-            moments.append(ContainerMoment(status=held or waiting(container, "PodInitializing")))
+            moments.append(ContainerMoment(status=status or waiting(container, "PodInitializing")))
             blocked += [container.name] if not _passes(container, moments[-1].status) else []
             continue
-        moment = life.advance(container, held, now)
+        moment = life.advance(container, status, now)
         moments.append(moment)
         if not _passes(container, moment.status):
             blocked.append(container.name)
@@ -325,10 +325,10 @@ def _stop(
         status = life.end_process(container, moment.status, now)
         return ContainerMoment(status=status, tells=moment.tells)
     exit_code = container.program.stop_code if code is None else code
-    told = _killing(container)
+    event = _killing(container)
     status = end_container(container, moment.status, exit_code=exit_code, at=now)
     failed = life.pre_stop_failure(container)
-    return ContainerMoment(status=status, tells=(*moment.tells, told, *failed))
+    return ContainerMoment(status=status, tells=(*moment.tells, event, *failed))
 
 
 def _living(
@@ -352,6 +352,6 @@ def _living(
         not_initialized=not_initialized,
         not_ready=[name for name, ready in serving if not ready],
         due=earliest(*(moment.due for moment in everybody)),
-        tells=tuple(told for moment in everybody for told in moment.tells),
+        tells=tuple(event for moment in everybody for event in moment.tells),
         actions=tuple(action for moment in everybody for action in moment.actions),
     )

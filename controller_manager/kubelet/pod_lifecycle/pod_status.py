@@ -34,7 +34,7 @@ class PodState(Struct, frozen=True, kw_only=True):
 
 def kubelet_conditions(pod: ReadOnlyTree, standing: PodState, now: datetime) -> list[ReadOnlyTree]:
     """All conditions of the pod: those of a kubelet as they are to be now, in its order, and those of others."""
-    wanted = [
+    desired = [
         _initialized(standing),
         _ready(pod, standing),
         _containers_ready(standing),
@@ -42,14 +42,17 @@ def kubelet_conditions(pod: ReadOnlyTree, standing: PodState, now: datetime) -> 
     ]
     if standing.tells_sandbox:
         runs = standing.phase not in (SUCCEEDED, FAILED)
-        wanted.insert(0, {"type": CONDITION_READY_TO_START, "status": "True" if runs else "False"})
+        desired.insert(0, {"type": CONDITION_READY_TO_START, "status": "True" if runs else "False"})
     present: list[ReadOnlyTree] = list(conditions.of(pod))
-    for condition in wanted:
+    for condition in desired:
         observed = {**condition, "observedGeneration": meta.generation(pod)}
         present = conditions.set_condition(present, observed, now)
-    order = [condition["type"] for condition in wanted]
+    order = [condition["type"] for condition in desired]
     return sorted(
-        present, key=lambda held: order.index(held["type"]) if held["type"] in order else len(order)
+        present,
+        key=lambda present_condition: (
+            order.index(present_condition["type"]) if present_condition["type"] in order else len(order)
+        ),
     )
 
 
@@ -58,8 +61,8 @@ def _met(condition_type: str) -> dict[str, Any]:
 
 
 def _unmet(condition_type: str, reason: str, message: str = "") -> dict[str, Any]:
-    said = {"message": message} if message else {}
-    return {"type": condition_type, "status": "False", "reason": reason, **said}
+    details = {"message": message} if message else {}
+    return {"type": condition_type, "status": "False", "reason": reason, **details}
 
 
 def _initialized(standing: PodState) -> dict[str, Any]:

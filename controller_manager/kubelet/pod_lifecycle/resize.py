@@ -51,7 +51,9 @@ def resize(
     now: datetime,
 ) -> ResizeResult:
     """The containers' statuses and the pod's conditions after a look at what is wanted."""
-    others = [held for held in conditions.of(pod) if held["type"] not in (PENDING, IN_PROGRESS)]
+    others = [
+        condition for condition in conditions.of(pod) if condition["type"] not in (PENDING, IN_PROGRESS)
+    ]
     changed = [
         _wants_other(container, status) for container, status in zip(containers, statuses, strict=True)
     ]
@@ -59,13 +61,19 @@ def resize(
         return ResizeResult(statuses=statuses, conditions=others)
     refusal = _refusal(pod, room)
     if refusal:
-        held = conditions.set_condition(_held(pod, PENDING), _marked(pod, PENDING, refusal), now)
+        resize_conditions = conditions.set_condition(
+            _present_conditions(pod, PENDING), _marked(pod, PENDING, refusal), now
+        )
         due = now + RETRY if refusal["reason"] == "Deferred" else None
-        return ResizeResult(statuses=statuses, conditions=[*others, *held], due=due)
-    held = conditions.set_condition(_held(pod, IN_PROGRESS), _marked(pod, IN_PROGRESS, {}), now)
-    due = after(parse_time(held[0]["lastTransitionTime"]), span_of(containers[0].script.resize_after))
+        return ResizeResult(statuses=statuses, conditions=[*others, *resize_conditions], due=due)
+    resize_conditions = conditions.set_condition(
+        _present_conditions(pod, IN_PROGRESS), _marked(pod, IN_PROGRESS, {}), now
+    )
+    due = after(
+        parse_time(resize_conditions[0]["lastTransitionTime"]), span_of(containers[0].script.resize_after)
+    )
     if due > now and containers[0].script.resize_after:
-        return ResizeResult(statuses=statuses, conditions=[*others, *held], due=due)
+        return ResizeResult(statuses=statuses, conditions=[*others, *resize_conditions], due=due)
     new = [
         _apply(container, status, now) if wants else status
         for container, status, wants in zip(containers, statuses, changed, strict=True)
@@ -78,8 +86,8 @@ def total_requests(pods: Iterable[ReadOnlyTree]) -> dict[str, Quantity]:
     total: dict[str, Quantity] = {}
     for pod in pods:
         for container in pod["spec"]["containers"]:
-            asked = (container.get("resources") or {}).get("requests") or {}
-            for name, amount in asked.items():
+            requests = (container.get("resources") or {}).get("requests") or {}
+            for name, amount in requests.items():
                 total[name] = total.get(name, quantity.ZERO) + quantity.from_json(amount)
     return total
 
@@ -90,19 +98,19 @@ def _wants_other(container: Container, status: ReadOnlyTree) -> bool:
     return bool(assigned_resources(container.spec)["resources"] != (status.get("resources") or {}))
 
 
-def _held(pod: ReadOnlyTree, condition_type: str) -> list[ReadOnlyTree]:
+def _present_conditions(pod: ReadOnlyTree, condition_type: str) -> list[ReadOnlyTree]:
     present = conditions.get(pod, condition_type)
     return [present] if present else []
 
 
-def _marked(pod: ReadOnlyTree, condition_type: str, said: Mapping[str, str]) -> dict[str, Any]:
-    return {"type": condition_type, "status": "True", "observedGeneration": meta.generation(pod), **said}
+def _marked(pod: ReadOnlyTree, condition_type: str, details: Mapping[str, str]) -> dict[str, Any]:
+    return {"type": condition_type, "status": "True", "observedGeneration": meta.generation(pod), **details}
 
 
 def _refusal(pod: ReadOnlyTree, room: NodeResources) -> Mapping[str, str]:
     """Why the node cannot do it: not ever, or not now."""
-    wanted, allocatable = total_requests([pod]), room.allocatable()
-    for name, amount in wanted.items():
+    requested, allocatable = total_requests([pod]), room.allocatable()
+    for name, amount in requested.items():
         capacity = allocatable.get(name, quantity.ZERO)
         if amount > capacity:
             counts = f"requested: {_count(name, amount)}, capacity: {_count(name, capacity)}"
@@ -111,10 +119,10 @@ def _refusal(pod: ReadOnlyTree, room: NodeResources) -> Mapping[str, str]:
                 "message": f"Node didn't have enough capacity: {name}, {counts}",
             }
     used = room.used()
-    for name, amount in wanted.items():
-        taken, capacity = used.get(name, quantity.ZERO), allocatable.get(name, quantity.ZERO)
-        if amount + taken > capacity:
-            counts = f"requested: {_count(name, amount)}, used: {_count(name, taken)}, capacity: {_count(name, capacity)}"
+    for name, amount in requested.items():
+        used_amount, capacity = used.get(name, quantity.ZERO), allocatable.get(name, quantity.ZERO)
+        if amount + used_amount > capacity:
+            counts = f"requested: {_count(name, amount)}, used: {_count(name, used_amount)}, capacity: {_count(name, capacity)}"
             return {"reason": "Deferred", "message": f"Node didn't have enough resource: {name}, {counts}"}
     return {}
 
@@ -124,20 +132,20 @@ def _count(name: str, amount: Quantity) -> int:
 
 
 def _apply(container: Container, status: ReadOnlyTree, now: datetime) -> ReadOnlyTree:
-    wanted = assigned_resources(container.spec)
-    changed = _changed_names(wanted["resources"], status.get("resources") or {})
+    assigned = assigned_resources(container.spec)
+    changed = _changed_names(assigned["resources"], status.get("resources") or {})
     policies = {
         policy["resourceName"]: policy["restartPolicy"] for policy in container.spec.get("resizePolicy") or ()
     }
     if any(policies.get(name) == "RestartContainer" for name in changed):
         return restart_container(container, status, now)
-    kept = {
+    others = {
         field: value for field, value in status.items() if field not in ("allocatedResources", "resources")
     }
-    return {**kept, **wanted}
+    return {**others, **assigned}
 
 
-def _changed_names(wanted: ReadOnlyTree, given: ReadOnlyTree) -> set[str]:
-    fields = {*wanted, *given}
-    pairs = [(wanted.get(field) or {}, given.get(field) or {}) for field in fields]
+def _changed_names(desired: ReadOnlyTree, present: ReadOnlyTree) -> set[str]:
+    fields = {*desired, *present}
+    pairs = [(desired.get(field) or {}, present.get(field) or {}) for field in fields]
     return {name for new, old in pairs for name in {*new, *old} if new.get(name) != old.get(name)}

@@ -78,7 +78,7 @@ class Script(Struct, frozen=True, kw_only=True):
 
 
 def script_of(annotations: Mapping[str, str]) -> Script:
-    asked: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     problems = []
     for key, text in sorted(annotations.items()):
         if not key.startswith(PREFIX):
@@ -86,13 +86,13 @@ def script_of(annotations: Mapping[str, str]) -> Script:
         name = key.removeprefix(PREFIX)
         kind, dot, about = name.partition(".")
         if dot and kind in _BY_NAME:
-            asked[_BY_NAME[kind]] = {**asked.get(_BY_NAME[kind], {}), about: text}
+            fields[_BY_NAME[kind]] = {**fields.get(_BY_NAME[kind], {}), about: text}
             continue
         try:
-            asked[name.replace("-", "_")] = _READERS.get(name, _unknown)(text)
+            fields[name.replace("-", "_")] = _READERS.get(name, _unknown)(text)
         except ValueError as error:
             problems.append(f"{key}: {text!r}: {error}")
-    return Script(**asked, problems=tuple(problems)) if asked or problems else _PLAIN
+    return Script(**fields, problems=tuple(problems)) if fields or problems else _PLAIN
 
 
 _PLAIN: Final = Script()

@@ -150,12 +150,12 @@ def refused_identity(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
     if not chosen.get("runAsNonRoot") or os.geteuid() != 0:
         return ""
     user = chosen.get("runAsUser")
-    where = (
+    container_ref = (
         f'(pod: "{meta.name(pod)}_{meta.namespace(pod)}({meta.uid(pod)})", container: {container["name"]})'
     )
     if user is None:
-        return f"container has runAsNonRoot and image will run as root {where}"
-    return "" if user else f"container's runAsUser breaks non-root policy {where}"
+        return f"container has runAsNonRoot and image will run as root {container_ref}"
+    return "" if user else f"container's runAsUser breaks non-root policy {container_ref}"
 
 
 def _security(pod: ReadOnlyTree, container: ReadOnlyTree) -> Mapping[str, Any]:

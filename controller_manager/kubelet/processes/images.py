@@ -109,11 +109,11 @@ def _image(name: str, tree: Any, folder: Path) -> LocalImage:
     )
 
 
-def _words(name: str, what: str, value: Any) -> Sequence[str]:
+def _words(name: str, field: str, value: Any) -> Sequence[str]:
     if value is None:
         return ()
     if not isinstance(value, list | tuple) or not all(isinstance(one, str | int | float) for one in value):
-        raise ImageMapError(f"{name}: {what} is a list of words, and no line for a shell")
+        raise ImageMapError(f"{name}: {field} is a list of words, and no line for a shell")
     return tuple(str(one) for one in value)
 
 

@@ -138,12 +138,12 @@ def log_tail(path: Path, size: int) -> str:
     """The last bytes of what was logged."""
     if not path.exists():
         return ""
-    log, kept = LogFile(path), bytearray()
+    log, tail = LogFile(path), bytearray()
     try:
         while log.is_behind(_ANY):
             for line in log.advance(_ANY):
-                kept += line.text
-                del kept[:-size]
+                tail += line.text
+                del tail[:-size]
     finally:
         log.close()
-    return kept.decode("utf-8", "replace")
+    return tail.decode("utf-8", "replace")

@@ -62,9 +62,9 @@ async def attempt(handler: ReadOnlyTree, target: Target, clock: Clock, seconds: 
                 f'command timed out: "{" ".join(handler["exec"].get("command") or ())}" timed out after {seconds:g}s',
             )
         if "grpc" in handler:
-            where = f"{LOOPBACK}:{target.local_port(handler['grpc']['port'])}"
+            address = f"{LOOPBACK}:{target.local_port(handler['grpc']['port'])}"
             return _failed(
-                f'timeout: failed to connect service "{where}" within {seconds:g}s: context deadline exceeded',
+                f'timeout: failed to connect service "{address}" within {seconds:g}s: context deadline exceeded',
             )
         return _failed("context deadline exceeded (Client.Timeout exceeded while awaiting headers)")
 
@@ -100,8 +100,8 @@ async def _check_grpc(action: ReadOnlyTree, target: Target) -> Attempt:
     try:
         reader, writer = await asyncio.open_connection(LOOPBACK, port)
     except OSError as error:
-        where = f"{LOOPBACK}:{port}"
-        return _failed(f'failed to connect service "{where}": {_refused(where, error)}')
+        address = f"{LOOPBACK}:{port}"
+        return _failed(f'failed to connect service "{address}": {_refused(address, error)}')
     try:
         status = await check_health(reader, writer, f"{LOOPBACK}:{port}", action.get("service") or "")
     except (GrpcError, OSError, EOFError) as error:
@@ -121,8 +121,8 @@ async def _get(action: ReadOnlyTree, target: Target) -> Attempt:
         try:
             code, location = await _request(url, headers)
         except (OSError, EOFError, ValueError) as error:
-            where = urlsplit(url)
-            return _failed(f"Get {quote(first)}: {_refused(where.netloc, error)}")
+            parts = urlsplit(url)
+            return _failed(f"Get {quote(first)}: {_refused(parts.netloc, error)}")
         following = urljoin(url, location) if location and 300 <= code < 400 else ""
         if not following or urlsplit(following).hostname != urlsplit(url).hostname:
             output = f"HTTP probe failed with statuscode: {code}"
@@ -178,7 +178,7 @@ async def _close(writer: asyncio.StreamWriter) -> None:
         await writer.wait_closed()
 
 
-def _refused(where: str, error: Exception) -> str:
+def _refused(address: str, error: Exception) -> str:
     if isinstance(error, ConnectionRefusedError):
-        return f"dial tcp {where}: connect: connection refused"
+        return f"dial tcp {address}: connect: connection refused"
     return str(error) or "EOF"

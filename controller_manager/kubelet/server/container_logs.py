@@ -85,9 +85,9 @@ class _Budget(Struct):
     def take(self, data: bytes) -> bytes:
         if self.left is None:
             return data
-        taken = data[: self.left]
-        self.left -= len(taken)
-        return taken
+        allowed = data[: self.left]
+        self.left -= len(allowed)
+        return allowed
 
     @property
     def is_spent(self) -> bool:
@@ -172,7 +172,7 @@ class LogStream:
         last: deque[bytes] = deque(maxlen=tail)
         size = 0
         while self._replay.is_behind(until):
-            lines = self._shown(self._replay.advance(until))
+            lines = self._format_lines(self._replay.advance(until))
             if tail is None:
                 await self._write(write, lines)
                 if self._budget.is_spent:
@@ -188,9 +188,9 @@ class LogStream:
 
     async def _write_new(self, write: Write, until: datetime) -> None:
         while self._replay.is_behind(until) and not self._budget.is_spent:
-            await self._write(write, self._shown(self._replay.advance(until)))
+            await self._write(write, self._format_lines(self._replay.advance(until)))
 
-    def _shown(self, lines: Iterable[LogLine]) -> list[bytes]:
+    def _format_lines(self, lines: Iterable[LogLine]) -> list[bytes]:
         options = self._options
         return [
             f"{line.at:%Y-%m-%dT%H:%M:%S.%f}000Z ".encode() + line.text if options.timestamps else line.text

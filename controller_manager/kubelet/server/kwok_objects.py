@@ -53,11 +53,13 @@ class KwokObjects:
         self._served: frozenset[str] = frozenset()
         self._asked_until = 0.0
 
-    async def entry(self, kind: KwokKind, pod: ReadOnlyTree, which: str | int) -> ReadOnlyTree | None:
+    async def entry(
+        self, kind: KwokKind, pod: ReadOnlyTree, container_or_port: str | int
+    ) -> ReadOnlyTree | None:
         """What is said of a container, or of a port; None if nothing is. What is not allowed is refused."""
         served = await self._kinds()
         for source in await self._objects(kind, pod, served):
-            found = choose_entry((source.get("spec") or {}).get(kind.entries) or (), which)
+            found = choose_entry((source.get("spec") or {}).get(kind.entries) or (), container_or_port)
             if found is not None:
                 if not self._allowed:
                     name = f"{source.get('kind') or kind.value} {meta.name(source)!r}"
@@ -112,10 +114,10 @@ def selects(cluster_object: ReadOnlyTree, pod: ReadOnlyTree) -> bool:
     return (not namespaces or meta.namespace(pod) in namespaces) and (not names or meta.name(pod) in names)
 
 
-def choose_entry(entries: Sequence[ReadOnlyTree], which: str | int) -> ReadOnlyTree | None:
+def choose_entry(entries: Sequence[ReadOnlyTree], container_or_port: str | int) -> ReadOnlyTree | None:
     """The first entry that names a container or a port, else the first that names none."""
-    field = "ports" if isinstance(which, int) else "containers"
-    named = next((one for one in entries if which in (one.get(field) or ())), None)
+    field = "ports" if isinstance(container_or_port, int) else "containers"
+    named = next((one for one in entries if container_or_port in (one.get(field) or ())), None)
     return named or next((one for one in entries if not one.get(field)), None)
 
 

@@ -40,11 +40,11 @@ def text_of(family: Family) -> str:
 
 
 def _line(name: str, sample: Sample) -> str:
-    shown = ",".join(f'{label}="{_escaped(str(of))}"' for label, of in sample.labels)
-    return f"{name}{{{shown}}} {_shown(sample.value)}" if shown else f"{name} {_shown(sample.value)}"
+    labels = ",".join(f'{label}="{_escaped(str(of))}"' for label, of in sample.labels)
+    return f"{name}{{{labels}}} {_go_float(sample.value)}" if labels else f"{name} {_go_float(sample.value)}"
 
 
-def _shown(value: float) -> str:
+def _go_float(value: float) -> str:
     number: str = floatToGoString(value)  # type: ignore[no-untyped-call]
     return number
 
@@ -83,7 +83,7 @@ def _histogram(metric: ReadOnlyTree, labels: Labels, value: Callable[[str], Any]
         count += observed
         sum_ += bound * observed
         if not hidden:
-            samples.append(Sample([*labels, ("le", _shown(bound))], float(count), "_bucket"))
+            samples.append(Sample([*labels, ("le", _go_float(bound))], float(count), "_bucket"))
     samples.append(Sample([*labels, ("le", "+Inf")], float(count), "_bucket"))
     return [*samples, Sample(labels, sum_, "_sum"), Sample(labels, float(count), "_count")]
 

@@ -42,7 +42,7 @@ class PodFiles:
     def __init__(self, references: ReferenceLoader, clock: Clock) -> None:
         self._references = references
         self._clock = clock
-        self._kept = ContainerFiles()
+        self._container_files = ContainerFiles()
         self._replays: dict[RunKey, LogReplay] = {}
 
     async def of(
@@ -73,7 +73,7 @@ class PodFiles:
 
     def forget(self, uid: str) -> None:
         """A pod is gone."""
-        self._kept.forget(uid)
+        self._container_files.forget(uid)
         self._drop_replays()
 
     async def _bring_up(
@@ -85,9 +85,9 @@ class PodFiles:
         if restarts is None:
             restarts = run.restarts if run else 0
         key = RunKey(meta.uid(pod), container["name"], restarts)
-        is_new = not self._kept.knows(key)
+        is_new = not self._container_files.knows(key)
         mounts = shared_mounts(pod, container, references)
-        files = self._kept.of(key, files_of(pod, container, references), mounts)
+        files = self._container_files.of(key, files_of(pod, container, references), mounts)
         if is_new:
             self._drop_replays()
             if run is not None and _may_write(pod, container):
@@ -100,7 +100,7 @@ class PodFiles:
         return files
 
     def _drop_replays(self) -> None:
-        for key in [key for key in self._replays if not self._kept.knows(key)]:
+        for key in [key for key in self._replays if not self._container_files.knows(key)]:
             self._replays.pop(key).close()
 
 

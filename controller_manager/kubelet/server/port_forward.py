@@ -28,10 +28,10 @@ Connect = Callable[[int, ByteStream], Awaitable[str]]
 async def serve_port_forward(request: web.BaseRequest, connect: Connect) -> web.StreamResponse:
     kind = request.headers.get("Upgrade", "").lower()
     if kind == "spdy/3.1":
-        offered = request.headers.get("X-Stream-Protocol-Version", PROTOCOL)
-        if PROTOCOL not in offered:
+        client_protocols = request.headers.get("X-Stream-Protocol-Version", PROTOCOL)
+        if PROTOCOL not in client_protocols:
             raise HttpError(
-                403, f"unable to upgrade: unable to negotiate protocol: client supports {offered}"
+                403, f"unable to upgrade: unable to negotiate protocol: client supports {client_protocols}"
             )
         connection = upgrade(request, {"Upgrade": "SPDY/3.1", "X-Stream-Protocol-Version": PROTOCOL})
         try:

@@ -73,9 +73,9 @@ async def _skip_body(stream: ByteStream, buffer: bytearray, headers: dict[str, s
     length = headers.get("content-length", "")
     left = int(length) if length.isascii() and length.isdecimal() and len(length) < 16 else 0
     while left > 0:
-        taken = min(left, len(buffer))
-        del buffer[:taken]
-        left -= taken
+        skipped = min(left, len(buffer))
+        del buffer[:skipped]
+        left -= skipped
         if left:
             data = await stream.read(READ)
             if not data:

@@ -37,18 +37,18 @@ Work = Callable[[Streams], Coroutine[Any, Any, bytes]]
 
 
 class StreamOptions(Struct, frozen=True):
-    wanted: frozenset[int]
+    streams: frozenset[int]
     tty: bool
 
 
 def stream_options(query: Mapping[str, str]) -> StreamOptions:
     tty = query.get("tty") in ("1", "true")
-    wanted = {number for name, number in _NAMES.items() if query.get(name) in ("1", "true")}
+    streams = {number for name, number in _NAMES.items() if query.get(name) in ("1", "true")}
     if tty:
-        wanted.discard(STDERR)
-    if not wanted:
+        streams.discard(STDERR)
+    if not streams:
         raise HttpError(400, "you must specify at least 1 of stdin, stdout, stderr")
-    return StreamOptions(frozenset(wanted | ({RESIZE} if tty else set())), tty)
+    return StreamOptions(frozenset(streams | ({RESIZE} if tty else set())), tty)
 
 
 async def serve_streams(
@@ -64,18 +64,19 @@ async def serve_streams(
 
 
 async def _over_websocket(request: web.BaseRequest, options: StreamOptions, work: Work) -> web.StreamResponse:
-    offered = [
+    client_protocols = [
         protocol.strip()
         for line in request.headers.getall("Sec-WebSocket-Protocol", ())
         for protocol in line.split(",")
     ]
-    if offered and not set(offered) & set(websocket_streams.PROTOCOLS):
+    if client_protocols and not set(client_protocols) & set(websocket_streams.PROTOCOLS):
         raise HttpError(
-            403, f"requested protocol(s) are not supported: {offered}; supports {websocket_streams.PROTOCOLS}"
+            403,
+            f"requested protocol(s) are not supported: {client_protocols}; supports {websocket_streams.PROTOCOLS}",
         )
     socket = websocket(websocket_streams.PROTOCOLS)
     await socket.prepare(request)
-    streams = WebSocketStreams(socket, options.wanted)
+    streams = WebSocketStreams(socket, options.streams)
     try:
         await streams.begin()
         await _run(streams, options, work, streams.listen())
@@ -87,15 +88,17 @@ async def _over_websocket(request: web.BaseRequest, options: StreamOptions, work
 async def _over_spdy(
     request: web.BaseRequest, options: StreamOptions, work: Work, clock: Clock
 ) -> web.StreamResponse:
-    offered = [
+    client_protocols = [
         name.strip() for line in request.headers.getall(PROTOCOL_HEADER, ()) for name in line.split(",")
     ]
-    protocol = next((name for name in offered if name in spdy_streams.PROTOCOLS), "")
-    if offered and not protocol:
-        raise HttpError(403, f"unable to upgrade: unable to negotiate protocol: client supports {offered}")
+    protocol = next((name for name in client_protocols if name in spdy_streams.PROTOCOLS), "")
+    if client_protocols and not protocol:
+        raise HttpError(
+            403, f"unable to upgrade: unable to negotiate protocol: client supports {client_protocols}"
+        )
     headers = {"Upgrade": SPDY} | ({PROTOCOL_HEADER: protocol} if protocol else {})
     connection = upgrade(request, headers)
-    streams = SpdyStreams(options.wanted, protocol)
+    streams = SpdyStreams(options.streams, protocol)
     session = SpdySession(connection, streams.add)
 
     async def when_complete(_: Streams) -> bytes:
@@ -109,7 +112,7 @@ async def _over_spdy(
         return await _with_terminal(streams, options, work)
 
     try:
-        await _run(streams, StreamOptions(options.wanted, tty=False), when_complete, session.run())
+        await _run(streams, StreamOptions(options.streams, tty=False), when_complete, session.run())
     finally:
         connection.close()
     return Taken()

@@ -11,7 +11,7 @@ class _Turn(Generic[T]):
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.callers = 0
-        self.begun = 0
+        self.started = 0
         """How many pieces of work have begun, and which of them the result is of."""
         self.finished = 0
         self.result: T | None = None
@@ -26,12 +26,12 @@ class SharedWork(Generic[T]):
     async def run(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> T:
         """Do the work of a key, or wait for another caller's; one that fails, fails for its own caller alone."""
         turn = self._turns.setdefault(key, _Turn())
-        before = turn.begun
+        before = turn.started
         turn.callers += 1
         try:
             async with turn.lock:
                 if turn.finished <= before:
-                    number = turn.begun = turn.begun + 1
+                    number = turn.started = turn.started + 1
                     turn.result = await work()
                     turn.finished = number
                 return cast("T", turn.result)

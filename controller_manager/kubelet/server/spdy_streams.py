@@ -25,8 +25,8 @@ PROTOCOLS: Final = (
 
 
 class SpdyStreams:
-    def __init__(self, wanted: frozenset[int], protocol: str) -> None:
-        self._missing = set(wanted | {ERROR})
+    def __init__(self, requested: frozenset[int], protocol: str) -> None:
+        self._missing = set(requested | {ERROR})
         if protocol in ("v2.channel.k8s.io", "channel.k8s.io"):
             self._missing.discard(RESIZE)
         self._has_status = protocol[:2] in ("v4", "v5")

@@ -39,19 +39,19 @@ def websocket(protocols: Sequence[str]) -> web.WebSocketResponse:
 
 
 class WebSocketStreams:
-    def __init__(self, socket: web.WebSocketResponse, wanted: frozenset[int]) -> None:
-        """`wanted` are the numbers of the streams that the client asked for."""
+    def __init__(self, socket: web.WebSocketResponse, requested: frozenset[int]) -> None:
+        """`requested` are the numbers of the streams that the client asked for."""
         self._socket = socket
-        self._wanted = wanted
+        self._requested = requested
         protocol = socket.ws_protocol or ""
         self._is_text = "base64" in protocol
         self._has_status = protocol.startswith(("v4", "v5"))
-        self.stdin = InputStream() if STDIN in wanted else None
+        self.stdin = InputStream() if STDIN in requested else None
         self.resize = InputStream()
 
     async def begin(self) -> None:
         """An empty message tells the client that it goes on."""
-        lowest = min(self._wanted & {STDOUT, STDERR, ERROR}, default=ERROR)
+        lowest = min(self._requested & {STDOUT, STDERR, ERROR}, default=ERROR)
         await self.write(lowest, b"", even_empty=True)
 
     async def listen(self) -> None:

@@ -70,7 +70,7 @@ def _create(process: Process, here: Process, archive: str, names: Sequence[str])
     files, code = process.host.files, 0
     written = io.BytesIO()
     errors: list[str] = []
-    with tarfile.open(fileobj=written, mode="w", format=tarfile.GNU_FORMAT) as made:
+    with tarfile.open(fileobj=written, mode="w", format=tarfile.GNU_FORMAT) as tar_file:
         for name in names:
             path = here.path(name)
             if not files.exists(path):
@@ -85,7 +85,7 @@ def _create(process: Process, here: Process, archive: str, names: Sequence[str])
                     len(entry.data or b""),
                 )
                 member.type = tarfile.DIRTYPE if entry.is_directory else tarfile.REGTYPE
-                made.addfile(member, io.BytesIO(entry.data or b""))
+                tar_file.addfile(member, io.BytesIO(entry.data or b""))
     for error in errors:
         yield process.error(error)
         code = 1
@@ -100,12 +100,12 @@ def _create(process: Process, here: Process, archive: str, names: Sequence[str])
 
 def _extract(here: Process, data: bytes, names: Sequence[str], *, is_listed: bool) -> Run:
     files = here.host.files
-    wanted = [normpath(name) for name in names]
+    selected_names = [normpath(name) for name in names]
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
             for member in archive:
                 name = normpath(member.name.lstrip("/"))
-                if name.startswith("..") or (wanted and name not in wanted):
+                if name.startswith("..") or (selected_names and name not in selected_names):
                     continue
                 if is_listed:
                     yield write_text(f"{member.name}\n")

@@ -52,11 +52,11 @@ def ls(process: Process) -> Run:
             continue
         if len(names) > 1 and is_listed:
             yield write_text(f"{name}:\n")
-        shown = [
+        entries = [
             one for one in children if not (is_listed and one.startswith(".")) or {"a", "A"} & options.keys()
         ]
         yield write_text(
-            "".join(_line(files, join(path, one) if is_listed else path, one, options) for one in shown)
+            "".join(_line(files, join(path, one) if is_listed else path, one, options) for one in entries)
         )
     return code
 

@@ -208,7 +208,7 @@ class Shell:
         while True:
             writes, began = self._writes, self.process.host.elapsed
             condition = yield from self._tested(command.condition)
-            if (condition == 0) is not command.wanted:
+            if (condition == 0) is not command.is_while:
                 return code
             try:
                 code = yield from self._run(command.body)
@@ -349,12 +349,12 @@ class Shell:
             options = "".join(argument[1:] for argument in arguments if argument[:1] == "-")
             self.exits_on_error = self.exits_on_error or "e" in options.partition("o")[0]
         for argument in arguments if name in ("export", "unset") else ():
-            key, given, value = argument.partition("=")
+            key, separator, value = argument.partition("=")
             if name == "unset":
                 self._exported.pop(key, None)
                 self._variables.pop(key, None)
-            elif given or key in self._variables:
-                self._exported[key] = value if given else self._variables.pop(key)
+            elif separator or key in self._variables:
+                self._exported[key] = value if separator else self._variables.pop(key)
 
     def _change_directory(self, arguments: Sequence[str]) -> Run:
         target = self.process.path(arguments[0] if arguments else self.parameter("HOME") or "/")
@@ -388,9 +388,9 @@ class Shell:
             environment=self._exported,
             directory=self.process.directory,
         )
-        made = Shell(process, self._arguments)
-        made._functions = dict(self._functions)
-        made._variables = dict(self._variables)
-        made._status, made._calls = self._status, self._calls
-        made.exits_on_error = self.exits_on_error
-        return made
+        subshell = Shell(process, self._arguments)
+        subshell._functions = dict(self._functions)
+        subshell._variables = dict(self._variables)
+        subshell._status, subshell._calls = self._status, self._calls
+        subshell.exits_on_error = self.exits_on_error
+        return subshell

@@ -147,8 +147,8 @@ class _Parser:
             return Group(body, subshell=True, redirects=self._redirects())
         compound = {
             "if": self._if,
-            "while": lambda: self._loop(wanted=True),
-            "until": lambda: self._loop(wanted=False),
+            "while": lambda: self._loop(is_while=True),
+            "until": lambda: self._loop(is_while=False),
             "for": self._for,
             "case": self._case,
             "{": self._braces,
@@ -177,9 +177,9 @@ class _Parser:
         self._expect("then")
         return condition, self.list()
 
-    def _loop(self, *, wanted: bool) -> Command:
+    def _loop(self, *, is_while: bool) -> Command:
         condition = self.list()
-        return Loop(condition, self._do(), wanted)
+        return Loop(condition, self._do(), is_while)
 
     def _do(self) -> Command:
         self._expect("do")

@@ -156,7 +156,7 @@ def uname(process: Process) -> Run:
     return 0
 
 
-def which(process: Process) -> Run:
+def program_paths(process: Process) -> Run:
     known = [name for name in process.arguments if name in process.host.programs]
     yield write_text("".join(f"/bin/{name}\n" for name in known))
     return int(len(known) < len(process.arguments))
@@ -244,7 +244,7 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     "whoami": whoami,
     "id": user_id,
     "uname": uname,
-    "which": which,
+    "which": program_paths,
     "seq": sequence,
     "yes": yes,
     "basename": base_name,

@@ -71,11 +71,11 @@ class If(Struct, frozen=True):
 
 
 class Loop(Struct, frozen=True):
-    """`while`, or `until` where `wanted` is false."""
+    """`while`, or `until` where `is_while` is false."""
 
     condition: "Command"
     body: "Command"
-    wanted: bool
+    is_while: bool
 
 
 class For(Struct, frozen=True):

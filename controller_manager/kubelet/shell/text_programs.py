@@ -169,12 +169,12 @@ def tail(process: Process) -> Run:
     parts = (
         [data[at : at + 1] for at in range(len(data))] if "c" in options else data.splitlines(keepends=True)
     )
-    shown = (
+    last_parts = (
         parts[max(amount - 1, 0) :]
         if count.startswith("+")
         else parts[len(parts) - min(amount, len(parts)) :]
     )
-    yield Output(1, b"".join(shown))
+    yield Output(1, b"".join(last_parts))
     if {"f", "F"} & options.keys():
         yield Sleep(float("inf"))
     return 0
@@ -279,8 +279,8 @@ def unique(process: Process) -> Run:
             groups[-1].append(line)
         else:
             groups.append([line])
-    shown = [f"{len(group):7} {group[0]}" if "c" in options else group[0] for group in groups]
-    yield write_text("".join(f"{line}\n" for line in shown))
+    output_lines = [f"{len(group):7} {group[0]}" if "c" in options else group[0] for group in groups]
+    yield write_text("".join(f"{line}\n" for line in output_lines))
     return 0
 
 

@@ -75,10 +75,10 @@ class Stage(Struct, frozen=True, kw_only=True):
 class _Fields:
     """An object of the document, all of whose fields have to be taken."""
 
-    def __init__(self, where: str, tree: Any) -> None:
+    def __init__(self, path: str, tree: Any) -> None:
         if not isinstance(tree, Mapping):
-            raise StageError(f"{where}: must be an object")
-        self._where = where
+            raise StageError(f"{path}: must be an object")
+        self._path = path
         self._left = dict(tree)
 
     def __enter__(self) -> Self:
@@ -86,14 +86,14 @@ class _Fields:
 
     def __exit__(self, failed: type[BaseException] | None, *_: object) -> None:
         if self._left and failed is None:
-            raise StageError(f"{self._where}.{next(iter(self._left))}: is not supported")
+            raise StageError(f"{self._path}.{next(iter(self._left))}: is not supported")
 
     def take(self, name: str, default: Any = None) -> Any:
         value = self._left.pop(name, None)
         return default if value is None else value
 
     def path(self, name: str) -> str:
-        return f"{self._where}.{name}"
+        return f"{self._path}.{name}"
 
     def text(self, name: str, default: str = "") -> str:
         value = self.take(name, default)
@@ -132,13 +132,13 @@ def stage_of(tree: Any) -> Stage | None:
     """The stage of one document; None for one without a selector, which is never played."""
     metadata = tree.get("metadata") if isinstance(tree, Mapping) else None
     name = str(metadata.get("name") or "") if isinstance(metadata, Mapping) else ""
-    where = f"Stage {name or '?'}"
-    with _Fields(where, tree) as document:
+    path = f"Stage {name or '?'}"
+    with _Fields(path, tree) as document:
         document.one_of("apiVersion", [API_VERSION])
         document.one_of("kind", ["Stage"])
         document.take("metadata")
         document.take("status")
-        with _Fields(f"{where}: spec", document.take("spec", {})) as spec:
+        with _Fields(f"{path}: spec", document.take("spec", {})) as spec:
             return _stage(name, spec)
 
 
@@ -182,8 +182,10 @@ def _amount(fields: _Fields, name: str, source: str, default: float | None = Non
 # --- the selector
 
 
-def _selector(where: str, tree: Any) -> tuple[Mapping[str, str], Mapping[str, str], tuple[Requirement, ...]]:
-    with _Fields(where, tree) as fields:
+def _selector(
+    field_path: str, tree: Any
+) -> tuple[Mapping[str, str], Mapping[str, str], tuple[Requirement, ...]]:
+    with _Fields(field_path, tree) as fields:
         labels, annotations = fields.texts("matchLabels"), fields.texts("matchAnnotations")
         path = fields.path("matchExpressions")
         expressions = fields.items("matchExpressions")
@@ -191,16 +193,16 @@ def _selector(where: str, tree: Any) -> tuple[Mapping[str, str], Mapping[str, st
     return labels, annotations, tuple(found)
 
 
-def _requirement(where: str, tree: Any) -> Requirement:
-    with _Fields(where, tree) as outer:
+def _requirement(field_path: str, tree: Any) -> Requirement:
+    with _Fields(field_path, tree) as outer:
         newer = outer.take("jq")
-        with outer if newer is None else _Fields(f"{where}.jq", newer) as fields:
+        with outer if newer is None else _Fields(f"{field_path}.jq", newer) as fields:
             operator = fields.one_of("operator", _OPERATORS)
             values = fields.items("values")
             query = compile_query(fields.text("key"))
     if bool(values) is not (operator in ("In", "NotIn")):
         problem = "must be empty" if values else "must not be empty"
-        raise StageError(f"{where}.values: {problem} for {operator}")
+        raise StageError(f"{field_path}.values: {problem} for {operator}")
     return Requirement(query=query, operator=operator, values=frozenset(map(str, values)))
 
 
@@ -210,19 +212,21 @@ def _requirement(where: str, tree: Any) -> Requirement:
 def _steps(spec: _Fields) -> tuple[StageStep, ...]:
     with spec.nested("next") as fields:
         steps = _step(fields)
-        kept = [step for step in steps if not isinstance(step, DeleteStep)]
+        other_steps = [step for step in steps if not isinstance(step, DeleteStep)]
         patches = fields.items("patches")
         for at, patch in enumerate(patches):
             with _Fields(fields.path(f"patches[{at}]"), patch) as one:
-                kept.append(_patch(one))
+                other_steps.append(_patch(one))
         template = fields.text("statusTemplate")
         subresource = fields.text("statusSubresource", "status")
         _refuse(fields, "statusPatchAs")
         if template:
-            where = fields.path("statusTemplate")
-            parsed = _template(where, template)
-            kept.append(PatchStep(template=parsed, root="status", subresource=subresource, kind="strategic"))
-    listed: list[StageStep] = [*kept, *(step for step in steps if isinstance(step, DeleteStep))]
+            template_path = fields.path("statusTemplate")
+            parsed = _template(template_path, template)
+            other_steps.append(
+                PatchStep(template=parsed, root="status", subresource=subresource, kind="strategic")
+            )
+    listed: list[StageStep] = [*other_steps, *(step for step in steps if isinstance(step, DeleteStep))]
     path = spec.path("steps")
     for at, tree in enumerate(spec.items("steps")):
         with _Fields(f"{path}[{at}]", tree) as one:
@@ -237,10 +241,10 @@ def _step(fields: _Fields) -> list[StageStep]:
     """What stands in a step beside patches, in the order in which it is done."""
     steps: list[StageStep] = []
     if event := fields.take("event"):
-        with _Fields(fields.path("event"), event) as said:
-            kind = said.one_of("type", ["Normal", "Warning"], "Normal")
-            message = _template(said.path("message"), said.text("message"))
-            steps.append(EventStep(type=kind, reason=said.text("reason"), message=message))
+        with _Fields(fields.path("event"), event) as event_fields:
+            kind = event_fields.one_of("type", ["Normal", "Warning"], "Normal")
+            message = _template(event_fields.path("message"), event_fields.text("message"))
+            steps.append(EventStep(type=kind, reason=event_fields.text("reason"), message=message))
     if finalizers := fields.take("finalizers"):
         with _Fields(fields.path("finalizers"), finalizers) as changed:
             add, remove = _values(changed, "add"), _values(changed, "remove")
@@ -274,8 +278,8 @@ def _refuse(fields: _Fields, name: str) -> None:
         raise StageError(f"{fields.path(name)}: is not supported")
 
 
-def _template(where: str, text: str) -> Template:
+def _template(field_path: str, text: str) -> Template:
     try:
         return parse(text)
     except TemplateError as error:
-        raise StageError(f"{where}: {error}") from None
+        raise StageError(f"{field_path}: {error}") from None

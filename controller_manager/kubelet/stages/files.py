@@ -17,9 +17,9 @@ DEFAULTS: Final = Path(__file__).parent / "defaults"
 
 def load_stages(files: Iterable[Path]) -> tuple[Stage, ...]:
     """The stages of the files, and for a kind that has none there those that come with mockube, if it has some."""
-    given = [stage for file in files for stage in _read(file)]
-    told = {stage.kind for stage in given}
-    return (*given, *(stage for stage in _defaults() if stage.kind not in told))
+    stages = [stage for file in files for stage in _read(file)]
+    kinds = {stage.kind for stage in stages}
+    return (*stages, *(stage for stage in _defaults() if stage.kind not in kinds))
 
 
 def of_kind(kind: str, stages: Iterable[Stage]) -> list[Stage]:

@@ -24,8 +24,8 @@ def is_at(stage: Stage, obj: ReadOnlyTree) -> bool:
     )
 
 
-def _holds_all(wanted: Mapping[str, str], present: Mapping[str, str]) -> bool:
-    return all(present.get(name) == value for name, value in wanted.items())
+def _holds_all(selector: Mapping[str, str], present: Mapping[str, str]) -> bool:
+    return all(present.get(name) == value for name, value in selector.items())
 
 
 def _meets(requirement: Requirement, obj: ReadOnlyTree) -> bool:
@@ -94,28 +94,28 @@ def delay_of(stage: Stage, obj: ReadOnlyTree, now: datetime, chance: Chance) -> 
 
 
 def _weight(stage: Stage, obj: ReadOnlyTree) -> int | None:
-    asked = _asked(stage.weight, obj)
-    if asked is None:
+    value = _query_result(stage.weight, obj)
+    if value is None:
         return int(stage.weight.value or 0)
-    text = str(asked)
+    text = str(value)
     return int(text) if text.isdecimal() and len(text) <= _LONGEST_WEIGHT else None
 
 
 def _span(amount: Amount, obj: ReadOnlyTree, now: datetime) -> timedelta | None:
     """Milliseconds of the document, or a span or a moment that the object names; None where there is neither."""
-    asked = _asked(amount, obj)
-    if asked is None:
+    value = _query_result(amount, obj)
+    if value is None:
         return None if amount.value is None else timedelta(milliseconds=min(amount.value, _LONGEST_DELAY))
     try:
-        return parse_time(str(asked)) - now
+        return parse_time(str(value)) - now
     except TimestampError:
         pass
     try:
-        return timedelta(microseconds=parse_duration(str(asked)) / 1000)
+        return timedelta(microseconds=parse_duration(str(value)) / 1000)
     except DurationError:
         return None
 
 
-def _asked(amount: Amount, obj: ReadOnlyTree) -> object | None:
+def _query_result(amount: Amount, obj: ReadOnlyTree) -> object | None:
     results = amount.query(obj) if amount.query else None
     return results[0] if results else None

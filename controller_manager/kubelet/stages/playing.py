@@ -73,10 +73,12 @@ def _under(root: str, path: str) -> str:
 
 def _change_finalizers(step: FinalizersStep, obj: ReadOnlyTree) -> Sequence[Effect]:
     present = list(meta.finalizers(obj))
-    kept = [] if step.empty else [name for name in present if name not in step.remove]
-    wanted = kept + [name for name in step.add if name not in kept]
-    if wanted == present:
+    remaining = [] if step.empty else [name for name in present if name not in step.remove]
+    desired = remaining + [name for name in step.add if name not in remaining]
+    if desired == present:
         return []
     # Another version may have other finalizers, which would be lost.
     version = {"resourceVersion": meta.resource_version(obj)}
-    return [Write(body={"metadata": {**version, "finalizers": wanted or None}}, kind="merge", subresource="")]
+    return [
+        Write(body={"metadata": {**version, "finalizers": desired or None}}, kind="merge", subresource="")
+    ]

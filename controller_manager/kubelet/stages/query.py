@@ -64,8 +64,8 @@ class _Parser:
             at = found.end()
         return tokens
 
-    def _refused(self, what: str) -> StageError:
-        return StageError(f"jq {self._text!r}: {what!r} is not supported")
+    def _refused(self, construct: str) -> StageError:
+        return StageError(f"jq {self._text!r}: {construct!r} is not supported")
 
     def _next(self) -> str:
         return self._tokens[0] if self._tokens else ""
@@ -74,9 +74,9 @@ class _Parser:
         return self._tokens.pop(0) if self._tokens else ""
 
     def expect(self, token: str) -> None:
-        taken = self._take()
-        if taken != token:
-            raise self._refused(taken or "the end")
+        next_token = self._take()
+        if next_token != token:
+            raise self._refused(next_token or "the end")
 
     def pipeline(self) -> Filter:
         stages = [self._term()]

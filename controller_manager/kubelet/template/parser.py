@@ -211,9 +211,9 @@ def _text(text: str) -> Node:
     return lambda _, out: out.append(text)
 
 
-def _leave(how: type[Exception]) -> Node:
+def _leave(exception: type[Exception]) -> Node:
     def run(_: Scope, __: list[str]) -> None:
-        raise how
+        raise exception
 
     return run
 
