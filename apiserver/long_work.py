@@ -55,10 +55,10 @@ class Worker:
             await self._free.acquire()
         finally:
             self._waiting -= 1
-        gone = threading.Event()
+        cancelled_event = threading.Event()
         try:
             running = asyncio.get_running_loop().run_in_executor(
-                None, partial(_while_wanted, gone, work, *arguments)
+                None, partial(_while_wanted, cancelled_event, work, *arguments)
             )
         except BaseException:
             self._free.release()
@@ -67,7 +67,7 @@ class Worker:
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
-            gone.set()
+            cancelled_event.set()
             raise
 
     def _end(self, running: "asyncio.Future[_R]") -> None:
@@ -76,8 +76,8 @@ class Worker:
             running.exception()  # the caller may have gone
 
 
-def _while_wanted(gone: threading.Event, work: Callable[..., _R], *arguments: object) -> _R:
-    with while_wanted(gone):
+def _while_wanted(cancelled_event: threading.Event, work: Callable[..., _R], *arguments: object) -> _R:
+    with while_wanted(cancelled_event):
         return work(*arguments)
 
 
@@ -93,21 +93,21 @@ async def yield_between_batches(
 
     A slice has `count` items. With `size`, which tells the bytes of an item, slices are of so many bytes too, and `worker` makes what is large.
     """
-    made: list[_R] = []
+    results: list[_R] = []
     if size is None:
         for start in range(0, len(items), count):
             if start:
                 await yield_to_loop()
-            made += map(make, items[start : start + count])
-        return made
+            results += map(make, items[start : start + count])
+        return results
     worker = worker or Worker()
     for batch in batches(items, size, count=count, max_bytes=SLICE_BYTES):
-        if made:
+        if results:
             await yield_to_loop()
         for item in batch:
             one = size(item)
-            made.append(make(item) if one < LARGE else await worker.run(one, make, item))
-    return made
+            results.append(make(item) if one < LARGE else await worker.run(one, make, item))
+    return results
 
 
 def batches(

@@ -92,11 +92,11 @@ def _advertised(serving: Serving) -> str:
     """Where others find this machine: never at an address that means their own; "" if nothing is known."""
     bound = ip_address(serving.bind_address)
     if serving.advertise_address:
-        given = ip_address(serving.advertise_address)
-        if not (given.is_loopback or given.is_link_local or given.is_unspecified):
+        address = ip_address(serving.advertise_address)
+        if not (address.is_loopback or address.is_link_local or address.is_unspecified):
             return serving.advertise_address
         # As upstream, which goes on: envtest gives the address of the machine itself.
-        LOG.error("No Endpoints can have --advertise-address=%s: none are made of kubernetes", given)
+        LOG.error("No Endpoints can have --advertise-address=%s: none are made of kubernetes", address)
         return ""
     if not (bound.is_unspecified or bound.is_loopback):
         return serving.bind_address

@@ -68,13 +68,13 @@ def _options(operation: Operation, call: Call) -> Tree | None:
     if operation not in _OPTIONS:
         return None
     kind, fields = _OPTIONS[operation]
-    made: Tree = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
+    options: Tree = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
     if operation is Operation.DELETE and call.body.data:
-        return made | _sent_options(call.body.data)
+        return options | _sent_options(call.body.data)
     for field in fields:
         if value := call.parameter(field):
-            made[field] = _option(field, value)
-    return made
+            options[field] = _option(field, value)
+    return options
 
 
 def _option(field: str, value: str) -> Any:

@@ -183,7 +183,7 @@ def plugins(
 ) -> Iterator[Plugin]:
     """Make the plugins of one server."""
     known, configured = (authorization, webhooks.equivalents), switches.configurations
-    made: dict[type[Plugin], Callable[[], Plugin]] = {
+    constructors: dict[type[Plugin], Callable[[], Plugin]] = {
         MutatingAdmissionPolicy: partial(MutatingAdmissionPolicy, *known, metrics.mutating),
         MutatingAdmissionWebhook: partial(MutatingAdmissionWebhook, webhooks),
         ValidatingAdmissionPolicy: partial(ValidatingAdmissionPolicy, *known, metrics.validating),
@@ -199,7 +199,7 @@ def plugins(
         ImagePolicyWebhook: partial(_image_policy, configured.image_policy, outbound),
     }
     return (
-        made.get(one, one)()
+        constructors.get(one, one)()
         for one in PLUGINS
         if switches.is_on(name_of(one)) and not minors.is_before(minor, SINCE.get(one, minor))
     )
@@ -217,7 +217,7 @@ Run = Callable[[Backend, Attributes], Awaitable[None]]
 _ALWAYS: Final[Sized] = (True,)
 
 
-class Concerned(NamedTuple):
+class PluginSet(NamedTuple):
     """What runs for one operation on one target, with what each needs and where its durations are observed."""
 
     plugins: Sequence[tuple[Run, Sized, Durations, Durations]]
@@ -229,16 +229,16 @@ class _Step:
     """The plugins that are asked about a write, in their order: found once for each operation and target."""
 
     def __init__(self, name: str, plugins: Iterable[tuple[Plugin, Run]], metrics: AdmissionMetrics) -> None:
-        self._known: dict[tuple[Operation, Target], Concerned] = {}
+        self._known: dict[tuple[Operation, Target], PluginSet] = {}
         self._name = name
         self._plugins = tuple(plugins)
         self._metrics = metrics
 
-    def concerned(self, backend: Backend, attributes: Attributes) -> Concerned:
+    def concerned(self, backend: Backend, attributes: Attributes) -> PluginSet:
         key = attributes.operation, attributes.target
         return self._known.get(key) or self._find(backend, key)
 
-    def _find(self, backend: Backend, key: tuple[Operation, Target]) -> Concerned:
+    def _find(self, backend: Backend, key: tuple[Operation, Target]) -> PluginSet:
         operation = key[0].value
         found = [
             (
@@ -249,11 +249,11 @@ class _Step:
             for plugin, run in self._plugins
             if plugin.handles(*key)
         ]
-        self._known[key] = made = Concerned(found, *self._metrics.durations(self._name, operation))
-        return made
+        self._known[key] = plugin_set = PluginSet(found, *self._metrics.durations(self._name, operation))
+        return plugin_set
 
 
-async def _run(concerned: Concerned, backend: Backend, attributes: Attributes) -> None:
+async def _run(concerned: PluginSet, backend: Backend, attributes: Attributes) -> None:
     monotonic = backend.clock.monotonic
     began = start = monotonic()
     rejected = concerned.rejected

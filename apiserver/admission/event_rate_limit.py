@@ -86,5 +86,5 @@ class EventRateLimit(Plugin):
         now = backend.clock.monotonic()
         reached = [problem for one in self._enforcers if (problem := one.accept(attributes, now))]
         if reached:
-            said = reached[0] if len(reached) == 1 else f"[{', '.join(dict.fromkeys(reached))}]"
-            raise TooManyRequests(f"Too many requests: {said}")
+            message = reached[0] if len(reached) == 1 else f"[{', '.join(dict.fromkeys(reached))}]"
+            raise TooManyRequests(f"Too many requests: {message}")

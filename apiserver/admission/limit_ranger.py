@@ -89,8 +89,8 @@ def _fill_in(pod: Tree, limits: list[Tree]) -> None:
                     raise status.request_entity_too_large(f"limit is {MAX_FILLED} of what limit ranges add")
     pod["spec"] = spec
     if filled:
-        said = f"LimitRanger plugin set: {'; '.join(filled)}"
-        pod["metadata"]["annotations"] = {**meta.annotations(pod), ANNOTATION: said}
+        annotation = f"LimitRanger plugin set: {'; '.join(filled)}"
+        pod["metadata"]["annotations"] = {**meta.annotations(pod), ANNOTATION: annotation}
 
 
 def _filled_in(
@@ -98,15 +98,15 @@ def _filled_in(
 ) -> Tree:
     resources = dict(container.get("resources", {}))
     for field, singular in (("requests", "request"), ("limits", "limit")):
-        given = resources.get(field, {})
-        missing = {name: amount for name, amount in defaults[field].items() if name not in given}
+        resource_list = resources.get(field, {})
+        missing = {name: amount for name, amount in defaults[field].items() if name not in resource_list}
         if missing:
-            resources[field] = dict(sorted({**given, **missing}.items()))
+            resources[field] = dict(sorted({**resource_list, **missing}.items()))
             filled.append(f"{', '.join(sorted(missing))} {singular} for {kind} {container['name']}")
     return container | {"resources": resources}
 
 
-class _Asked(NamedTuple):
+class _Usage(NamedTuple):
     """What is asked for of one resource, and what one limit allows."""
 
     resource: str
@@ -120,50 +120,50 @@ class _Asked(NamedTuple):
         return f"{self.resource} usage per {self.kind} is {self.enforced}"
 
 
-def _minimum(asked: _Asked) -> str:
-    if asked.request is None:
-        return f"minimum {asked.bound}.  No request is specified"
-    if asked.request < asked.enforced:
-        return f"minimum {asked.bound}, but request is {asked.request}"
-    if asked.limit is not None and asked.limit < asked.enforced:
-        return f"minimum {asked.bound}, but limit is {asked.limit}"
+def _minimum(usage: _Usage) -> str:
+    if usage.request is None:
+        return f"minimum {usage.bound}.  No request is specified"
+    if usage.request < usage.enforced:
+        return f"minimum {usage.bound}, but request is {usage.request}"
+    if usage.limit is not None and usage.limit < usage.enforced:
+        return f"minimum {usage.bound}, but limit is {usage.limit}"
     return ""
 
 
-def _maximum(asked: _Asked) -> str:
-    if asked.limit is None:
-        return f"maximum {asked.bound}.  No limit is specified"
-    if asked.limit > asked.enforced:
-        return f"maximum {asked.bound}, but limit is {asked.limit}"
-    if asked.request is not None and asked.request > asked.enforced:
-        return f"maximum {asked.bound}, but request is {asked.request}"
+def _maximum(usage: _Usage) -> str:
+    if usage.limit is None:
+        return f"maximum {usage.bound}.  No limit is specified"
+    if usage.limit > usage.enforced:
+        return f"maximum {usage.bound}, but limit is {usage.limit}"
+    if usage.request is not None and usage.request > usage.enforced:
+        return f"maximum {usage.bound}, but request is {usage.request}"
     return ""
 
 
-def _maximum_request(asked: _Asked) -> str:
+def _maximum_request(usage: _Usage) -> str:
     """Of claims, which have requests only."""
-    if asked.request is None:
-        return f"maximum {asked.bound}.  No request is specified"
-    if asked.request > asked.enforced:
-        return f"maximum {asked.bound}, but request is {asked.request}"
+    if usage.request is None:
+        return f"maximum {usage.bound}.  No request is specified"
+    if usage.request > usage.enforced:
+        return f"maximum {usage.bound}, but request is {usage.request}"
     return ""
 
 
-def _ratio(asked: _Asked) -> str:
-    bound = f"{asked.resource} max limit to request ratio per {asked.kind} is {asked.enforced}"
-    if not asked.request:
+def _ratio(usage: _Usage) -> str:
+    bound = f"{usage.resource} max limit to request ratio per {usage.kind} is {usage.enforced}"
+    if not usage.request:
         return f"{bound}, but no request is specified or request is 0"
-    if not asked.limit:
+    if not usage.limit:
         return f"{bound}, but no limit is specified or limit is 0"
-    amounts = asked.limit, asked.request, asked.enforced
+    amounts = usage.limit, usage.request, usage.enforced
     scale = quantity.MILLI if all(amount.scaled_value() <= _LARGEST_MILLI for amount in amounts) else 0
-    ratio = asked.limit.scaled_value(scale) / asked.request.scaled_value(scale)
-    is_milli = asked.enforced.scaled_value() <= _LARGEST_MILLI
-    most = asked.enforced.scaled_value(quantity.MILLI) if is_milli else asked.enforced.scaled_value()
+    ratio = usage.limit.scaled_value(scale) / usage.request.scaled_value(scale)
+    is_milli = usage.enforced.scaled_value() <= _LARGEST_MILLI
+    most = usage.enforced.scaled_value(quantity.MILLI) if is_milli else usage.enforced.scaled_value()
     return f"{bound}, but provided ratio is {ratio:f}" if ratio * (1000 if is_milli else 1) > most else ""
 
 
-Constraint = Callable[[_Asked], str]
+Constraint = Callable[[_Usage], str]
 _OF_PODS: Mapping[str, Constraint] = {"min": _minimum, "max": _maximum, "maxLimitRequestRatio": _ratio}
 _OF_CLAIMS: Mapping[str, Constraint] = {"min": _minimum, "max": _maximum_request}
 
@@ -190,12 +190,12 @@ def _problems(
 ) -> Iterator[str]:
     for field, constraint in constraints.items():
         for resource, enforced in sorted((limit.get(field) or {}).items()):
-            asked = _Asked(
+            usage = _Usage(
                 resource,
                 limit["type"],
                 quantity.parse(enforced),
                 requests.get(resource),
                 limits.get(resource),
             )
-            if problem := constraint(asked):
+            if problem := constraint(usage):
                 yield problem

@@ -326,10 +326,10 @@ def _csi_node(_: Backend, attributes: Attributes, node: str) -> str:
     return _own_name(attributes, node, "CSINode")
 
 
-def _own_name(attributes: Attributes, node: str, what: str) -> str:
+def _own_name(attributes: Attributes, node: str, object_kind: str) -> str:
     is_new = attributes.operation is _CREATE and attributes.object is not None
     name = meta.name(attributes.object or {"metadata": {}}) if is_new else attributes.name
-    return "" if name == node else f"can only access {what} with the same name as the requesting node"
+    return "" if name == node else f"can only access {object_kind} with the same name as the requesting node"
 
 
 def _slice(_: Backend, attributes: Attributes, node: str) -> str:
@@ -349,9 +349,13 @@ def _signing_request(_: Backend, attributes: Attributes, node: str) -> str:
     except ValueError as error:
         return f"unable to parse csr: {error}"
     names = request.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-    wanted = f"{NODE}{node}"
+    common_name = f"{NODE}{node}"
     # Of several the last counts, as in Go.
-    return "" if names and names[-1].value == wanted else f"can only create a node CSR with CN={wanted}"
+    return (
+        ""
+        if names and names[-1].value == common_name
+        else f"can only create a node CSR with CN={common_name}"
+    )
 
 
 _CHECKS: Final[Mapping[tuple[str, str], Check]] = {

@@ -48,16 +48,16 @@ class InvocationRounds:
     def __init__(self) -> None:
         self.output: Tree | None = None
         """As they left the object."""
-        self._asked: set[object] = set()
-        self.again: set[object] = set()
+        self._invoked_keys: set[object] = set()
+        self.keys_to_reinvoke: set[object] = set()
 
-    def ask_again(self) -> None:
-        self.again |= self._asked
-        self._asked = set()
+    def require_reinvocation(self) -> None:
+        self.keys_to_reinvoke |= self._invoked_keys
+        self._invoked_keys = set()
 
-    def add(self, key: object) -> None:
+    def add_invoked(self, key: object) -> None:
         """Note who was asked and may be asked again."""
-        self._asked.add(key)
+        self._invoked_keys.add(key)
 
 
 def name_of(plugin: type[Plugin]) -> str:

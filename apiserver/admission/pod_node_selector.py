@@ -25,19 +25,19 @@ class PodNodeSelector(Plugin):
     async def mutate(self, backend: Backend, attributes: Attributes) -> None:
         pod = attributes.object
         assert pod is not None
-        wanted = self._of_namespace(backend, attributes)
-        given = pod["spec"].get("nodeSelector") or {}
-        _check_conflicts(attributes, wanted, given)
-        if wanted:
-            pod["spec"] = {**pod["spec"], "nodeSelector": {**wanted, **given}}
+        namespace_selector = self._of_namespace(backend, attributes)
+        pod_selector = pod["spec"].get("nodeSelector") or {}
+        _check_conflicts(attributes, namespace_selector, pod_selector)
+        if namespace_selector:
+            pod["spec"] = {**pod["spec"], "nodeSelector": {**namespace_selector, **pod_selector}}
         await self.validate(backend, attributes)
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
         assert attributes.object is not None
-        given = attributes.object["spec"].get("nodeSelector") or {}
-        _check_conflicts(attributes, self._of_namespace(backend, attributes), given)
+        pod_selector = attributes.object["spec"].get("nodeSelector") or {}
+        _check_conflicts(attributes, self._of_namespace(backend, attributes), pod_selector)
         allowed = _labels(self._selectors.get(attributes.namespace, ""))
-        if allowed and not given.items() <= allowed.items():
+        if allowed and not pod_selector.items() <= allowed.items():
             raise _refused(attributes, "pod node label selector labels conflict with its namespace whitelist")
 
     def _of_namespace(self, backend: Backend, attributes: Attributes) -> Mapping[str, str]:
@@ -48,8 +48,10 @@ class PodNodeSelector(Plugin):
         return _labels(self._selectors.get(_DEFAULT, "") if text is None else text)
 
 
-def _check_conflicts(attributes: Attributes, wanted: Mapping[str, str], given: Mapping[str, str]) -> None:
-    if any(given.get(name, value) != value for name, value in wanted.items()):
+def _check_conflicts(
+    attributes: Attributes, namespace_selector: Mapping[str, str], pod_selector: Mapping[str, str]
+) -> None:
+    if any(pod_selector.get(name, value) != value for name, value in namespace_selector.items()):
         problem = "pod node label selector conflicts with its namespace node label selector"
         raise _refused(attributes, problem)
 

@@ -23,19 +23,19 @@ def pod_total(spec: Mapping[str, Any], field: str) -> Amounts:
         _add(total, _of(container, field))
     before, sidecars = dict[str, Quantity](), dict[str, Quantity]()
     for container in spec.get("initContainers") or ():
-        asked = _of(container, field)
+        container_amounts = _of(container, field)
         if container.get("restartPolicy") == "Always":
             # It goes on to run beside everything after it.
-            _add(total, asked)
-            _add(sidecars, asked)
-            asked = {name: sidecars[name] for name in asked}
+            _add(total, container_amounts)
+            _add(sidecars, container_amounts)
+            container_amounts = {name: sidecars[name] for name in container_amounts}
         else:
-            asked = {
+            container_amounts = {
                 name: amount + sidecars[name] if name in sidecars else amount
-                for name, amount in asked.items()
+                for name, amount in container_amounts.items()
             }
         # Of what this one does not ask for there is no more than before.
-        _raise(before, asked)
+        _raise(before, container_amounts)
     of_pod = amounts((spec.get("resources") or {}).get(field))
     shared = {
         name: amount for name, amount in of_pod.items() if name in POD_LEVEL or name.startswith("hugepages-")

@@ -52,14 +52,14 @@ class Priority(Plugin):
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
         """There is one default class at most."""
-        given = attributes.object
-        assert given is not None
-        if attributes.target == POD or not given.get("globalDefault"):
+        priority_class = attributes.object
+        assert priority_class is not None
+        if attributes.target == POD or not priority_class.get("globalDefault"):
             return
         await backend.watch_cache.fresh()
         default = _default_class(backend)
         if default is not None and (
-            attributes.operation is Operation.CREATE or meta.name(default) != meta.name(given)
+            attributes.operation is Operation.CREATE or meta.name(default) != meta.name(priority_class)
         ):
             problem = (
                 f"PriorityClass {meta.name(default)} is already marked as default. Only one default can exist"
@@ -69,14 +69,14 @@ class Priority(Plugin):
 
 def _keep(pod: Tree, old: Mapping[str, Any]) -> None:
     """What was computed before stays if a client leaves it out."""
-    kept = {field: old[field] for field in ("priority", "preemptionPolicy") if field in old}
-    pod["spec"] = kept | pod["spec"]
+    computed = {field: old[field] for field in ("priority", "preemptionPolicy") if field in old}
+    pod["spec"] = computed | pod["spec"]
 
 
 def _with_priority(attributes: Attributes, spec: Tree, computed: _Computed) -> Tree:
-    given = spec.get("priority")
-    if given is not None and given != computed.value:
-        raise forbidden(attributes, _differs("integer value of priority", given, computed.value))
+    priority = spec.get("priority")
+    if priority is not None and priority != computed.value:
+        raise forbidden(attributes, _differs("integer value of priority", priority, computed.value))
     preemption = spec.get("preemptionPolicy")
     if preemption is not None and preemption != computed.preemption:
         raise forbidden(
@@ -86,9 +86,9 @@ def _with_priority(attributes: Attributes, spec: Tree, computed: _Computed) -> T
     return spec | named | {"priority": computed.value, "preemptionPolicy": computed.preemption}
 
 
-def _differs(what: str, given: object, computed: object) -> str:
+def _differs(field: str, value: object, computed: object) -> str:
     return (
-        f"the {what} ({given}) must not be provided in pod spec; "
+        f"the {field} ({value}) must not be provided in pod spec; "
         f"priority admission controller computed {computed} from the given PriorityClass name"
     )
 

@@ -292,10 +292,12 @@ def _check_covered(
     covered = {one["scopeName"] for quota in quotas for one in filter(in_scope, quota.requirements)}
     scopes = [scope for one in request.limited for scope in filter(in_scope, one.scopes)]
     if uncovered := [scope for scope in scopes if scope["scopeName"] not in covered]:
-        raise Unknown(f"insufficient quota to match these scopes: [{' '.join(map(_shown, uncovered))}]")
+        raise Unknown(
+            f"insufficient quota to match these scopes: [{' '.join(map(_format_scope, uncovered))}]"
+        )
 
 
-def _shown(scope: ReadOnlyTree) -> str:
+def _format_scope(scope: ReadOnlyTree) -> str:
     """A requirement as Go shows it."""
     return f"{{{scope['scopeName']} {scope['operator']} [{' '.join(scope.get('values') or ())}]}}"
 
@@ -309,8 +311,8 @@ def _concerns(quota: _Quota, request: _Request) -> bool:
     if problem := evaluator.problem(names, request.object):
         raise forbidden(attributes, f"failed quota: {quota.name}: {problem}")
     if not quota.used.keys() >= {*names}:
-        shown = f"status unknown for quota: {quota.name}, resources: {amounts.show_names(names)}"
-        raise forbidden(attributes, shown)
+        message = f"status unknown for quota: {quota.name}, resources: {amounts.show_names(names)}"
+        raise forbidden(attributes, message)
     return True
 
 
@@ -331,8 +333,8 @@ def _after(attributes: Attributes, quota: _Quota, added: Amounts) -> _Quota:
     used = amounts.add(quota.used, added)
     names = amounts.exceeded(amounts.mask(used, added.keys()), quota.hard)
     if names and attributes.subresource != "status":
-        shown = [amounts.show(amounts.mask(one, names)) for one in (added, quota.used, quota.hard)]
-        problem = "exceeded quota: {}, requested: {}, used: {}, limited: {}".format(quota.name, *shown)
+        texts = [amounts.show(amounts.mask(one, names)) for one in (added, quota.used, quota.hard)]
+        problem = "exceeded quota: {}, requested: {}, used: {}, limited: {}".format(quota.name, *texts)
         raise forbidden(attributes, problem)
     return _Quota(
         stored=quota.stored, name=quota.name, hard=quota.hard, used=used, requirements=quota.requirements

@@ -47,8 +47,8 @@ class DenyServiceExternalIPs(Plugin):
 
     async def validate(self, _backend: Backend, attributes: Attributes) -> None:
         new, old = attributes.object or {}, attributes.old or {}
-        wanted, given = ((tree.get("spec") or {}).get("externalIPs") or () for tree in (new, old))
-        if not set(wanted) <= set(given):
+        new_ips, old_ips = ((tree.get("spec") or {}).get("externalIPs") or () for tree in (new, old))
+        if not set(new_ips) <= set(old_ips):
             raise forbidden(attributes, "Use of external IPs is denied by admission control")
 
 
@@ -130,5 +130,5 @@ def _lacking(pod: ReadOnlyTree, node: ReadOnlyTree) -> Iterator[str]:
     for name, scale in (("cpu", 1000), ("memory", 1)):
         room = quantity.parse(allocatable.get(name, "0"))
         if name in requests and requests[name].number > room.number:
-            wanted, there = (ceil(amount.number * scale) for amount in (requests[name], room))
-            yield f"{name}, requested: {wanted}, allocatable: {there}"
+            requested, available = (ceil(amount.number * scale) for amount in (requests[name], room))
+            yield f"{name}, requested: {requested}, allocatable: {available}"

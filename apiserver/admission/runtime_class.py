@@ -25,12 +25,12 @@ class RuntimeClass(Plugin):
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
         pod = attributes.object
         assert pod is not None
-        given = pod["spec"].get("overhead")
+        overhead = pod["spec"].get("overhead")
         runtime = _runtime_class(backend, attributes, pod)
         fixed = ((runtime or {}).get("overhead") or {}).get("podFixed")
-        if fixed and not _is_same(given, fixed):
+        if fixed and not _is_same(overhead, fixed):
             raise _other_overhead(attributes)
-        if given and not fixed:
+        if overhead and not fixed:
             raise forbidden(
                 attributes,
                 "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead",
@@ -51,8 +51,8 @@ def _set_overhead(attributes: Attributes, pod: Tree, runtime: Tree) -> None:
     fixed = (runtime.get("overhead") or {}).get("podFixed")
     if not fixed:
         return
-    given = pod["spec"].get("overhead")
-    if given and not _is_same(given, fixed):
+    overhead = pod["spec"].get("overhead")
+    if overhead and not _is_same(overhead, fixed):
         raise _other_overhead(attributes)
     pod["spec"] = pod["spec"] | {"overhead": fixed}
 
@@ -61,25 +61,26 @@ def _other_overhead(attributes: Attributes) -> Exception:
     return forbidden(attributes, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
 
 
-def _is_same(given: Tree | None, fixed: Tree) -> bool:
+def _is_same(overhead: Tree | None, fixed: Tree) -> bool:
     amounts = [
-        {name: quantity.parse(amount) for name, amount in (listed or {}).items()} for listed in (given, fixed)
+        {name: quantity.parse(amount) for name, amount in (listed or {}).items()}
+        for listed in (overhead, fixed)
     ]
     return amounts[0] == amounts[1]
 
 
 def _set_scheduling(attributes: Attributes, pod: Tree, runtime: Tree) -> None:
     scheduling, spec = runtime.get("scheduling") or {}, dict(pod["spec"])
-    if wanted := scheduling.get("nodeSelector"):
+    if node_selector := scheduling.get("nodeSelector"):
         selector = spec.get("nodeSelector", {})
-        for label, value in wanted.items():
+        for label, value in node_selector.items():
             if selector.get(label, value) != value:
                 raise forbidden(
                     attributes,
                     f"conflict: runtimeClass.scheduling.nodeSelector[{label}] = {value}; "
                     f"pod.spec.nodeSelector[{label}] = {selector[label]}",
                 )
-        spec["nodeSelector"] = selector | wanted
+        spec["nodeSelector"] = selector | node_selector
     if added := scheduling.get("tolerations"):
         tolerations = spec.get("tolerations", [])
         present = {canonical(one) for one in tolerations}

@@ -60,8 +60,8 @@ class ServiceAccount(Plugin):
         spec = pod["spec"]
         name = spec.get("serviceAccountName")
         if not name:
-            where = f"{attributes.namespace}/{meta.name(pod)}"
-            raise forbidden(attributes, f"no service account specified for pod {where}")
+            pod_key = f"{attributes.namespace}/{meta.name(pod)}"
+            raise forbidden(attributes, f"no service account specified for pod {pod_key}")
         await _check_secrets(backend, attributes, spec, await _account(backend, attributes, name))
 
 
@@ -79,9 +79,9 @@ async def _account(backend: Backend, attributes: Attributes, name: str) -> ReadO
     if stored is None and attributes.operation is not Operation.CREATE:  # the cache may be behind
         stored = await backend.find(backend.rows[SERVICE_ACCOUNTS], attributes.namespace, name)
     if stored is None:
-        where = f"{attributes.namespace}/{name}"
+        account_key = f"{attributes.namespace}/{name}"
         raise forbidden(
-            attributes, f'error looking up service account {where}: serviceaccount "{name}" not found'
+            attributes, f'error looking up service account {account_key}: serviceaccount "{name}" not found'
         )
     return stored.shared_tree()
 
@@ -169,18 +169,20 @@ def _not_mountable_in(containers: Iterable[Tree], kind: str, account: ReadOnlyTr
         for variable in container.get("env", ()):
             reference = (variable.get("valueFrom") or {}).get("secretKeyRef")
             if reference is not None and reference.get("name", "") not in allowed:
-                where = f"{kind} {container['name']} with envVar {variable['name']}"
-                yield f'{where} referencing secret.secretName="{reference.get("name", "")}" {ending}'
+                location = f"{kind} {container['name']} with envVar {variable['name']}"
+                yield f'{location} referencing secret.secretName="{reference.get("name", "")}" {ending}'
         for source in container.get("envFrom", ()):
             reference = source.get("secretRef")
             if reference is not None and reference.get("name", "") not in allowed:
-                where = f"{kind} {container['name']} with envFrom"
-                yield f'{where} referencing secret.secretName="{reference.get("name", "")}" {ending}'
+                location = f"{kind} {container['name']} with envFrom"
+                yield f'{location} referencing secret.secretName="{reference.get("name", "")}" {ending}'
 
 
 def _mountable(account: ReadOnlyTree) -> Collection[str]:
     return {secret.get("name", "") for secret in account.get("secrets", ())}
 
 
-def _ending(account: ReadOnlyTree, what: str) -> str:
-    return f"is not allowed because service account {meta.name(account)} does not reference that {what}"
+def _ending(account: ReadOnlyTree, object_kind: str) -> str:
+    return (
+        f"is not allowed because service account {meta.name(account)} does not reference that {object_kind}"
+    )

@@ -65,7 +65,9 @@ class PodTolerationRestriction(Plugin):
         allowed, scope = _of_namespace(backend, attributes, _WHITELIST), "namespace"
         if allowed is None:
             allowed, scope = self._configuration.whitelist, "cluster"
-        if allowed and not all(any(_covers(one, given) for one in allowed) for given in tolerations):
+        if allowed and not all(
+            any(_covers(one, toleration) for one in allowed) for toleration in tolerations
+        ):
             raise Unknown(f"{_CONFLICT} {scope} whitelist", code=500)
 
 

@@ -68,7 +68,7 @@ def _has_other_kind(attributes: Attributes) -> bool:
     return subresource is not None and bool(subresource.kind)
 
 
-def taken(backend: Backend, attributes: Attributes, row: Resource, tree: Tree) -> Tree:
+def to_admitted_version(backend: Backend, attributes: Attributes, row: Resource, tree: Tree) -> Tree:
     """What a webhook or a policy made of the object, decoded, with defaults, and in the form that is admitted.
 
     `NotConverted` if a webhook must be called for that form first.
@@ -80,8 +80,10 @@ def taken(backend: Backend, attributes: Attributes, row: Resource, tree: Tree) -
     if _is_scale(attributes):
         return scale.scale_view(attributes.resource).take(before, decoded)
     if attributes.operation is Operation.CREATE and not attributes.subresource:
-        kept = {name: before["metadata"][name] for name in _SYSTEM_FIELDS if name in before["metadata"]}
-        decoded["metadata"] = decoded.get("metadata", {}) | kept
+        system_fields = {
+            name: before["metadata"][name] for name in _SYSTEM_FIELDS if name in before["metadata"]
+        }
+        decoded["metadata"] = decoded.get("metadata", {}) | system_fields
     if _has_other_kind(attributes) or decoded["apiVersion"] == before["apiVersion"]:
         return decoded
     remote = remote_conversion(backend, attributes.resource)

@@ -24,7 +24,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.timestamps import format_micro_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.audit.arrival import Arrival
-from mockube.apiserver.audit.policy import EVERYTHING, AuditDecision, Level, Policy, read
+from mockube.apiserver.audit.policy import DEFAULT_POLICY, AuditDecision, Level, Policy, read
 from mockube.apiserver.authz.chain import Decision
 from mockube.apiserver.request_info import RequestInfo
 from mockube.apiserver.user import User
@@ -123,7 +123,7 @@ def open_log(path: Path | None, policy: Path | None, clock: Clock) -> Audit | No
     """Return the log at a path, with everything in it unless there is a policy; None without a path."""
     if path is None:
         return None
-    return Audit(path, EVERYTHING if policy is None else read(policy), clock=clock)
+    return Audit(path, DEFAULT_POLICY if policy is None else read(policy), clock=clock)
 
 
 def _opened(path: Path) -> FileIO:
@@ -158,20 +158,20 @@ def _check_private(path: Path, found: os.stat_result, descriptor: int) -> None:
 
 def _authorization(arrival: Arrival) -> Tree:
     """Return what an event says of impersonation and of the authorizer's decision."""
-    made: Tree = {}
+    fields: Tree = {}
     if arrival.impersonated is not None:
-        made["impersonatedUser"] = _user(arrival.impersonated.user)
+        fields["impersonatedUser"] = _user(arrival.impersonated.user)
         if arrival.impersonated.constraint:
-            made["authenticationMetadata"] = {"impersonationConstraint": arrival.impersonated.constraint}
+            fields["authenticationMetadata"] = {"impersonationConstraint": arrival.impersonated.constraint}
     if arrival.decision is not None:
         decision, reason = arrival.decision
-        made["annotations"] = {
+        fields["annotations"] = {
             "authorization.k8s.io/decision": "allow" if decision is Decision.ALLOW else "forbid",
             "authorization.k8s.io/reason": reason,
         }
     if arrival.annotations:
-        made["annotations"] = {**made.get("annotations", {}), **arrival.annotations}
-    return made
+        fields["annotations"] = {**fields.get("annotations", {}), **arrival.annotations}
+    return fields
 
 
 def _event(request: Request, stage: str, at: datetime) -> Tree:
@@ -201,10 +201,10 @@ _NAMES = {Level.METADATA: "Metadata", Level.REQUEST: "Request", Level.REQUEST_RE
 def _outcome(code: int, answer: bytes) -> Tree:
     """With the server's words where it has refused: they are what such a line is read for."""
     refusal = _parsed(answer) if code >= HTTPStatus.BAD_REQUEST else None
-    said = (
+    status_fields = (
         {name: refusal[name] for name in _OF_STATUS if name in refusal} if isinstance(refusal, dict) else {}
     )
-    return {"metadata": {}, **said, "code": code}
+    return {"metadata": {}, **status_fields, "code": code}
 
 
 _OF_STATUS = ("status", "message", "reason", "details")

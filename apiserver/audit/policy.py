@@ -84,7 +84,7 @@ class Policy:
         )
 
 
-EVERYTHING = Policy(
+DEFAULT_POLICY = Policy(
     [_Rule(verdict=AuditDecision(level=Level.METADATA, omitted=frozenset({"RequestReceived"})), tree={})]
 )
 
@@ -147,12 +147,12 @@ def _rule(path: Path, policy: ReadOnlyTree, tree: ReadOnlyTree) -> _Rule:
     return _Rule(verdict=AuditDecision(level=level, omitted=omitted, managed_fields=not omits), tree=tree)
 
 
-def _empty_or_holds(wanted: Sequence[str] | None, value: str) -> bool:
-    return not wanted or value in wanted
+def _empty_or_holds(items: Sequence[str] | None, value: str) -> bool:
+    return not items or value in items
 
 
-def _empty_or_meets(wanted: Sequence[str] | None, values: Sequence[str]) -> bool:
-    return not wanted or not set(wanted).isdisjoint(values)
+def _empty_or_meets(items: Sequence[str] | None, values: Sequence[str]) -> bool:
+    return not items or not set(items).isdisjoint(values)
 
 
 def _matches_url(pattern: str, path: str) -> bool:
@@ -163,8 +163,8 @@ def _matches_resource(entry: ReadOnlyTree, info: RequestInfo) -> bool:
     if (entry.get("group") or "") != info.group:
         return False
     named = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
-    wanted = entry.get("resources")
-    covers = not wanted or any(_covers(pattern, named, info) for pattern in wanted)
+    patterns = entry.get("resources")
+    covers = not patterns or any(_covers(pattern, named, info) for pattern in patterns)
     return covers and _empty_or_holds(entry.get("resourceNames"), info.name)
 
 

@@ -13,8 +13,8 @@ Document: TypeAlias = dict[str, Any]
 
 def core_versions(address: str) -> Document:
     """/api; `address` is where clients find the server."""
-    where = [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}]
-    return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": where}
+    server_addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}]
+    return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": server_addresses}
 
 
 def group_list(groups: Iterable[Document]) -> Document:

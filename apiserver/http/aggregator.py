@@ -84,9 +84,9 @@ class Aggregator:
 
     def foreign_documents(self) -> Iterator[Foreign]:
         for remote in self.remotes.served.values():
-            told = self.remotes.documents.get(remote.name)
-            if told is not None:
-                yield Foreign(remote.path, told.index, told.v2)
+            documents = self.remotes.documents.get(remote.name)
+            if documents is not None:
+                yield Foreign(remote.path, documents.index, documents.v2)
 
     def _forwarding(self, remote: Remote) -> Page:
         return lambda request: self.proxy.forward(remote, request)

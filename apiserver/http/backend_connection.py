@@ -175,7 +175,7 @@ class Dialer:
     async def _connect_now(
         self, host: str, port: int, context: ssl.SSLContext | None, server_name: str
     ) -> BackendConnection:
-        shown = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         opening = asyncio.open_connection(
             host, port, ssl=context, server_hostname=server_name if context else None, limit=LIMIT
         )
@@ -185,14 +185,14 @@ class Dialer:
             else:
                 reader, writer = await opening
         except (TimeoutError, Timeout) as error:
-            raise DialFailed(f"dial tcp {shown}: i/o timeout") from error
+            raise DialFailed(f"dial tcp {address}: i/o timeout") from error
         except socket.gaierror as error:
             raise DialFailed(f"dial tcp: lookup {host}: no such host") from error
         except ssl.SSLError as error:
             raise DialFailed(_tls_problem(error)) from error
         except OSError as error:
             reason = os.strerror(error.errno).lower() if error.errno else str(error)
-            raise DialFailed(f"dial tcp {shown}: connect: {reason}") from error
+            raise DialFailed(f"dial tcp {address}: connect: {reason}") from error
         return BackendConnection(reader, writer)
 
     async def _tunnel(self, connection: BackendConnection, gateway: Gateway, location: Location) -> None:
@@ -237,23 +237,23 @@ class Dialer:
         if key in self._contexts:
             self._contexts.move_to_end(key)
             return self._contexts[key]
-        made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        made.minimum_version = ssl.TLSVersion.TLSv1_2
-        made.check_hostname = bool(authority)
-        made.verify_mode = ssl.CERT_REQUIRED if authority else ssl.CERT_NONE
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.check_hostname = bool(authority)
+        context.verify_mode = ssl.CERT_REQUIRED if authority else ssl.CERT_NONE
         try:
             if authority:
-                made.load_verify_locations(cadata=authority)
-                made.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-                made.verify_flags &= ~ssl.VERIFY_X509_STRICT
+                context.load_verify_locations(cadata=authority)
+                context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+                context.verify_flags &= ~ssl.VERIFY_X509_STRICT
             if shows and self._kubelets.certificate:
-                _load_pair(made, self._kubelets)
+                _load_pair(context, self._kubelets)
         except (ssl.SSLError, OSError) as error:
             raise ApiError(f"the credentials for kubelets cannot be used: {error}") from error
-        self._contexts[key] = made
+        self._contexts[key] = context
         if len(self._contexts) > MAX_CONTEXTS:
             self._contexts.popitem(last=False)
-        return made
+        return context
 
 
 def _load_pair(context: ssl.SSLContext, client: KubeletClient) -> None:

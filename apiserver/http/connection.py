@@ -108,15 +108,15 @@ class Connection(web.RequestHandler):
         name = transport.get_extra_info("peername")
         self.address = str(name[0]) if name else ""
         super().connection_made(transport)
-        shown = transport.get_extra_info("peercert")
-        if shown:
+        peer_certificate = transport.get_extra_info("peercert")
+        if peer_certificate:
             tls = transport.get_extra_info("ssl_object")
             der = tls.getpeercert(binary_form=True)
-            end = ssl.cert_time_to_seconds(shown["notAfter"])
+            end = ssl.cert_time_to_seconds(peer_certificate["notAfter"])
             authorities = self.server.authorities
             signed_by = authorities.of(tls) if authorities is not None else (True, False)
             self.certificate = ClientCertificate(
-                shown["subject"], end, hashlib.sha256(der).hexdigest(), *signed_by
+                peer_certificate["subject"], end, hashlib.sha256(der).hexdigest(), *signed_by
             )
 
     def resume_writing(self) -> None:

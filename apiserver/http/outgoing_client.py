@@ -29,13 +29,13 @@ class OutgoingClient:
             await self._session.close()
 
     async def send(self, request: Outgoing) -> Answer:
-        shown = f'{request.method.capitalize()} "{request.url}"'
+        operation = f'{request.method.capitalize()} "{request.url}"'
         try:
             return await self._send(request)
         except TimeoutError as error:
-            raise CallFailed(f"{shown}: context deadline exceeded") from error
+            raise CallFailed(f"{operation}: context deadline exceeded") from error
         except (ClientError, OSError, ValueError) as error:
-            raise CallFailed(f"{shown}: {failure_reason(error, request.url)}") from error
+            raise CallFailed(f"{operation}: {failure_reason(error, request.url)}") from error
 
     async def _send(self, request: Outgoing) -> Answer:
         url = URL(request.url)
@@ -74,27 +74,27 @@ class OutgoingClient:
         if tls in self._contexts:
             self._contexts.move_to_end(tls)
             return self._contexts[tls]
-        made = self._contexts[tls] = tls_context(tls)
+        context = self._contexts[tls] = tls_context(tls)
         if len(self._contexts) > MAX_CONTEXTS:
             self._contexts.popitem(last=False)
-        return made
+        return context
 
 
 def tls_context(tls: Tls) -> ssl.SSLContext:
     """Return a context, or raise CallFailed for what is no PEM."""
     try:
-        made = ssl.create_default_context(cadata=tls.authority.decode() or None)
+        context = ssl.create_default_context(cadata=tls.authority.decode() or None)
         if tls.certificate:
             with tempfile.NamedTemporaryFile(prefix="mockube-") as file:  # ssl reads keys from files alone
                 Path(file.name).write_bytes(tls.certificate + b"\n" + tls.key)
-                made.load_cert_chain(file.name)
+                context.load_cert_chain(file.name)
     except (ssl.SSLError, UnicodeDecodeError) as error:
         raise CallFailed(f"tls: failed to parse certificates: {error}") from error
-    made.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
     # As Go: a certificate that is trusted by itself needs no issuer, and need not be an authority's.
-    made.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    made.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if tls.insecure:
-        made.check_hostname = False
-        made.verify_mode = ssl.CERT_NONE
-    return made
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context

@@ -10,7 +10,7 @@ from yarl import URL
 from mockube.apiserver.registry.component_statuses import Health
 
 SECONDS: Final = 20.0
-SHOWN: Final = 10 * 1024
+MAX_BODY: Final = 10 * 1024
 """Bytes; what else is answered is not read."""
 _MOST_REDIRECTS: Final = 10
 
@@ -32,7 +32,7 @@ async def _get(session: ClientSession, url: URL, redirects: int) -> Health:
         code, location = response.status, response.headers.get(hdrs.LOCATION, "")
         target = url.join(URL(location)) if _is_redirect(code) and location else None
         if target is None or target.host != url.host or not redirects:
-            return _health(code, await response.content.read(SHOWN))
+            return _health(code, await response.content.read(MAX_BODY))
     return await _get(session, target, redirects - 1)
 
 

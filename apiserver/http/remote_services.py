@@ -27,14 +27,14 @@ class RemoteServices(Collector):
         self.authentication = Remote(self._client.send, self._observe_authentication)
 
     def _observe_authentication(self) -> AuthenticationMetrics:
-        made = AuthenticationMetrics(self._server, self._clock)
-        self._metrics.append(made)
-        return made
+        metrics = AuthenticationMetrics(self._server, self._clock)
+        self._metrics.append(metrics)
+        return metrics
 
     def _observe_authorization(self) -> AuthorizationMetrics:
-        made = AuthorizationMetrics(self._server, self._clock)
-        self._metrics.append(made)
-        return made
+        metrics = AuthorizationMetrics(self._server, self._clock)
+        self._metrics.append(metrics)
+        return metrics
 
     def collect(self) -> Iterable[Metric]:
         for metrics in self._metrics:

@@ -133,30 +133,30 @@ class ServiceProxy:
             reason = _dial_problem(error, host, port) if isinstance(error, OSError) else error
             raise status.internal_error(f"error dialing backend: {reason}") from error
 
-    async def _returned(self, request: Request, response: ClientResponse) -> Response:
-        if response.status in _REDIRECTS:
-            response.close()
+    async def _returned(self, request: Request, service_response: ClientResponse) -> Response:
+        if service_response.status in _REDIRECTS:
+            service_response.close()
             return Response(HTTPStatus.BAD_GATEWAY, [_REDIRECTED.encode()], "text/plain; charset=utf-8")
-        names = {name for name in response.headers if name.lower() not in _OF_CONNECTION}
+        names = {name for name in service_response.headers if name.lower() not in _OF_CONNECTION}
         names -= {"Content-Type", "Date", "Server", "Audit-Id"}
-        headers = {**NOT_CACHED, **{name: response.headers[name] for name in names}}
-        content_type = response.headers.get("Content-Type", "")
-        made = Response(response.status, (), content_type, headers=headers)
-        self._streams.add(response)
-        request.client.on_lost(response.close)
+        headers = {**NOT_CACHED, **{name: service_response.headers[name] for name in names}}
+        content_type = service_response.headers.get("Content-Type", "")
+        response = Response(service_response.status, (), content_type, headers=headers)
+        self._streams.add(service_response)
+        request.client.on_lost(service_response.close)
         try:
-            sink = request.client.stream(made)
+            sink = request.client.stream(response)
             await sink.begin()
-            async for part in response.content.iter_any():
+            async for part in service_response.content.iter_any():
                 await sink.write([part])
             await sink.end()
         except (ClientError, ConnectionError):
             request.is_aborted = True
         finally:
             request.client.on_lost(None)
-            self._streams.discard(response)
-            response.close()
-        return made
+            self._streams.discard(service_response)
+            service_response.close()
+        return response
 
     async def inspect(self, remote: Remote) -> Documents:
         """Have a server tell what it serves, or raise `Unreachable`."""

@@ -56,11 +56,11 @@ class AccessMetrics(Collector):
         yield decided
 
 
-def _attempts(what: str, name: str, found: Mapping[str, Durations]) -> Iterable[Metric]:
+def _attempts(subsystem: str, name: str, found: Mapping[str, Durations]) -> Iterable[Metric]:
     counts = {result: sum(durations.counts) for result, durations in found.items()}
-    yield _counter(name, f"Attempts of {what}, by result.", "result", counts)
+    yield _counter(name, f"Attempts of {subsystem}, by result.", "result", counts)
     family = HistogramMetricFamily(
-        f"{what}_duration_seconds", f"How long {what} took, by result.", labels=["result"]
+        f"{subsystem}_duration_seconds", f"How long {subsystem} took, by result.", labels=["result"]
     )
     for result, durations in found.items():
         if counts[result]:

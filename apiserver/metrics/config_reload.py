@@ -12,21 +12,21 @@ from mockube.apimachinery.clock import Clock
 class ConfigReloadMetrics:
     """`what` is `authentication` or `authorization`, `server` the identity of this server."""
 
-    def __init__(self, what: str, server: str, clock: Clock) -> None:
-        self._prefix = f"apiserver_{what}_config_controller"
-        self._what = what
+    def __init__(self, subsystem: str, server: str, clock: Clock) -> None:
+        self._prefix = f"apiserver_{subsystem}_config_controller"
+        self._subsystem = subsystem
         self._server = digest(server)
         self._clock = clock
         self._applied = ""
         self._reloads = Counter(
             f"{self._prefix}_automatic_reloads",
-            f"Automatic reloads of {what} configuration, by status and server.",
+            f"Automatic reloads of {subsystem} configuration, by status and server.",
             ["status", "apiserver_id_hash"],
             registry=None,
         )
         self._last = Gauge(
             f"{self._prefix}_automatic_reload_last_timestamp_seconds",
-            f"Timestamp of the last automatic reload of {what} configuration, by status and server.",
+            f"Timestamp of the last automatic reload of {subsystem} configuration, by status and server.",
             ["status", "apiserver_id_hash"],
             registry=None,
         )
@@ -45,7 +45,7 @@ class ConfigReloadMetrics:
         if self._applied:
             info = GaugeMetricFamily(
                 f"{self._prefix}_last_config_info",
-                f"The last {self._what} configuration that was applied, by its digest.",
+                f"The last {self._subsystem} configuration that was applied, by its digest.",
                 labels=["apiserver_id_hash", "hash"],
             )
             info.add_metric([self._server, self._applied], 1)

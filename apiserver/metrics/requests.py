@@ -188,8 +188,8 @@ class RequestMetrics(Collector):
 
 
 def _cumulative(buckets: Iterable[int]) -> list[tuple[str, float]]:
-    made, below = [], 0
+    sums, below = [], 0
     for limit, count in zip((*map(str, BUCKETS), "+Inf"), buckets, strict=True):
         below += count
-        made.append((limit, float(below)))
-    return made
+        sums.append((limit, float(below)))
+    return sums

@@ -66,9 +66,11 @@ def add_foreign(document: Tree, other: Foreign) -> None:
     As upstream: of two definitions of one name that differ, the one that comes later has a number behind its name.
     """
     try:
-        given = orjson.loads(other.v2)
-        paths = {path: item for path, item in given["paths"].items() if path.startswith(f"{other.path}/")}
-        definitions = given.get("definitions") or {}
+        foreign_spec = orjson.loads(other.v2)
+        paths = {
+            path: item for path, item in foreign_spec["paths"].items() if path.startswith(f"{other.path}/")
+        }
+        definitions = foreign_spec.get("definitions") or {}
     except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError):
         return
     if not isinstance(definitions, dict):
@@ -166,9 +168,9 @@ class Documents:
         )
 
     def v3(self, folder: str) -> Text:
-        made = self._known.text(folder, self._customs_of(folder), self._make_v3)
+        text = self._known.text(folder, self._customs_of(folder), self._make_v3)
         self._let_go()
-        return made
+        return text
 
     def _let_go(self) -> None:
         """Keep no parsed definitions: they take many times the memory of their texts."""
@@ -194,9 +196,9 @@ class Documents:
         return _text(orjson.dumps({"paths": dict(sorted(paths.items()))}))
 
     def _make_v2(self, *, protobuf: bool = False) -> Text:
-        made = _text(gnostic.encode(self._v2) if protobuf else orjson.dumps(self._v2))
+        text = _text(gnostic.encode(self._v2) if protobuf else orjson.dumps(self._v2))
         self._let_go()
-        return made
+        return text
 
     @property
     def _v2(self) -> Tree:
@@ -204,10 +206,10 @@ class Documents:
         for folder in self.folders:
             paths |= self._paths(folder)
         shared = SharedParameters()
-        made = self._own_v2(paths, shared)
+        document = self._own_v2(paths, shared)
         for other in self._others:
-            add_foreign(made, other)
-        return made
+            add_foreign(document, other)
+        return document
 
     def _own_v2(self, paths: Tree, shared: SharedParameters) -> Tree:
         written = paths_v2(dict(sorted(paths.items())), shared)

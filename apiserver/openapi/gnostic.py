@@ -24,12 +24,12 @@ def encode(document: ReadOnlyTree) -> bytes:
 
 
 def _message(table: Table, tree: ReadOnlyTree, extensions: int = 0) -> bytes:
-    made = [write(number, tree[name]) for name, (number, write) in table.items() if name in tree]
+    fields = [write(number, tree[name]) for name, (number, write) in table.items() if name in tree]
     if extensions:
-        made += [
+        fields += [
             _named(extensions, name, _any(value)) for name, value in tree.items() if name.startswith("x-")
         ]
-    return b"".join(made)
+    return b"".join(fields)
 
 
 def _bytes(number: int, payload: bytes) -> bytes:
@@ -104,8 +104,8 @@ def _requirements(number: int, requirements: list[ReadOnlyTree]) -> bytes:
 
 
 def _security(number: int, named: ReadOnlyTree) -> bytes:
-    made = (_named(1, name, _bytes(2, _message(_API_KEY, one))) for name, one in named.items())
-    return _bytes(number, b"".join(made))
+    schemes = (_named(1, name, _bytes(2, _message(_API_KEY, one))) for name, one in named.items())
+    return _bytes(number, b"".join(schemes))
 
 
 def _responses(number: int, responses: ReadOnlyTree) -> bytes:

@@ -103,12 +103,12 @@ class Writer(Struct):
     returned: frozenset[GroupResource] = frozenset()
 
     def paths(self, rows: Iterable[Resource]) -> Tree:
-        made: Tree = {}
+        paths: Tree = {}
         for row in rows:
             for path, operations in self._of_resource(row):
                 if operations:
-                    made[path] = _shared(operations)
-        return made
+                    paths[path] = _shared(operations)
+        return paths
 
     def page(
         self, tag: str, name: str, description: str, *, answer: str = "", types: Sequence[str] = PRODUCES
@@ -173,7 +173,7 @@ class Writer(Struct):
         parameters = [*self._scope_parameters(place, named=False), *self._query("list")]
         return self._operation(place, "list", name, words, parameters, {"200": content})
 
-    def _operations(self, place: _Place, wanted: Sequence[str], verbs: Sequence[str]) -> Tree:
+    def _operations(self, place: _Place, path_verbs: Sequence[str], verbs: Sequence[str]) -> Tree:
         makers: Mapping[str, Callable[[_Place], Tree]] = {
             "list": lambda place: self._list(place, f"list{place.title}{place.noun}"),
             "deletecollection": self._delete_collection,
@@ -183,7 +183,7 @@ class Writer(Struct):
             "update": partial(self._write, verb="update", codes=("200", "201")),
             "patch": partial(self._write, verb="patch", codes=("200", "201")),
         }
-        return {_METHODS.get(verb, verb): makers[verb](place) for verb in wanted if verb in verbs}
+        return {_METHODS.get(verb, verb): makers[verb](place) for verb in path_verbs if verb in verbs}
 
     def _read(self, place: _Place) -> Tree:
         sub, kind = place.sub, place.row.kind
@@ -230,9 +230,9 @@ class Writer(Struct):
 
     def _delete(self, place: _Place) -> Tree:
         row = place.row
-        kept = row.group_resource in self.returned
+        returns_object = row.group_resource in self.returned
         answer = self._content(f"{META}Status", place.types)
-        content = self._of_kind(place.gvk) if kept else answer
+        content = self._of_kind(place.gvk) if returns_object else answer
         operation = self._operation(
             place,
             "delete",
@@ -245,13 +245,13 @@ class Writer(Struct):
         return operation | {"requestBody": {"content": body}}
 
     def _delete_collection(self, place: _Place) -> Tree:
-        taken = "list" if place.row.custom else "deletecollection"
+        query_verb = "list" if place.row.custom else "deletecollection"
         operation = self._operation(
             place,
             "deletecollection",
             f"delete{place.title}Collection{place.noun}",
             f"delete collection of {place.row.kind}",
-            [*self._scope_parameters(place, named=False), *self._query(taken)],
+            [*self._scope_parameters(place, named=False), *self._query(query_verb)],
             {"200": self._content(f"{META}Status", place.types)},
         )
         if place.row.custom:
@@ -261,7 +261,7 @@ class Writer(Struct):
 
     def _connects(self, place: _Place, methods: Sequence[str], suffix: str) -> Tree:
         assert place.sub is not None
-        made: Tree = {}
+        operations: Tree = {}
         parameters = [_path_parameter("name", f"name of the {place.gvk[2]}")]
         if place.namespaced:
             parameters.append(_path_parameter("namespace", _NAMESPACE))
@@ -277,8 +277,8 @@ class Writer(Struct):
                 parameters,
                 {"200": _text(("*/*",))},
             )
-            made[method] = operation
-        return made
+            operations[method] = operation
+        return operations
 
     def _operation(
         self, place: _Place, action: str, name: str, words: str, parameters: Sequence[Tree], contents: Tree
@@ -361,20 +361,20 @@ def _path_parameter(name: str, description: str) -> Tree:
 
 def _responses(contents: Tree) -> Tree:
     words = {"200": "OK", "201": "Created", "202": "Accepted"}
-    made = {
+    responses = {
         code: {"description": words[code]} | ({"content": content} if content else {})
         for code, content in contents.items()
     }
-    return made | {"401": {"description": "Unauthorized"}}
+    return responses | {"401": {"description": "Unauthorized"}}
 
 
 def _shared(operations: Tree) -> Tree:
     """Say once for the path which parameters all its operations have."""
     each = [operation["parameters"] for operation in operations.values()]
     shared = [parameter for parameter in each[0] if all(parameter in others for others in each[1:])]
-    made: Tree = {}
+    path_item: Tree = {}
     for method in METHODS:
         if method in operations:
             left = [one for one in operations[method]["parameters"] if one not in shared]
-            made[method] = ordered_operation(operations[method] | {"parameters": left})
-    return made | ({"parameters": shared} if shared else {})
+            path_item[method] = ordered_operation(operations[method] | {"parameters": left})
+    return path_item | ({"parameters": shared} if shared else {})

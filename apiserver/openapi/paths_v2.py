@@ -54,10 +54,10 @@ def paths_v2(paths: Mapping[str, Tree], shared: SharedParameters) -> Tree:
 
 
 def _path(item: Tree, shared: SharedParameters) -> Tree:
-    made: Tree = {method: _operation(item[method], shared) for method in METHODS if method in item}
+    path_item: Tree = {method: _operation(item[method], shared) for method in METHODS if method in item}
     if "parameters" in item:
-        made["parameters"] = [shared.reference(_parameter(one)) for one in item["parameters"]]
-    return made
+        path_item["parameters"] = [shared.reference(_parameter(one)) for one in item["parameters"]]
+    return path_item
 
 
 def _operation(operation: Tree, shared: SharedParameters) -> Tree:
@@ -65,7 +65,7 @@ def _operation(operation: Tree, shared: SharedParameters) -> Tree:
     produces = _types(responses["200"] if "200" in responses else responses["201"])
     consumed = operation.get("requestBody", {}).get("content", {})
     consumes = _consumes(operation, consumed, produces)
-    made: Tree = {
+    operation_v2: Tree = {
         "description": operation["description"],
         **({"consumes": consumes} if consumes else {}),
         "produces": produces,
@@ -77,11 +77,11 @@ def _operation(operation: Tree, shared: SharedParameters) -> Tree:
     if consumed:
         parameters.insert(0, _body(operation["requestBody"]))
     if parameters:
-        made["parameters"] = [shared.reference(one) for one in parameters]
-    made["responses"] = {code: _response(response) for code, response in responses.items()}
+        operation_v2["parameters"] = [shared.reference(one) for one in parameters]
+    operation_v2["responses"] = {code: _response(response) for code, response in responses.items()}
     extensions = {key: value for key, value in operation.items() if key.startswith("x-")}
     is_own = operation["tags"] == [_AGGREGATOR]
-    return made | {key: value if is_own else sorted_keys(value) for key, value in extensions.items()}
+    return operation_v2 | {key: value if is_own else sorted_keys(value) for key, value in extensions.items()}
 
 
 def _consumes(operation: Tree, body: Tree, produces: Sequence[str]) -> Sequence[str]:
@@ -98,8 +98,8 @@ def _types(response: Tree) -> list[str]:
 
 def _response(response: Tree) -> Tree:
     content = response.get("content")
-    made: Tree = {"description": response["description"]}
-    return made | ({"schema": _renamed(next(iter(content.values()))["schema"])} if content else {})
+    response_v2: Tree = {"description": response["description"]}
+    return response_v2 | ({"schema": _renamed(next(iter(content.values()))["schema"])} if content else {})
 
 
 def _body(request: Tree) -> Tree:
@@ -111,9 +111,13 @@ def _body(request: Tree) -> Tree:
 def _parameter(parameter: Tree) -> Tree:
     """The order is that of Go's encoder."""
     schema = parameter["schema"]
-    made: Tree = {"uniqueItems": True, "type": schema["type"], "description": parameter["description"]}
-    made |= {"name": parameter["name"], "in": parameter["in"]}
-    return made | ({"required": True} if parameter.get("required") else {})
+    parameter_v2: Tree = {
+        "uniqueItems": True,
+        "type": schema["type"],
+        "description": parameter["description"],
+    }
+    parameter_v2 |= {"name": parameter["name"], "in": parameter["in"]}
+    return parameter_v2 | ({"required": True} if parameter.get("required") else {})
 
 
 def _renamed(schema: Tree) -> Tree:

@@ -49,20 +49,20 @@ def extend_schema(schema: Schema, addition: Schema) -> Schema:
 
     What the schema lacks nothing is added to: the definitions are of a minor's first release, and additions of its last.
     """
-    made = schema | addition
+    extended_schema = schema | addition
     for keyword in _ONE_SCHEMA:
         if keyword in addition and keyword in schema:
-            made[keyword] = extend_schema(schema[keyword], addition[keyword])
+            extended_schema[keyword] = extend_schema(schema[keyword], addition[keyword])
     if "properties" in addition:
         fields = schema.get("properties", {})
-        made["properties"] = fields | {
+        extended_schema["properties"] = fields | {
             name: extend_schema(fields[name], added)
             for name, added in addition["properties"].items()
             if name in fields
         }
     if "description" in addition:
-        made["description"] = schema.get("description", "") + addition["description"]
-    return made
+        extended_schema["description"] = schema.get("description", "") + addition["description"]
+    return extended_schema
 
 
 _META: Final = "#/$defs/io.k8s.apimachinery.pkg.apis.meta.v1."
@@ -105,11 +105,15 @@ def definitions_of(custom: Custom, prefix: str) -> Mapping[str, Schema]:
     name, row = custom.definition_name, custom.row
     schema = custom.schema
     if prefix == V2 and schema.get("x-kubernetes-preserve-unknown-fields"):
-        given: Schema = {"type": "object"}
+        published_schema: Schema = {"type": "object"}
     else:
-        given = _embedded(_without_unsupported(schema) if prefix == V2 else schema, prefix)
-        if "properties" in given or "type" in given:
-            given["properties"] = {**(given.get("properties") or {}), **_HEAD, "metadata": _METADATA}
+        published_schema = _embedded(_without_unsupported(schema) if prefix == V2 else schema, prefix)
+        if "properties" in published_schema or "type" in published_schema:
+            published_schema["properties"] = {
+                **(published_schema.get("properties") or {}),
+                **_HEAD,
+                "metadata": _METADATA,
+            }
     items = {
         "description": f"List of {row.name}. More info: {_CONVENTIONS}",
         "type": "array",
@@ -128,63 +132,73 @@ def definitions_of(custom: Custom, prefix: str) -> Mapping[str, Schema]:
             },
         },
     }
-    return {name: given | _kind(custom, row.kind), f"{name}List": listed | _kind(custom, row.list_kind)}
+    return {
+        name: published_schema | _kind(custom, row.kind),
+        f"{name}List": listed | _kind(custom, row.list_kind),
+    }
 
 
 def _mapped(schema: Mapping[str, Any], change: Callable[[Mapping[str, Any]], Schema]) -> Schema:
     """Return the schema with its parts changed."""
-    made = dict(schema)
+    copy = dict(schema)
     for keyword in _ONE_SCHEMA:
-        if isinstance(made.get(keyword), dict):
-            made[keyword] = change(made[keyword])
-    if made.get("properties"):
-        made["properties"] = {name: change(below) for name, below in made["properties"].items()}
-    return made
+        if isinstance(copy.get(keyword), dict):
+            copy[keyword] = change(copy[keyword])
+    if copy.get("properties"):
+        copy["properties"] = {name: change(below) for name, below in copy["properties"].items()}
+    return copy
 
 
 def _embedded(schema: Mapping[str, Any], prefix: str) -> Schema:
     """Return the schema with what its extensions mean said in the words of OpenAPI."""
-    made = _mapped(schema, lambda below: _embedded(below, prefix))
+    embedded_schema = _mapped(schema, lambda below: _embedded(below, prefix))
     if schema.get("x-kubernetes-int-or-string") and prefix == V3:
-        made.setdefault("anyOf", [{"type": "integer"}, {"type": "string"}])
+        embedded_schema.setdefault("anyOf", [{"type": "integer"}, {"type": "string"}])
     is_open = prefix == V2 and schema.get("x-kubernetes-preserve-unknown-fields")
     if schema.get("x-kubernetes-embedded-resource") and not is_open:
-        made["properties"] = {**(made.get("properties") or {}), **_EMBEDDED}
-        needed = made.get("required", [])
-        made["required"] = [*needed, *(name for name in ("kind", "apiVersion") if name not in needed)]
-    return made
+        embedded_schema["properties"] = {**(embedded_schema.get("properties") or {}), **_EMBEDDED}
+        needed = embedded_schema.get("required", [])
+        embedded_schema["required"] = [
+            *needed,
+            *(name for name in ("kind", "apiVersion") if name not in needed),
+        ]
+    return embedded_schema
 
 
 def _without_unsupported(schema: Mapping[str, Any]) -> Schema:
     """Return the schema without what clients of version 2 cannot read, as upstream leaves it out for kubectl."""
-    made = {key: value for key, value in schema.items() if key not in _NOT_IN_V2}
+    supported_schema = {key: value for key, value in schema.items() if key not in _NOT_IN_V2}
     nullable, is_open = schema.get("nullable"), schema.get("x-kubernetes-preserve-unknown-fields")
     if nullable or is_open:
-        made.pop("items", None)
-        made.pop("properties", None)
-    kind = made.get("type")
-    if nullable or (kind == "array" and not made.get("items")) or (kind == "object" and is_open):
-        made.pop("type", None)
-    values = made.get("additionalProperties")
-    nullables = {name for name, below in (made.get("properties") or {}).items() if below.get("nullable")}
+        supported_schema.pop("items", None)
+        supported_schema.pop("properties", None)
+    kind = supported_schema.get("type")
+    if nullable or (kind == "array" and not supported_schema.get("items")) or (kind == "object" and is_open):
+        supported_schema.pop("type", None)
+    values = supported_schema.get("additionalProperties")
+    nullables = {
+        name for name, below in (supported_schema.get("properties") or {}).items() if below.get("nullable")
+    }
     if isinstance(values, dict) and values.get("nullable"):
-        nullables.update(made.get("required", ()))
-    if "required" in made:
-        made["required"] = [name for name in made["required"] if name not in nullables]
-        if not made["required"]:
-            del made["required"]
-    return _mapped(made, _without_unsupported)
+        nullables.update(supported_schema.get("required", ()))
+    if "required" in supported_schema:
+        supported_schema["required"] = [
+            name for name in supported_schema["required"] if name not in nullables
+        ]
+        if not supported_schema["required"]:
+            del supported_schema["required"]
+    return _mapped(supported_schema, _without_unsupported)
 
 
 def _kind(custom: Custom, kind: str) -> Schema:
     row = custom.row
-    made: Schema = {
+    extensions: Schema = {
         "x-kubernetes-group-version-kind": [{"group": row.group, "kind": kind, "version": row.version}]
     }
     if row.selectable:
         fields = [{"fieldPath": one.label} for one in row.selectable]
-        made["x-kubernetes-selectable-fields"] = fields
-    return made
+        extensions["x-kubernetes-selectable-fields"] = fields
+    return extensions
 
 
 _NOT_IN_V2: Final = frozenset({"allOf", "anyOf", "not", "nullable", "oneOf"})
@@ -305,21 +319,21 @@ def _written(tree: Schema, prefix: str, name: str) -> Schema:
 
 def _schema(tree: Schema, prefix: str) -> Schema:
     """The keywords are in the order of upstream's documents."""
-    made: Schema = {}
+    openapi_schema: Schema = {}
     for key, value in tree.items():
         if key == "properties":
-            made[key] = {field: _schema(value[field], prefix) for field in sorted(value)}
-            if made[key].keys() >= _TYPE_META:
+            openapi_schema[key] = {field: _schema(value[field], prefix) for field in sorted(value)}
+            if openapi_schema[key].keys() >= _TYPE_META:
                 for field in _TYPE_META:
-                    made[key][field].pop("enum", None)
+                    openapi_schema[key][field].pop("enum", None)
         elif key not in _DROPPED:
-            made |= _KEYWORDS.get(key, _as_it_is)(key, value, prefix)
+            openapi_schema |= _KEYWORDS.get(key, _as_it_is)(key, value, prefix)
     if isinstance(tree.get("additionalProperties"), dict):
-        made["additionalProperties"] = _schema(tree["additionalProperties"], prefix)
-    if prefix == V3 and "$ref" in made and len(made) > 1:
+        openapi_schema["additionalProperties"] = _schema(tree["additionalProperties"], prefix)
+    if prefix == V3 and "$ref" in openapi_schema and len(openapi_schema) > 1:
         # Version 3.0 reads nothing that stands beside a reference.
-        made["allOf"] = [{"$ref": made.pop("$ref")}]
-    return ordered_schema(made)
+        openapi_schema["allOf"] = [{"$ref": openapi_schema.pop("$ref")}]
+    return ordered_schema(openapi_schema)
 
 
 def _as_it_is(key: str, value: Any, _prefix: str) -> Schema:

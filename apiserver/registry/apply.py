@@ -39,7 +39,7 @@ class Application(Struct, frozen=True, kw_only=True):
     """The keys that come twice in the YAML, in the words of its decoder."""
     time: str | None
 
-    def settle(self, live: Tree) -> Tree:
+    def merge_into(self, live: Tree) -> Tree:
         """The live object with what is applied merged into it, read as an object of its kind."""
         config, manager = self.config, self.manager
         name, force = self.options.field_manager, self.options.force
@@ -66,11 +66,11 @@ class Application(Struct, frozen=True, kw_only=True):
         except PatchError as error:
             raise ApiError(str(error)) from error
         self._judge_duplicates()
-        made: Tree = {"kind": manager.kind, "apiVersion": manager.versions.own} | tree
-        self.backend.rules.default(made["apiVersion"], made["kind"], made)
-        metadata.match_namespace(made, self.call)
-        metadata.match_name(made, self.call.name)
-        return made
+        new_object: Tree = {"kind": manager.kind, "apiVersion": manager.versions.own} | tree
+        self.backend.rules.default(new_object["apiVersion"], new_object["kind"], new_object)
+        metadata.match_namespace(new_object, self.call)
+        metadata.match_name(new_object, self.call.name)
+        return new_object
 
     def _judge_duplicates(self) -> None:
         if self.duplicates and self.options.field_validation == "Strict":
@@ -84,9 +84,9 @@ class Application(Struct, frozen=True, kw_only=True):
             return decode_applied(self.backend, merged, strict=strict)
         except DecodeError as error:
             kind = shown_kind(self.config)
-            where = f"failed to convert new object ({describe_object(self.config)}) to proper version"
+            prefix = f"failed to convert new object ({describe_object(self.config)}) to proper version"
             problem = f"unable to convert unstructured object to {kind}: {error}"
-            raise ApiError(f"{where}: {problem}") from error
+            raise ApiError(f"{prefix}: {problem}") from error
 
 
 def read_application(backend: Backend, call: Call, manager: FieldManager, *, time: str | None) -> Application:
@@ -110,17 +110,17 @@ def read_application(backend: Backend, call: Call, manager: FieldManager, *, tim
 async def apply(backend: Backend, call: Call) -> ObjectAnswer:
     manager = field_manager(backend, call.resource, call.subresource.name if call.subresource else "")
     run, time = backend.worker.run, format_time(backend.clock.now())
-    wanted = await backend.begin(call, partial(read_application, backend, call, manager, time=time))
+    application = await backend.begin(call, partial(read_application, backend, call, manager, time=time))
 
     async def transform(old: Tree) -> Tree:
-        return await run(call.size, wanted.settle, old)
+        return await run(call.size, application.merge_into, old)
 
     may_create = call.subresource is None or backend.strategy(call.resource).create_on_update
     if may_create and await backend.find(call.resource, call.namespace, call.name) is None:
-        tree = await run(call.size, wanted.settle, dict(manager.empty))
-        metadata.check_new(tree, call, dry_run=wanted.options.dry_run)
-        return await create_tree(backend, call, tree, wanted.options, manage=False)
-    return await change(backend, call, wanted.options, transform)
+        tree = await run(call.size, application.merge_into, dict(manager.empty))
+        metadata.check_new(tree, call, dry_run=application.options.dry_run)
+        return await create_tree(backend, call, tree, application.options, manage=False)
+    return await change(backend, call, application.options, transform)
 
 
 def _is_same(merged: Tree, live: Tree) -> bool:

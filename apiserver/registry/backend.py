@@ -116,7 +116,7 @@ class Permits(Protocol):
         """Return whether a user may do what a verb says with an object, where the request's own check is not all."""
 
 
-def _everything(*_about: object, **_more: object) -> bool:
+def _allow_all(*_about: object, **_more: object) -> bool:
     return True
 
 
@@ -136,7 +136,7 @@ class Backend(Struct, frozen=True, kw_only=True):
     """The built-in resources, each in the version that it is stored in."""
     strategies: Mapping[GroupResource, Strategy]
     claimants: Mapping[GroupResource, Claimant] = field(default_factory=dict)
-    permits: Permits = _everything
+    permits: Permits = _allow_all
     watch_list: bool = True
     """Whether watches may begin with what there is, if their clients wish."""
     expiry: Mapping[GroupResource, Expiry] = field(default_factory=dict)

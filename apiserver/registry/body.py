@@ -24,7 +24,7 @@ from mockube.apiserver.registry.options import WriteOptions
 from mockube.apiserver.wire.go_json import type_name
 from mockube.apiserver.wire.parse import NotJson, Parsed, Unreadable, parse
 
-SHOWN = 30
+SUMMARY_BYTES = 30
 """Bytes of a body that is no object, in the error that says so."""
 
 
@@ -33,12 +33,12 @@ def read_object(backend: Backend, call: Call, options: WriteOptions) -> Tree:
     api_version, kind = expected_type(call)
     parsed = _parse(call.body, kind)
     tree, text = parsed.tree, parsed.text
-    given = (_version(tree.get("apiVersion")) or api_version, tree.get("kind") or kind)
+    sent_type = (_version(tree.get("apiVersion")) or api_version, tree.get("kind") or kind)
     if call.resource.custom and not (call.subresource and call.subresource.kind):
         _check_custom(call, parsed)
         tree, text = with_whole_numbers(tree, text)
     else:
-        _check_kind(backend, parsed, given, (api_version, kind))
+        _check_kind(backend, parsed, sent_type, (api_version, kind))
     strict = options.field_validation != "Ignore" and not parsed.is_binary
     try:
         decoded = decode_as(backend, tree, (api_version, kind), text=text, strict=strict)
@@ -46,17 +46,17 @@ def read_object(backend: Backend, call: Call, options: WriteOptions) -> Tree:
         raise status.BadRequest(_refusal(call, kind) + str(error)) from error
     if complaints := [*parsed.complaints, *decoded.strict]:
         judge_fields(call, options, complaints, _refusal(call, kind))
-    made: Tree = {"kind": kind, "apiVersion": api_version} | decoded.tree
-    made["apiVersion"] = _version(made["apiVersion"])
-    backend.rules.default(api_version, kind, made)
-    return made
+    new_object: Tree = {"kind": kind, "apiVersion": api_version} | decoded.tree
+    new_object["apiVersion"] = _version(new_object["apiVersion"])
+    backend.rules.default(api_version, kind, new_object)
+    return new_object
 
 
-def _version(given: Any) -> Any:
+def _version(api_version: Any) -> Any:
     """An apiVersion as Go reads it: "/v1" is v1 of the core group."""
-    if isinstance(given, str) and given.startswith("/") and given.count("/") == 1:
-        return given[1:]
-    return given
+    if isinstance(api_version, str) and api_version.startswith("/") and api_version.count("/") == 1:
+        return api_version[1:]
+    return api_version
 
 
 def with_whole_numbers(tree: Tree, text: bytes) -> tuple[Tree, bytes]:
@@ -65,8 +65,8 @@ def with_whole_numbers(tree: Tree, text: bytes) -> tuple[Tree, bytes]:
     numbers = metadata if isinstance(metadata, dict) else {}
     if not any(isinstance(value, float) for value in numbers.values()):
         return tree, text
-    made = tree | {"metadata": rewritten(metadata)}
-    return made, orjson.dumps(made)
+    rewritten_tree = tree | {"metadata": rewritten(metadata)}
+    return rewritten_tree, orjson.dumps(rewritten_tree)
 
 
 def _refusal(call: Call, kind: str) -> str:
@@ -142,8 +142,8 @@ def _schema(backend: Backend, api_version: str, kind: str) -> Type:
 
 
 def _with_empty_managers(decoded: Decoded, tree: Tree) -> Decoded:
-    given = tree.get("metadata")
-    if not isinstance(given, dict) or given.get("managedFields") != []:
+    sent_metadata = tree.get("metadata")
+    if not isinstance(sent_metadata, dict) or sent_metadata.get("managedFields") != []:
         return decoded
     metadata = decoded.tree.get("metadata")
     if metadata is not None:
@@ -187,27 +187,29 @@ def _parse(body: Body, kind: str) -> Parsed:
         raise _unrecognized(body, kind, _not_readable(parsed.tree, _TYPE_META))
     for name, value in parsed.tree.items():
         if name in ("apiVersion", "kind") and not isinstance(value, str | None):
-            where = f"struct field .{name} of type string"
-            raise _unrecognized(body, kind, _not_readable(value, where))
+            go_type = f"struct field .{name} of type string"
+            raise _unrecognized(body, kind, _not_readable(value, go_type))
     return parsed
 
 
-def _check_kind(backend: Backend, parsed: Parsed, given: tuple[str, str], expected: tuple[str, str]) -> None:
+def _check_kind(
+    backend: Backend, parsed: Parsed, sent_type: tuple[str, str], expected: tuple[str, str]
+) -> None:
     """Refuse another kind: it is read as what it says that it is, and cannot be converted then."""
-    if given == expected or given in _EARLIER.get(expected, ()):
+    if sent_type == expected or sent_type in _EARLIER.get(expected, ()):
         return
-    if given in _CONVERTED.get(expected, ()):
+    if sent_type in _CONVERTED.get(expected, ()):
         mismatch = f"does not match the expected API version ({expected[0]})"
-        raise status.BadRequest(f"the API version in the data ({given[0]}) {mismatch}")
-    version = gotext.quote(given[0].rpartition("/")[2])
-    problem = not_converted(backend, given, *expected)
-    if backend.schemas.kind(*given) is not None:
+        raise status.BadRequest(f"the API version in the data ({sent_type[0]}) {mismatch}")
+    version = gotext.quote(sent_type[0].rpartition("/")[2])
+    problem = not_converted(backend, sent_type, *expected)
+    if backend.schemas.kind(*sent_type) is not None:
         try:
-            decode_as(backend, parsed.tree, given, text=parsed.text)
+            decode_as(backend, parsed.tree, sent_type, text=parsed.text)
         except DecodeError as error:
             problem = str(error)
     raise status.BadRequest(
-        f"{given[1]} in version {version} cannot be handled as a {expected[1]}: {problem}"
+        f"{sent_type[1]} in version {version} cannot be handled as a {expected[1]}: {problem}"
     )
 
 
@@ -225,16 +227,16 @@ _CONVERTED: Final = {
 
 def not_registered(api_version: str, kind: str) -> str:
     """What Go's scheme says of a kind that it does not know."""
-    where = f"version {gotext.quote(api_version)} in scheme {gotext.quote('pkg/runtime/scheme.go:111')}"
-    return f"no kind {gotext.quote(kind)} is registered for {where}"
+    scheme = f"version {gotext.quote(api_version)} in scheme {gotext.quote('pkg/runtime/scheme.go:111')}"
+    return f"no kind {gotext.quote(kind)} is registered for {scheme}"
 
 
-def not_converted(backend: Backend, given: tuple[str, str], api_version: str, kind: str) -> str:
+def not_converted(backend: Backend, source: tuple[str, str], api_version: str, kind: str) -> str:
     """Why one kind cannot be read as another."""
-    if backend.schemas.kind(*given) is None:
-        return not_registered(*given)
+    if backend.schemas.kind(*source) is None:
+        return not_registered(*source)
     group = api_version.rpartition("/")[0].partition(".")[0] or "core"
-    return f"converting ({_go_name(*given)}) to ({group}.{kind}): unknown conversion"
+    return f"converting ({_go_name(*source)}) to ({group}.{kind}): unknown conversion"
 
 
 def type_of(tree: Any) -> tuple[str, str]:
@@ -286,9 +288,9 @@ def _unrecognized(body: Body, kind: str, problem: str) -> status.BadRequest:
 
 
 def _not_recognized(body: Body, kind: str, problem: str) -> status.BadRequest:
-    shown = _summary(body.data)
+    summary = _summary(body.data)
     return status.BadRequest(
-        f"the object provided is unrecognized (must be of type {kind}): {problem} ({shown})"
+        f"the object provided is unrecognized (must be of type {kind}): {problem} ({summary})"
     )
 
 
@@ -296,16 +298,16 @@ def _summary(data: bytes) -> str:
     """How a body begins: in hexadecimal digits, unless it may be JSON."""
     if not data:
         return "<empty>"
-    start = data[:SHOWN]
-    shown = start.decode("utf-8", "replace") if data.startswith(b"{") else start.hex()
-    return f"{shown} ..." if len(data) > SHOWN else shown
+    start = data[:SUMMARY_BYTES]
+    text = start.decode("utf-8", "replace") if data.startswith(b"{") else start.hex()
+    return f"{text} ..." if len(data) > SUMMARY_BYTES else text
 
 
 _NO_TYPE = "couldn't get version/kind; json parse error: "
 _TYPE_META = r'value of type struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
 
 
-def _not_readable(value: object, where: str) -> str:
+def _not_readable(value: object, go_type: str) -> str:
     # Go shows a number only where another one would fit.
     name = "number" if isinstance(value, float) else type_name(value)
-    return f"json: cannot unmarshal {name} into Go {where}"
+    return f"json: cannot unmarshal {name} into Go {go_type}"

@@ -71,12 +71,12 @@ class ComponentStatuses:
     async def _look(self, backend: Backend, call: Call, name: str) -> Stored:
         health = await (_of_store(backend) if name == STORE else self._probe(URLS[name]))
         condition = {"type": "Healthy", "status": "True" if health.is_good else "False"}
-        told = {"message": health.message, "error": health.error}
+        messages = {"message": health.message, "error": health.error}
         tree = {
             "kind": call.resource.kind,
             "apiVersion": call.resource.api_version,
             "metadata": {"name": name},
-            "conditions": [condition | {field: text for field, text in told.items() if text}],
+            "conditions": [condition | {field: text for field, text in messages.items() if text}],
         }
         return Stored.unversioned(canonical(tree))
 

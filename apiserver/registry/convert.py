@@ -30,21 +30,21 @@ def to_stored(backend: Backend, resource: Resource, tree: Tree) -> Tree:
     conversion = backend.conversion(resource)
     if conversion is None or conversion.at_storage:
         return tree
-    made = conversion.to_stored(tree)
-    decoded: Tree = decode_as(backend, made).tree
-    made = {"kind": made["kind"], "apiVersion": made["apiVersion"]} | decoded
-    backend.rules.default(made["apiVersion"], made["kind"], made)
-    return made
+    stored_tree = conversion.to_stored(tree)
+    decoded: Tree = decode_as(backend, stored_tree).tree
+    stored_tree = {"kind": stored_tree["kind"], "apiVersion": stored_tree["apiVersion"]} | decoded
+    backend.rules.default(stored_tree["apiVersion"], stored_tree["kind"], stored_tree)
+    return stored_tree
 
 
 async def old_object(backend: Backend, call: Call, stored: Stored, tree: Tree) -> tuple[Tree, Tree]:
     """A stored object as a change to it is validated, and as the client sees it."""
     conversion = backend.conversion(call.resource)
     if conversion is not None and conversion.remote is not None:
-        (shown_object,) = await conversion.remote.show([stored])
-        return shown_object.tree(), shown_object.tree()
-    shown = await backend.worker.run(call.size, from_stored, backend, call.resource, tree)
-    return (shown if conversion is not None and conversion.at_storage else tree), shown
+        (client_object,) = await conversion.remote.show([stored])
+        return client_object.tree(), client_object.tree()
+    client_tree = await backend.worker.run(call.size, from_stored, backend, call.resource, tree)
+    return (client_tree if conversion is not None and conversion.at_storage else tree), client_tree
 
 
 async def deleted_object(backend: Backend, resource: Resource, tree: Tree) -> Tree:
@@ -118,8 +118,8 @@ def without_empty_lists(backend: Backend, resource: Resource, tree: Tree, value:
         return tree, value
     schema = backend.schemas.kind(tree["apiVersion"], tree["kind"])
     assert schema is not None, f"no schema of {tree['kind']}"
-    made: Tree = _without_empty_lists(schema, tree)
-    return made, canonical(made)
+    stored_tree: Tree = _without_empty_lists(schema, tree)
+    return stored_tree, canonical(stored_tree)
 
 
 def _without_empty_lists(of: Type, value: Any) -> Any:

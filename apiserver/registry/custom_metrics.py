@@ -21,8 +21,8 @@ from mockube.apiserver.long_work import yield_to_loop
 from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend
 from mockube.apiserver.registry.resource_metrics import (
     CLUSTER_RESOURCE_USAGES,
+    MEASURED_RESOURCES,
     RESOURCE_USAGES,
-    SHOWN,
     SLICE,
     Measure,
 )
@@ -82,18 +82,22 @@ class CustomMetrics:
         for resource in (RESOURCE_USAGES, CLUSTER_RESOURCE_USAGES):
             for tree in self._all(resource):
                 for rule in (tree.get("spec") or {}).get("usages") or ():
-                    found |= {f"pods/{name}": True for name in rule.get("usage") or () if name not in SHOWN}
+                    found |= {
+                        f"pods/{name}": True
+                        for name in rule.get("usage") or ()
+                        if name not in MEASURED_RESOURCES
+                    }
         yield from sorted(found.items())
 
     def external_names(self) -> list[str]:
         return sorted({_name_of(tree) for tree in self._all(EXTERNAL_METRICS)})
 
     def _objects(self, row: Resource, namespace: str, name: str, selector: Selector) -> Iterable[Stored]:
-        where = namespace if row.namespaced else ""
+        scope = namespace if row.namespaced else ""
         if name != ALL:
-            stored = self._backend.seen(row.group_resource, where, name)
+            stored = self._backend.seen(row.group_resource, scope, name)
             return () if stored is None else (stored,)
-        found = self._backend.all_seen(row.group_resource, where)
+        found = self._backend.all_seen(row.group_resource, scope)
         return [stored for stored in found if selector.matches(stored.labels)]
 
     def _value(self, row: Resource, stored: Stored, metric: str, measure: Measure) -> str | None:
@@ -106,7 +110,7 @@ class CustomMetrics:
                 named = [one for one in spec.get("metrics") or () if one["name"] == metric]
                 if values := _values(named):
                     return values[0]
-        if row.group_resource != PODS or metric in SHOWN:
+        if row.group_resource != PODS or metric in MEASURED_RESOURCES:
             return None
         try:
             used = total(measure.pod(tree).values())
@@ -150,8 +154,10 @@ def _selects(selector: ReadOnlyTree, tree: ReadOnlyTree) -> bool:
 
 def _group_of(reference: ReadOnlyTree) -> str:
     """Kwok writes the version where the group has no name."""
-    given = str(reference.get("apiGroup") or "")
-    return "" if given == "v1" else GroupVersion.parse(given).group if given.count("/") == 1 else given
+    group = str(reference.get("apiGroup") or "")
+    if group == "v1":
+        return ""
+    return GroupVersion.parse(group).group if group.count("/") == 1 else group
 
 
 def _name_of(external: ReadOnlyTree) -> str:

@@ -137,8 +137,8 @@ async def _delete_corrupt(
     call.warn("the object could not be read: it is deleted at once, its finalizers are ignored")
     if not options.dry_run:
         claims = await backend.claims_of_unreadable(resource, call.namespace, call.name)
-        seen, gone = _unchanged(error.key, error.revision), Delete(key=error.key)
-        deletion = Txn(compare=(seen, *claims.compare), then=(gone, *claims.then))
+        seen, operation = _unchanged(error.key, error.revision), Delete(key=error.key)
+        deletion = Txn(compare=(seen, *claims.compare), then=(operation, *claims.then))
         if not (await backend.kv.txn(deletion)).succeeded:
             return None
     subject = resource.group_resource
@@ -201,14 +201,14 @@ def _mark(strategy: Strategy, old: Tree, options: DeleteOptions, now: datetime) 
     return tree
 
 
-def _mark_sooner(tree: Tree, asked: int | None) -> Tree | None:
+def _mark_sooner(tree: Tree, grace_period: int | None) -> Tree | None:
     """A graceful deletion that goes on can be hastened, and nothing else of it can be changed."""
     meta = tree["metadata"]
     left: int = meta.get("deletionGracePeriodSeconds", 0)
-    if asked is None or asked >= left:
+    if grace_period is None or grace_period >= left:
         return None
-    end = after(parse_time(meta["deletionTimestamp"]), -span_of(left - asked))
-    meta |= {"deletionTimestamp": format_time(end), "deletionGracePeriodSeconds": asked}
+    end = after(parse_time(meta["deletionTimestamp"]), -span_of(left - grace_period))
+    meta |= {"deletionTimestamp": format_time(end), "deletionGracePeriodSeconds": grace_period}
     return tree
 
 
@@ -255,8 +255,8 @@ async def _carry_out(
         revision = result.revision
     if not waits:
         claims = await backend.claims(call.resource, None, marked)
-        seen, gone = _unchanged(stored.key, revision), Delete(key=stored.key)
-        result = await backend.kv.txn(Txn(compare=(seen, *claims.compare), then=(gone, *claims.then)))
+        seen, operation = _unchanged(stored.key, revision), Delete(key=stored.key)
+        result = await backend.kv.txn(Txn(compare=(seen, *claims.compare), then=(operation, *claims.then)))
         if not result.succeeded:
             return None
     return _answer(backend, call, options, Stored(stored.key, value, revision), waits=waits)

@@ -145,10 +145,12 @@ def check_own_preconditions(
     subject: GroupResource, name: str, options: DeleteOptions, metadata: Tree
 ) -> None:
     """The same, for a resource that compares them by itself, in its own words."""
-    for what, given, found in (
+    for field, expected, found in (
         ("UID", options.uid, metadata["uid"]),
         ("ResourceVersion", options.version, metadata["resourceVersion"]),
     ):
-        if given is not None and given != found:
-            problem = f"Precondition failed: {what} in precondition: {given}, {what} in object meta: {found}"
+        if expected is not None and expected != found:
+            problem = (
+                f"Precondition failed: {field} in precondition: {expected}, {field} in object meta: {found}"
+            )
             raise status.conflict(subject, name, problem)

@@ -96,11 +96,11 @@ def _other_versions(backend: Backend, resource: Resource) -> Iterable[str]:
 
 def _converted(conversions: Mapping[str, Conversion], tree: Json, version: str) -> Json:
     """Return an object in another version, by way of the stored one."""
-    given: Tree = dict(tree)
-    own = conversions.get(given["apiVersion"])
-    stored = given if own is None else own.to_stored(given)
-    wanted = conversions.get(version)
-    return stored if wanted is None else wanted.from_stored(stored)
+    source: Tree = dict(tree)
+    own = conversions.get(source["apiVersion"])
+    stored = source if own is None else own.to_stored(source)
+    target = conversions.get(version)
+    return stored if target is None else target.from_stored(stored)
 
 
 def _of_kind(backend: Backend, api_version: str, kind: str, subresource: str) -> FieldManager:

@@ -48,11 +48,11 @@ def without_duplicate_owners(tree: Tree, call: Call, *, when: str = "") -> Tree:
     references = (tree.get("metadata") or {}).get("ownerReferences") or ()
     if len(references) < 2 or len({reference.get("uid") for reference in references}) == len(references):
         return tree
-    kept: dict[str, list[Tree]] = {}
+    owners_by_uid: dict[str, list[Tree]] = {}
     found, duplicates = [], []
     for reference in references:
         uid = reference.get("uid", "")
-        same = kept.setdefault(uid, [])
+        same = owners_by_uid.setdefault(uid, [])
         if reference in same:
             duplicates.append(uid)
         else:
@@ -89,10 +89,10 @@ def version(text: str) -> int:
 def match_namespace(tree: Tree, call: Call) -> None:
     """An object is in the namespace of its URL; it may leave out which, but not name another. The cluster's are in none."""
     metadata = of(tree)
-    given = metadata.pop("namespace", "")
+    object_namespace = metadata.pop("namespace", "")
     if not call.resource.namespaced:
         return
-    if given not in ("", call.namespace):
+    if object_namespace not in ("", call.namespace):
         raise status.BadRequest(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
@@ -101,13 +101,13 @@ def match_namespace(tree: Tree, call: Call) -> None:
 
 def match_name(tree: Tree, name: str) -> None:
     """An object that comes to a name's URL has that name."""
-    given = of(tree).get("name")
-    if not given:
+    object_name = of(tree).get("name")
+    if not object_name:
         problem = f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
         raise status.BadRequest(problem)
-    if given != name:
+    if object_name != name:
         raise status.BadRequest(
-            f"the name of the object ({given}) does not match the name on the URL ({name})"
+            f"the name of the object ({object_name}) does not match the name on the URL ({name})"
         )
 
 

@@ -125,7 +125,7 @@ async def patch(backend: Backend, call: Call, face: SubresourceView = ITSELF) ->
         return await backend.worker.run(call.size, patched_tree, old)
 
     answer = await change(backend, call, options, transform)
-    return answer if face is ITSELF else face.shown(answer)
+    return answer if face is ITSELF else face.show_answer(answer)
 
 
 class Patch(NamedTuple):

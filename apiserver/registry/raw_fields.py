@@ -76,5 +76,5 @@ def check_unchanged(call: Call, names: tuple[str, ...], new: Tree) -> Iterator[F
 
 def canonical_with(tree: Tree, texts: Mapping[str, bytes]) -> bytes:
     """The canonical text of an object, with fields as they were sent."""
-    given = {name: orjson.Fragment(text) for name, text in texts.items() if text}
-    return canonical({name: given.get(name, value) for name, value in tree.items()})
+    fragments = {name: orjson.Fragment(text) for name, text in texts.items() if text}
+    return canonical({name: fragments.get(name, value) for name, value in tree.items()})

@@ -43,9 +43,9 @@ class PageExpired(Expired):
 async def get(backend: Backend, call: Call) -> ObjectAnswer:
     if call.query and flag(call, "export"):
         raise status.BadRequest("the export parameter, deprecated since v1.14, is no longer supported")
-    asked = get_version(call.parameter("resourceVersion"))
-    if asked:
-        await wait_for(backend, asked)
+    revision = get_version(call.parameter("resourceVersion"))
+    if revision:
+        await wait_for(backend, revision)
     return ObjectAnswer(stored=await backend.get(call.resource, call.namespace, call.name))
 
 
@@ -71,8 +71,8 @@ async def list_objects(backend: Backend, call: Call) -> ListAnswer:
     # What may be of any age is not cut into pages.
     limit = 0 if options.resource_version == "0" else options.limit
     revision = backend.watch_cache.revision  # of what is selected from now on, before others have their turn
-    shown, total = await _found(backend, call, resource_cache, scope, chosen, limit)
-    return _page(backend, call, chosen, shown, total, revision)
+    items, total = await _found(backend, call, resource_cache, scope, chosen, limit)
+    return _page(backend, call, chosen, items, total, revision)
 
 
 async def _found(
@@ -82,8 +82,8 @@ async def _found(
     if chosen.matches is None:
         return resource_cache.select(scope, limit=limit), resource_cache.count(scope)
     if remote_conversion(backend, call.resource) is not None:
-        shown = await shown_objects(backend, call.resource, resource_cache.select(scope))
-        found = await filtered(chosen.matches, shown, cost=chosen.cost)
+        client_objects = await shown_objects(backend, call.resource, resource_cache.select(scope))
+        found = await filtered(chosen.matches, client_objects, cost=chosen.cost)
         return found[:limit] if limit else found, len(found)
     if chosen.label is not None and not resource_cache.is_indexed(chosen.label[0]):
         # The index of a label is made of all objects at once: their labels are read before.
@@ -102,15 +102,15 @@ def _scope(backend: Backend, call: Call, chosen: Selection) -> bytes:
 
 
 def _page(
-    backend: Backend, call: Call, chosen: Selection, shown: Sequence[Stored], total: int, revision: int
+    backend: Backend, call: Call, chosen: Selection, items: Sequence[Stored], total: int, revision: int
 ) -> ListAnswer:
     """The first page of what the watch cache showed at a revision."""
     metadata: dict[str, Any] = {"resourceVersion": str(revision)}
-    if total > len(shown):
-        metadata["continue"] = _token(backend, call, shown[-1].key, revision)
+    if total > len(items):
+        metadata["continue"] = _token(backend, call, items[-1].key, revision)
         if chosen.matches is None:
-            metadata["remainingItemCount"] = total - len(shown)
-    return _answer(call, shown, metadata)
+            metadata["remainingItemCount"] = total - len(items)
+    return _answer(call, items, metadata)
 
 
 def _answer(call: Call, items: Sequence[Stored], metadata: Mapping[str, Any]) -> ListAnswer:
@@ -148,8 +148,8 @@ async def _at(
     found: list[Stored] = []
     revision, remaining, more = max(position.revision, 0), 0, True
     while more and not (options.limit and len(found) >= options.limit):
-        wanted = options.limit - len(found) if options.limit else 0
-        request = Range(key=start, range_end=end, revision=revision, limit=wanted)
+        page_size = options.limit - len(found) if options.limit else 0
+        request = Range(key=start, range_end=end, revision=revision, limit=page_size)
         try:
             page = await backend.kv.range(request)
         except Compacted as error:

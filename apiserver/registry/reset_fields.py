@@ -23,10 +23,10 @@ def apply_fields(new: Tree, old: Tree, paths: Sequence[Path]) -> Tree:
 
     The managers of fields are the new one's too: they tell of the write itself.
     """
-    made = preserve_fields(old, new, (("metadata", "managedFields"),))
+    tree = preserve_fields(old, new, (("metadata", "managedFields"),))
     for path in paths:
-        made = _with_each(made, new, path)
-    return made
+        tree = _with_each(tree, new, path)
+    return tree
 
 
 def is_changed(new: Tree, old: Tree, paths: Sequence[Path]) -> bool:
@@ -49,16 +49,16 @@ def _with(tree: Tree, path: Path, value: Any) -> Tree:
             inner = {}
         value = _with(inner, tuple(rest), value) or None
     if value is None:
-        return {name: kept for name, kept in tree.items() if name != step}
+        return {name: child for name, child in tree.items() if name != step}
     return tree | {step: value}
 
 
-def _with_each(base: Any, given: Any, path: Path) -> Any:
+def _with_each(base: Any, source: Any, path: Path) -> Any:
     """The base with what is given at a path. A list whose elements are not the same ones is taken as it is given."""
     if EACH not in path:
-        return _with(base, path, _get(given, path))
+        return _with(base, path, _get(source, path))
     at = path.index(EACH)
-    mine, theirs = _get(base, path[:at]) or [], _get(given, path[:at]) or []
+    mine, theirs = _get(base, path[:at]) or [], _get(source, path[:at]) or []
     if [one.get("name") for one in mine] != [other.get("name") for other in theirs]:
         return _with(base, path[:at], theirs or None)
     rest = path[at + 1 :]

@@ -54,11 +54,11 @@ class ChangedKeys:
 
     def take(self, known: Iterable[bytes] = ()) -> Sequence[bytes]:
         """Return what has changed: after changes that were missed, everything that is there, and what was known."""
-        taken, self._keys = self._keys, {}
+        keys, self._keys = self._keys, {}
         if self._has_missed:
             self._has_missed = False
-            taken = dict.fromkeys((*self._cache.objects, *known))
-        return [*taken]
+            keys = dict.fromkeys((*self._cache.objects, *known))
+        return [*keys]
 
 
 @contextmanager

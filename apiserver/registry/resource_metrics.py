@@ -21,7 +21,7 @@ from mockube.apiserver.storage.stored import Stored, canonical
 
 WINDOW: Final = "15s"
 """Over which usage is measured: metrics-server's resolution."""
-SHOWN: Final = ("cpu", "memory")
+MEASURED_RESOURCES: Final = ("cpu", "memory")
 SLICE: Final = 50
 """Pods that are measured before others have their turn."""
 PODS, NODES = GroupResource("", "pods"), GroupResource("", "nodes")
@@ -161,17 +161,17 @@ def _pod_metrics(backend: Backend, measure: Measure, stored: Stored) -> Stored |
     used = _try_to_measure(backend, measure, stored)
     if not used:
         return None
-    containers = [{"name": name, "usage": _shown(amounts)} for name, amounts in used.items()]
+    containers = [{"name": name, "usage": _usage_tree(amounts)} for name, amounts in used.items()]
     return _stored(backend, POD_METRICS.resource.kind, stored.tree(), {"containers": containers})
 
 
 def _node_metrics(backend: Backend, node: ReadOnlyTree, used: Amounts) -> Stored:
-    usage = {"cpu": "0", "memory": "0", **_shown(used)}
+    usage = {"cpu": "0", "memory": "0", **_usage_tree(used)}
     return _stored(backend, NODE_METRICS.resource.kind, node, {"usage": usage})
 
 
-def _shown(amounts: Amounts) -> dict[str, str]:
-    return to_tree({name: amount for name, amount in amounts.items() if name in SHOWN})
+def _usage_tree(amounts: Amounts) -> dict[str, str]:
+    return to_tree({name: amount for name, amount in amounts.items() if name in MEASURED_RESOURCES})
 
 
 def _stored(backend: Backend, kind: str, about: ReadOnlyTree, content: Mapping[str, Any]) -> Stored:

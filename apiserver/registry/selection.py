@@ -36,7 +36,7 @@ class Selection(Struct, frozen=True, kw_only=True):
     """How much longer than a short selector it takes to look at an object."""
 
 
-EVERYTHING = Selection()
+SELECT_ALL = Selection()
 
 
 def selection(resource: Resource, label_selector: str, field_selector: str) -> Selection:
@@ -53,7 +53,7 @@ async def select_by(backend: Backend, call: Call, options: ListOptions) -> Selec
 
 def _select(resource: Resource, label_selector: str, field_selector: str) -> Selection:
     if not label_selector and not field_selector:
-        return EVERYTHING
+        return SELECT_ALL
     by_label, by_field = _labels(label_selector), _fields(resource, field_selector)
     known = selectable_fields(resource)
 

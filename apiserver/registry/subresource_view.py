@@ -23,7 +23,7 @@ class SubresourceView(Struct, frozen=True, kw_only=True):
     manage: Callable[[Backend, Call, Tree, Tree, WriteOptions], Tree] = managed.on_update
     """The new object with its managers after a change: the fourth argument is the old one."""
 
-    def shown(self, answer: ObjectAnswer) -> ObjectAnswer:
+    def show_answer(self, answer: ObjectAnswer) -> ObjectAnswer:
         return replace(answer, stored=None, tree=self.show(answer.object()))
 
 

@@ -80,8 +80,8 @@ async def change(
         run, size = backend.worker.run, call.size
         raw = stored.tree()
         _check_uid(call, uid, raw["metadata"]["uid"], _named_key(backend, stored.key, options))
-        old, shown = await old_object(backend, call, stored, raw)
-        new = await with_conversions(call, partial(transform, shown))
+        old, client_object = await old_object(backend, call, stored, raw)
+        new = await with_conversions(call, partial(transform, client_object))
         new = await run(size, to_stored, backend, call.resource, new)
         new = new | {"metadata": dict(new["metadata"])}  # it may be the old one's
         new, claims = await _prepare(backend, call, options, new, old)
@@ -97,8 +97,8 @@ async def change(
             new, value = await run(call.size, without_empty_lists, backend, row, new, value)
             if new == raw:
                 return ObjectAnswer(stored=stored)
-        if kept := backend.strategy(call.resource).raw:
-            value = canonical_with(new, {name: stored_text(stored.value, name) for name in kept})
+        if raw_fields := backend.strategy(call.resource).raw:
+            value = canonical_with(new, {name: stored_text(stored.value, name) for name in raw_fields})
         if options.dry_run:
             new["metadata"]["resourceVersion"] = str(stored.revision)
             return ObjectAnswer(tree=new)
@@ -136,8 +136,8 @@ def _check_version(backend: Backend, call: Call, new: Tree, old: Tree) -> None:
 
 def _unconditional(backend: Backend, call: Call) -> ApiError:
     resource = call.resource.group_resource
-    path, shown = ROOT.child("metadata", "resourceVersion"), backend.rules.no_version
-    wrong = errors.invalid(path, shown, "must be specified for an update")
+    path, value = ROOT.child("metadata", "resourceVersion"), backend.rules.no_version
+    wrong = errors.invalid(path, value, "must be specified for an update")
     return status.invalid(GroupKind(resource.group, resource.resource), call.name, [wrong])
 
 
@@ -165,7 +165,7 @@ def _prepared(backend: Backend, call: Call, new: Tree, old: Tree) -> Tree:
     """The new object as far as this way to write it may change it, with what the server sets."""
     strategy = backend.strategy(backend.stored_row(call.resource))
     subresource = call.subresource.name if call.subresource else ""
-    new = _taken(strategy, subresource, new, old)
+    new = _reset_fields(strategy, subresource, new, old)
     metadata.keep(new, old)
     strategy.disabled.drop(new, old)
     if prepare := strategy.prepare_update.get(subresource):
@@ -194,12 +194,12 @@ def _check(backend: Backend, call: Call, new: Tree, old: Tree) -> None:
     wrong = backend.rules.check_update(call.resource, subresource, new, old)
     if wrong and backend.conversion(call.resource) is None:
 
-        def check(shown: Tree) -> Sequence[FieldError]:
-            return backend.rules.check_update(call.resource, subresource, shown, old)
+        def check(candidate: Tree) -> Sequence[FieldError]:
+            return backend.rules.check_update(call.resource, subresource, candidate, old)
 
         wrong = show_empty_collections(call, new, wrong, check)
-    if kept := backend.strategy(resource).raw:
-        wrong = [*wrong, *check_unchanged(call, kept, new)]
+    if raw_fields := backend.strategy(resource).raw:
+        wrong = [*wrong, *check_unchanged(call, raw_fields, new)]
     if wrong:
         raise status.invalid(resource.group_kind, call.name, wrong)
     for warning in backend.rules.warn_update(call.resource, subresource, new, old):
@@ -207,7 +207,7 @@ def _check(backend: Backend, call: Call, new: Tree, old: Tree) -> None:
     backend.strategy(resource).canonicalize(new)
 
 
-def _taken(strategy: Strategy, subresource: str, new: Tree, old: Tree) -> Tree:
+def _reset_fields(strategy: Strategy, subresource: str, new: Tree, old: Tree) -> Tree:
     """The new object as far as this way to write it may change it."""
     only = strategy.only.get(subresource)
     new = new if only is None else apply_fields(new, old, only)

@@ -86,8 +86,8 @@ class Stream:
     def begin(self, stored: Sequence[Stored], version: int) -> None:
         """Show what is there as if it had just been added."""
         matches = self._selected
-        shown = stored if matches is None else filter(matches, stored)
-        self._queue += [Event(ADDED, one) for one in shown]
+        objects = stored if matches is None else filter(matches, stored)
+        self._queue += [Event(ADDED, one) for one in objects]
         self.version = version
         self._begin_count()
 
@@ -98,8 +98,8 @@ class Stream:
         """
         self.version = version
         matches = self._selected
-        shown = stored if matches is None else await filtered(matches, stored, cost=self._cost)
-        events = [Event(ADDED, one) for one in shown]
+        objects = stored if matches is None else await filtered(matches, stored, cost=self._cost)
+        events = [Event(ADDED, one) for one in objects]
         if bookmark:
             events.append(Event(BOOKMARK, version=version, ends_initial=True))
         self._queue = events + self._queue
@@ -145,8 +145,8 @@ class Stream:
                 self._waiter = None
         if self._queue and (last := self._queue[-1].change) is not None:
             self._taken_to = last.revision
-        taken, self._queue, self._owed, self._next_check = self._queue, [], 0, UNCOUNTED
-        return taken
+        events, self._queue, self._owed, self._next_check = self._queue, [], 0, UNCOUNTED
+        return events
 
     async def converted(self, events: Sequence[Event]) -> Sequence[Event]:
         """Events as this client wants them, where a webhook converts; the watch ends where it does not."""
@@ -166,25 +166,27 @@ class Stream:
         if matches is not None:
             changes = [event.change for event in events if event.change is not None]
             items += [change.before for change in changes if change.before is not None]
-        shown = {(one.key, one.revision): one for one in await remote.show(items)} if items else {}
-        made: list[Event] = []
+        converted_objects = (
+            {(one.key, one.revision): one for one in await remote.show(items)} if items else {}
+        )
+        converted_events: list[Event] = []
         for event in events:
             if event.stored is None:
-                made.append(event)
+                converted_events.append(event)
                 continue
-            stored = shown[event.stored.key, event.stored.revision]
+            stored = converted_objects[event.stored.key, event.stored.revision]
             if event.change is None or matches is None:
                 if matches is None or matches(stored):
-                    made.append(event._replace(stored=stored, change=None))
+                    converted_events.append(event._replace(stored=stored, change=None))
                 continue
             before = event.change.before
-            before = None if before is None else shown[before.key, before.revision]
+            before = None if before is None else converted_objects[before.key, before.revision]
             seen = self._seen(Change(event.change.kind, stored, before, event.change.moment), matches)
             if seen is not None:
-                made.append(seen._replace(change=None))
-        return made
+                converted_events.append(seen._replace(change=None))
+        return converted_events
 
-    def shown(self, event: Event) -> Event | None:
+    def to_client_version(self, event: Event) -> Event | None:
         """An event as this client wants it, or None if it cannot be shown so.
 
         One at a time, so that not all of them are converted at once. It goes without its change, whose encoded form is
@@ -192,8 +194,8 @@ class Stream:
         """
         if self._show is None or event.stored is None:
             return event
-        shown = self._show(event.stored)
-        return None if shown is None else event._replace(stored=shown, change=None)
+        client_object = self._show(event.stored)
+        return None if client_object is None else event._replace(stored=client_object, change=None)
 
     def end(self, error: ApiError | None) -> None:
         """Let the reader have what is queued, then the error if there is one, then the end."""

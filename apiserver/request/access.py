@@ -79,11 +79,11 @@ def with_impersonation(handle: Handle, config: Config) -> Handle:
     impersonator = impersonation.Impersonator(config.authorization)
 
     async def impersonated(request: Request) -> Response:
-        wanted = impersonation.read(
+        requested_user = impersonation.read(
             [(name.lower(), request.text(value)) for name, value in request.headers.items()]
         )
-        if wanted is not None:
-            impersonate = partial(impersonator.impersonate, request.attributes(), wanted)
+        if requested_user is not None:
+            impersonate = partial(impersonator.impersonate, request.attributes(), requested_user)
             try:
                 request.impersonated = await ask_again(impersonate)
             except ApiError as error:

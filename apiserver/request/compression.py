@@ -24,7 +24,7 @@ async def compress(pieces: Iterable[bytes]) -> AsyncIterator[bytes]:
     """The same in gzip's form. Pieces should be large: each is handed to a thread by itself."""
     compressor = zlib.compressobj(zlib.Z_BEST_SPEED, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
     for piece in pieces:
-        made = await asyncio.to_thread(compressor.compress, piece)
-        if made:
-            yield made
+        chunk = await asyncio.to_thread(compressor.compress, piece)
+        if chunk:
+            yield chunk
     yield compressor.flush()

@@ -64,8 +64,8 @@ class Connecting:
             await self._admit(call, {"path": _rest(request, call)})
             return await self._proxied(request, call)
         ports = _ports(call) if name == "portforward" else []
-        asked = {"ports": ports} if ports else {} if name == "portforward" else _streams(call, name)
-        options = await self._admit(call, asked)
+        option_fields = {"ports": ports} if ports else {} if name == "portforward" else _streams(call, name)
+        options = await self._admit(call, option_fields)
         await self._check_create(call, name)
         query = _port_query(options) if name == "portforward" else _stream_query(options)
         path = "portForward" if name == "portforward" else name
@@ -83,12 +83,12 @@ class Connecting:
             location = replace(location, skips_verification=True)
         return await self._proxy.stream(request, location, call.name)
 
-    async def _admit(self, call: Call, asked: Tree) -> Tree:
+    async def _admit(self, call: Call, option_fields: Tree) -> Tree:
         """What was asked for, as admission leaves it; or it refuses."""
         assert call.subresource is not None
         kind = {"kind": call.subresource.kind, "apiVersion": call.resource.api_version}
         attributes = Attributes(
-            operation=Operation.CONNECT, call=call, name=call.name, object={**kind, **asked}
+            operation=Operation.CONNECT, call=call, name=call.name, object={**kind, **option_fields}
         )
         await self._backend.admission.mutate(self._backend, attributes)
         await self._backend.admission.validate(self._backend, attributes)
@@ -97,8 +97,8 @@ class Connecting:
     async def _check_create(self, call: Call, subresource: str) -> None:
         """A WebSocket begins with a GET: who opens one must be allowed to create, as with other protocols."""
         resource = call.resource.group_resource
-        where = {"namespace": call.namespace, "subresource": subresource}
-        permits = partial(self._backend.permits, call.user, "create", resource, call.name, **where)
+        scope = {"namespace": call.namespace, "subresource": subresource}
+        permits = partial(self._backend.permits, call.user, "create", resource, call.name, **scope)
         if call.verb == "get" and not await ask_again(permits):
             raise status.forbidden(resource, call.name, "")
 

@@ -39,8 +39,8 @@ def serve_content(request: Request, content: Content, headers: Mapping[str, str]
             del headers["Last-Modified"]
         return Response(condition, headers=headers)
     headers["Accept-Ranges"] = "bytes"
-    size, asked = len(content.body), request.header("Range")
-    found = _ranges(asked, size) if asked and _takes_range(request, content) else ()
+    size, range_header = len(content.body), request.header("Range")
+    found = _ranges(range_header, size) if range_header and _takes_range(request, content) else ()
     if isinstance(found, str):
         refused = {"Accept-Ranges": "bytes", "X-Content-Type-Options": "nosniff"}
         if found == _NO_PART:

@@ -95,13 +95,13 @@ class Endpoints:
         elif request.info.verb in _WRITTEN:
             body = Body(data=b"", media_type=request.header(CONTENT_TYPE))
         call = _call(request, resource, body)
-        wanted = negotiate(request.header(ACCEPT), _endpoint(resource, call.subresource))
-        if wanted is None:
+        output = negotiate(request.header(ACCEPT), _endpoint(resource, call.subresource))
+        if output is None:
             return error_response(NotAcceptable(NOT_ACCEPTABLE), request, call.warnings)
         if call.verb == "watch":
-            return await self._watching.serve(request, call, wanted)
+            return await self._watching.serve(request, call, output)
         try:
-            return await self._carry_out(request, call, wanted)
+            return await self._carry_out(request, call, output)
         except ApiError as error:
             return error_response(error, request, call.warnings)
 
@@ -111,7 +111,7 @@ class Endpoints:
             reading = self._deadlines.within(self._seconds, reading)
         return Body(data=await reading, media_type=request.header(CONTENT_TYPE))
 
-    async def _carry_out(self, request: Request, call: Call, wanted: OutputFormat) -> Response:
+    async def _carry_out(self, request: Request, call: Call, output: OutputFormat) -> Response:
         subresource = call.subresource.name if call.subresource else ""
         carry_out = self._routes.verbs(call.resource.group_resource, subresource, call.verb)
         if carry_out is None:
@@ -121,13 +121,13 @@ class Endpoints:
         if self._backend.conversion(call.resource) is not None:
             answer = await to_client_version(self._backend, call.resource, answer)
         if not isinstance(answer, ListAnswer):
-            if is_encoded(answer, wanted):
-                body = self._renderer.object(call, answer, wanted)
+            if is_encoded(answer, output):
+                body = self._renderer.object(call, answer, output)
             else:
-                body = await self._renderer.object_off_loop(call, answer, wanted)
-            return _response(request, answer.code, [body], wanted, call)
-        parts = await self._renderer.collection(call, answer, wanted)
-        return _response(request, 200, parts, wanted, call)
+                body = await self._renderer.object_off_loop(call, answer, output)
+            return _response(request, answer.code, [body], output, call)
+        parts = await self._renderer.collection(call, answer, output)
+        return _response(request, 200, parts, output, call)
 
     async def _page(self, request: Request) -> Response:
         path = request.info.path
@@ -161,11 +161,11 @@ def _endpoint(resource: Resource, subresource: Subresource | None) -> Endpoint:
 
 
 def _response(
-    request: Request, code: int, parts: Sequence[bytes | memoryview], wanted: OutputFormat, call: Call
+    request: Request, code: int, parts: Sequence[bytes | memoryview], output: OutputFormat, call: Call
 ) -> Response:
-    if wanted.format is Format.JSON:
-        parts = json_body(parts, pretty=wanted.pretty or request.wants_pretty)
-    response = Response(code, parts, wanted.format.value, warnings=call.warnings)
+    if output.format is Format.JSON:
+        parts = json_body(parts, pretty=output.pretty or request.wants_pretty)
+    response = Response(code, parts, output.format.value, warnings=call.warnings)
     response.compressed = response.size > MIN_SIZE and takes_gzip(request)
     return response
 

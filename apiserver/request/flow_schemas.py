@@ -125,8 +125,8 @@ def _is_subject(subject: ReadOnlyTree, user: User) -> bool:
     return user.name == f"{prefix}{account.get('name')}"
 
 
-def _has(values: Sequence[str] | None, wanted: str) -> bool:
-    return values is not None and (wanted in values or _EVERY in values)
+def _has(values: Sequence[str] | None, value: str) -> bool:
+    return values is not None and (value in values or _EVERY in values)
 
 
 def _is_of_resource(rule: ReadOnlyTree, info: RequestInfo) -> bool:

@@ -26,7 +26,7 @@ from mockube.apiserver.request.response import Response
 
 ANY: Final = "*"
 """As an allowed host: every name, so that nothing is checked."""
-_LONGEST: Final = 300
+_MAX_HEADER_LENGTH: Final = 300
 """Characters of a header that may hold a name of 253 and a port."""
 _HOST: Final = "Host"
 _ORIGIN: Final = "Origin"
@@ -51,9 +51,9 @@ class Hosts:
     """`own` are the server's: names, addresses, and patterns such as *.example.com, which stand for one label."""
 
     def __init__(self, own: Iterable[str] = ()) -> None:
-        given = {name.lower().rstrip(".") for name in own}
-        self._names = frozenset({LOCAL, *given})
-        self._checks = ANY not in given
+        names = {name.lower().rstrip(".") for name in own}
+        self._names = frozenset({LOCAL, *names})
+        self._checks = ANY not in names
         # A few texts come again and again; what is refused is not worth remembering.
         self._known = lru_cache(maxsize=256)(self._check)
 
@@ -66,7 +66,7 @@ class Hosts:
                 raise BadRequest("missing required Host header", Details())
         elif self._checks and host and not (self._is_allowed(host) or _is_of_the_network(host, headers)):
             raise ApiError(
-                f"the host {quote(host[:_LONGEST])} is none of the names of this server. {_HINT}",
+                f"the host {quote(host[:_MAX_HEADER_LENGTH])} is none of the names of this server. {_HINT}",
                 Details(),
                 code=HTTPStatus.MISDIRECTED_REQUEST,
             )
@@ -77,15 +77,15 @@ class Hosts:
         is_read = request.method in _READ_ONLY and "Upgrade" not in request.headers
         if is_read or (host and origin.lower().partition("://")[2] == host.lower()):
             return
-        name = host_name(origin.partition("://")[2]) if len(origin) <= _LONGEST else None
+        name = host_name(origin.partition("://")[2]) if len(origin) <= _MAX_HEADER_LENGTH else None
         if name is None or not (self._has(name) or is_loopback(name)):
             raise Forbidden(
-                f"a page of {quote(origin[:_LONGEST])} may only read: it is none of the sites of this server. {_HINT}",
+                f"a page of {quote(origin[:_MAX_HEADER_LENGTH])} may only read: it is none of the sites of this server. {_HINT}",
                 Details(),
             )
 
     def _is_allowed(self, host: str) -> bool:
-        return len(host) <= _LONGEST and self._known(host)
+        return len(host) <= _MAX_HEADER_LENGTH and self._known(host)
 
     def _check(self, host: str) -> bool:
         name = host_name(host)
@@ -98,7 +98,7 @@ class Hosts:
 
 def _is_of_the_network(host: str, headers: MultiMapping[str]) -> bool:
     """Whether a host is a name without a dot, and the request shows more than what a browser adds by itself."""
-    if headers.get(AUTHORIZATION, "")[: len(_BEARER)].lower() != _BEARER or len(host) > _LONGEST:
+    if headers.get(AUTHORIZATION, "")[: len(_BEARER)].lower() != _BEARER or len(host) > _MAX_HEADER_LENGTH:
         return False
     name = host_name(host)
     return name is not None and not names.check_dns1123_label(name)

@@ -73,17 +73,17 @@ class Impersonator:
         self._authorization = authorization
         self._last: dict[str, _Mode] = {}
 
-    def impersonate(self, request: Attributes, wanted: Impersonation) -> Impersonated:
+    def impersonate(self, request: Attributes, impersonation: Impersonation) -> Impersonated:
         """Return the user that the request is made as, or raise Forbidden. `request.user` is the authenticated user."""
         first: Forbidden | None = None
         name = request.user.name
         last = self._last.get(name)
         modes = _MODES if last is None else (last, *(mode for mode in _MODES if mode is not last))
         for mode in modes:
-            if not mode.applies(wanted, request.user):
+            if not mode.applies(impersonation, request.user):
                 continue
             try:
-                impersonated = _Check(self._authorization, mode, request).run(wanted)
+                impersonated = _Check(self._authorization, mode, request).run(impersonation)
             except Forbidden as error:
                 first = first or error
                 continue
@@ -113,23 +113,23 @@ class _Mode(Struct, frozen=True):
         return "impersonate" if self.is_legacy else f"impersonate:{self.name}"
 
 
-def _is_own_node(wanted: Impersonation, requestor: User) -> bool:
+def _is_own_node(impersonation: Impersonation, requestor: User) -> bool:
     """Whether a service account wants to be the node that its token is bound to."""
-    node = _node_name(wanted.user) if wanted.has_only_a_name else ""
+    node = _node_name(impersonation.user) if impersonation.has_only_a_name else ""
     is_account = split_username(requestor.name) is not None
     return bool(node) and is_account and list(requestor.extra.get(NODE_NAME, ())) == [node]
 
 
-def _is_node(wanted: Impersonation, _requestor: User) -> bool:
-    return wanted.has_only_a_name and bool(_node_name(wanted.user))
+def _is_node(impersonation: Impersonation, _requestor: User) -> bool:
+    return impersonation.has_only_a_name and bool(_node_name(impersonation.user))
 
 
-def _is_account(wanted: Impersonation, _requestor: User) -> bool:
-    return wanted.has_only_a_name and split_username(wanted.user) is not None
+def _is_account(impersonation: Impersonation, _requestor: User) -> bool:
+    return impersonation.has_only_a_name and split_username(impersonation.user) is not None
 
 
-def _is_other(wanted: Impersonation, _requestor: User) -> bool:
-    return not _node_name(wanted.user) and split_username(wanted.user) is None
+def _is_other(impersonation: Impersonation, _requestor: User) -> bool:
+    return not _node_name(impersonation.user) and split_username(impersonation.user) is None
 
 
 _OWN_NODE = _Mode("associated-node", _is_own_node)
@@ -155,33 +155,38 @@ class _Check:
             user = replace(user, extra=keys)
         self._user = user
 
-    def run(self, wanted: Impersonation) -> Impersonated:
+    def run(self, impersonation: Impersonation) -> Impersonated:
         mode = self._mode
         if not mode.is_legacy:
             verb = f"impersonate-on:{mode.name}:{self._request.verb}"
             self._authorization.require(structs.replace(self._request, user=self._user, verb=verb))
-        groups = self._name(wanted)
-        if wanted.uid:
-            self._authorization.require(self._attributes("uids", wanted.uid))
-        self._groups(wanted.groups)
-        self._extra(wanted.extra)
-        user = User(name=wanted.user, uid=wanted.uid, groups=_completed(wanted, groups), extra=wanted.extra)
+        groups = self._name(impersonation)
+        if impersonation.uid:
+            self._authorization.require(self._attributes("uids", impersonation.uid))
+        self._groups(impersonation.groups)
+        self._extra(impersonation.extra)
+        user = User(
+            name=impersonation.user,
+            uid=impersonation.uid,
+            groups=_completed(impersonation, groups),
+            extra=impersonation.extra,
+        )
         return Impersonated(user=user, constraint="" if mode.is_legacy else mode.verb)
 
-    def _name(self, wanted: Impersonation) -> Sequence[str]:
+    def _name(self, impersonation: Impersonation) -> Sequence[str]:
         """Return the groups that come with the name, if none are named."""
-        node, account = _node_name(wanted.user), split_username(wanted.user)
+        node, account = _node_name(impersonation.user), split_username(impersonation.user)
         if node and not self._mode.is_legacy:
             name = "*" if self._mode is _OWN_NODE else node
             self._authorization.require(self._attributes("nodes", name))
             return (_NODES,)
         if account is None:
-            self._authorization.require(self._attributes("users", wanted.user))
-            return wanted.groups
+            self._authorization.require(self._attributes("users", impersonation.user))
+            return impersonation.groups
         namespace, name = account
         attributes = self._attributes("serviceaccounts", name)
         self._authorization.require(structs.replace(attributes, namespace=namespace))
-        return wanted.groups or account_groups(namespace)
+        return impersonation.groups or account_groups(namespace)
 
     def _groups(self, groups: Sequence[str]) -> None:
         if not self._mode.is_legacy:
@@ -232,10 +237,10 @@ def _node_name(username: str) -> str:
     return "" if names.check_dns1123_subdomain(name) else name
 
 
-def _completed(wanted: Impersonation, groups: Sequence[str]) -> tuple[str, ...]:
+def _completed(impersonation: Impersonation, groups: Sequence[str]) -> tuple[str, ...]:
     """Return the groups with the one that says whether the user counts as authenticated."""
     own = tuple(groups)
-    if wanted.user == ANONYMOUS.name:
+    if impersonation.user == ANONYMOUS.name:
         return own if _UNAUTHENTICATED in own else (*own, _UNAUTHENTICATED)
     return own if {AUTHENTICATED, _UNAUTHENTICATED} & set(own) else (*own, AUTHENTICATED)
 

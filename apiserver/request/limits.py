@@ -178,12 +178,12 @@ class Deadlines:
             self._set(min(self._due.values()))
 
 
-def allotted_seconds(asked: Sequence[str], most: float) -> float:
+def allotted_seconds(timeout_values: Sequence[str], most: float) -> float:
     """Seconds that a request may take: as many as its `?timeout=` says, if that is less than all may take."""
-    if not asked or not asked[0]:
+    if not timeout_values or not timeout_values[0]:
         return most
     try:
-        seconds = parse_duration(asked[0]) / 1e9
+        seconds = parse_duration(timeout_values[0]) / 1e9
     except DurationError as error:
         raise status.BadRequest(f"invalid timeout specified in the request URL - {error}") from error
     return seconds if 0 < seconds < most else most

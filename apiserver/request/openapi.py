@@ -31,9 +31,9 @@ def openapi_pages(documents: Documents, worker: Worker, clock: Clock) -> Pages:
     """Documents are made in the thread of the worker alone: many definitions make them large, and their properties
     have locks that an event loop must not wait for.
     """
-    made = clock.now()
+    modified = clock.now()
     pages = {
-        "/openapi/v2": _v2(documents, worker, made),
+        "/openapi/v2": _v2(documents, worker, modified),
         "/openapi/v3": _v3_index(documents, worker, clock),
     }
     for folder in documents.folders:
@@ -55,17 +55,17 @@ def _not_acceptable(vary: str) -> Response:
     return Response(406, (), "", headers={**NOT_CACHED, "Vary": vary})
 
 
-def _v2(documents: Documents, worker: Worker, made: datetime) -> Page:
+def _v2(documents: Documents, worker: Worker, modified: datetime) -> Page:
     available, both = (JSON, *PROTOBUF_2), "Accept-Encoding, Accept"
 
     async def page(request: Request) -> Response:
-        wanted = wanted_type(request.header(ACCEPT), available)
-        if wanted is None:
+        media_type = wanted_type(request.header(ACCEPT), available)
+        if media_type is None:
             return _not_acceptable(both)
-        protobuf = wanted != JSON
+        protobuf = media_type != JSON
         body, digest = await worker.run(LARGE, partial(documents.v2, protobuf=protobuf))
         content_type = gnostic.MEDIA_TYPE if protobuf else JSON
-        content = Content(body=body, content_type=content_type, modified=made, etag=f'"{digest}"')
+        content = Content(body=body, content_type=content_type, modified=modified, etag=f'"{digest}"')
         compressed = takes_gzip(request) and not request.header("Range")
         headers = {**NOT_CACHED, "Vary": "Accept" if compressed else both}
         response = serve_content(request, content, headers)
@@ -92,24 +92,24 @@ def _v3_index(documents: Documents, worker: Worker, clock: Clock) -> Page:
 
 def _hashed(documents: Documents, folder: str, worker: Worker, clock: Clock) -> Page:
     """A document that may be asked for by its hash, and then never changes."""
-    made = clock.now()
+    modified = clock.now()
 
     async def page(request: Request) -> Response:
         if not parse_accept(request.header(ACCEPT) or "*/*"):
             return Response(200, (), "", headers={**NOT_CACHED, "Vary": "Accept"})
         if wanted_type(request.header(ACCEPT), (JSON,)) is None:
             return _not_acceptable("Accept")
-        asked = request.query.get("hash", ("",))[0]
+        requested_hash = request.query.get("hash", ("",))[0]
         body, digest = await worker.run(LARGE, documents.v3, folder)
         headers = {**NOT_CACHED, "Vary": "Accept"}
-        if asked and asked != digest:
+        if requested_hash and requested_hash != digest:
             there = f"/openapi/v3/{folder}?hash={digest}"
             headers |= {"Location": there, "Content-Type": JSON, "Etag": f'"{digest}"'}
             return Response(301, headers=headers)
-        if asked:
+        if requested_hash:
             expires = (clock.now() + YEAR).strftime("%a, %d %b %Y %H:%M:%S UTC")
             headers |= {"Cache-Control": FOR_EVER, "Expires": expires}
-        content = Content(body=body, content_type=JSON, modified=made, etag=f'"{digest}"')
+        content = Content(body=body, content_type=JSON, modified=modified, etag=f'"{digest}"')
         return serve_content(request, content, headers)
 
     return page

@@ -34,10 +34,10 @@ class Renewed(Mapping[str, Page]):
 
     def __init__(self, make: Callable[[], Pages]) -> None:
         self._make = make
-        self._made: Pages | None = None
+        self._pages: Pages | None = None
 
     def outdate(self) -> None:
-        self._made = None
+        self._pages = None
 
     def __getitem__(self, path: str) -> Page:
         return self._current()[path]
@@ -49,9 +49,9 @@ class Renewed(Mapping[str, Page]):
         return len(self._current())
 
     def _current(self) -> Pages:
-        if self._made is None:
-            self._made = self._make()
-        return self._made
+        if self._pages is None:
+            self._pages = self._make()
+        return self._pages
 
 
 def api_pages(
@@ -120,10 +120,10 @@ def document(tree: Any) -> Page:
     bodies = _Bodies(tree)
 
     async def page(request: Request) -> Response:
-        wanted = negotiate(request.header(ACCEPT), Endpoint.PLAIN)
-        if wanted is None:
+        output = negotiate(request.header(ACCEPT), Endpoint.PLAIN)
+        if output is None:
             raise NotAcceptable(NOT_ACCEPTABLE)
-        return Response(200, bodies.of(request, wanted), wanted.format.value)
+        return Response(200, bodies.of(request, output), output.format.value)
 
     return page
 
@@ -133,17 +133,17 @@ class _Bodies:
 
     def __init__(self, tree: Any) -> None:
         self._tree = tree
-        self._made: dict[tuple[Format, bool], Sequence[bytes | memoryview]] = {}
+        self._bodies: dict[tuple[Format, bool], Sequence[bytes | memoryview]] = {}
 
-    def of(self, request: Request, wanted: OutputFormat) -> Sequence[bytes | memoryview]:
-        is_json = wanted.format is Format.JSON
-        pretty = is_json and (wanted.pretty or request.wants_pretty)
-        made = self._made.get((wanted.format, pretty))
-        if made is None:
-            text = write(self._tree, wanted.format)
-            made = json_body([text], pretty=pretty) if is_json else [text]
-            self._made[wanted.format, pretty] = made
-        return made
+    def of(self, request: Request, output: OutputFormat) -> Sequence[bytes | memoryview]:
+        is_json = output.format is Format.JSON
+        pretty = is_json and (output.pretty or request.wants_pretty)
+        body = self._bodies.get((output.format, pretty))
+        if body is None:
+            text = write(self._tree, output.format)
+            body = json_body([text], pretty=pretty) if is_json else [text]
+            self._bodies[output.format, pretty] = body
+        return body
 
 
 def _either(alone: Page, items: Sequence[Any], endpoint: Endpoint) -> Page:
@@ -153,15 +153,15 @@ def _either(alone: Page, items: Sequence[Any], endpoint: Endpoint) -> Page:
     etag = aggregated.etag(items)
 
     async def page(request: Request) -> Response:
-        wanted = negotiate(request.header(ACCEPT), endpoint) if request.header(ACCEPT) else None
-        if wanted is None:
+        output = negotiate(request.header(ACCEPT), endpoint) if request.header(ACCEPT) else None
+        if output is None:
             return await alone(request)
-        bodies = all_bodies[wanted.version]
+        bodies = all_bodies[output.version]
         headers = {"Etag": etag, "Vary": "Accept", "Cache-Control": "public"}
         if request.header("If-None-Match") == etag:
             return Response(304, headers=headers)
-        kind = f"{wanted.format};g=apidiscovery.k8s.io;v={wanted.version};as=APIGroupDiscoveryList"
-        response = Response(200, bodies.of(request, wanted), kind, headers=headers)
+        kind = f"{output.format};g=apidiscovery.k8s.io;v={output.version};as=APIGroupDiscoveryList"
+        response = Response(200, bodies.of(request, output), kind, headers=headers)
         response.compressed = response.size > MIN_SIZE and takes_gzip(request)
         return response
 

@@ -49,14 +49,14 @@ class Renderer:
         self._clock = clock
         self._report = report
 
-    async def object_off_loop(self, call: Call, answer: ObjectAnswer, wanted: OutputFormat) -> bytes:
+    async def object_off_loop(self, call: Call, answer: ObjectAnswer, output: OutputFormat) -> bytes:
         """An object that has to be made into this form, in the worker's thread if it is large."""
         size = call.size if answer.stored is None else _size(answer.stored)
-        return await self._worker.run(size, self.object, call, answer, wanted)
+        return await self._worker.run(size, self.object, call, answer, output)
 
-    def object(self, call: Call, answer: ObjectAnswer, wanted: OutputFormat) -> bytes:
+    def object(self, call: Call, answer: ObjectAnswer, output: OutputFormat) -> bytes:
         try:
-            return self._object(call, answer, wanted)
+            return self._object(call, answer, output)
         except ApiError:
             raise
         except Exception as error:
@@ -65,49 +65,49 @@ class Renderer:
             self._report(answer.stored, error)
             raise CorruptObject(answer.stored.key, answer.stored.revision, error) from error
 
-    def _object(self, call: Call, answer: ObjectAnswer, wanted: OutputFormat) -> bytes:
-        if wanted.view is View.OBJECT:
-            if wanted.format is Format.JSON and answer.stored is not None:
+    def _object(self, call: Call, answer: ObjectAnswer, output: OutputFormat) -> bytes:
+        if output.view is View.OBJECT:
+            if output.format is Format.JSON and answer.stored is not None:
                 return answer.stored.text
-            return write(answer.object(), wanted.format)
+            return write(answer.object(), output.format)
         tree = answer.object()
         if tree["kind"] == "Status":
-            return write(tree, wanted.format)
-        if wanted.view is View.PARTIAL:
-            _check_view(call, tree["apiVersion"], tree["kind"], wanted, listed=False)
-            return write(partial.of(tree, wanted.version), wanted.format)
+            return write(tree, output.format)
+        if output.view is View.PARTIAL:
+            _check_view(call, tree["apiVersion"], tree["kind"], output, listed=False)
+            return write(partial.of(tree, output.version), output.format)
         revision = tree["metadata"].get("resourceVersion")  # what was only tried has none
-        shown = {"resourceVersion": revision} if revision else {}
+        metadata = {"resourceVersion": revision} if revision else {}
         # Through a subresource it may be shown as something else than the resource's kind.
-        printer, version = self._printers(tree["apiVersion"], tree["kind"]), wanted.version
+        printer, version = self._printers(tree["apiVersion"], tree["kind"]), output.version
         row = self._row(printer, call.parameter("includeObject"), version)
-        return write(table.make(printer, [row(tree)], shown, version=version), wanted.format)
+        return write(table.make(printer, [row(tree)], metadata, version=version), output.format)
 
     async def collection(
-        self, call: Call, answer: ListAnswer, wanted: OutputFormat
+        self, call: Call, answer: ListAnswer, output: OutputFormat
     ) -> Sequence[bytes | memoryview]:
         """In parts that follow one another."""
-        if wanted.view is View.TABLE:
-            return await self._table(call, answer, wanted)
-        if wanted.view is View.OBJECT and wanted.format is Format.JSON:
+        if output.view is View.TABLE:
+            return await self._table(call, answer, output)
+        if output.view is View.OBJECT and output.format is Format.JSON:
             return await _parts(answer)
-        return await self._list(call, answer, wanted)
+        return await self._list(call, answer, output)
 
-    async def _list(self, call: Call, answer: ListAnswer, wanted: OutputFormat) -> Sequence[bytes]:
+    async def _list(self, call: Call, answer: ListAnswer, output: OutputFormat) -> Sequence[bytes]:
         """A list that has to be made object by object."""
-        if wanted.view is View.PARTIAL:
-            _check_view(call, answer.api_version, answer.kind, wanted, listed=True)
-            if not answer.items and wanted.format is not Format.PROTOBUF:
-                return [write(_head(answer, wanted) | {"items": None}, wanted.format)]
-        shape, encode = _shape(answer, wanted), _ITEMS[wanted.format]
+        if output.view is View.PARTIAL:
+            _check_view(call, answer.api_version, answer.kind, output, listed=True)
+            if not answer.items and output.format is not Format.PROTOBUF:
+                return [write(_head(answer, output) | {"items": None}, output.format)]
+        shape, encode = _shape(answer, output), _ITEMS[output.format]
         items = await self._each(call, lambda stored: encode(shape(stored)), answer.items)
-        return _joined(_head(answer, wanted), "items", items, wanted.format)
+        return _joined(_head(answer, output), "items", items, output.format)
 
     async def _each(self, call: Call, make: Callable[[Stored], _T], items: Sequence[Stored]) -> list[_T]:
         """What is made of each object that it can be made of; the others are named in warnings."""
         left_out: list[Stored] = []
 
-        def made(stored: Stored) -> _T | None:
+        def try_make(stored: Stored) -> _T | None:
             try:
                 return make(stored)
             except Exception as error:  # noqa: BLE001 - whatever an object of wrong types causes
@@ -115,7 +115,7 @@ class Renderer:
                 left_out.append(stored)
                 return None
 
-        all_made = await yield_between_batches(made, items, size=_size, worker=self._worker)
+        all_made = await yield_between_batches(try_make, items, size=_size, worker=self._worker)
         found = [one for one in all_made if one is not None]
         for stored in left_out[:MAX_WARNINGS]:
             call.warn(
@@ -123,30 +123,30 @@ class Renderer:
             )
         return found
 
-    async def _table(self, call: Call, answer: ListAnswer, wanted: OutputFormat) -> Sequence[bytes]:
+    async def _table(self, call: Call, answer: ListAnswer, output: OutputFormat) -> Sequence[bytes]:
         printer, items = self._printer(call.resource), answer.items
         if order := printer.order:
             keys = await self._each(call, lambda stored: (order(stored.tree()), stored), items)
             items = [stored for _, stored in sorted(keys, key=itemgetter(0))]
-        row = self._row(printer, call.parameter("includeObject"), wanted.version)
-        encode = _ITEMS[wanted.format]
+        row = self._row(printer, call.parameter("includeObject"), output.version)
+        encode = _ITEMS[output.format]
         rows = await self._each(call, lambda stored: encode(row(stored.tree())), items)
-        head = table.make(printer, (), _without_empty(answer.metadata), version=wanted.version)
+        head = table.make(printer, (), _without_empty(answer.metadata), version=output.version)
         if not rows and printer.has_no_rows:
-            return [write(head | {"rows": None}, wanted.format)]
+            return [write(head | {"rows": None}, output.format)]
         del head["rows"]
-        return _joined(head, "rows", rows, wanted.format)
+        return _joined(head, "rows", rows, output.format)
 
     def event_object(
-        self, resource: Resource, include: str, stored: Stored, wanted: OutputFormat, *, header: bool
+        self, resource: Resource, include: str, stored: Stored, output: OutputFormat, *, header: bool
     ) -> Tree:
         """An object as a watch's event carries it; a table has its columns in the first event only."""
         tree = stored.tree()
-        if wanted.view is View.PARTIAL:
-            return partial.of(tree, wanted.version)
-        if wanted.view is View.TABLE:
+        if output.view is View.PARTIAL:
+            return partial.of(tree, output.version)
+        if output.view is View.TABLE:
             metadata = {"resourceVersion": tree["metadata"]["resourceVersion"]}
-            printer, version = self._printer(resource), wanted.version
+            printer, version = self._printer(resource), output.version
             row = self._row(printer, include, version)
             return table.make(printer, [row(tree)], metadata, version=version, header=header)
         return tree
@@ -159,14 +159,14 @@ class Renderer:
         return self._printers(resource.api_version, resource.kind)
 
 
-def is_encoded(answer: ObjectAnswer, wanted: OutputFormat) -> bool:
+def is_encoded(answer: ObjectAnswer, output: OutputFormat) -> bool:
     """Whether an object is stored in the form that is wanted."""
-    return answer.stored is not None and wanted.format is Format.JSON and wanted.view is View.OBJECT
+    return answer.stored is not None and output.format is Format.JSON and output.view is View.OBJECT
 
 
-def _check_view(call: Call, api_version: str, kind: str, wanted: OutputFormat, *, listed: bool) -> None:
+def _check_view(call: Call, api_version: str, kind: str, output: OutputFormat, *, listed: bool) -> None:
     custom = call.resource.custom
-    partial.check_view(api_version, kind, listed=listed, wants_list=wanted.listed, custom=custom)
+    partial.check_view(api_version, kind, listed=listed, wants_list=output.listed, custom=custom)
 
 
 def _size(stored: Stored) -> int:
@@ -191,9 +191,9 @@ def _joined(head: Tree, field: str, items: Sequence[bytes], format_: Format) -> 
     return [b'%b,"%b":[' % (orjson.dumps(head)[:-1], field.encode()), *first, *items[1:], b"]}"]
 
 
-def _head(answer: ListAnswer, wanted: OutputFormat) -> Tree:
-    if wanted.view is View.PARTIAL:
-        return partial.head_of_list(_without_empty(answer.metadata), wanted.version)
+def _head(answer: ListAnswer, output: OutputFormat) -> Tree:
+    if output.view is View.PARTIAL:
+        return partial.head_of_list(_without_empty(answer.metadata), output.version)
     return {"kind": answer.kind, "apiVersion": answer.api_version, "metadata": answer.metadata}
 
 
@@ -202,11 +202,11 @@ def _without_empty(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: value for name, value in metadata.items() if value != ""}
 
 
-def _shape(answer: ListAnswer, wanted: OutputFormat) -> Callable[[Stored], Tree]:
+def _shape(answer: ListAnswer, output: OutputFormat) -> Callable[[Stored], Tree]:
     """What of an object is an item; protobuf needs the kind to write it."""
-    if wanted.view is View.PARTIAL:
-        return lambda stored: partial.of(stored.tree(), wanted.version)
-    return Stored.tree if answer.named or wanted.format is Format.PROTOBUF else _without_type
+    if output.view is View.PARTIAL:
+        return lambda stored: partial.of(stored.tree(), output.version)
+    return Stored.tree if answer.named or output.format is Format.PROTOBUF else _without_type
 
 
 def _without_type(stored: Stored) -> Tree:

@@ -205,8 +205,8 @@ class Request:
     @property
     def wants_pretty(self) -> bool:
         """Whether JSON is indented: as the client says, and otherwise for those whose answers people read."""
-        given = self.query.get("pretty", ("",))[0]
-        return given in _TRUE if given else self.user_agent.startswith(_FOR_PEOPLE)
+        value = self.query.get("pretty", ("",))[0]
+        return value in _TRUE if value else self.user_agent.startswith(_FOR_PEOPLE)
 
     @property
     def is_dry_run(self) -> bool:
@@ -226,8 +226,8 @@ class Request:
     @property
     def subprotocols(self) -> Sequence[str]:
         """Those that the client of a WebSocket offers."""
-        offered = self.headers.getall(SUBPROTOCOL, [])
-        return [protocol for line in offered for part in line.split(",") if (protocol := part.strip())]
+        lines = self.headers.getall(SUBPROTOCOL, [])
+        return [protocol for line in lines for part in line.split(",") if (protocol := part.strip())]
 
 
 def _selected_name(field_selector: str) -> str:

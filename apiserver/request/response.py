@@ -84,11 +84,11 @@ def error_response(error: Exception, request: "Request", warnings: Sequence[str]
     seconds = known.details.retry_after_seconds if known.details else 0
     tree = known.status()
     text = orjson.dumps(tree)
-    wanted = negotiate(request.header("Accept"), Endpoint.PLAIN) or _UNKNOWN
-    is_json = wanted.format is Format.JSON
-    pretty = wanted.pretty or request.wants_pretty
-    body = json_body([text], pretty=pretty) if is_json else [write(tree, wanted.format)]
-    response = Response(known.code, body, wanted.format.value, warnings=warnings, retry_after=seconds)
+    output = negotiate(request.header("Accept"), Endpoint.PLAIN) or _UNKNOWN
+    is_json = output.format is Format.JSON
+    pretty = output.pretty or request.wants_pretty
+    body = json_body([text], pretty=pretty) if is_json else [write(tree, output.format)]
+    response = Response(known.code, body, output.format.value, warnings=warnings, retry_after=seconds)
     response.refusal = text
     return response
 
@@ -102,8 +102,8 @@ def refusal(error: ApiError, request: "Request") -> Response:
 
 def internal_error(request: "Request", problem: str) -> Response:
     """Return a failure of a filter, as text that a browser shows as it is."""
-    shown = f"Internal Server Error: {quote(request.client.uri)}: {problem}"
-    return text_response(html.escape(shown, quote=False) + "\n", 500)
+    message = f"Internal Server Error: {quote(request.client.uri)}: {problem}"
+    return text_response(html.escape(message, quote=False) + "\n", 500)
 
 
 def json_body(parts: Sequence[bytes | memoryview], *, pretty: bool) -> Sequence[bytes | memoryview]:

@@ -31,11 +31,11 @@ def fit_warnings(warnings: Collection[str]) -> Sequence[str]:
 
 
 def _cut(texts: Sequence[str], least: int) -> Sequence[str]:
-    shown = [text[:EACH] for text in texts[:least]]
-    total = sum(map(len, shown))
+    cut_texts = [text[:EACH] for text in texts[:least]]
+    total = sum(map(len, cut_texts))
     for text in texts[least:]:
         if total >= TOTAL:
             break
-        shown.append(text[:EACH])
-        total += len(shown[-1])
-    return shown
+        cut_texts.append(text[:EACH])
+        total += len(cut_texts[-1])
+    return cut_texts

@@ -60,9 +60,9 @@ class Watching:
         for stream in self._streams:
             stream.end(Expired("The resourceVersion for the provided watch is too old."))
 
-    async def serve(self, request: Request, call: Call, wanted: OutputFormat) -> Response:
+    async def serve(self, request: Request, call: Call, output: OutputFormat) -> Response:
         client = request.client
-        if wanted.format not in STREAMED_FORMATS:
+        if output.format not in STREAMED_FORMATS:
             raise NotAcceptable(NOT_STREAMED)
         stream, options = await watch(self._backend, call)
         self._streams.add(stream)
@@ -72,9 +72,9 @@ class Watching:
         client.on_lost(lambda: stream.end(None))
         response, sink = Response(200), None
         try:
-            response, sink = _open(request, wanted, call.warnings, lambda: stream.end(None))
+            response, sink = _open(request, output, call.warnings, lambda: stream.end(None))
             await sink.begin()
-            await self._send(sink, call, wanted, stream)
+            await self._send(sink, call, output, stream)
             await sink.end()
         except ConnectionError:
             LOG.debug("the client of a watch is gone")
@@ -91,74 +91,76 @@ class Watching:
                 reminder.cancel()
         return response
 
-    async def _send(self, sink: Sink, call: Call, wanted: OutputFormat, stream: Stream) -> None:
+    async def _send(self, sink: Sink, call: Call, output: OutputFormat, stream: Stream) -> None:
         first = True
 
         def frame(event: Event) -> bytes:
             nonlocal first
             try:
-                shown = stream.shown(event)
-                made = b"" if shown is None else self._frame(call, wanted, shown, first=first)
+                client_event = stream.to_client_version(event)
+                encoded = (
+                    b"" if client_event is None else self._frame(call, output, client_event, first=first)
+                )
             except Exception as error:
                 if event.stored is None:
                     raise
                 self._backend.watch_cache.report_malformed(event.stored, error)
                 return b""
-            first = first and not made
-            return made
+            first = first and not encoded
+            return encoded
 
-        is_plain = wanted.view is View.OBJECT and wanted.format is Format.JSON
+        is_plain = output.view is View.OBJECT and output.format is Format.JSON
 
         def size(event: Event) -> int:
             return 0 if is_plain else _stored_bytes(event)
 
-        while taken := await stream.take():
-            events = await stream.converted(taken)
+        while pending_events := await stream.take():
+            events = await stream.converted(pending_events)
             # A client that does not read is owed no more than a batch.
             for batch in batches(events, _stored_bytes, count=len(events), max_bytes=PIECE):
                 # An object that somebody else has stored with fields of wrong types has no frame.
-                made = await yield_between_batches(frame, batch, size=size, worker=self._backend.worker)
-                if frames := [*filter(None, made)]:
+                encoded = await yield_between_batches(frame, batch, size=size, worker=self._backend.worker)
+                if frames := [*filter(None, encoded)]:
                     await sink.write(frames)
                 if batch is not events:
                     await yield_to_loop()
         if stream.error is not None:
-            await sink.write([FRAMES[wanted.format]("ERROR", stream.error.status())])
+            await sink.write([FRAMES[output.format]("ERROR", stream.error.status())])
 
-    def _frame(self, call: Call, wanted: OutputFormat, event: Event, *, first: bool) -> bytes:
+    def _frame(self, call: Call, output: OutputFormat, event: Event, *, first: bool) -> bytes:
         if event.stored is None:
-            return FRAMES[wanted.format](event.kind, self._bookmark(call, event, wanted))
-        header = first and wanted.view is View.TABLE
-        encode = self._encoder(call.resource, call.parameter("includeObject"), wanted, header=header)
+            return FRAMES[output.format](event.kind, self._bookmark(call, event, output))
+        header = first and output.view is View.TABLE
+        encode = self._encoder(call.resource, call.parameter("includeObject"), output, header=header)
         if event.change is None:
             return encode(event.kind, event.stored)
         return event.change.frame(encode, event.kind, event.stored)
 
     def _make_encoder(
-        self, resource: Resource, include: str, wanted: OutputFormat, *, header: bool
+        self, resource: Resource, include: str, output: OutputFormat, *, header: bool
     ) -> Encode:
-        if wanted.view is View.OBJECT and wanted.format is Format.JSON:
+        if output.view is View.OBJECT and output.format is Format.JSON:
             return _encode_json
-        frame, render = FRAMES[wanted.format], self._renderer.event_object
+        frame, render = FRAMES[output.format], self._renderer.event_object
 
         def encode(kind: str, stored: Stored) -> bytes:
-            return frame(kind, render(resource, include, stored, wanted, header=header))
+            return frame(kind, render(resource, include, stored, output, header=header))
 
         return encode
 
-    def _bookmark(self, call: Call, event: Event, wanted: OutputFormat) -> Tree:
+    def _bookmark(self, call: Call, event: Event, output: OutputFormat) -> Tree:
         """An object of the kind that has nothing but a version."""
         metadata: Tree = {"resourceVersion": str(event.version)}
         if event.ends_initial:
             metadata["annotations"] = INITIAL_EVENTS_END
-        if wanted.view is View.PARTIAL:
+        if output.view is View.PARTIAL:
             return {
                 "kind": "PartialObjectMetadata",
-                "apiVersion": f"meta.k8s.io/{wanted.version}",
+                "apiVersion": f"meta.k8s.io/{output.version}",
                 "metadata": metadata,
             }
-        if wanted.view is View.TABLE:
-            kind = {"kind": "Table", "apiVersion": f"meta.k8s.io/{wanted.version}"}
+        if output.view is View.TABLE:
+            kind = {"kind": "Table", "apiVersion": f"meta.k8s.io/{output.version}"}
             return kind | {"metadata": {}, "columnDefinitions": [], "rows": []}
         bare = {"kind": call.resource.kind, "apiVersion": call.resource.api_version, "metadata": metadata}
         decoded: Tree = decode_as(self._backend, bare).tree
@@ -171,15 +173,15 @@ class Watching:
 
 
 def _open(
-    request: Request, wanted: OutputFormat, warnings: Sequence[str], on_closed: Callable[[], None]
+    request: Request, output: OutputFormat, warnings: Sequence[str], on_closed: Callable[[], None]
 ) -> tuple[Response, Sink]:
     """Return what the client is answered, and where its events are written: in a long body, or as messages."""
     if request.is_websocket:
         return Response(101), request.client.messages(
-            _subprotocols(request), _framing(wanted.format), on_closed
+            _subprotocols(request), _framing(output.format), on_closed
         )
-    is_json = wanted.format is Format.JSON
-    content_type = wanted.format.value if is_json else f"{wanted.format.value};stream=watch"
+    is_json = output.format is Format.JSON
+    content_type = output.format.value if is_json else f"{output.format.value};stream=watch"
     response = Response(200, (), content_type, warnings=warnings)
     return response, request.client.stream(response)
 

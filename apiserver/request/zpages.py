@@ -43,13 +43,13 @@ def zpages(
 def _page(kind: str, fields: Callable[[], Tree], text: Callable[[Tree], str]) -> Page:
     async def page(request: Request) -> Response:
         accept = request.header(ACCEPT)
-        media_type, version, pretty = _wanted(accept, kind) if accept.strip() else (_TEXT, "", False)
+        media_type, version, pretty = _negotiate(accept, kind) if accept.strip() else (_TEXT, "", False)
         tree = fields()
         if media_type == _TEXT:
             head = _HEAD.format(component=COMPONENT, name=kind.lower())
             return Response(200, [(head + text(tree)).encode()], "text/plain; charset=utf-8")
-        shown = {"kind": kind, "apiVersion": f"{_GROUP}/{version}", "metadata": {"name": COMPONENT}} | tree
-        body: Sequence[bytes | memoryview] = [write(shown, Format(media_type))]
+        document = {"kind": kind, "apiVersion": f"{_GROUP}/{version}", "metadata": {"name": COMPONENT}} | tree
+        body: Sequence[bytes | memoryview] = [write(document, Format(media_type))]
         if media_type == Format.JSON:
             body = json_body(body, pretty=pretty or request.wants_pretty)
         deprecated = f"This version of the {kind.lower()} endpoint is deprecated. Please use a newer version."
@@ -59,7 +59,7 @@ def _page(kind: str, fields: Callable[[], Tree], text: Callable[[Tree], str]) ->
     return page
 
 
-def _wanted(accept: str, kind: str) -> tuple[str, str, bool]:
+def _negotiate(accept: str, kind: str) -> tuple[str, str, bool]:
     """Return a media type, the version of the kind, and whether JSON is to be indented."""
     for clause in parse_accept(accept):
         for media_type in _MEDIA_TYPES:
@@ -74,8 +74,8 @@ def _version(clause: Clause, media_type: str, kind: str) -> str | None:
         return None
     if media_type == _TEXT:
         return "" if clause.target is None else None
-    group, version, wanted = clause.target or ("", "", "")
-    return version if (group, wanted) == (_GROUP, kind) and version in _VERSIONS else None
+    group, version, target_kind = clause.target or ("", "", "")
+    return version if (group, target_kind) == (_GROUP, kind) and version in _VERSIONS else None
 
 
 def _status(started: datetime, now: datetime, paths: Collection[str]) -> Tree:

@@ -27,16 +27,20 @@ class Expiry:
         self._clock = clock
         self._seconds = seconds
         self._lease = NO_LEASE
-        self._given = 0
+        self._leased_objects = 0
         self._until = 0.0
 
     async def lease(self) -> int:
         """The lease for an object that is written now."""
-        if self._lease == NO_LEASE or self._given >= SHARED_OBJECTS or self._clock.monotonic() >= self._until:
+        if (
+            self._lease == NO_LEASE
+            or self._leased_objects >= SHARED_OBJECTS
+            or self._clock.monotonic() >= self._until
+        ):
             granted = await self._kv.grant(math.ceil(self._seconds + SHARED_SECONDS))
-            self._lease, self._given = granted.id, 0
+            self._lease, self._leased_objects = granted.id, 0
             self._until = self._clock.monotonic() + SHARED_SECONDS
-        self._given += 1
+        self._leased_objects += 1
         return self._lease
 
 

@@ -107,6 +107,6 @@ def _differences(
     except TooOld:  # everything was listed anew since then
         return ()
     unread = {kv.key for kv in kvs if passed_over.get(kv.key) == kv.mod_revision}
-    held = {(kv.key, kv.mod_revision) for kv in kvs}
-    shown = {(stored.key, stored.revision) for stored in resource_cache.between(*interval)}
-    return sorted({key for key, _ in held ^ shown} - later - unread)
+    store_versions = {(kv.key, kv.mod_revision) for kv in kvs}
+    cache_versions = {(stored.key, stored.revision) for stored in resource_cache.between(*interval)}
+    return sorted({key for key, _ in store_versions ^ cache_versions} - later - unread)

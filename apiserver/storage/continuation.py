@@ -71,9 +71,9 @@ _FIELDS: Mapping[str, type] = {"v": str, "rv": int, "start": str}
 _GO_NAMES = {str: "string", int: "int64"}
 
 
-def _wrong_type(value: object, where: str) -> BadToken:
+def _wrong_type(value: object, go_type: str) -> BadToken:
     return BadToken(
-        f"continue key is not valid: json: cannot unmarshal {go_json.type_name(value)} into Go {where}"
+        f"continue key is not valid: json: cannot unmarshal {go_json.type_name(value)} into Go {go_type}"
     )
 
 

@@ -47,12 +47,12 @@ class Change:
         """Keep no frames: hardly anybody asks for them any more, and who does has them made again."""
         self._frames.clear()
 
-    def frame(self, encode: Encode, kind: str, shown: Stored) -> bytes:
+    def frame(self, encode: Encode, kind: str, stored: Stored) -> bytes:
         """The event encoded; every watch that wants it the same way is handed the same bytes."""
-        made = self._frames.get((encode, kind))
-        if made is None:
-            made = self._frames[encode, kind] = encode(kind, shown)
-        return made
+        encoded = self._frames.get((encode, kind))
+        if encoded is None:
+            encoded = self._frames[encode, kind] = encode(kind, stored)
+        return encoded
 
 
 LOG = logging.getLogger(__name__)

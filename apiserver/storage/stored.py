@@ -60,9 +60,9 @@ class Stored:
     @classmethod
     def unversioned(cls, value: bytes) -> "Stored":
         """An object that is in no store, and so shows no resourceVersion."""
-        made = cls(b"", value, 0)
-        made._item = b",{" + value[value.index(b'"metadata":') :]
-        return made
+        stored = cls(b"", value, 0)
+        stored._item = b",{" + value[value.index(b'"metadata":') :]
+        return stored
 
     @property
     def text(self) -> bytes:

@@ -86,8 +86,8 @@ class WatchCache:
         for stored in [*resource_cache]:
             if not stored.value.startswith(heads):
                 self.unreadable.add(prefix, stored.key, stored.revision, _other_kind(stored.value))
-                gone = stored.at(max(self.revision, resource_cache.newest))
-                resource_cache.apply(Change(ChangeKind.DELETED, gone, stored, self._clock.monotonic()))
+                tombstone = stored.at(max(self.revision, resource_cache.newest))
+                resource_cache.apply(Change(ChangeKind.DELETED, tombstone, stored, self._clock.monotonic()))
             elif relabels and not stored.value.startswith(heads[0]):
                 resource_cache.replace(Stored(stored.key, _relabelled(stored.value, heads), stored.revision))
 
@@ -329,8 +329,8 @@ class WatchCache:
     def _advance(self, revision: int) -> None:
         self.revision = max(self.revision, revision)
         if self._waiting:
-            for wanted, reached in self._waiting:
-                if wanted <= self.revision:
+            for awaited_revision, reached in self._waiting:
+                if awaited_revision <= self.revision:
                     _finish(reached)
 
     def _resource_cache(self, folder: bytes) -> ResourceCache:

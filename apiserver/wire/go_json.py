@@ -199,16 +199,16 @@ class _Scanner:
                 self._at += 1
             self._digits("in exponent of numeric literal")
 
-    def _digits(self, where: str) -> None:
+    def _digits(self, context: str) -> None:
         if not self._peek().isdigit():
-            self._refuse(where)
+            self._refuse(context)
         self._skip(_DIGITS)
 
     def _space(self) -> None:
         self._skip(_SPACE)
 
-    def _skip(self, what: re.Pattern[bytes]) -> None:
-        found = what.match(self._text, self._at)
+    def _skip(self, pattern: re.Pattern[bytes]) -> None:
+        found = pattern.match(self._text, self._at)
         assert found is not None, "every pattern matches nothing too"
         self._at = found.end()
 
@@ -217,7 +217,7 @@ class _Scanner:
             raise _Fault(END)
         return self._text[self._at : self._at + 1]
 
-    def _refuse(self, where: str) -> None:
+    def _refuse(self, context: str) -> None:
         character = chr(self._text[self._at])
-        shown = {"'": "'\\''", '"': "'\"'"}.get(character) or f"'{gotext.quote(character)[1:-1]}'"
-        raise _Fault(f"invalid character {shown} {where}")
+        literal = {"'": "'\\''", '"': "'\"'"}.get(character) or f"'{gotext.quote(character)[1:-1]}'"
+        raise _Fault(f"invalid character {literal} {context}")

@@ -87,7 +87,7 @@ _VIEW_VERSIONS = frozenset({"v1", "v1beta1"})
 
 def negotiate(accept: str, endpoint: Endpoint = Endpoint.BUILT_IN) -> OutputFormat | None:
     """Return the first form of an Accept header that an endpoint can give; None if it can give none of them."""
-    return (_wanted_usual if len(accept) <= _USUAL_LENGTH else _wanted)(accept, endpoint)
+    return (_negotiate_usual if len(accept) <= _USUAL_LENGTH else _negotiate)(accept, endpoint)
 
 
 def matches_route(accept: str, produced: tuple[str, ...] = FORMATS) -> bool:
@@ -102,7 +102,7 @@ def _matches(accept: str, produced: tuple[str, ...]) -> bool:
     return any(name == "*/*" or name in produced for name in names)
 
 
-def _wanted(accept: str, endpoint: Endpoint) -> OutputFormat | None:
+def _negotiate(accept: str, endpoint: Endpoint) -> OutputFormat | None:
     if not accept:
         return JSON
     for clause in parse_accept(accept):
@@ -206,6 +206,6 @@ _SORTED_BY_INSERTION: Final = 12
 """As many as Go sorts by insertion."""
 # Clients send the same few headers again and again; a long one is a rarity that shall not fill the memory.
 _USUAL_LENGTH: Final = 400
-_wanted_usual = lru_cache(maxsize=512)(_wanted)
+_negotiate_usual = lru_cache(maxsize=512)(_negotiate)
 _matches_usual = lru_cache(maxsize=512)(_matches)
 _parse_usual = lru_cache(maxsize=512)(_parse)

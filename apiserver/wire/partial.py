@@ -24,8 +24,8 @@ def check_view(api_version: str, kind: str, *, listed: bool, wants_list: bool, c
     if custom:
         name = f"*unstructured.Unstructured{'List' if listed else ''}"
     view = "PartialObjectMetadataList" if wants_list else "PartialObjectMetadata"
-    shown = "a list" if listed else "not a list"
-    raise status.NotAcceptable(f"you requested {view}, but the requested object is {shown} ({name})")
+    form = "a list" if listed else "not a list"
+    raise status.NotAcceptable(f"you requested {view}, but the requested object is {form} ({name})")
 
 
 def of(tree: Tree, version: str) -> Tree:
@@ -41,9 +41,9 @@ def _metadata(tree: Tree) -> Tree:
     annotations, hidden = metadata.get("annotations"), ONLY_IN_V1.get(tree["kind"])
     if hidden is None or not annotations or hidden not in annotations:
         return metadata
-    kept = {name: text for name, text in annotations.items() if name != hidden}
-    shown = {name: value for name, value in metadata.items() if name != "annotations"}
-    return shown | {"annotations": kept} if kept else shown
+    other_annotations = {name: text for name, text in annotations.items() if name != hidden}
+    fields = {name: value for name, value in metadata.items() if name != "annotations"}
+    return fields | {"annotations": other_annotations} if other_annotations else fields
 
 
 def head_of_list(metadata: Mapping[str, Any], version: str) -> Tree:

@@ -100,8 +100,8 @@ def added_capabilities(reason: str, spec: ReadOnlyTree, allowed: Collection[str]
     names = container_names(spec, is_bad)
     if not names:
         return None
-    what = f"{named('container', names)} must not include {quoted(sorted(bad))}"
-    return Violation(reason, f"{what} in securityContext.capabilities.add")
+    problem = f"{named('container', names)} must not include {quoted(sorted(bad))}"
+    return Violation(reason, f"{problem} in securityContext.capabilities.add")
 
 
 def _host_namespaces(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
@@ -121,8 +121,8 @@ def _host_ports(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | No
     names, values = _users(spec, ports)
     if not names:
         return None
-    what = f"{named('container', names)} {counted('uses', len(names), 'use')}"
-    return Violation("hostPort", f"{what} {counted('hostPort', len(values))} {', '.join(values)}")
+    subject = f"{named('container', names)} {counted('uses', len(names), 'use')}"
+    return Violation("hostPort", f"{subject} {counted('hostPort', len(values))} {', '.join(values)}")
 
 
 def _users(
@@ -137,9 +137,9 @@ def _host_probes(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | N
     names, hosts = _users(spec, lambda container: list(_hosts(container)))
     if not names:
         return None
-    what = f"{named('container', sorted(set(names)))} {counted('uses', len(names), 'use')}"
+    subject = f"{named('container', sorted(set(names)))} {counted('uses', len(names), 'use')}"
     field = counted("probe or lifecycle host", len(hosts))
-    return Violation("probe or lifecycle host", f"{what} {field} {quoted(hosts)}")
+    return Violation("probe or lifecycle host", f"{subject} {field} {quoted(hosts)}")
 
 
 def _hosts(container: ReadOnlyTree) -> Iterator[str]:
@@ -196,8 +196,8 @@ def _selinux(types: Collection[str], _annotations: Annotations, spec: ReadOnlyTr
         return None
     data = [named("type", sorted(bad))] if bad else []
     data += [f"{field} may not be set" for field in ("user", "role") if field in fields]
-    what = f"{' and '.join(found)} set forbidden securityContext.seLinuxOptions"
-    return Violation("seLinuxOptions", f"{what}: {'; '.join(data)}")
+    problem = f"{' and '.join(found)} set forbidden securityContext.seLinuxOptions"
+    return Violation("seLinuxOptions", f"{problem}: {'; '.join(data)}")
 
 
 def _seccomp_annotations(annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
@@ -221,8 +221,8 @@ def seccomp(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
     found = setters(spec, lambda context: _collect_other(context.get("seccompProfile"), PROFILES, bad))
     if not found:
         return None
-    what = f"{' and '.join(found)} must not set securityContext.seccompProfile.type to"
-    return Violation("seccompProfile", f"{what} {quoted(sorted(bad))}")
+    problem = f"{' and '.join(found)} must not set securityContext.seccompProfile.type to"
+    return Violation("seccompProfile", f"{problem} {quoted(sorted(bad))}")
 
 
 def _sysctls(allowed: Collection[str], _annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
@@ -235,8 +235,8 @@ def _windows_host_process(_annotations: Annotations, spec: ReadOnlyTree) -> Viol
     found = setters(spec, lambda context: (context.get("windowsOptions") or {}).get("hostProcess"))
     if not found:
         return None
-    what = "must not set securityContext.windowsOptions.hostProcess=true"
-    return Violation("hostProcess", f"{' and '.join(found)} {what}")
+    problem = "must not set securityContext.windowsOptions.hostProcess=true"
+    return Violation("hostProcess", f"{' and '.join(found)} {problem}")
 
 
 CHECKS: Final = (

@@ -13,11 +13,11 @@ _LAST: Final = max(minor for check in (*baseline.CHECKS, *restricted.CHECKS) for
 """The version from which on nothing has changed."""
 
 
-def evaluate(wanted: LevelVersion, annotations: Annotations, spec: ReadOnlyTree) -> list[Violation]:
-    if wanted.level == PRIVILEGED:
+def evaluate(level_version: LevelVersion, annotations: Annotations, spec: ReadOnlyTree) -> list[Violation]:
+    if level_version.level == PRIVILEGED:
         return []
-    minor = _LAST if wanted.minor == LATEST else min(wanted.minor, _LAST)
-    found = (check(annotations, spec) for check in _checks(wanted.level, minor))
+    minor = _LAST if level_version.minor == LATEST else min(level_version.minor, _LAST)
+    found = (check(annotations, spec) for check in _checks(level_version.level, minor))
     return [violation for violation in found if violation is not None]
 
 

@@ -223,14 +223,12 @@ def _exempt_warning(name: str, policy: Policy, defaults: Policy, namespace: Tree
     if policy.is_privileged or policy.is_equivalent(defaults):
         return ""
     labels = meta.labels(namespace)
-    shown = [
+    ignored_modes = [
         f"{mode}={demanded}"
         for mode, demanded in zip(MODES, policy, strict=True)
         if demanded.level != PRIVILEGED and {PREFIX + mode, f"{PREFIX}{mode}-version"} & labels.keys()
     ]
-    return (
-        f'namespace "{name}" is exempt from Pod Security, and the policy ({", ".join(shown)}) will be ignored'
-    )
+    return f'namespace "{name}" is exempt from Pod Security, and the policy ({", ".join(ignored_modes)}) will be ignored'
 
 
 async def _by_priority(pods: Sequence[Stored], exempt: Sequence[str]) -> list[ReadOnlyTree]:

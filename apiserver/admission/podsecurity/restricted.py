@@ -54,8 +54,8 @@ def _allow_privilege_escalation(_annotations: Annotations, spec: ReadOnlyTree) -
     names = container_names(spec, is_bad)
     if not names:
         return None
-    what = f"{named('container', names)} must set securityContext.allowPrivilegeEscalation=false"
-    return Violation("allowPrivilegeEscalation != false", what)
+    problem = f"{named('container', names)} must set securityContext.allowPrivilegeEscalation=false"
+    return Violation("allowPrivilegeEscalation != false", problem)
 
 
 def _capabilities(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
@@ -79,8 +79,8 @@ def _volumes(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
             types.add(next((name for name in _OTHER_VOLUMES if name in present), "unknown"))
     if not names:
         return None
-    what = f"{named('volume', names)} {counted('uses', len(names), 'use')}"
-    return Violation("restricted volume types", f"{what} {named('restricted volume type', sorted(types))}")
+    subject = f"{named('volume', names)} {counted('uses', len(names), 'use')}"
+    return Violation("restricted volume types", f"{subject} {named('restricted volume type', sorted(types))}")
 
 
 def _run_as_non_root(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
@@ -113,9 +113,9 @@ def _seccomp(annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
     names = _without(spec, "seccompProfile", lambda profile: (profile or {}).get("type") in PROFILES)
     if not names:
         return None
-    what = f"pod or {named('container', names)} must set securityContext.seccompProfile.type to"
+    problem = f"pod or {named('container', names)} must set securityContext.seccompProfile.type to"
     return Violation(
-        "seccompProfile", f"{what} {' or '.join(map(quoted, (['RuntimeDefault'], ['Localhost'])))}"
+        "seccompProfile", f"{problem} {' or '.join(map(quoted, (['RuntimeDefault'], ['Localhost'])))}"
     )
 
 

@@ -41,11 +41,11 @@ def matched_row(
 
 
 def _selects_namespace(selector: ReadOnlyTree, backend: Backend, attributes: Attributes) -> bool:
-    wanted = labels.from_label_selector(selector)
-    if wanted.empty:
+    parsed_selector = labels.from_label_selector(selector)
+    if parsed_selector.empty:
         return True
     found = namespace_labels(backend, attributes)
-    return found is None or wanted.matches(found)
+    return found is None or parsed_selector.matches(found)
 
 
 def namespace_labels(backend: Backend, attributes: Attributes) -> Mapping[str, str] | None:
@@ -90,10 +90,10 @@ def _matches(rule: ReadOnlyTree, attributes: Attributes, row: Resource) -> bool:
     )
 
 
-def _is_listed(items: Sequence[str] | None, wanted: str) -> bool:
-    return any(item in ("*", wanted) for item in items or ())
+def _is_listed(items: Sequence[str] | None, value: str) -> bool:
+    return any(item in ("*", value) for item in items or ())
 
 
 def _names(pattern: str, resource: str, subresource: str) -> bool:
-    wanted, _, below = pattern.partition("/")
-    return wanted in ("*", resource) and below in ("*", subresource)
+    resource_pattern, _, subresource_pattern = pattern.partition("/")
+    return resource_pattern in ("*", resource) and subresource_pattern in ("*", subresource)

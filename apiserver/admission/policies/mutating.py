@@ -21,7 +21,7 @@ from mockube.apiserver.admission.policies.definition import (
 from mockube.apiserver.admission.policies.evaluation import ConditionsFailed
 from mockube.apiserver.admission.policies.matching import Equivalents
 from mockube.apiserver.admission.policies.mutation import MutatingPolicy, Mutation, MutationFailed
-from mockube.apiserver.admission.versions import taken
+from mockube.apiserver.admission.versions import to_admitted_version
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.metrics.admission import PolicyMetrics, error_type
@@ -124,13 +124,13 @@ class _Write:
         """Carry out the mutations of policies in their order; what they could not do is returned."""
         rounds, reinvocation = self._rounds, self._attributes.reinvocation
         if reinvocation.is_again and rounds.output != self._attributes.object:
-            rounds.ask_again()
+            rounds.require_reinvocation()
         refusals: list[_Refusal] = []
         try:
             for invocation in concerned:
                 refusals += self._invoke(invocation)
             if self._is_patched:
-                rounds.ask_again()
+                rounds.require_reinvocation()
                 reinvocation.is_wanted = True
                 self._take()
         finally:
@@ -148,7 +148,7 @@ class _Write:
             yield _Refusal(policy, str(error), name, _INVALID)
             return
         key = _key(invocation)
-        if self._attributes.reinvocation.is_again and key not in self._rounds.again:
+        if self._attributes.reinvocation.is_again and key not in self._rounds.keys_to_reinvoke:
             return
         before = self._seen["object"]
         for mutation in policy.mutations:
@@ -159,9 +159,9 @@ class _Write:
             if problem is not None:
                 yield _Refusal(policy, problem, name, _INVALID)
         if self._seen["object"] != before:
-            self._rounds.ask_again()
+            self._rounds.require_reinvocation()
         if policy.is_reinvocable:
-            self._rounds.add(key)
+            self._rounds.add_invoked(key)
 
     def _mutate(
         self, policy: MutatingPolicy, binding: str, mutation: Mutation, seen: Mapping[str, Any]
@@ -188,7 +188,9 @@ class _Write:
         attributes = self._attributes
         self._is_dirty = False
         try:
-            attributes.object = taken(self._backend, attributes, self._row, self._seen["object"])
+            attributes.object = to_admitted_version(
+                self._backend, attributes, self._row, self._seen["object"]
+            )
         except DecodeError as error:
             raise status.internal_error(f"failed to convert object: {error}") from error
 

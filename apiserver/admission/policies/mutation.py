@@ -94,10 +94,10 @@ def _applied(backend: Backend, tree: Tree, value: patches.ObjectValue) -> Tree:
     try:
         validate(atom, applied)
         if atomics := [*atomic_paths(atom, applied)]:
-            shown = ", ".join(atomics)
+            paths = ", ".join(atomics)
             raise MutationFailed(
                 "error applying patch: invalid ApplyConfiguration: "
-                f"may not mutate atomic arrays, maps or structs: {shown}"
+                f"may not mutate atomic arrays, maps or structs: {paths}"
             )
         problem = "error applying patch: failed to convert original object to typed object"
         validate(atom, tree, duplicates=True)
@@ -129,9 +129,9 @@ def _decoded(backend: Backend, before: Tree, patched: Any) -> Tree:
 
 
 def _defaulted(backend: Backend, api_version: str, kind: str, decoded: Tree) -> Tree:
-    made: Tree = {"kind": kind, "apiVersion": api_version} | decoded
-    backend.rules.default(api_version, kind, made)
-    return made
+    tree: Tree = {"kind": kind, "apiVersion": api_version} | decoded
+    backend.rules.default(api_version, kind, tree)
+    return tree
 
 
 def _operation(value: patches.PatchOperation) -> Tree:

@@ -33,14 +33,14 @@ def collect(
     """The parameters that a policy is evaluated with, each by itself; one None if it has none."""
     if row is None or reference is None:
         return (None,)
-    where = _namespace(row, reference, namespace)
+    params_namespace = _namespace(row, reference, namespace)
     found: list[Tree] = []
     if name := reference.get("name"):
-        stored = backend.seen(row.group_resource, where, name)
+        stored = backend.seen(row.group_resource, params_namespace, name)
         found = [] if stored is None else [stored.tree()]
     else:
         selector = labels.from_label_selector(reference.get("selector") or {})
-        listed = backend.all_seen(row.group_resource, where)
+        listed = backend.all_seen(row.group_resource, params_namespace)
         found = [stored.tree() for stored in listed if selector.matches(stored.labels)]
     if not found and reference.get("parameterNotFoundAction") == "Deny":
         raise BadConfiguration(_NONE)
@@ -48,12 +48,12 @@ def collect(
 
 
 def _namespace(row: Resource, reference: ReadOnlyTree, namespace: str) -> str:
-    given: str = reference.get("namespace") or ""
+    reference_namespace: str = reference.get("namespace") or ""
     if not row.namespaced:
-        if given:
+        if reference_namespace:
             raise BadConfiguration("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
         return ""
-    if not given and not namespace:
+    if not reference_namespace and not namespace:
         problem = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
         raise BadConfiguration(problem)
-    return given or namespace
+    return reference_namespace or namespace

@@ -61,12 +61,12 @@ class Policy(PolicyDefinition):
 
     def judge(self, activation: Mapping[str, Any], authorizers: Mapping[str, Any]) -> PolicyDecision:
         """Evaluate a policy for a write, with one parameter."""
-        everything = {**activation, **authorizers}
+        full_activation = {**activation, **authorizers}
         verdict = PolicyDecision()
         try:
-            if not self.conditions.hold(everything):
+            if not self.conditions.hold(full_activation):
                 return verdict
-            evaluation = Evaluation(everything, self.variables)
+            evaluation = Evaluation(full_activation, self.variables)
             outcomes = evaluation.all(self._rules)
             self._judge_outcomes(verdict, outcomes, activation, evaluation.budget)
             values = Evaluation(activation, self.variables).all(self._values)
@@ -101,8 +101,8 @@ class Policy(PolicyDefinition):
                 self._fail(verdict, wrong, place)
             elif outcome.value is not True:
                 validation = self._validations[place]
-                said = _said(validation, messages[place])
-                verdict.denials.append(Denial(said, validation.get("reason") or INVALID, place))
+                message = _failure_message(validation, messages[place])
+                verdict.denials.append(Denial(message, validation.get("reason") or INVALID, place))
 
     def _annotate(self, verdict: PolicyDecision, outcomes: Sequence[Outcome]) -> None:
         for audit, outcome in zip(self._audits, outcomes, strict=True):
@@ -117,7 +117,7 @@ def _cut(text: str) -> str:
     return text.encode()[:_MAX_ANNOTATION].decode(errors="replace")
 
 
-def _said(validation: ReadOnlyTree, message: Outcome) -> str:
+def _failure_message(validation: ReadOnlyTree, message: Outcome) -> str:
     """The message of a validation that failed: computed, written, or its expression."""
     text = message.value.strip() if isinstance(message.value, str) else ""
     if len(text.encode()) > _MAX_MESSAGE or "\n" in text:

@@ -66,7 +66,9 @@ class ValidatingAdmissionPolicy(Plugin):
 
     def _judge(self, backend: Backend, attributes: Attributes) -> None:
         found = self._source.invocations(backend, attributes)
-        refusals = [*_Asked(backend, attributes, self._authorization, self._metrics).refusals(found)]
+        refusals = [
+            *_PolicyEvaluation(backend, attributes, self._authorization, self._metrics).refusals(found)
+        ]
         if refusals:
             raise _denied(attributes, refusals[0])
 
@@ -78,7 +80,7 @@ def _denied(attributes: Attributes, refusal: _Refusal) -> PolicyDenied:
     return PolicyDenied(error.message, error.details, reason, code=_CODES.get(reason, 422))
 
 
-class _Asked:
+class _PolicyEvaluation:
     """One write, about which policies are asked."""
 
     def __init__(
@@ -98,13 +100,13 @@ class _Asked:
     def refusals(self, found: Iterable[Invocation[Policy] | Misconfigured[Policy]]) -> Iterator[_Refusal]:
         for one in found:
             if isinstance(one, Invocation):
-                yield from self._bound(one)
+                yield from self._evaluate(one)
             elif not one.policy.fails_open:
                 yield _Refusal(one.policy, Denial(one.problem), one.binding)
         for (policy, key), values in self._annotations.items():
             self._attributes.call.annotations[f"{policy}/{key}"] = ", ".join(values)
 
-    def _bound(self, invocation: Invocation[Policy]) -> Iterator[_Refusal]:
+    def _evaluate(self, invocation: Invocation[Policy]) -> Iterator[_Refusal]:
         policy, binding = invocation.policy, invocation.binding
         row = invocation.row
         if row not in self._seen:
@@ -119,7 +121,7 @@ class _Asked:
             actions = ["Deny"] if denial.is_always else binding["spec"].get("validationActions") or ()
             for action in actions:
                 self._observe(policy, binding, denial.message, seconds, action.lower())
-            yield from self._acted(policy, binding, denial)
+            yield from self._enforce(policy, binding, denial)
         for key, value in verdict.annotations:
             values = self._annotations.setdefault((policy.name, key), [])
             if value not in values:
@@ -130,7 +132,7 @@ class _Asked:
     ) -> None:
         self._metrics.observe(policy.name, meta.name(binding), error_type(problem), seconds, action)
 
-    def _acted(self, policy: Policy, binding: ReadOnlyTree, denial: Denial) -> Iterator[_Refusal]:
+    def _enforce(self, policy: Policy, binding: ReadOnlyTree, denial: Denial) -> Iterator[_Refusal]:
         """Do what a binding wants done where its policy fails."""
         name, call = meta.name(binding), self._attributes.call
         actions = binding["spec"].get("validationActions") or ()
@@ -141,16 +143,16 @@ class _Asked:
             if action == "Deny":
                 yield _Refusal(policy, denial, name)
             elif action == "Warn":
-                said = (
+                prefix = (
                     f"Validation failed for ValidatingAdmissionPolicy '{policy.name}' with binding '{name}'"
                 )
-                call.warn(f"{said}: {denial.message}")
+                call.warn(f"{prefix}: {denial.message}")
             elif action == "Audit":
-                told = {
+                failure = {
                     "message": denial.message,
                     "policy": policy.name,
                     "binding": name,
                     "expressionIndex": denial.place,
                     "validationActions": actions,
                 }
-                call.annotations[_AUDITED] = orjson.dumps([told]).decode()
+                call.annotations[_AUDITED] = orjson.dumps([failure]).decode()

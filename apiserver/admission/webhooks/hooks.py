@@ -133,13 +133,13 @@ def _matches(rule: ReadOnlyTree, operation: Operation, row: Resource, subresourc
     )
 
 
-def _is_listed(items: Sequence[str] | None, wanted: str) -> bool:
-    return any(item in ("*", wanted) for item in items or ())
+def _is_listed(items: Sequence[str] | None, value: str) -> bool:
+    return any(item in ("*", value) for item in items or ())
 
 
 def _names(pattern: str, resource: str, subresource: str) -> bool:
-    wanted, _, below = pattern.partition("/")
-    return wanted in ("*", resource) and below in ("*", subresource)
+    resource_pattern, _, subresource_pattern = pattern.partition("/")
+    return resource_pattern in ("*", resource) and subresource_pattern in ("*", subresource)
 
 
 def selects(hook: Hook, attributes: Attributes, namespace: Callable[[], Any]) -> bool:

@@ -16,7 +16,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.plugin import InvocationRounds, Plugin
 from mockube.apiserver.admission.versions import (
     prepare_version,
-    taken,
+    to_admitted_version,
     to_version,
     without_system_fields,
 )
@@ -53,7 +53,7 @@ class MutatingAdmissionWebhook(Plugin):
             return
         rounds = attributes.reinvocation.state.setdefault("webhooks", InvocationRounds())
         if attributes.reinvocation.is_again and rounds.output != attributes.object:
-            rounds.ask_again()
+            rounds.require_reinvocation()
         try:
             for invocation in invocations:
                 if await is_concerned(self._environment, backend, invocation, attributes, mutating=True):
@@ -65,7 +65,7 @@ class MutatingAdmissionWebhook(Plugin):
         self, backend: Backend, invocation: Invocation, attributes: Attributes, rounds: InvocationRounds
     ) -> None:
         hook, number = invocation.hook, int(attributes.reinvocation.is_again)
-        if number and hook.uid not in rounds.again:
+        if number and hook.uid not in rounds.keys_to_reinvoke:
             return
         place, changed = f"round_{number}_index_{hook.index}", False
         observed = Observed(self._environment, backend, hook, attributes, ADMIT)
@@ -74,15 +74,15 @@ class MutatingAdmissionWebhook(Plugin):
                 answer = await call(self._environment, backend, invocation, attributes, mutating=True)
                 changed = await self._apply(backend, invocation, attributes, answer, place)
         finally:
-            told = {"configuration": hook.configuration, "webhook": hook.name, "mutated": changed}
-            attributes.call.annotations[_MUTATION + place] = orjson.dumps(told).decode()
+            annotation = {"configuration": hook.configuration, "webhook": hook.name, "mutated": changed}
+            attributes.call.annotations[_MUTATION + place] = orjson.dumps(annotation).decode()
         if observed.failed_open:
             attributes.call.annotations[f"failed-open.{_MUTATION}{place}"] = hook.name
         if changed:
-            rounds.ask_again()
+            rounds.require_reinvocation()
             attributes.reinvocation.is_wanted = True
         if hook.reinvocable:
-            rounds.add(hook.uid)
+            rounds.add_invoked(hook.uid)
 
     async def _apply(
         self, backend: Backend, invocation: Invocation, attributes: Attributes, answer: Answer, place: str
@@ -98,16 +98,16 @@ class MutatingAdmissionWebhook(Plugin):
             raise status.internal_error(f"admission webhook {gotext.quote(hook.name)} {problem}")
         size = attributes.call.size + len(orjson.dumps(answer.patch))
         after = await backend.worker.run(size, _patched, before, answer.patch)
-        told = {
+        annotation = {
             "configuration": hook.configuration,
             "webhook": hook.name,
             "patch": answer.patch,
             "patchType": "JSONPatch",
         }
-        attributes.call.annotations[_PATCH + place] = orjson.dumps(told).decode()
+        attributes.call.annotations[_PATCH + place] = orjson.dumps(annotation).decode()
         try:
-            take = partial(backend.worker.run, size, taken, backend, attributes, row, after)
-            attributes.object = await with_conversions(attributes.call, take)
+            convert = partial(backend.worker.run, size, to_admitted_version, backend, attributes, row, after)
+            attributes.object = await with_conversions(attributes.call, convert)
         except (DecodeError, KeyError, TypeError) as error:
             raise status.internal_error(str(error)) from error
         return after != before
@@ -149,8 +149,8 @@ class ValidatingAdmissionWebhook(Plugin):
         self, backend: Backend, relevant: Sequence[Invocation], attributes: Attributes
     ) -> None:
         """All at once; of several refusals the first in their order counts."""
-        asked = (self._ask(backend, one, attributes, at) for at, one in enumerate(relevant))
-        for outcome in await asyncio.gather(*asked, return_exceptions=True):
+        reviews = (self._ask(backend, one, attributes, at) for at, one in enumerate(relevant))
+        for outcome in await asyncio.gather(*reviews, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome
 

@@ -34,13 +34,13 @@ class CallFailed(Exception):
 class Denied(ApiError):
     """What a webhook answered, in its own words and with its own code."""
 
-    def __init__(self, message: str, details: Details | None, *, code: int, why: str) -> None:
+    def __init__(self, message: str, details: Details | None, *, code: int, reason: str) -> None:
         super().__init__(message, details, code=code)
-        self._why = why
+        self._reason = reason
 
     def status(self) -> dict[str, Any]:
         tree = super().status()
-        return tree | {"reason": self._why} if self._why else tree
+        return tree | {"reason": self._reason} if self._reason else tree
 
 
 class Answer(NamedTuple):
@@ -68,8 +68,8 @@ def request(
 ) -> bytes:
     """The review of a write, with the object as the webhook wants to see it."""
     row = invocation.row
-    asked = admission_request(attributes, row, row) | {"uid": uid, "object": new, "oldObject": old}
-    return orjson.dumps({"kind": KIND, "apiVersion": VERSION, "request": asked})
+    review_request = admission_request(attributes, row, row) | {"uid": uid, "object": new, "oldObject": old}
+    return orjson.dumps({"kind": KIND, "apiVersion": VERSION, "request": review_request})
 
 
 class _Response(msgspec.Struct, rename="camel"):
@@ -165,16 +165,16 @@ def _patch(text: str, patch_type: str | None) -> Any:
 
 def denied(hook: Hook, status: Tree | None) -> Denied:
     """The error that a client gets of a webhook's refusal."""
-    given = status or {}
+    result = status or {}
     prefix = f"admission webhook {gotext.quote(hook.name)} denied the request"
-    message, why, code = given.get("message"), given.get("reason"), given.get("code")
-    explained = f"{prefix}: {message or why}" if message or why else f"{prefix} without explanation"
+    message, reason, code = result.get("message"), result.get("reason"), result.get("code")
+    explained = f"{prefix}: {message or reason}" if message or reason else f"{prefix} without explanation"
     code = code if isinstance(code, int) and code >= _BAD_REQUEST else _BAD_REQUEST
-    return Denied(explained, _details(given.get("details")), code=min(code, 599), why=str(why or ""))
+    return Denied(explained, _details(result.get("details")), code=min(code, 599), reason=str(reason or ""))
 
 
-def _details(given: Any) -> Details | None:
+def _details(details: Any) -> Details | None:
     try:
-        return None if given is None else msgspec.convert(given, Details)
+        return None if details is None else msgspec.convert(details, Details)
     except msgspec.ValidationError:
         return None

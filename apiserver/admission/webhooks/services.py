@@ -109,10 +109,10 @@ def resolve(
     spec = stored.tree().get("spec") or {}
     if spec.get("type") == "ExternalName":
         return spec.get("externalName") or "", port
-    wanted = next((one for one in spec.get("ports") or () if one.get("port") == port), None)
-    if wanted is None:
+    service_port = next((one for one in spec.get("ports") or () if one.get("port") == port), None)
+    if service_port is None:
         raise NoAddress(f'no service port {port} found for service "{name}"')
-    found = [*_addresses(backend, namespace, name, wanted.get("name") or "")]
+    found = [*_addresses(backend, namespace, name, service_port.get("name") or "")]
     if not found:
         raise NoAddress(f'no endpoints available for service "{name}"')
     reachable = next((one[:2] for one in found if one[2] is None), None)
@@ -145,12 +145,12 @@ def _addresses(
                 yield from ((address, ports[0], node) for address in one.get("addresses") or ())
 
 
-def _simulated_node(backend: Backend, given: ReadOnlyTree) -> ReadOnlyTree | None:
+def _simulated_node(backend: Backend, endpoint: ReadOnlyTree) -> ReadOnlyTree | None:
     """The node of a pod that has no address of its own; None if what is given has one."""
-    target = given.get("targetRef") or {}
+    target = endpoint.get("targetRef") or {}
     if (target.get("apiVersion", "v1"), target.get("kind")) != _POD:
         return None
-    name = given.get("nodeName") or ""
+    name = endpoint.get("nodeName") or ""
     node = backend.seen(NODES, "", name) if name else None
     if node is None:
         return {}

@@ -101,21 +101,21 @@ def _subject(spec: Mapping[str, Any]) -> User:
 
 
 def _attributes(user: User, spec: Mapping[str, Any]) -> Attributes:
-    asked = spec.get("nonResourceAttributes")
-    if asked is not None:
-        return Attributes(user=user, verb=asked.get("verb", ""), path=asked.get("path", ""))
-    asked = spec["resourceAttributes"]
+    attributes = spec.get("nonResourceAttributes")
+    if attributes is not None:
+        return Attributes(user=user, verb=attributes.get("verb", ""), path=attributes.get("path", ""))
+    attributes = spec["resourceAttributes"]
     return Attributes(
         user=user,
-        verb=asked.get("verb", ""),
-        group=asked.get("group", ""),
-        version=asked.get("version") or "*",
-        resource=asked.get("resource", ""),
-        subresource=asked.get("subresource", ""),
-        namespace=asked.get("namespace", ""),
-        name=asked.get("name", ""),
-        field_selector=selectors.field_selector(asked),
-        label_selector=selectors.label_selector(asked),
+        verb=attributes.get("verb", ""),
+        group=attributes.get("group", ""),
+        version=attributes.get("version") or "*",
+        resource=attributes.get("resource", ""),
+        subresource=attributes.get("subresource", ""),
+        namespace=attributes.get("namespace", ""),
+        name=attributes.get("name", ""),
+        field_selector=selectors.field_selector(attributes),
+        label_selector=selectors.label_selector(attributes),
     )
 
 
@@ -130,11 +130,11 @@ def _refuse(wrong: list[FieldError]) -> None:
 def _check_attributes(spec: Mapping[str, Any]) -> Iterable[FieldError]:
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if resource is not None and path is not None:
-        said = "cannot be specified in combination with resourceAttributes"
-        yield errors.invalid(_SPEC.child("nonResourceAttributes"), _go(path), said)
+        problem = "cannot be specified in combination with resourceAttributes"
+        yield errors.invalid(_SPEC.child("nonResourceAttributes"), _go(path), problem)
     if resource is None and path is None:
-        said = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        yield errors.invalid(_SPEC.child("resourceAttributes"), None, said)
+        problem = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        yield errors.invalid(_SPEC.child("resourceAttributes"), None, problem)
 
 
 def _check_subject(spec: Mapping[str, Any]) -> Iterable[FieldError]:
@@ -150,15 +150,15 @@ def _check_selectors(spec: Mapping[str, Any]) -> Iterable[FieldError]:
 
 def _check_metadata(tree: Tree, *, allowed: str = "") -> Iterable[FieldError]:
     if tree["metadata"].keys() - {"managedFields", allowed}:
-        said = f"must be empty except for {allowed}" if allowed else "must be empty"
-        yield errors.invalid(_METADATA, tree["metadata"], said)
+        problem = f"must be empty except for {allowed}" if allowed else "must be empty"
+        yield errors.invalid(_METADATA, tree["metadata"], problem)
 
 
 def _check_local(tree: Tree, spec: Mapping[str, Any]) -> Iterable[FieldError]:
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if resource is not None and resource.get("namespace", "") != tree["metadata"].get("namespace", ""):
-        where = _SPEC.child("resourceAttributes", "namespace")
-        yield errors.invalid(where, resource.get("namespace", ""), "must match metadata.namespace")
+        field = _SPEC.child("resourceAttributes", "namespace")
+        yield errors.invalid(field, resource.get("namespace", ""), "must match metadata.namespace")
     if path is not None:
         yield errors.invalid(
             _SPEC.child("nonResourceAttributes"), _go(path), "disallowed on this kind of request"

@@ -32,9 +32,9 @@ def _check_token(tree: Tree) -> None:
 
 async def self_subject_review(backend: Backend, call: Call) -> ObjectAnswer:
     tree = await question.read(backend, call)
-    asked = {"kind": tree["kind"], "apiVersion": tree["apiVersion"]}
+    type_meta = {"kind": tree["kind"], "apiVersion": tree["apiVersion"]}
     metadata = {"creationTimestamp": format_time(backend.clock.now())}
-    return question.answer({**asked, "metadata": metadata}, {"userInfo": user_info(call.user)})
+    return question.answer({**type_meta, "metadata": metadata}, {"userInfo": user_info(call.user)})
 
 
 def user_info(user: User) -> Tree:

@@ -72,10 +72,10 @@ async def _bind(backend: Backend, namespace: str, name: str, binding: Tree, *, d
 
 def _check_preconditions(pod: Tree, binding: Tree, key: str) -> None:
     """A binding may say which pod it means, and which version of it."""
-    for field, said in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
-        wanted, found = binding["metadata"].get(field, ""), pod["metadata"][field]
-        if wanted not in ("", found):
-            problem = f"Precondition failed: {said} in precondition: {wanted}, {said} in object meta: {found}"
+    for field, display_name in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+        expected, found = binding["metadata"].get(field, ""), pod["metadata"][field]
+        if expected not in ("", found):
+            problem = f"Precondition failed: {display_name} in precondition: {expected}, {display_name} in object meta: {found}"
             text = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {problem}"
             raise status.conflict(PODS, meta.name(pod), text)
 
@@ -94,10 +94,12 @@ def _problem(pod: Tree) -> str:
 
 def _bound(pod: Tree, binding: Tree, now: datetime) -> Tree:
     """The pod with its node, and with the labels and annotations of the binding."""
-    made = pod | {"spec": pod["spec"] | {"nodeName": binding["target"]["name"]}}
-    made = meta.with_annotations(made, dict(meta.annotations(binding)))
-    made = meta.with_labels(made, dict(meta.labels(binding)))
-    made = conditions.with_condition(made, _SCHEDULED, now)
+    bound_pod = pod | {"spec": pod["spec"] | {"nodeName": binding["target"]["name"]}}
+    bound_pod = meta.with_annotations(bound_pod, dict(meta.annotations(binding)))
+    bound_pod = meta.with_labels(bound_pod, dict(meta.labels(binding)))
+    bound_pod = conditions.with_condition(bound_pod, _SCHEDULED, now)
     # It has a node: which one it was hoped to get says nothing any more.
-    kept = {field: value for field, value in made["status"].items() if field != "nominatedNodeName"}
-    return made | {"status": kept}
+    pod_status = {
+        field: value for field, value in bound_pod["status"].items() if field != "nominatedNodeName"
+    }
+    return bound_pod | {"status": pod_status}

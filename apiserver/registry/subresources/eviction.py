@@ -55,8 +55,8 @@ async def create(backend: Backend, call: Call) -> ObjectAnswer:
     assert attributes.object is not None
     if meta.name(attributes.object) != call.name:
         raise status.BadRequest("name in URL does not match name in Eviction object")
-    asked = options_of(attributes.object.get("deleteOptions") or {})
-    options = replace(asked, dry_run=asked.dry_run or written.dry_run)
+    delete_options = options_of(attributes.object.get("deleteOptions") or {})
+    options = replace(delete_options, dry_run=delete_options.dry_run or written.dry_run)
     await backend.admission.validate(backend, attributes)
     await _evict(backend, call, options)
     return ObjectAnswer(code=201, tree=status.success(code=201))
@@ -187,17 +187,17 @@ def _check(budget: Tree) -> None:
         raise status.forbidden(BUDGET, name, problem)
     if left == 0:
         desired, healthy = _count(budget, "desiredHealthy"), _count(budget, "currentHealthy")
-        said = f"The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"
-        raise _too_many(said, 0)
+        message = f"The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"
+        raise _too_many(message, 0)
 
 
 def _still_processed(name: str) -> TooManyRequests:
     return _too_many(f"The disruption budget {name} is still being processed by the server.", 10)
 
 
-def _too_many(said: str, retry_after: int) -> TooManyRequests:
+def _too_many(message: str, retry_after: int) -> TooManyRequests:
     return status.too_many_requests(
-        VIOLATION, retry_after, [Cause(reason=CAUSE_DISRUPTION_BUDGET, message=said)]
+        VIOLATION, retry_after, [Cause(reason=CAUSE_DISRUPTION_BUDGET, message=message)]
     )
 
 

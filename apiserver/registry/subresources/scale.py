@@ -30,7 +30,7 @@ from mockube.apiserver.wire.negotiation import sent
 
 SCALE = GroupKind("autoscaling", "Scale")
 REPLICATION_CONTROLLERS = GroupResource("", "replicationcontrollers")
-_SHOWN = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+_METADATA_FIELDS = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
 def scale_view(resource: Resource) -> SubresourceView:
@@ -77,12 +77,12 @@ def _with_managers(new: Tree, entries: Sequence[Tree], scale: Tree, resource: Re
 
 def _selector(tree: Tree, resource: Resource) -> str:
     replicas = resource.replicas
-    given = _at(tree, replicas.selector)
+    value = _at(tree, replicas.selector)
     if replicas.selector_is_text:
-        return given or ""
+        return value or ""
     is_plain = resource.group_resource == REPLICATION_CONTROLLERS
     select = labels.from_set if is_plain else labels.from_label_selector
-    selector: Selector = select(given or {})
+    selector: Selector = select(value or {})
     return str(selector)
 
 
@@ -102,7 +102,9 @@ def _scale(tree: Tree, resource: Resource) -> Tree:
     return {
         "kind": SCALE.kind,
         "apiVersion": "autoscaling/v1",
-        "metadata": {field: tree["metadata"][field] for field in _SHOWN if field in tree["metadata"]},
+        "metadata": {
+            field: tree["metadata"][field] for field in _METADATA_FIELDS if field in tree["metadata"]
+        },
         "spec": {"replicas": replicas} if replicas else {},
         "status": {"replicas": has, "selector": selector} if selector else {"replicas": has},
     }
@@ -144,21 +146,21 @@ def _replicas(scale: Mapping[str, Any]) -> int:
 
 
 async def get(backend: Backend, call: Call) -> ObjectAnswer:
-    return scale_view(call.resource).shown(await read.get(backend, call))
+    return scale_view(call.resource).show_answer(await read.get(backend, call))
 
 
 async def update(backend: Backend, call: Call) -> ObjectAnswer:
-    options, shown = write_options(call, "UpdateOptions"), scale_view(call.resource)
+    options, view = write_options(call, "UpdateOptions"), scale_view(call.resource)
     scale = await backend.begin(call, read_object, backend, call, options)
     metadata.match_namespace(scale, call)
     metadata.match_name(scale, call.name)
     untouched = orjson.dumps(scale)
 
     async def replace(old: Tree) -> Tree:
-        new = shown.take(old, orjson.loads(untouched))
+        new = view.take(old, orjson.loads(untouched))
         return await backend.worker.run(call.size, _manage, backend, call, new, old, options)
 
-    return shown.shown(await change(backend, call, options, replace))
+    return view.show_answer(await change(backend, call, options, replace))
 
 
 async def patch(backend: Backend, call: Call) -> ObjectAnswer:
@@ -168,15 +170,15 @@ async def patch(backend: Backend, call: Call) -> ObjectAnswer:
 
 
 async def _apply(backend: Backend, call: Call) -> ObjectAnswer:
-    shown = scale_view(call.resource)
+    view = scale_view(call.resource)
     reading = partial(read_application, backend, call, _field_manager(backend), time=None)
-    wanted = await backend.begin(call, reading)
+    application = await backend.begin(call, reading)
 
     async def transform(old: Tree) -> Tree:
-        scale = await backend.worker.run(call.size, wanted.settle, _seen(old, call.resource))
-        return _with_managers(shown.take(old, scale), _managed(old), scale, call.resource)
+        scale = await backend.worker.run(call.size, application.merge_into, _seen(old, call.resource))
+        return _with_managers(view.take(old, scale), _managed(old), scale, call.resource)
 
-    return shown.shown(await change(backend, call, wanted.options, transform))
+    return view.show_answer(await change(backend, call, application.options, transform))
 
 
 def _field_manager(backend: Backend) -> FieldManager:

@@ -29,7 +29,7 @@ Tree: TypeAlias = dict[str, Json]
 """While it is being made, `...` holds the place of what JSON leaves out."""
 Value: TypeAlias = Any
 """What stood on the wire after a tag: a number, or bytes."""
-Kept: TypeAlias = dict[int, list[Value]]
+FieldValues: TypeAlias = dict[int, list[Value]]
 """By field number, what can only be made sense of when the whole message was read: messages, lists and maps."""
 Settle: TypeAlias = Callable[[Tree, list[Value], int], None]
 Convert: TypeAlias = Callable[[Value, int], Json]
@@ -93,15 +93,15 @@ class _Message:
     def fill(self, tree: Tree, payload: bytes, room: int) -> None:
         if room == 0:
             raise ProtobufError("messages are nested too deeply")
-        kept = self._read(tree, payload)
+        field_values = self._read(tree, payload)
         for number in self._always:
-            kept.setdefault(number, [])
-        for number, values in kept.items():
+            field_values.setdefault(number, [])
+        for number, values in field_values.items():
             self._settles[number](tree, values, room - 1)
 
-    def _read(self, tree: Tree, data: bytes) -> Kept:
+    def _read(self, tree: Tree, data: bytes) -> FieldValues:
         """The hot loop: tags and lengths of one byte, nearly all of them, are read in place."""
-        kept: Kept = {}
+        field_values: FieldValues = {}
         tags = self._tags
         at, end = 0, len(data)
         while at < end:
@@ -127,10 +127,10 @@ class _Message:
                     raise ProtobufError("unexpected EOF")
                 value = data[start:at]
             if read is None:
-                kept.setdefault(number, []).append(value)
+                field_values.setdefault(number, []).append(value)
             else:
                 tree[name] = read(value) if value else zero
-        return kept
+        return field_values
 
     def _skip(self, data: bytes, at: int, tag: int) -> int:
         for known in self._tags.values():
@@ -144,13 +144,13 @@ class _Message:
 
     def _compile(self, field: Field) -> None:
         scalar = SCALARS.get(field.of)
-        if field.shown == "inline":
+        if field.json_option == "inline":
             self._inline(field)
         elif field.repeated or field.mapped or scalar is None:
             self._keep(field, scalar)
         else:
             self.blank[field.name] = _unset(field, scalar)
-            zero = ... if field.shown == "omitempty" and not field.optional else scalar.zero
+            zero = ... if field.json_option == "omitempty" and not field.optional else scalar.zero
             known = _Known(field.number, field.name, scalar.read, zero)
             self._tags[tag_of(field.number, scalar.wire_type)] = known
 
@@ -162,8 +162,8 @@ class _Message:
         self._settles[field.number] = lambda tree, values, room: inner.fill(tree, b"".join(values), room)
 
     def _keep(self, field: Field, scalar: Scalar | None) -> None:
-        self.blank[field.name] = None if field.shown == "always" else ...
-        if field.shown == "empty" or not (field.repeated or field.mapped or field.optional):
+        self.blank[field.name] = None if field.json_option == "always" else ...
+        if field.json_option == "empty" or not (field.repeated or field.mapped or field.optional):
             self._always.append(field.number)
         wire_types = {LENGTH} if scalar is None or field.mapped else {LENGTH, scalar.wire_type}
         for wire_type in wire_types:
@@ -172,7 +172,7 @@ class _Message:
 
 
 def _unset(field: Field, scalar: Scalar) -> Json:
-    if field.shown == "omitempty":
+    if field.json_option == "omitempty":
         return ...
     return None if field.optional or scalar.nilable else scalar.zero
 
@@ -240,4 +240,4 @@ def _settle_message(field: Field) -> Settle:
         value = decoder(of)(b"".join(values), room)
         tree[name] = ... if value is None else value
 
-    return settle_unless_zero if field.shown == "omitzero" else settle
+    return settle_unless_zero if field.json_option == "omitzero" else settle

@@ -46,7 +46,7 @@ class _Message:
             write = _write_field(field)
             self._writes[field.name] = slot, write
             self._blank.append(_blank(field, write))
-            if field.shown == "inline":
+            if field.json_option == "inline":
                 self._inlined = _names(field.of)
 
     def __call__(self, value: Json, room: int) -> bytes:
@@ -78,7 +78,7 @@ def _names(message: str) -> frozenset[str]:
     """What JSON calls a message's fields, and those of what is inlined in it."""
     names: frozenset[str] = frozenset()
     for field in fields_of(message):
-        names |= _names(field.of) if field.shown == "inline" else {field.name}
+        names |= _names(field.of) if field.json_option == "inline" else {field.name}
     return names
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from mockube.apiserver.wire.protobuf.errors import UnknownKind
 
-Shown: TypeAlias = Literal["omitempty", "omitzero", "always", "empty", "inline"]
+JsonOption: TypeAlias = Literal["omitempty", "omitzero", "always", "empty", "inline"]
 """Of a field that is empty: left out; left out though it is a struct; shown, as null where Go has nil; shown as empty
 even there, as the items of lists are, which the server never leaves nil. Inline: its fields stand beside the others."""
 
@@ -33,7 +33,7 @@ class Field(Struct, frozen=True, array_like=True):
     name: str
     number: int
     type: str
-    shown: Shown = "omitempty"
+    json_option: JsonOption = "omitempty"
 
     @property
     def repeated(self) -> bool:

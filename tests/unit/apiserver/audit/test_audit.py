@@ -10,7 +10,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.audit.audit import MAX_USER_AGENT, Audit, BadAuditLog
-from mockube.apiserver.audit.policy import EVERYTHING, BadPolicy, Level, read
+from mockube.apiserver.audit.policy import DEFAULT_POLICY, BadPolicy, Level, read
 from mockube.apiserver.authz.chain import Decision
 from mockube.apiserver.request_info import RequestInfo, parse
 from mockube.apiserver.user import Impersonated, User
@@ -116,7 +116,7 @@ def arrived(method, path=POD, **rest):
 
 def logged(tmp_path, arrival, code=200, **rest):
     """The one line that a request leaves."""
-    audit = Audit(tmp_path / "audit.log", EVERYTHING, clock=SteppedClock())
+    audit = Audit(tmp_path / "audit.log", DEFAULT_POLICY, clock=SteppedClock())
     audit.complete(audit.receive(arrival), arrival, code, **rest)
     audit.close()
     (line,) = lines(tmp_path / "audit.log")
@@ -129,7 +129,7 @@ def lines(path):
 
 def test_a_line_says_who_did_what_and_how_it_ended(tmp_path):
     clock = SteppedClock()
-    audit = Audit(tmp_path / "audit.log", EVERYTHING, clock=clock)
+    audit = Audit(tmp_path / "audit.log", DEFAULT_POLICY, clock=clock)
     arrival = arrived("DELETE")
     request = audit.receive(arrival)
     clock.advance(1.5)
@@ -210,7 +210,7 @@ def test_a_line_has_the_decision_of_the_authorizer(tmp_path, decision, annotatio
 
 
 def test_who_could_not_be_authenticated_has_no_name(tmp_path):
-    audit = Audit(tmp_path / "audit.log", EVERYTHING, clock=SteppedClock())
+    audit = Audit(tmp_path / "audit.log", DEFAULT_POLICY, clock=SteppedClock())
     answer = orjson.dumps({"kind": "Status", "status": "Failure", "message": "Unauthorized"})
     audit.reject(arrived("GET", authenticated=User(name="")), 401, answer)
     audit.close()
@@ -241,7 +241,7 @@ def test_a_long_user_agent_is_cut_off(tmp_path):
 
 
 def opened(path):
-    audit = Audit(path, EVERYTHING, clock=SteppedClock())
+    audit = Audit(path, DEFAULT_POLICY, clock=SteppedClock())
     audit.close()
     return stat.S_IMODE(path.stat().st_mode)
 

@@ -6,7 +6,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
-from mockube.apiserver.http.probe import SHOWN, probe
+from mockube.apiserver.http.probe import MAX_BODY, probe
 from mockube.apiserver.registry.component_statuses import Health
 
 
@@ -25,7 +25,7 @@ async def server():
         answers = {
             "/healthz": web.Response(text="ok"),
             "/ill": web.Response(status=500, text="secret"),
-            "/long": web.Response(text="x" * (2 * SHOWN)),
+            "/long": web.Response(text="x" * (2 * MAX_BODY)),
         }
         return answers[request.path]
 
@@ -41,7 +41,7 @@ async def test_who_is_well_is_quoted(server, path):
 async def test_not_all_of_a_long_answer_is_read(server):
     health = await probe(str(server.make_url("/long")))
     assert health.is_good
-    assert 0 < len(health.message) <= SHOWN
+    assert 0 < len(health.message) <= MAX_BODY
 
 
 async def test_of_who_is_ill_only_the_code_is_told(server):

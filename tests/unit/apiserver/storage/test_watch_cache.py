@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apiserver.registry.selection import EVERYTHING
+from mockube.apiserver.registry.selection import SELECT_ALL
 from mockube.apiserver.registry.watch_stream import BACKLOG, Stream
 from mockube.apiserver.storage.values import MAX_TRUSTED_BYTES, TrustedValues, read_value
 from mockube.apiserver.storage.watch_cache import SLICE, WatchCache
@@ -126,7 +126,7 @@ async def test_readers_come_between_two_large_batches(store):
 async def test_a_slow_reader_that_has_some_changes_of_a_version_lists_again(store, has_some):
     async with mirroring(store, SteppedClock()) as watch_cache:
         resource_cache = watch_cache.resource_cache(FOLDER)
-        stream = Stream(FOLDER, resource_cache, EVERYTHING)
+        stream = Stream(FOLDER, resource_cache, SELECT_ALL)
         resource_cache.follow(stream)
         stream.resume(watch_cache.revision)
         rewriting = rewrite(store, 2 * BACKLOG)
@@ -142,7 +142,7 @@ async def test_a_slow_reader_that_has_some_changes_of_a_version_lists_again(stor
 async def test_a_bookmark_is_of_no_version_before_a_change_that_was_shown(store):
     async with mirroring(store, SteppedClock()) as watch_cache:
         resource_cache = watch_cache.resource_cache(FOLDER)
-        stream = Stream(FOLDER, resource_cache, EVERYTHING)
+        stream = Stream(FOLDER, resource_cache, SELECT_ALL)
         resource_cache.follow(stream)
         stream.resume(watch_cache.revision)
         rewriting = rewrite(store, MANY)

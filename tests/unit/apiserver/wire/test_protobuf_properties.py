@@ -96,11 +96,11 @@ OBJECTS = [
 def trees(draw, message, depth=0):
     tree = {}
     for field in fields_of(message):
-        if field.shown == "inline":
+        if field.json_option == "inline":
             tree |= draw(trees(field.of, depth))
             continue
         value = draw(members(field, depth))
-        if value is not None or field.shown == "always":
+        if value is not None or field.json_option == "always":
             tree[field.name] = value
     return tree
 
@@ -114,7 +114,7 @@ def members(field, depth):
         return st.none() | st.dictionaries(TEXT, value, min_size=1, max_size=2).map(in_order)
     if field.optional:
         return st.none() | value
-    if field.of in SCALARS and field.shown == "omitempty":
+    if field.of in SCALARS and field.json_option == "omitempty":
         return value.map(lambda drawn: drawn or None)
     return st.none() | value if field.of == "bytes" else value
 
