@@ -5,7 +5,7 @@ A node's sums are worked out when the first pod is to be admitted there, and kep
 
 import logging
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -19,9 +19,19 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.kubelet.effects import Step
 from mockube.controller_manager.kubelet.pod_lifecycle.admission import (
     NodeUsage,
+    Rejection,
     is_admitted,
     reject,
     rejection_of,
+    shortage_of,
+)
+from mockube.controller_manager.kubelet.pod_lifecycle.preemption import (
+    Candidate,
+    NothingToPreempt,
+    is_critical,
+    is_preemptable,
+    longest_kill,
+    pods_to_preempt,
 )
 from mockube.controller_manager.workloads.indexes import BY_NODE
 from mockube.controller_manager.workloads.pod_requests import (
@@ -44,6 +54,15 @@ class _Pod(Struct, frozen=True):
     """Of the pod when it was admitted: a later one is resized."""
 
 
+class _Preemptor(Struct, frozen=True):
+    """A critical pod that waits for others to end."""
+
+    key: Key
+    victims: frozenset[str]
+    until: datetime
+    """It waits no longer."""
+
+
 class _Node(Struct):
     node: ReadOnlyTree = field(default_factory=dict)
     allocatable: Amounts = field(default_factory=Counter)
@@ -51,6 +70,9 @@ class _Node(Struct):
     requested: Amounts = field(default_factory=Counter)
     with_ports: dict[str, tuple[HostPort, ...]] = field(default_factory=dict)
     rejects_from: datetime | None = None
+    victims: dict[str, datetime] = field(default_factory=dict)
+    """Since when pods end that make room for critical ones; what they ask for counts no longer."""
+    preemptors: dict[str, _Preemptor] = field(default_factory=dict)
 
     def set_node(self, node: ReadOnlyTree) -> None:
         if node is not self.node:
@@ -78,8 +100,17 @@ class _Node(Struct):
 
 
 class AdmittedPods:
-    def __init__(self, pods: Lister[PodView]) -> None:
+    def __init__(
+        self,
+        pods: Lister[PodView],
+        *,
+        preempt: Callable[[PodView], None] = lambda _: None,
+        look: Callable[[Key], None] = lambda _: None,
+    ) -> None:
+        """`preempt` is called for a pod that is to end; `look` for a pod that can be looked at again."""
         self._pods = pods
+        self._preempt = preempt
+        self._look = look
         self._nodes: dict[str, _Node] = {}
 
     def admit(self, pod: PodView, node: ReadOnlyTree, now: datetime) -> Step | None:
@@ -88,34 +119,79 @@ class AdmittedPods:
             return None
         held = self._at(pod.node)
         if pod.uid in held.pods:
-            return None
+            return _wait_for_victims(held, pod, now) if held.preemptors else None
         held.set_node(node)
         new = _admitted(pod.object)
         rejection = rejection_of(pod.object, node, new.requested, new.ports, held.usage())
+        if rejection is None and is_critical(pod.object):
+            rejection = self._make_room(held, pod, new, now)
         if rejection is None:
             held.add(pod.uid, new)
-            return None
+            return _wait_for_victims(held, pod, now) if held.preemptors else None
         if held.rejects_from is not None and now < held.rejects_from:
             return Step(again_at=held.rejects_from)
         held.rejects_from = now + _BETWEEN_REJECTIONS
         return reject(pod.object, rejection, now)
+
+    def _make_room(self, held: _Node, pod: PodView, new: _Pod, now: datetime) -> Rejection | None:
+        """Have others end that are in the way of a critical pod; a rejection where that would not do."""
+        shortage = shortage_of(new.requested, held.usage())
+        if not shortage:
+            return None
+        others = {
+            one.uid: one
+            for one in self._pods.by_index(BY_NODE, pod.node)
+            if one.uid in held.pods and is_preemptable(pod.object, one.object)
+        }
+        candidates = [
+            Candidate(uid, (one.object.get("status") or {}).get("qosClass") or "", held.pods[uid].requested)
+            for uid, one in others.items()
+        ]
+        try:
+            chosen = [others[one.uid] for one in pods_to_preempt(candidates, shortage)]
+        except NothingToPreempt as error:
+            why = f"preemption: error finding a set of pods to preempt: {error}"
+            message = f"Unexpected error while attempting to recover from admission failure: {why}"
+            return Rejection("UnexpectedAdmissionError", message)
+        for one in chosen:
+            held.remove(one.uid)
+            held.victims[one.uid] = now
+            self._preempt(one)
+        longest = sum(longest_kill(one.object) for one in chosen)
+        until = now + timedelta(seconds=longest)
+        held.preemptors[pod.uid] = _Preemptor(pod.key, frozenset(one.uid for one in chosen), until)
+        return None
+
+    def preempted_since(self, pod: PodView) -> datetime | None:
+        """Since when a pod is to end so that a critical one has room; None if it may stay."""
+        held = self._nodes.get(pod.node)
+        return held.victims.get(pod.uid) if held is not None and held.victims else None
 
     def see(self, change: Change) -> None:
         """A pod of a node whose sums are known came, ended, was resized or is gone."""
         old: PodView | None = change.old
         new: PodView | None = change.new
         if old is not None and (new is None or new.uid != old.uid) and old.node in self._nodes:
-            self._nodes[old.node].remove(old.uid)
+            self._remove(self._nodes[old.node], old.uid)
         if new is None or new.node not in self._nodes:
             return
         held = self._nodes[new.node]
         if new.is_terminal:
-            held.remove(new.uid)
+            self._remove(held, new.uid)
+        elif new.uid in held.victims:
+            return
         elif (known := held.pods.get(new.uid)) is not None:
             if known.generation != meta.generation(new.object):
                 held.add(new.uid, _admitted(new.object, known.generation))
         elif is_admitted(new.object):
             held.add(new.uid, _admitted(new.object))
+
+    def _remove(self, held: _Node, uid: str) -> None:
+        held.remove(uid)
+        held.preemptors.pop(uid, None)
+        if held.victims.pop(uid, None) is not None:
+            for preemptor in held.preemptors.values():
+                self._look(preemptor.key)
 
     def forget_node(self, name: str) -> None:
         self._nodes.pop(name, None)
@@ -127,6 +203,16 @@ class AdmittedPods:
                 if not pod.is_terminal and is_admitted(pod.object):
                     held.add(pod.uid, _admitted(pod.object))
         return self._nodes[name]
+
+
+def _wait_for_victims(held: _Node, pod: PodView, now: datetime) -> Step | None:
+    preemptor = held.preemptors.get(pod.uid)
+    if preemptor is None:
+        return None
+    if now < preemptor.until and not preemptor.victims.isdisjoint(held.victims):
+        return Step(again_at=preemptor.until)
+    del held.preemptors[pod.uid]
+    return None
 
 
 def _admitted(pod: ReadOnlyTree, generation: int | None = None) -> _Pod:

@@ -27,6 +27,7 @@ from mockube.controller_manager.kubelet.node_objects import is_silent, is_simula
 from mockube.controller_manager.kubelet.node_registry import NodeRegistry
 from mockube.controller_manager.kubelet.nodes import EVENT_SOURCE
 from mockube.controller_manager.kubelet.pod_lifecycle import pod as pod_life
+from mockube.controller_manager.kubelet.pod_lifecycle.preemption import MESSAGE, PREEMPTING
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
 from mockube.controller_manager.kubelet.server.interactive import interactive_containers
 from mockube.controller_manager.kubelet.stages.files import load_stages, of_kind
@@ -68,10 +69,9 @@ class SimulatedPods:
             details=options.simulate_kubelet_details,
             waits_for_ranges=allocates(context.options) and IPAM in context.names,
         )
-        self._admitted = AdmittedPods(self._pods.lister)
         stages = of_kind("Pod", load_stages(options.stages))
         source = EVENT_SOURCE if stages else "kubelet"
-        recorder = context.recorder.of(source, can_wait=not stages)
+        recorder = self._recorder = context.recorder.of(source, can_wait=not stages)
         host = (lambda _: "") if stages else _node_name
         self._performer = StatusWriter(context.client, recorder, PODS, context.clock, host=host)
         self._stages = StageRunner(
@@ -81,11 +81,13 @@ class SimulatedPods:
             clock=context.clock,
             chance=context.chance,
         )
+        self._details = options.simulate_kubelet_details
         self._has_stages = bool(stages)
         self._live: Live = self._by_stages if stages else self._by_model
         self._loop = Loop(
             "simulated-pods", self._look, workers=WORKERS, clock=context.clock, metrics=context.metrics
         )
+        self._admitted = AdmittedPods(self._pods.lister, preempt=self._preempt, look=self._loop.add)
         self._nodes.add_handler(self._node_changed)
         self._pods.add_handler(self._pod_changed)
         self._interactive.changed = self._loop.add
@@ -165,7 +167,16 @@ class SimulatedPods:
         facts = self._facts(pod.object)
         if facts:
             home = replace(home, processes=facts)
+        since = self._admitted.preempted_since(pod)
+        if since is not None and not pod.deleting and not pod.is_terminal:
+            return pod_life.preempt(pod.object, home, since, now)
         return pod_life.step(pod.object, home, now)
+
+    def _preempt(self, pod: PodView) -> None:
+        """Have a pod end so that a critical one has room."""
+        if self._details:
+            self._recorder.say_on(pod.node, pod.object, "Warning", PREEMPTING, MESSAGE)
+        self._loop.add(pod.key)
 
     def _facts(self, pod: ReadOnlyTree) -> Mapping[str, ProcessState]:
         """What is known of containers whose life is not foretold."""

@@ -21,13 +21,13 @@ from mockube.apimachinery.wellknown import (
 from mockube.controller_manager.client.podview import FAILED
 from mockube.controller_manager.kubelet.effects import EmitEvent, Step, Write
 from mockube.controller_manager.kubelet.pod_lifecycle.pod_status import CONDITION_READY_TO_START, difference
+from mockube.controller_manager.kubelet.pod_lifecycle.preemption import is_critical
 from mockube.controller_manager.kubelet.pod_lifecycle.resize import IN_PROGRESS, PENDING
 from mockube.controller_manager.workloads.node_selectors import required_by
 from mockube.controller_manager.workloads.pod_requests import CPU, MEMORY, PODS, Amounts, HostPort
 from mockube.controller_manager.workloads.tolerations import find_untolerated_taint
 
 _EPHEMERAL_STORAGE: Final = "ephemeral-storage"
-_CRITICAL_PRIORITY: Final = 2_000_000_000
 _OS_LABEL: Final = "kubernetes.io/os"
 _MIRROR: Final = "kubernetes.io/config.mirror"
 _SAFE_SYSCTLS: Final[Mapping[str, tuple[str, str]]] = {
@@ -94,13 +94,12 @@ def is_admitted(pod: ReadOnlyTree) -> bool:
 def rejection_of(
     pod: ReadOnlyTree, node: ReadOnlyTree, requested: Amounts, ports: Sequence[HostPort], usage: NodeUsage
 ) -> Rejection | None:
-    """The first reason why the node cannot run the pod; None if it can."""
+    """The first reason why the node cannot run the pod; None if it can, or could if others made room for it."""
     spec = pod["spec"]
-    is_critical = (spec.get("priority") or 0) >= _CRITICAL_PRIORITY
     return (
         _sysctl_rejection(spec)
         or _os_rejection(pod, node)
-        or (None if is_critical else _resource_rejection(requested, usage))
+        or (None if is_critical(pod) else _resource_rejection(requested, usage))
         or _predicate_rejection(spec, node, ports, usage)
     )
 
@@ -141,6 +140,13 @@ def _resource_rejection(requested: Amounts, usage: NodeUsage) -> Rejection | Non
             counts = f"requested: {wanted}, used: {used}, capacity: {capacity}"
             return Rejection(f"OutOf{name}", f"Node didn't have enough resource: {name}, {counts}")
     return None
+
+
+def shortage_of(requested: Amounts, usage: NodeUsage) -> dict[str, int]:
+    """How much is lacking of each resource."""
+    wanted_and_used = _wanted(requested, usage) if usage.allocatable else ()
+    lacking = {name: wanted + used - usage.allocatable[name] for name, wanted, used in wanted_and_used}
+    return {name: amount for name, amount in lacking.items() if amount > 0}
 
 
 def _wanted(requested: Amounts, usage: NodeUsage) -> Iterator[tuple[str, int, int]]:

@@ -29,10 +29,11 @@ from mockube.controller_manager.kubelet.pod_lifecycle.pod_status import (
     difference,
     kubelet_conditions,
 )
+from mockube.controller_manager.kubelet.pod_lifecycle.preemption import grace_of, preempted_status
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
 from mockube.controller_manager.kubelet.pod_lifecycle.program import KILLED
 from mockube.controller_manager.kubelet.pod_lifecycle.resize import NodeResources, resize
-from mockube.controller_manager.kubelet.pod_lifecycle.script import Script, script_of
+from mockube.controller_manager.kubelet.pod_lifecycle.script import NEVER, Script, script_of
 
 _OVERDUE: Final = {
     "reason": "DeadlineExceeded",
@@ -66,9 +67,26 @@ def step(pod: ReadOnlyTree, home: NodeContext, now: datetime) -> Step:
     if deadline is not None and deadline <= now:
         if to_stop := processes_to_stop(members):
             return Step(effects=to_stop.tells if home.details else (), actions=to_stop.actions)
-        status = _status(pod, replace(order.stop(members, now, code=KILLED), phase=FAILED), home, now)
-        return Step(effects=tuple(_written(pod, {**status, **_OVERDUE})))
+        stopped = order.stop(members, now, code=KILLED)
+        status = _status(pod, replace(stopped, phase=FAILED), home, now)
+        told = (EmitEvent("Normal", *_OVERDUE.values()), *stopped.tells) if home.details else ()
+        return Step(effects=(*told, *_written(pod, {**status, **_OVERDUE})))
     return _live(pod, members, script, home, now)
+
+
+def preempt(pod: ReadOnlyTree, home: NodeContext, since: datetime, now: datetime) -> Step:
+    """The end of a pod, since a time, whose room a critical one needs: its containers stop as in its deletion."""
+    script = script_of(meta.annotations(pod))
+    members = members_of(pod, script, ids=home.details, processes=home.processes)
+    if to_stop := processes_to_stop(members):
+        return Step(effects=to_stop.tells if home.details else (), actions=to_stop.actions)
+    takes = NEVER if script.hang_terminating else script.terminate_after
+    ends = now if home.processes else after(since, span_of(min(takes, grace_of(pod))))
+    if ends > now:
+        return Step(again_at=ends)
+    stopped = replace(order.stop(members, now), phase=FAILED)
+    status = preempted_status(pod, _status(pod, stopped, home, now), now)
+    return Step(effects=(*(stopped.tells if home.details else ()), *_written(pod, status)))
 
 
 def _live(pod: ReadOnlyTree, members: Members, script: Script, home: NodeContext, now: datetime) -> Step:

@@ -1,0 +1,111 @@
+"""Which pods a kubelet ends so that a critical one has room, and what their status says then.
+
+Pure. Upstream: pkg/kubelet/preemption.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.workloads.pod_requests import CPU, MEMORY, PODS, Amounts
+
+PREEMPTING: Final = "Preempting"
+MESSAGE: Final = "Preempted in order to admit critical pod"
+_TARGET: Final = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "TerminationByKubelet",
+    "message": "Pod was preempted by Kubelet to accommodate a critical pod.",
+}
+_CRITICAL_PRIORITY: Final = 2_000_000_000
+_MIRROR: Final = "kubernetes.io/config.mirror"
+_LEAST_KILL_SECONDS: Final = 10.0
+_DEFAULT_GRACE: Final = 30.0
+
+Shortage = Mapping[str, int]
+"""How much is lacking of resources."""
+
+
+class Candidate(NamedTuple):
+    uid: str
+    quality: str
+    """Its QoS class."""
+    requested: Amounts
+
+    def amount(self, name: str) -> int:
+        return 1 if name == PODS else self.requested[name]
+
+
+class NothingToPreempt(Exception):
+    pass
+
+
+def is_critical(pod: ReadOnlyTree) -> bool:
+    return (pod["spec"].get("priority") or 0) >= _CRITICAL_PRIORITY or _MIRROR in meta.annotations(pod)
+
+
+def is_preemptable(preemptor: ReadOnlyTree, pod: ReadOnlyTree) -> bool:
+    if is_critical(preemptor) and not is_critical(pod):
+        return True
+    own, other = (one["spec"].get("priority") for one in (preemptor, pod))
+    return own is not None and other is not None and own > other
+
+
+def pods_to_preempt(candidates: Sequence[Candidate], shortage: Shortage) -> list[Candidate]:
+    """The fewest pods that make up for a shortage, those first that were promised least."""
+    best_effort, burstable, guaranteed = (
+        [one for one in candidates if one.quality == quality]
+        for quality in ("BestEffort", "Burstable", "Guaranteed")
+    )
+    lacking = _less(shortage, [*best_effort, *burstable, *guaranteed])
+    if lacking:
+        raise NothingToPreempt(_told(lacking))
+    from_guaranteed = _nearest(guaranteed, _less(shortage, [*best_effort, *burstable]))
+    from_burstable = _nearest(burstable, _less(shortage, [*best_effort, *from_guaranteed]))
+    from_best_effort = _nearest(best_effort, _less(shortage, [*from_burstable, *from_guaranteed]))
+    return [*from_best_effort, *from_burstable, *from_guaranteed]
+
+
+def _nearest(candidates: list[Candidate], shortage: Shortage) -> list[Candidate]:
+    """Of these, the one that leaves least of the shortage, and so on until nothing is left of it."""
+    left, chosen = list(candidates), []
+    while shortage:
+        best = min(left, key=lambda one: (_distance(one, shortage), one.amount(MEMORY), one.amount(CPU)))
+        chosen.append(best)
+        left.remove(best)
+        shortage = _less(shortage, [best])
+    return chosen
+
+
+def _distance(candidate: Candidate, shortage: Shortage) -> float:
+    parts = ((amount - candidate.amount(name)) / amount for name, amount in shortage.items())
+    return sum(part * part for part in parts if part > 0)
+
+
+def _less(shortage: Shortage, freed: Sequence[Candidate]) -> Shortage:
+    left = {name: amount - sum(one.amount(name) for one in freed) for name, amount in shortage.items()}
+    return {name: amount for name, amount in left.items() if amount > 0}
+
+
+def _told(lacking: Shortage) -> str:
+    amounts = "".join(f"(res: {name}, q: {amount}), " for name, amount in lacking.items())
+    return f"no set of running pods found to reclaim resources: [{amounts}]"
+
+
+def preempted_status(pod: ReadOnlyTree, status: ReadOnlyTree, now: datetime) -> dict[str, Any]:
+    """The status of a pod that was ended, with the reason."""
+    target = {**_TARGET, "observedGeneration": meta.generation(pod)}
+    told = conditions.set_condition(list(status["conditions"]), target, now)
+    return {**status, "conditions": told, "reason": PREEMPTING, "message": MESSAGE}
+
+
+def grace_of(pod: ReadOnlyTree) -> float:
+    seconds = pod["spec"].get("terminationGracePeriodSeconds")
+    return _DEFAULT_GRACE if seconds is None else float(seconds)
+
+
+def longest_kill(pod: ReadOnlyTree) -> float:
+    """For how many seconds a kubelet waits until a pod is killed."""
+    return max(grace_of(pod) * 1.5, _LEAST_KILL_SECONDS)
