@@ -14,6 +14,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.config.networks import IPAM, allocates
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.worker import Loop
+from mockube.controller_manager.kubelet.node_events import NodeEvents
 from mockube.controller_manager.kubelet.node_objects import is_simulated, node, node_name
 from mockube.controller_manager.kubelet.node_registry import NodeRegistry
 from mockube.controller_manager.kubelet.registration import Registration
@@ -48,8 +49,12 @@ class SimulatedNodes:
         self._performer = StatusWriter(
             context.client, context.recorder.of(EVENT_SOURCE), NODES, context.clock
         )
+        stages = of_kind("Node", load_stages(self._options.stages))
+        tells = self._options.simulate_kubelet_details and stages == of_kind("Node", load_stages(()))
+        kubelet = context.recorder.of("kubelet")
+        self._events = NodeEvents(kubelet, context.clock) if tells else None
         self._stages = StageRunner(
-            of_kind("Node", load_stages(self._options.stages)),
+            stages,
             self._performer,
             TemplateContext.of(fleet, context.clock).of_node,
             clock=context.clock,
@@ -67,7 +72,8 @@ class SimulatedNodes:
         await self._nodes.wait_synced()
         await self._config_maps.wait_synced()
         self._statuses.add(_ALL)
-        await run_all(leases=self._leases.run(), statuses=self._statuses.run())
+        events = {} if self._events is None else {"events": self._events.run()}
+        await run_all(leases=self._leases.run(), statuses=self._statuses.run(), **events)
 
     async def _take_stock(self) -> None:
         """See which nodes are to come, and which to go."""
@@ -99,6 +105,8 @@ class SimulatedNodes:
             self._performer.forget(key)
         self._leases.add(key)
         self._statuses.add(key)
+        if self._events is not None:
+            self._events.see(change)
 
     async def _beat(self, key: Key) -> timedelta | None:
         return await self._registration.heartbeat(key.name)

@@ -1,0 +1,118 @@
+"""The Events by which a kubelet tells of its node: which ones follow from a start or a change, and their writing.
+
+They are written at a kubelet's pace, for thousands of nodes that start together would hold up everything else.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.control.events.recorder import Recorder
+from mockube.controller_manager.kubelet.effects import EmitEvent
+from mockube.controller_manager.kubelet.node_objects import is_silent, is_simulated
+
+LONGEST: Final = 100_000
+"""Events that wait; more are not written."""
+BURST: Final = 100
+"""As many are written at once,"""
+RATE: Final = 50.0
+"""then so many a second."""
+
+_REASONS: Final[Sequence[tuple[str, Mapping[str, str]]]] = (
+    ("MemoryPressure", {"True": "NodeHasInsufficientMemory", "False": "NodeHasSufficientMemory"}),
+    ("DiskPressure", {"True": "NodeHasDiskPressure", "False": "NodeHasNoDiskPressure"}),
+    ("PIDPressure", {"True": "NodeHasInsufficientPID", "False": "NodeHasSufficientPID"}),
+    ("Ready", {"True": "NodeReady", "False": "NodeNotReady"}),
+)
+"""Of each condition in a kubelet's order, by its status; a controller sets Unknown, and tells of that itself."""
+
+
+def node_events(old: ReadOnlyTree | None, new: ReadOnlyTree) -> list[EmitEvent]:
+    """What the kubelet of a node tells of a change; `old` is None where the kubelet starts."""
+    if old is None:
+        return _start_events(new)
+    before, now = _statuses(old), _statuses(new)
+    reasons = [by_status.get(now[kind], "") for kind, by_status in _REASONS if now[kind] != before[kind]]
+    if _is_unschedulable(old) != _is_unschedulable(new):
+        reasons.append(_schedulable_reason(new))
+    return [*_reboot_events(old, new), *(_status_event(new, reason) for reason in reasons if reason)]
+
+
+def _start_events(node: ReadOnlyTree) -> list[EmitEvent]:
+    """All but Ready are told of anew."""
+    statuses = _statuses(node)
+    reasons = [by_status.get(statuses[kind], "") for kind, by_status in _REASONS[:-1]]
+    told = [_status_event(node, reason) for reason in reasons if reason]
+    if _is_unschedulable(node):
+        told.append(_status_event(node, _schedulable_reason(node)))
+    enforced = "Updated Node Allocatable limit across pods"
+    return [
+        EmitEvent("Normal", "Starting", "Starting kubelet."),
+        *told,
+        EmitEvent("Normal", "NodeAllocatableEnforced", enforced),
+    ]
+
+
+def _reboot_events(old: ReadOnlyTree, new: ReadOnlyTree) -> list[EmitEvent]:
+    before, now = _boot_id(old), _boot_id(new)
+    if not before or not now or before == now:
+        return []
+    message = f"Node {meta.name(new)} has been rebooted, boot id: {now}"
+    return [EmitEvent("Warning", "Rebooted", message)]
+
+
+def _boot_id(node: ReadOnlyTree) -> str:
+    return ((node.get("status") or {}).get("nodeInfo") or {}).get("bootID") or ""
+
+
+def _statuses(node: ReadOnlyTree) -> dict[str, str]:
+    """Of each condition; one that is not there yet is not met."""
+    found = {condition.get("type"): condition.get("status") for condition in conditions.of(node)}
+    return {kind: found.get(kind) or "False" for kind, _ in _REASONS}
+
+
+def _is_unschedulable(node: ReadOnlyTree) -> bool:
+    return bool((node.get("spec") or {}).get("unschedulable"))
+
+
+def _schedulable_reason(node: ReadOnlyTree) -> str:
+    return "NodeNotSchedulable" if _is_unschedulable(node) else "NodeSchedulable"
+
+
+def _status_event(node: ReadOnlyTree, reason: str) -> EmitEvent:
+    return EmitEvent("Normal", reason, f"Node {meta.name(node)} status is now: {reason}")
+
+
+class NodeEvents:
+    """Of all simulated nodes."""
+
+    def __init__(self, recorder: Recorder, clock: Clock) -> None:
+        self._recorder = recorder
+        self._clock = clock
+        self._queue: asyncio.Queue[tuple[str, EmitEvent]] = asyncio.Queue(LONGEST)
+
+    def see(self, change: Change) -> None:
+        old, new = change.old, change.new
+        if new is None or not is_simulated(new) or is_silent(new):
+            return
+        is_new = old is None or not is_simulated(old) or meta.uid(old) != meta.uid(new)
+        for event in node_events(None if is_new else old, new):
+            if not self._queue.full():
+                self._queue.put_nowait((meta.name(new), event))
+
+    async def run(self) -> None:
+        allowed, counted_at = float(BURST), self._clock.monotonic()
+        while True:
+            name, event = await self._queue.get()
+            now = self._clock.monotonic()
+            allowed, counted_at = min(BURST, allowed + (now - counted_at) * RATE), now
+            if allowed < 1:
+                await self._clock.sleep((1 - allowed) / RATE)
+            allowed -= 1
+            # A kubelet knows its node by the name alone.
+            about = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
+            self._recorder.say_on(name, about, event.type, event.reason, event.message)

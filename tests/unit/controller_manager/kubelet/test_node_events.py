@@ -1,0 +1,149 @@
+"""What kubelets tell of their nodes by Events, and how fast."""
+
+import asyncio
+
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.kubelet.node_events import NodeEvents, node_events
+from tests.support.turns import turns
+
+PRESSURES = ("MemoryPressure", "DiskPressure", "PIDPressure")
+
+
+def node(name="n", *, ready="True", boot="b1", silent=False, uid="u", **changes):
+    """`MemoryPressure="True"` sets a condition; `unschedulable=True` closes it."""
+    statuses = {**dict.fromkeys(PRESSURES, "False"), "Ready": ready, **changes}
+    unschedulable = statuses.pop("unschedulable", False)
+    annotations = {
+        "kwok.x-k8s.io/node": "fake",
+        **({"mockube.dev/stop-heartbeats": "true"} if silent else {}),
+    }
+    conditions = [{"type": kind, "status": status} for kind, status in statuses.items() if status]
+    return {
+        "metadata": {"name": name, "uid": uid, "annotations": annotations},
+        "spec": {"unschedulable": True} if unschedulable else {},
+        "status": {"conditions": conditions, "nodeInfo": {"bootID": boot}},
+    }
+
+
+def reasons(old, new):
+    return [event.reason for event in node_events(old, new)]
+
+
+STARTED = [
+    "Starting",
+    "NodeHasSufficientMemory",
+    "NodeHasNoDiskPressure",
+    "NodeHasSufficientPID",
+    "NodeAllocatableEnforced",
+]
+
+
+def test_a_kubelet_that_starts_tells_all_but_whether_its_node_is_ready():
+    told = node_events(None, node(ready="False"))
+    assert [event.reason for event in told] == STARTED
+    assert {event.type for event in told} == {"Normal"}
+    assert [event.message for event in told[:2]] == [
+        "Starting kubelet.",
+        "Node n status is now: NodeHasSufficientMemory",
+    ]
+    assert told[-1].message == "Updated Node Allocatable limit across pods"
+
+
+def test_of_a_node_without_a_status_it_tells_the_same_once():
+    bare = {"metadata": {"name": "n"}, "spec": {}}
+    assert reasons(None, bare) == STARTED
+    assert reasons(bare, node()) == ["NodeReady"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ({}, {}, []),
+        ({"ready": "False"}, {}, ["NodeReady"]),
+        ({"ready": "Unknown"}, {}, ["NodeReady"]),
+        ({}, {"ready": "False"}, ["NodeNotReady"]),
+        ({}, {"ready": "Unknown"}, []),
+        ({}, {"MemoryPressure": "True"}, ["NodeHasInsufficientMemory"]),
+        ({"MemoryPressure": "True"}, {}, ["NodeHasSufficientMemory"]),
+        ({"MemoryPressure": "Unknown"}, {}, ["NodeHasSufficientMemory"]),
+        (
+            {},
+            {"DiskPressure": "True", "PIDPressure": "True"},
+            ["NodeHasDiskPressure", "NodeHasInsufficientPID"],
+        ),
+        ({}, {"unschedulable": True}, ["NodeNotSchedulable"]),
+        ({"unschedulable": True}, {}, ["NodeSchedulable"]),
+        ({}, {"boot": "b2"}, ["Rebooted"]),
+        ({"boot": ""}, {"boot": "b2"}, []),
+    ],
+)
+def test_what_changes_is_told(old, new, expected):
+    assert reasons(node(**old), node(**new)) == expected
+
+
+def test_a_closed_node_is_told_of_when_its_kubelet_starts():
+    assert reasons(None, node(unschedulable=True)) == [*STARTED[:-1], "NodeNotSchedulable", STARTED[-1]]
+
+
+def test_a_reboot_is_a_warning_with_the_id():
+    (event,) = node_events(node(), node(boot="b2"))
+    assert (event.type, event.message) == ("Warning", "Node n has been rebooted, boot id: b2")
+
+
+class Recorder:
+    def __init__(self):
+        self.told = []
+
+    def say_on(self, host, about, kind, reason, message):
+        self.told.append((host, about, kind, reason, message))
+
+
+async def told_at_once(recorder, clock, *changes, later=()):
+    """What is told of changes, and how much has been told after so many seconds each."""
+    events = NodeEvents(recorder, clock)
+    for old, new in changes:
+        events.see(Change(old, new))
+    task = asyncio.create_task(events.run())
+    await turns(2)
+    told = [one[3] for one in recorder.told]
+    counts = []
+    for seconds in later:
+        for _ in range(round(seconds * 50)):
+            clock.advance(1 / 50)
+            await turns(2)
+        counts.append(len(recorder.told))
+    task.cancel()
+    return told, counts
+
+
+def told_of(*changes):
+    recorder = Recorder()
+    told, _ = asyncio.run(told_at_once(recorder, SteppedClock(), *changes))
+    return told, recorder.told
+
+
+def test_nodes_that_start_together_are_told_of_at_the_pace_of_a_kubelet():
+    changes = [(None, node(f"n{number}", uid=str(number))) for number in range(40)]
+    told, counts = asyncio.run(told_at_once(Recorder(), SteppedClock(), *changes, later=(1, 1)))
+    assert (len(told), *counts) == (100, 150, 200)
+
+
+def test_nodes_that_others_run_or_that_are_cut_off_tell_nothing():
+    real = {**node(), "metadata": {"name": "real", "uid": "r"}}
+    assert told_of((None, real), (node(), node(silent=True, ready="False")), (node(), None))[0] == []
+
+
+def test_a_kubelet_names_its_node_without_a_uid():
+    told = told_of((node(), node(unschedulable=True)))[1]
+    about = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
+    message = "Node n status is now: NodeNotSchedulable"
+    assert told == [("n", about, "Normal", "NodeNotSchedulable", message)]
+
+
+def test_another_node_of_the_same_name_has_another_kubelet():
+    assert told_of((node(), node(uid="v")))[0] == STARTED
+    other = {**node(), "metadata": {"name": "n", "uid": "u"}}
+    assert told_of((other, node()))[0] == STARTED
