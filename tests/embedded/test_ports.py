@@ -104,3 +104,4 @@ def test_kubelets_know_their_clients(shared, api):
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(f"https://{data['address']}/pods", context=context)
     assert refused.value.code == 401
+    assert "Server" not in refused.value.headers

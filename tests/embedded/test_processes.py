@@ -180,6 +180,10 @@ def test_probes_decide_about_readiness_and_restarts(cluster, pods):
     assert ("Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 500") in said
     assert ("Unhealthy", "Liveness probe failed: HTTP probe failed with statuscode: 500") in said
     assert ("Killing", "Container c failed liveness probe, will be restarted") in said
+    counted = pods.connect_get_node_proxy_with_path(pod["spec"]["nodeName"], path="metrics/probes")
+    of = f'container="c",namespace="default",pod="{name}"'
+    assert f'prober_probe_duration_seconds_count{{{of},probe_type="Readiness"}}' in counted
+    assert f'{of},pod_uid="{pod["metadata"]["uid"]}",probe_type="Liveness",result="failed"}} 1.0' in counted
 
 
 def test_hooks_run_and_a_stop_has_grace(cluster, pods, tmp_path):

@@ -1,4 +1,7 @@
-"""What comes of the probes of a simulated container whose results are scripted, in seconds from the start of a run. Pure."""
+"""What comes of the probes of a simulated container: they succeed, unless scripts say otherwise, from their first try on.
+
+In seconds from the start of a run. Pure.
+"""
 
 from functools import lru_cache
 from math import ceil, inf
@@ -35,19 +38,33 @@ class ProbedRun(Struct, frozen=True):
 
 
 def probed_run(container: ReadOnlyTree, script: Script) -> ProbedRun | None:
-    """None where no probe of the container is scripted."""
-    if not script.has_probes:
+    """None where the probes of the container change nothing."""
+    if not _is_scripted(container, script) and not _takes_time(container):
         return None
+    times = tuple(probe_times(held) if (held := container.get(probe.value)) else None for probe in Probe)
+    after = (script.startup_after, script.fail_readiness_after, script.fail_liveness_after)
+    return _probed_run(times, after, script.ready_after)
+
+
+def _is_scripted(container: ReadOnlyTree, script: Script) -> bool:
+    if not script.has_probes:
+        return False
     scripted = [
         (Probe.STARTUP, script.startup_after > 0),
         (Probe.READINESS, script.fail_readiness_after != inf),
         (Probe.LIVENESS, script.fail_liveness_after != inf),
     ]
-    if not any(asked and container.get(probe.value) for probe, asked in scripted):
-        return None
-    times = tuple(probe_times(held) if (held := container.get(probe.value)) else None for probe in Probe)
-    after = (script.startup_after, script.fail_readiness_after, script.fail_liveness_after)
-    return _probed_run(times, after, script.ready_after)
+    return any(asked and container.get(probe.value) for probe, asked in scripted)
+
+
+def _takes_time(container: ReadOnlyTree) -> bool:
+    """Whether a container is started or ready only some time after its start."""
+    startup, readiness = container.get("startupProbe"), container.get("readinessProbe")
+    if startup and startup.get("initialDelaySeconds"):
+        return True
+    if not readiness:
+        return False
+    return bool(readiness.get("initialDelaySeconds")) or (readiness.get("successThreshold") or 1) > 1
 
 
 @lru_cache(maxsize=1024)
@@ -63,6 +80,7 @@ def _probed_run(
     killed = _failed(liveness, started, fail_liveness_after) if liveness else inf
     ready, unready = max(started, ready_after), inf
     if readiness:
+        ready = max(_passed(readiness, started), ready_after)
         unready = _failed(readiness, started, fail_readiness_after)
         ready = inf if unready <= ready or fail_readiness_after <= ready else ready
     return ProbedRun(started, ready, unready, killed, Probe.LIVENESS)
@@ -74,6 +92,11 @@ def _first_try(times: ProbeTimes, begin: float, after: float) -> float:
     if after == inf:
         return inf
     return first if after <= first else first + ceil((after - first) / times.period) * times.period
+
+
+def _passed(times: ProbeTimes, begin: float) -> float:
+    """When so many tries have succeeded that it counts."""
+    return _first_try(times, begin, begin) + (times.successes - 1) * times.period
 
 
 def _failed(times: ProbeTimes, begin: float, after: float) -> float:

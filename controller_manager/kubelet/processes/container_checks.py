@@ -42,6 +42,8 @@ class CheckedRun(Protocol):
 
     def record_event(self, kind: str, reason: str, message: str) -> None: ...
 
+    def count_probe(self, probe: Probe, *, success: bool, seconds: float) -> None: ...
+
     def target(self) -> Target: ...
 
 
@@ -113,7 +115,10 @@ class ContainerChecks:
         passed = (self._clock.now() - started).total_seconds()
         await self._clock.sleep(max(times.initial_delay - passed, 0.0))
         while True:
+            began = self._clock.monotonic()
             result = await attempt(handler, self._run.target(), self._clock, times.timeout)
+            took = self._clock.monotonic() - began
+            self._run.count_probe(probe, success=result.success, seconds=took)
             if not result.success:
                 self._run.record_event("Warning", "Unhealthy", unhealthy_message(probe, result.output))
             decided = count.add(success=result.success)

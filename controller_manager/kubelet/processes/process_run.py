@@ -23,6 +23,8 @@ from mockube.controller_manager.client.wire import NoAnswer
 from mockube.controller_manager.control.events.recorder import Recorder
 from mockube.controller_manager.kubelet.containers.environment import References
 from mockube.controller_manager.kubelet.containers.missing import missing_variable, missing_volume
+from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import ProbeTotals
+from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import Exit, ProcessState
 from mockube.controller_manager.kubelet.pod_lifecycle.program import MAX_LOG_MESSAGE, MAX_MESSAGE
 from mockube.controller_manager.kubelet.processes.command import (
@@ -94,6 +96,8 @@ class ProcessRun:
         restarts: int,
     ) -> None:
         """`field` is where the container is in its pod."""
+        self.probed: dict[tuple[str, Probe], ProbeTotals] = {}
+        """The results of probes; those of a pod's runs share it."""
         self._context = context
         self._references = references
         self.container = container
@@ -185,6 +189,10 @@ class ProcessRun:
     def record_event(self, kind: str, reason: str, message: str) -> None:
         host = str(self.pod["spec"].get("nodeName") or "")
         self._context.recorder.say_on(host, self.pod, kind, reason, message, part=self._field)
+
+    def count_probe(self, probe: Probe, *, success: bool, seconds: float) -> None:
+        totals = self.probed.setdefault((self.container["name"], probe), ProbeTotals())
+        totals.add(success=success, seconds=seconds)
 
     def target(self) -> Target:
         return Target(spec=self.container, ports=self.ports, execute=self.execute)

@@ -21,6 +21,8 @@ from mockube.controller_manager.client.wire import NoAnswer
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.kubelet.containers.missing import missing_volume
 from mockube.controller_manager.kubelet.effects import ContainerAction, StartContainer, StopContainer
+from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import ProbeTotals
+from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import NEVER_RAN, ProcessState
 from mockube.controller_manager.kubelet.pod_lifecycle.script import script_of
 from mockube.controller_manager.kubelet.processes.container_checks import grace_of
@@ -49,6 +51,8 @@ class _Pod:
         self.references = references
         self.runs: dict[str, ProcessRun] = {}
         """The latest of each container."""
+        self.probed: dict[tuple[str, Probe], ProbeTotals] = {}
+        """The results of the probes of each container, in all its runs."""
         self.tasks: set[asyncio.Task[None]] = set()
         self.refreshing: asyncio.Task[None] | None = None
 
@@ -126,6 +130,11 @@ class ProcessRuntime:
         known = self._pods.get(uid)
         return known.runs.values() if known else ()
 
+    def probed(self, pod: ReadOnlyTree) -> Mapping[tuple[str, Probe], ProbeTotals] | None:
+        """What was counted of the probes of a pod's processes."""
+        known = self._pods.get(meta.uid(pod))
+        return known.probed if known else None
+
     def is_process(self, pod: ReadOnlyTree, name: str) -> bool:
         return name in self.states(pod)
 
@@ -165,6 +174,7 @@ class ProcessRuntime:
             image=image,
             restarts=restarts,
         )
+        run.probed = known.probed
         if before is not None:
             _forget_log(before.log, restarts - RUNS_KEPT)
         known.runs[name] = run

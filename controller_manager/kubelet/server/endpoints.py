@@ -177,7 +177,8 @@ class KubeletEndpoints:
                     NodePages,
                 )
 
-                self._node_pages = NodePages(self._pods, self.kwok, self._clock, self.chance)
+                counted = (lambda _: None) if self.processes is None else self.processes.probed
+                self._node_pages = NodePages(self._pods, self.kwok, self._clock, self.chance, counted)
             page = await self._node_pages.respond(request.path, request.query, node)
         if page is None:
             raise HttpError(404, "404 page not found\n")

@@ -7,14 +7,18 @@ data:
   certificate: …               what they show there: nobody else is taken for them
 """
 
+import asyncio
 import socket
 import ssl
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from ipaddress import ip_address
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from aiohttp import web
+from aiohttp import StreamReader, hdrs, web
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http import RawRequestMessage, StreamWriter
+from aiohttp.web_protocol import RequestHandler
 
 from mockube.apimachinery.status import AlreadyExists, NotFound
 from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM
@@ -32,12 +36,34 @@ from mockube.controller_manager.kubelet.server.interactive import interactive_co
 from mockube.controller_manager.kubelet.server.kwok_objects import KwokObjects
 from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
 
+if TYPE_CHECKING:
+    from multidict import CIMultiDict
+
 ENDPOINT: Final = Key(NAMESPACE_SYSTEM, "mockube-kubelets")
 AUTHENTICATION: Final = Key(NAMESPACE_SYSTEM, "extension-apiserver-authentication")
 """Where a server tells who signs the certificates of its clients."""
 BACKLOG: Final = 1024
 END_SECONDS: Final = 0.5
 """How long streams may go on at the end."""
+
+
+class _Writer(StreamWriter):
+    """Writes no Server header, as a kubelet does not."""
+
+    async def write_headers(self, status_line: str, headers: "CIMultiDict[str]") -> None:
+        headers.pop(hdrs.SERVER, None)
+        await super().write_headers(status_line, headers)
+
+
+def _request(
+    message: RawRequestMessage,
+    payload: StreamReader,
+    connection: RequestHandler,
+    _: AbstractStreamWriter,
+    task: "asyncio.Task[None]",
+) -> web.BaseRequest:
+    loop = asyncio.get_running_loop()
+    return web.BaseRequest(message, payload, connection, _Writer(connection, loop), task, loop)
 
 
 class SimulatedKubelets:
@@ -79,7 +105,9 @@ class SimulatedKubelets:
         async with AsyncExitStack() as stack:
             runner = web.ServerRunner(
                 # Who follows a quiet log and goes is not noticed otherwise.
-                web.Server(endpoints.answer, access_log=None, handler_cancellation=True),
+                web.Server(
+                    endpoints.answer, access_log=None, handler_cancellation=True, request_factory=_request
+                ),
                 shutdown_timeout=END_SECONDS,
             )
             await runner.setup()

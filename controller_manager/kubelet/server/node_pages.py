@@ -1,7 +1,7 @@
 """What a simulated node tells of itself: `/metrics` and what lies below, `/stats/summary`, `/configz`."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +21,9 @@ from mockube.controller_manager.kubelet.server.kubelet_metrics import OWN, amoun
 from mockube.controller_manager.kubelet.server.kwok_objects import KwokObjects
 from mockube.controller_manager.kubelet.server.metric_objects import Family, metric_family, text_of
 from mockube.controller_manager.kubelet.server.node_usage import Measurement, NodeUsage, started_at
+from mockube.controller_manager.kubelet.server.probe_metrics import Counted, probe_metrics
 from mockube.controller_manager.supervision import yield_to_loop
+from mockube.controller_manager.workloads.indexes import BY_NODE
 
 _CONFIGURATION: Final = Path(__file__).parent / "data" / "kubelet_configuration.json"
 """The defaults of a kubelet of 1.36."""
@@ -30,9 +32,20 @@ NANO: Final = 1_000_000_000
 
 
 class NodePages:
-    def __init__(self, pods: Lister[PodView], kwok: KwokObjects, clock: Clock, chance: Chance) -> None:
+    def __init__(
+        self,
+        pods: Lister[PodView],
+        kwok: KwokObjects,
+        clock: Clock,
+        chance: Chance,
+        counted: Callable[[ReadOnlyTree], Counted | None] = lambda _: None,
+    ) -> None:
+        """`counted` returns what was counted of the probes of a pod's processes."""
         self._usage = NodeUsage(pods, kwok, clock, chance)
         self._kwok = kwok
+        self._pods = pods
+        self._clock = clock
+        self._counted = counted
 
     async def respond(self, path: str, query: Mapping[str, str], node: ReadOnlyTree) -> web.Response | None:
         """The answer to a request for a path; None if nothing is served there."""
@@ -51,6 +64,8 @@ class NodePages:
         if metrics is not None:
             measured = await self._usage.measure(node)
             families = (metric_family(one, self._usage, measured) for one in metrics)
+        elif path == "/metrics/probes":
+            families = probe_metrics(self._running(node), self._clock.now(), self._counted)
         elif own is not None:
             families = own(await self._usage.measure(node))
         else:
@@ -60,6 +75,10 @@ class NodePages:
             texts += [] if family is None else [text_of(family)]
             await yield_to_loop()
         return "".join(texts)
+
+    def _running(self, node: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
+        pods = self._pods.by_index(BY_NODE, meta.name(node))
+        return (pod.object for pod in pods if not pod.is_terminal)
 
     async def _of_objects(self, path: str, node: str) -> list[ReadOnlyTree] | None:
         for one in await self._kwok.listed("metrics"):

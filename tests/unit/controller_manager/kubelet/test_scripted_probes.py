@@ -32,6 +32,46 @@ def test_probes_succeed_by_default_at_once():
     assert probed.due is None
 
 
+@pytest.mark.parametrize(
+    ("fields", "changes"),
+    [
+        ({"readinessProbe": {**GET, "initialDelaySeconds": 5}}, [(5, True, True)]),
+        ({"readinessProbe": {**GET, "successThreshold": 3}}, [(20, True, True)]),
+        ({"startupProbe": {**GET, "initialDelaySeconds": 7}}, [(7, True, True)]),
+        (
+            {
+                "startupProbe": {**GET, "initialDelaySeconds": 3},
+                "readinessProbe": {**GET, "initialDelaySeconds": 5, "successThreshold": 2},
+            },
+            [(3, True, False), (15, True, True)],
+        ),
+        (
+            {
+                "startupProbe": {**GET, "initialDelaySeconds": 9},
+                "readinessProbe": {**GET, "initialDelaySeconds": 5},
+            },
+            [(9, True, True)],
+        ),
+    ],
+)
+def test_probes_are_first_tried_after_their_delay(fields, changes):
+    probed = world({}, **fields)
+    passed = 0
+    for at, started, ready in changes:
+        before = now(probed)
+        probed.after(at - passed - 1)
+        assert now(probed) == before
+        probed.after(1)
+        passed = at
+        assert now(probed) == ("running", started, ready, 0)
+    assert probed.due is None
+    assert told(probed) == []
+
+
+def test_a_delay_of_liveness_holds_nothing_up():
+    assert now(world({}, livenessProbe={**GET, "initialDelaySeconds": 60})) == ("running", True, True, 0)
+
+
 @pytest.mark.parametrize("annotation", ["startup-after", "fail-readiness-after", "fail-liveness-after"])
 def test_a_container_without_such_a_probe_takes_no_notice(annotation):
     plain = world({annotation: "5s"})

@@ -1,0 +1,83 @@
+"""`/metrics/probes` of a simulated node: the results of the probes of its pods, and how long they took."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import (
+    BUCKETS,
+    ProbeTotals,
+    simulated_totals,
+)
+from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
+from mockube.controller_manager.kubelet.pod_lifecycle.script import script_of
+from mockube.controller_manager.kubelet.server.metric_objects import Family, Labels, Sample
+from mockube.controller_manager.kubelet.server.node_usage import started_at
+
+Counted = Mapping[tuple[str, Probe], ProbeTotals]
+"""By container."""
+TOTAL: Final = "Cumulative number of a liveness, readiness or startup probe for a container by result."
+
+
+def probe_metrics(
+    pods: Iterable[ReadOnlyTree], now: datetime, counted: Callable[[ReadOnlyTree], Counted | None]
+) -> Iterator[Family]:
+    """`counted` returns what was counted of the processes of a pod; of other containers it is worked out."""
+    found = sorted(
+        (_labels(pod, container, probe), meta.uid(pod), totals)
+        for pod in pods
+        for (container, probe), totals in _totals(pod, now, counted(pod) or {}).items()
+    )
+    durations = [sample for labels, _, totals in found for sample in _histogram(labels, totals)]
+    if durations:
+        help_ = "[ALPHA] Duration in seconds for a probe response."
+        yield Family("prober_probe_duration_seconds", "histogram", help_, durations)
+    results = [sample for labels, uid, totals in found for sample in _results(labels, uid, totals)]
+    if results:
+        yield Family("prober_probe_total", "counter", f"[BETA] {TOTAL}", results)
+
+
+def _totals(pod: ReadOnlyTree, now: datetime, counted: Counted) -> Counted:
+    script = script_of(meta.annotations(pod))
+    known = {container for container, _ in counted}
+    found = dict(counted)
+    for container in _probed_containers(pod["spec"]):
+        name = container["name"]
+        since = None if name in known else started_at(pod, name)
+        if since is not None:
+            totals = simulated_totals(container, script, (now - since).total_seconds())
+            found |= {(name, probe): one for probe, one in totals.items()}
+    return found
+
+
+def _probed_containers(spec: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
+    yield from spec["containers"]
+    yield from (one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always")
+
+
+def _labels(pod: ReadOnlyTree, container: str, probe: Probe) -> tuple[tuple[str, str], ...]:
+    return (
+        ("container", container),
+        ("namespace", meta.namespace(pod)),
+        ("pod", meta.name(pod)),
+        ("probe_type", probe.title),
+    )
+
+
+def _histogram(labels: Labels, totals: ProbeTotals) -> Iterator[Sample]:
+    if not totals.successful:
+        return
+    bounds = zip((f"{bound:g}" for bound in BUCKETS), totals.within, strict=True)
+    for bound, count in (*bounds, ("+Inf", totals.successful)):
+        yield Sample([*labels, ("le", bound)], float(count), "_bucket")
+    yield Sample(labels, totals.seconds, "_sum")
+    yield Sample(labels, float(totals.successful), "_count")
+
+
+def _results(labels: Labels, uid: str, totals: ProbeTotals) -> Iterator[Sample]:
+    *first, kind = labels
+    for result, count in (("failed", totals.failed), ("successful", totals.successful)):
+        if count:
+            yield Sample([*first, ("pod_uid", uid), kind, ("result", result)], float(count))

@@ -1,0 +1,98 @@
+"""`/metrics/probes`: how often probes have succeeded and failed."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import ProbeTotals, simulated_totals
+from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
+from mockube.controller_manager.kubelet.pod_lifecycle.script import script_of
+from mockube.controller_manager.kubelet.server.metric_objects import text_of
+from mockube.controller_manager.kubelet.server.probe_metrics import TOTAL, probe_metrics
+
+PROBE = {"httpGet": {"port": 80}, "periodSeconds": 10, "failureThreshold": 3}
+NOW = datetime(2030, 1, 1, 0, 0, 25, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "probe", "seconds", "expected"),
+    [
+        ({}, {"readinessProbe": PROBE}, 0, (1, 0)),
+        ({}, {"readinessProbe": PROBE}, 25, (3, 0)),
+        ({}, {"livenessProbe": {**PROBE, "initialDelaySeconds": 20}}, 19, (0, 0)),
+        ({}, {"livenessProbe": {**PROBE, "initialDelaySeconds": 20}}, 30, (2, 0)),
+        ({}, {"startupProbe": PROBE}, 100, (1, 0)),
+        ({"startup-after": "15s"}, {"startupProbe": PROBE}, 15, (0, 2)),
+        ({"startup-after": "15s"}, {"startupProbe": PROBE}, 100, (1, 2)),
+        ({"startup-after": "never"}, {"startupProbe": PROBE}, 100, (0, 3)),
+        ({"fail-readiness-after": "15s"}, {"readinessProbe": PROBE}, 35, (2, 2)),
+        ({"ready-after": "15s"}, {"readinessProbe": PROBE}, 35, (2, 2)),
+        ({"fail-liveness-after": "0s"}, {"livenessProbe": PROBE}, 1000, (0, 3)),
+    ],
+)
+def test_results_follow_from_the_time_of_a_run(annotations, probe, seconds, expected):
+    script = script_of({f"mockube.dev/{name}": text for name, text in annotations.items()})
+    (totals,) = simulated_totals({"name": "c", **probe}, script, seconds).values()
+    assert (totals.successful, totals.failed) == expected
+    assert set(totals.within) == {expected[0]}
+
+
+def test_other_probes_wait_for_the_startup_probe():
+    container = {"name": "c", "startupProbe": PROBE, "livenessProbe": PROBE}
+    script = script_of({"mockube.dev/startup-after": "15s"})
+    found = simulated_totals(container, script, 30)
+    assert (found[Probe.LIVENESS].successful, found[Probe.STARTUP].successful) == (2, 1)
+
+
+def test_totals_tell_how_long_successes_took():
+    totals = ProbeTotals()
+    for success, seconds in ((True, 0.003), (True, 0.3), (False, 9.0)):
+        totals.add(success=success, seconds=seconds)
+    assert (totals.successful, totals.failed, totals.seconds) == (2, 1, 0.303)
+    assert totals.within == [1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2]
+
+
+def pod(name="p", **fields):
+    running = {"name": "c", "state": {"running": {"startedAt": "2030-01-01T00:00:00Z"}}}
+    return {
+        "metadata": {"name": name, "namespace": "d", "uid": f"uid-{name}"},
+        "spec": {"containers": [{"name": "c", **fields}]},
+        "status": {"phase": "Running", "containerStatuses": [running]},
+    }
+
+
+def total(kind, result, count):
+    labels = f'container="c",namespace="d",pod="p",pod_uid="uid-p",probe_type="{kind}",result="{result}"'
+    return f"prober_probe_total{{{labels}}} {count}.0"
+
+
+def lines(*pods, counted=lambda _: None):
+    return "".join(text_of(one) for one in probe_metrics(pods, NOW, counted)).splitlines()
+
+
+def test_the_page_has_upstreams_names_and_labels():
+    found = lines(pod(readinessProbe=PROBE), pod("other"))
+    labels = 'container="c",namespace="d",pod="p",probe_type="Readiness"'
+    assert found[:3] == [
+        "# HELP prober_probe_duration_seconds [ALPHA] Duration in seconds for a probe response.",
+        "# TYPE prober_probe_duration_seconds histogram",
+        f'prober_probe_duration_seconds_bucket{{{labels},le="0.005"}} 3.0',
+    ]
+    assert found[-6:] == [
+        f'prober_probe_duration_seconds_bucket{{{labels},le="+Inf"}} 3.0',
+        f"prober_probe_duration_seconds_sum{{{labels}}} 0.0",
+        f"prober_probe_duration_seconds_count{{{labels}}} 3.0",
+        f"# HELP prober_probe_total [BETA] {TOTAL}",
+        "# TYPE prober_probe_total counter",
+        total("Readiness", "successful", 3),
+    ]
+
+
+def test_what_was_counted_of_a_process_is_told_instead():
+    totals = ProbeTotals(failed=4)
+    found = lines(pod(livenessProbe=PROBE), counted=lambda _: {("c", Probe.LIVENESS): totals})
+    assert found[2:] == [total("Liveness", "failed", 4)]
+
+
+def test_without_probes_there_is_nothing():
+    assert lines(pod()) == []
