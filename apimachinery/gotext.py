@@ -4,6 +4,7 @@ Kubernetes' messages are matched to the letter by people and tools, and Go's way
 Knows nothing of Kubernetes.
 """
 
+import math
 import re
 from collections.abc import Iterator
 from decimal import Decimal
@@ -136,6 +137,13 @@ def _marshal_float(value: float) -> str:
     if not _is_exponential(value, 1e-6, 1e21):
         return _positional(value)
     return re.sub(r"e-0(\d)$", r"e-\1", _exponential(value))
+
+
+def general(value: float) -> str:
+    """A number in the shortest form, as strconv writes it by "g"."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
+    return _exponential(value) if _is_exponential(value, 1e-4, 1e6) else _positional(value)
 
 
 def _is_exponential(value: float, least: float, limit: float) -> bool:

@@ -16,9 +16,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from msgspec import Struct
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry
 
 from mockube.apimachinery.chance import Chance
+from mockube.apimachinery.exposition import metrics_text
 from mockube.apimachinery.hosts import is_local_or_address, is_loopback
 
 LIFE: Final = timedelta(days=365)
@@ -124,7 +125,8 @@ class _Pages:
             return _text("Unauthorized\n", 401)
         if request.path == "/metrics":
             return web.Response(
-                body=generate_latest(self._sources.registry), headers={"Content-Type": CONTENT_TYPE_LATEST}
+                body=metrics_text(self._sources.registry.collect()),
+                headers={"Content-Type": CONTENT_TYPE_LATEST},
             )
         if request.path == "/configz":
             return web.Response(body=orjson.dumps(self._sources.settings), content_type="application/json")

@@ -9,7 +9,7 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.allocation.ports import FULL, NodePorts
 from mockube.apiserver.kinds.core.service.strategy import (
-    LOAD_BALANCER,
+    allocates_node_ports,
     needs_health_check_node_port,
     needs_node_port,
     node_ports,
@@ -44,17 +44,13 @@ def allocate_node_ports(
     return ()
 
 
-def _allocates(spec: Tree) -> bool:
-    return spec["type"] != LOAD_BALANCER or bool(spec.get("allocateLoadBalancerNodePorts", True))
-
-
 def _allocate_for_new(spec: Tree, record: NodePorts) -> list[int] | FieldError:
     """Ports of one number, of several protocols, have one node port unless the client says otherwise."""
     shared: dict[int, int] = {}
     assigned_ports = []
     for at, port in enumerate(spec["ports"]):
         number, chosen = port.get("port", 0), port.get("nodePort", 0)
-        if not chosen and not _allocates(spec):
+        if not chosen and not allocates_node_ports(spec):
             assigned_ports.append(0)
             continue
         if number not in shared:
@@ -79,7 +75,7 @@ def _allocate_for_changed(spec: Tree, record: NodePorts, before: Collection[int]
     seen: set[tuple[str, int]] = set()
     for at, port in enumerate(spec["ports"]):
         chosen = port.get("nodePort", 0)
-        if not chosen and not _allocates(spec):
+        if not chosen and not allocates_node_ports(spec):
             assigned_ports.append(0)
             continue
         if chosen and chosen not in before and chosen not in record.allocated:

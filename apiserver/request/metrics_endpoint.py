@@ -2,14 +2,14 @@
 
 import asyncio
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.samples import Sample
 
 from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.exposition import metrics_text
 from mockube.apiserver.request.compression import takes_gzip
 from mockube.apiserver.request.health import Page
 from mockube.apiserver.request.request import ACCEPT, Request
@@ -33,7 +33,7 @@ def metrics_page(collect: Callable[[], Iterable[Metric]], clock: Clock) -> Page:
 
     async def page(request: Request) -> Response:
         content_type = negotiated(request.header(ACCEPT))
-        write = _text if content_type.startswith("text/") else _messages
+        write = metrics_text if content_type.startswith("text/") else _messages
         body = await asyncio.to_thread(write, [*collect()])
         response = Response(200, [body], content_type, headers={**NOT_CACHED, **started})
         response.compressed = takes_gzip(request)
@@ -56,21 +56,6 @@ def negotiated(accept: str) -> str:
         elif kind == "text/plain" and parameters.get("version", "") in ("", "0.0.4"):
             break
     return f"{_TEXT}; escaping={escaping}"
-
-
-class _Collected(CollectorRegistry):
-    """All metrics of a registry at one moment."""
-
-    def __init__(self, metrics: Sequence[Metric]) -> None:
-        super().__init__()
-        self._metrics = metrics
-
-    def collect(self) -> Iterator[Metric]:
-        return iter(self._metrics)
-
-
-def _text(metrics: Sequence[Metric]) -> bytes:
-    return generate_latest(_Collected(metrics))
 
 
 def _messages(metrics: Sequence[Metric]) -> bytes:

@@ -95,7 +95,7 @@ async def test_each_controller_shows_its_health(server):
             assert (await anybody.get("/healthz/replicaset-controller")).status == 404
             metrics = (await anybody.get("/metrics")).data.decode()
             settings = orjson.loads((await anybody.get("/configz")).data)
-        assert 'leader_election_master_status{name="kube-controller-manager"} 1.0' in metrics
-        assert 'workqueue_depth{name="deployment"} 0.0' in metrics
+        assert 'leader_election_master_status{name="kube-controller-manager"} 1' in metrics
+        assert 'workqueue_depth{name="deployment"} 0' in metrics
         (shown,) = settings.values()
         assert shown["controllers"]["controllers"] == ["deployment"]

@@ -21,6 +21,13 @@ def needs_node_port(spec: Mapping[str, Any]) -> bool:
     return spec.get("type") in (NODE_PORT, LOAD_BALANCER)
 
 
+def allocates_node_ports(spec: Mapping[str, Any]) -> bool:
+    """Whether its ports are given node ports; a load balancer may do without."""
+    if spec.get("type") == LOAD_BALANCER:
+        return bool(spec.get("allocateLoadBalancerNodePorts", True))
+    return spec.get("type") == NODE_PORT
+
+
 def needs_health_check_node_port(spec: Mapping[str, Any]) -> bool:
     return spec.get("type") == LOAD_BALANCER and spec.get("externalTrafficPolicy") == "Local"
 
@@ -56,7 +63,7 @@ def _keep_allocated(spec: Tree, old: Tree) -> None:
         for field in ("clusterIP", "clusterIPs"):
             if not spec.get(field) and old.get(field):
                 spec[field] = old[field]
-    if needs_node_port(old) and needs_node_port(spec):
+    if allocates_node_ports(old) and allocates_node_ports(spec):
         spec["ports"] = _with_old_node_ports(spec, old)
     if needs_health_check_node_port(old) and needs_health_check_node_port(spec):
         spec.setdefault("healthCheckNodePort", old.get("healthCheckNodePort", 0))

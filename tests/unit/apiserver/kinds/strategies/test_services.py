@@ -65,6 +65,24 @@ def test_a_node_port_that_moved_to_another_port_is_not_given_back():
     assert updated(NODE | {"ports": ports}, NODE)["spec"]["ports"] == ports
 
 
+UNALLOCATED = BALANCED | {"allocateLoadBalancerNodePorts": False}
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "kept"),
+    [
+        (BALANCED, BALANCED, [30001, 30003]),
+        (UNALLOCATED, BALANCED, [0, 30003]),
+        (BALANCED, UNALLOCATED, [0, 30003]),
+        (NODE, UNALLOCATED, [0, 30003]),
+    ],
+)
+def test_a_load_balancer_that_allocates_none_is_given_no_node_port_back(new, old, kept):
+    ports = [PORT | {"nodePort": 30001}, {"name": "b", "port": 81, "nodePort": 30003}]
+    made = updated(new | {"ports": [PORT, ports[1]]}, old | {"ports": ports})["spec"]
+    assert [port.get("nodePort", 0) for port in made["ports"]] == kept
+
+
 @pytest.mark.parametrize(
     ("new", "old", "gone"),
     [
