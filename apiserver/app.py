@@ -18,8 +18,9 @@ from mockube.apiserver.admission.chain import Admission, Metrics
 from mockube.apiserver.admission.webhooks.dispatch import Environment
 from mockube.apiserver.aggregation.registration import Registration
 from mockube.apiserver.assembly import documented, make_admission, make_backend, make_catalog
-from mockube.apiserver.audit.audit import open_log
+from mockube.apiserver.audit.audit import AuditCounts, open_log
 from mockube.apiserver.authn.chain import Authenticators, Trust, authenticators
+from mockube.apiserver.authn.credentials import CredentialCounts
 from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.bootstrap.apiservices import API_SERVICES
 from mockube.apiserver.bootstrap.cluster import ENDPOINT_SLICES
@@ -43,7 +44,9 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.registry import GROUPS, kinds_of, printer_of_kind
 from mockube.apiserver.long_work import Worker
 from mockube.apiserver.metrics.access import AccessMetrics
+from mockube.apiserver.metrics.audit import AuditMetrics
 from mockube.apiserver.metrics.conversions import ConversionMetrics
+from mockube.apiserver.metrics.credentials import CredentialMetrics
 from mockube.apiserver.metrics.requests import RequestMetrics
 from mockube.apiserver.metrics.storage import ConsistencyMetrics, DecodeMetrics, ObjectMetrics
 from mockube.apiserver.openapi.documents import Documents, KnownDocuments
@@ -97,7 +100,7 @@ class ApiServer:
     ) -> None:
         clock, chance, settings = clock or RealClock(), chance or SystemChance(), settings or Settings()
         schemas, self._kinds = builtin.load(settings.minor), kinds_of(settings.minor, settings.overrides)
-        self._conversions = ConversionMetrics()
+        self._conversions, self._credentials = ConversionMetrics(), CredentialCounts()
         sockets, self._git_version = settings.connection_clock, settings.git_version
         self._webhook_client = WebhookClient(Dialer(settings.kubelets, sockets), sockets)
         caller = ConversionCaller(self._webhook_client, settings.webhook_services, lambda: self.backend)
@@ -167,6 +170,7 @@ class ApiServer:
             label=partial(merge_into, backend, self.resources["", "v1", "secrets"]),
             is_anonymous_limited="AlwaysAllow" in settings.authorization_modes,
             remote=self._remote.authentication,
+            counts=self._credentials,
         )
         self.issuers = known.issuers
         return known
@@ -307,7 +311,9 @@ class ApiServer:
             self._webhooks.metrics,
             *self._admission_metrics.collectors,
             self._conversions,
+            CredentialMetrics(self._credentials),
             self._remote,
+            AuditMetrics(AuditCounts() if self.audit is None else self.audit.counts),
         ):
             registry.register(collector)
         ProcessCollector(registry=registry)

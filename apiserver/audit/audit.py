@@ -11,6 +11,7 @@ elsewhere.
 import logging
 import os
 import stat
+from collections import Counter
 from datetime import datetime
 from http import HTTPStatus
 from io import FileIO
@@ -57,6 +58,18 @@ class Request(Struct, frozen=True, kw_only=True):
     verdict: AuditDecision
 
 
+class AuditCounts:
+    """What is counted of the log, for whoever makes metrics of it."""
+
+    def __init__(self) -> None:
+        self.events = 0
+        """Lines that were to be written."""
+        self.errors = 0
+        """Lines that could not be."""
+        self.levels: Counter[str] = Counter()
+        """Requests, by the level that the policy has for them."""
+
+
 class Audit:
     """The log of one server."""
 
@@ -64,6 +77,7 @@ class Audit:
         self._file = _opened(path)
         self._policy = policy
         self._clock = clock
+        self.counts = AuditCounts()
 
     def receive(self, arrival: Arrival) -> Request | None:
         """Begin with a request, if anything of it is written down."""
@@ -96,6 +110,7 @@ class Audit:
 
     def _request(self, arrival: Arrival, user: User | None) -> Request | None:
         verdict = self._policy.verdict(arrival.authenticated, arrival.info)
+        self.counts.levels[_NAMES[verdict.level]] += 1
         if verdict.level is Level.NONE:
             return None
         agent = arrival.user_agent
@@ -114,8 +129,10 @@ class Audit:
         if stage in request.verdict.omitted:
             return
         try:
+            self.counts.events += 1
             self._file.write(orjson.dumps(_event(request, stage, at) | extra) + b"\n")
         except OSError:
+            self.counts.errors += 1
             LOG.exception("a line of the audit log is lost")
 
 
@@ -195,7 +212,12 @@ def _event(request: Request, stage: str, at: datetime) -> Tree:
     return event
 
 
-_NAMES = {Level.METADATA: "Metadata", Level.REQUEST: "Request", Level.REQUEST_RESPONSE: "RequestResponse"}
+_NAMES = {
+    Level.NONE: "None",
+    Level.METADATA: "Metadata",
+    Level.REQUEST: "Request",
+    Level.REQUEST_RESPONSE: "RequestResponse",
+}
 
 
 def _outcome(code: int, answer: bytes) -> Tree:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from mockube.apimachinery import gotext, status
 from mockube.apimachinery.clock import Clock
-from mockube.apiserver.authn.credentials import PresentedCredentials
+from mockube.apiserver.authn.credentials import CredentialCounts, PresentedCredentials, TokenNotes
 from mockube.apiserver.user import User
 
 LOG = logging.getLogger(__name__)
@@ -21,6 +21,7 @@ LOG = logging.getLogger(__name__)
 KNOWN_SECONDS = 10.0
 """How long a token that was found good goes unquestioned, as upstream has it."""
 MAX_KNOWN = 4096
+_UNKNOWN = "invalid bearer token"
 
 
 class BadToken(Exception):
@@ -32,6 +33,7 @@ class KnownToken(Struct, frozen=True):
 
     user: User
     audiences: Sequence[str]
+    notes: TokenNotes | None = None
 
 
 class TokenReader(Protocol):
@@ -57,7 +59,15 @@ class StaticTokens:
 class BearerTokens:
     """`audiences` are the server's own: what a token must be meant for to be of use here."""
 
-    def __init__(self, readers: Sequence[TokenReader], *, audiences: Sequence[str], clock: Clock) -> None:
+    def __init__(
+        self,
+        readers: Sequence[TokenReader],
+        *,
+        audiences: Sequence[str],
+        clock: Clock,
+        counts: CredentialCounts | None = None,
+    ) -> None:
+        self._counts = counts or CredentialCounts()
         self._readers = readers
         self._audiences = tuple(audiences)
         self._clock = clock
@@ -68,10 +78,13 @@ class BearerTokens:
         if not token:
             return None
         try:
-            return (await self.review(token)).user
+            known = await self.review(token)
         except BadToken as error:
             LOG.error('"Unable to authenticate the request" err=%s', gotext.quote(str(error)))  # noqa: TRY400 - upstream's
             raise status.Unauthorized("Unauthorized") from error
+        if known.notes is not None:
+            presented.notes.append(known.notes)
+        return known.user
 
     async def review(self, token: str, audiences: Sequence[str] = ()) -> KnownToken:
         """Whose a token is, or BadToken with all reasons against it."""
@@ -79,12 +92,29 @@ class BearerTokens:
         key, now = (_digest(token), target_audiences), self._clock.monotonic()
         until, known = self._known.get(key, (0.0, None))
         if known is None or until <= now:
-            known = await self._read(token, target_audiences)
+            known = await self._look_at(token, target_audiences, now)
             self._remember(key, now + KNOWN_SECONDS, known)
+        else:
+            self._counts.remembered += 1
+        return known
+
+    async def _look_at(self, token: str, audiences: Sequence[str], began: float) -> KnownToken:
+        counts, result = self._counts, "error"
+        counts.looking += 1
+        try:
+            known = await self._read(token, audiences)
+            result = "ok"
+        except BadToken as error:
+            result = "ok" if str(error) == _UNKNOWN else "error"
+            raise
+        finally:
+            counts.looking -= 1
+            counts.fetches[result] += 1
+            counts.observe_look(self._clock.monotonic() - began)
         return known
 
     async def _read(self, token: str, audiences: Sequence[str]) -> KnownToken:
-        problems = ["invalid bearer token"]
+        problems = [_UNKNOWN]
         for reader in self._readers:
             try:
                 known = await reader.read(token, audiences)

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from mockube.apimachinery import status
 from mockube.apimachinery.clock import Clock
-from mockube.apiserver.authn.credentials import DistinguishedName, PresentedCredentials
+from mockube.apiserver.authn.credentials import CredentialCounts, DistinguishedName, PresentedCredentials
 from mockube.apiserver.authn.token_file import AUTHENTICATED
 from mockube.apiserver.user import User
 
@@ -17,13 +17,16 @@ class ClientCertificates:
     A connection may stay open for longer than its certificate is valid, so its end is compared at each request.
     """
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, counts: CredentialCounts | None = None) -> None:
         self._clock = clock
+        self._counts = counts or CredentialCounts()
 
     async def authenticate(self, presented: PresentedCredentials) -> User | None:
         if not presented.certificate:
             return None
-        if not presented.is_client or self._clock.now().timestamp() > presented.certificate_end:
+        remaining = presented.certificate_end - self._clock.now().timestamp()
+        self._counts.observe_certificate(remaining)
+        if not presented.is_client or remaining < 0:
             raise status.Unauthorized("Unauthorized")
         return user_of(presented.certificate, presented.certificate_id)
 

@@ -12,7 +12,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.apiserver.authn.bearer import BearerTokens, StaticTokens, TokenReader
 from mockube.apiserver.authn.bootstrap_tokens import BootstrapTokens
 from mockube.apiserver.authn.certificates import ClientCertificates
-from mockube.apiserver.authn.credentials import PresentedCredentials
+from mockube.apiserver.authn.credentials import CredentialCounts, PresentedCredentials
 from mockube.apiserver.authn.request_headers import FrontProxy, RequestHeaders
 from mockube.apiserver.authn.serviceaccount.accounts import Find, ServiceAccounts, TokenLifetime
 from mockube.apiserver.authn.serviceaccount.keys import Keys, load
@@ -133,16 +133,21 @@ def authenticators(  # noqa: PLR0913 - what the chain is made of
     label: LabelSecret | None = None,
     is_anonymous_limited: bool = False,
     remote: Remote | None = None,
+    counts: CredentialCounts | None = None,
 ) -> Authenticators:
     """Return the chain; `remote` is needed where others are asked."""
+    counts = counts or CredentialCounts()
     audiences = trust.audiences or trust.issuers
     accounts = ServiceAccounts(
         trust.keys, issuers=trust.issuers, audiences=audiences, find=find, clock=clock, chance=chance
     )
+    accounts.uses = counts.tokens
     accounts.lifetime = trust.token_lifetime
     readers: list[TokenReader] = [StaticTokens(trust.tokens, audiences)]
     if label is not None:
-        readers.append(LegacyTokens(trust.keys, audiences=audiences, find=find, label=label, clock=clock))
+        legacy = LegacyTokens(trust.keys, audiences=audiences, find=find, label=label, clock=clock)
+        legacy.uses = counts.tokens
+        readers.append(legacy)
     readers.append(accounts)
     if trust.bootstrap_tokens:
         readers.append(BootstrapTokens(find, audiences=audiences, clock=clock))
@@ -153,10 +158,10 @@ def authenticators(  # noqa: PLR0913 - what the chain is made of
     if trust.token_webhook is not None and remote is not None:
         reviewer = Reviewer(endpoint=trust.token_webhook.endpoint, send=remote.send, clock=clock)
         readers.append(TokenWebhook(trust.token_webhook, reviewer, audiences=audiences, clock=clock))
-    bearer = BearerTokens(readers, audiences=audiences, clock=clock)
+    bearer = BearerTokens(readers, audiences=audiences, clock=clock, counts=counts)
     proxies = [FrontProxy(trust.request_headers, clock)] if trust.request_headers is not None else []
     chain = Authentication(
-        (*proxies, ClientCertificates(clock), bearer),
+        (*proxies, ClientCertificates(clock, counts), bearer),
         anonymous=_anonymous(trust, is_anonymous_limited),
         anonymous_paths=trust.anonymous_paths,
     )

@@ -3,7 +3,8 @@
 import base64
 import math
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -35,6 +36,13 @@ class ClientCertificate(NamedTuple):
 NO_CERTIFICATE: Final = ClientCertificate()
 
 
+class TokenNotes(NamedTuple):
+    """What a good token is to be told of: in the audit log, and to its sender."""
+
+    annotations: Mapping[str, str] = {}
+    warnings: Sequence[str] = ()
+
+
 class PresentedCredentials(Struct, frozen=True):
     authorization: str = ""
     """The header of that name."""
@@ -52,6 +60,8 @@ class PresentedCredentials(Struct, frozen=True):
     """Whether the certificate is of the front proxies' authority."""
     proxied: User | None = None
     """Whom a front proxy's headers name, for whom it has a certificate."""
+    notes: "list[TokenNotes]" = []
+    """What is said of the token that was taken."""
 
     @property
     def bearer(self) -> str:
@@ -80,3 +90,30 @@ def token_of_subprotocols(protocols: Sequence[str]) -> tuple[str, Sequence[str]]
     if token and not others:
         raise status.Unauthorized("Unauthorized")
     return token, others
+
+
+LEGACY_TOKENS, STALE_TOKENS, VALID_TOKENS = "legacy_tokens", "stale_tokens", "valid_tokens"
+MANUAL_TOKENS, AUTOMATIC_TOKENS = "legacy_manual_token_uses", "legacy_auto_token_uses"
+INVALIDATED_TOKENS = "invalid_legacy_auto_token_uses"
+
+
+def _ignore(_seconds: float) -> None:
+    pass
+
+
+class CredentialCounts:
+    """What is counted of credentials, for whoever makes metrics of it."""
+
+    def __init__(self) -> None:
+        self.tokens: Counter[str] = Counter()
+        """Tokens of service accounts, by one of the words above, each time that they are looked at."""
+        self.fetches: Counter[str] = Counter()
+        """Tokens that were looked at, by `ok` and `error`."""
+        self.remembered = 0
+        """Tokens that were not looked at, since that was done a moment ago."""
+        self.looking = 0
+        """Tokens that are looked at just now."""
+        self.observe_look: Callable[[float], None] = _ignore
+        """Told how many seconds it took."""
+        self.observe_certificate: Callable[[float], None] = _ignore
+        """Told for how many seconds the certificate of a request is valid still."""

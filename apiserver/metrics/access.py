@@ -13,6 +13,7 @@ from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, M
 from prometheus_client.registry import Collector
 
 from mockube.apiserver.metrics.admission import Durations
+from mockube.apiserver.metrics.credentials import ImpersonationMetrics
 
 _BUCKETS: Final = tuple(0.001 * 2**power for power in range(15))
 _NAMED: Final = frozenset(
@@ -31,6 +32,7 @@ class AccessMetrics(Collector):
         self.monotonic = monotonic
         self.authentication = {result: Durations(_BUCKETS) for result in (SUCCESS, FAILURE, ERROR)}
         self.authorization = {result: Durations(_BUCKETS) for result in (ALLOWED, DENIED, UNDECIDED, ERROR)}
+        self.impersonation = ImpersonationMetrics()
         self._users: Counter[str] = Counter()
 
     def authenticated(self, user: str, began: float) -> None:
@@ -54,6 +56,7 @@ class AccessMetrics(Collector):
                 if count:
                     decided.add_metric([sort, name, decision], count)
         yield decided
+        yield from self.impersonation.collect()
 
 
 def _attempts(subsystem: str, name: str, found: Mapping[str, Durations]) -> Iterable[Metric]:

@@ -10,7 +10,7 @@ from multidict import CIMultiDict, MultiMapping
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.status import ApiError, Unauthorized
 from mockube.apiserver.authn.chain import ANONYMOUS
-from mockube.apiserver.authn.credentials import PresentedCredentials, token_of_subprotocols
+from mockube.apiserver.authn.credentials import PresentedCredentials, TokenNotes, token_of_subprotocols
 from mockube.apiserver.authn.request_headers import RequestHeaders
 from mockube.apiserver.authz.chain import AuthorizerFailed, Decision, ask_again, forbidden
 from mockube.apiserver.metrics.access import ALLOWED, DENIED, ERROR, FAILURE, UNDECIDED
@@ -18,6 +18,7 @@ from mockube.apiserver.request import impersonation
 from mockube.apiserver.request.filter import Config, Handle
 from mockube.apiserver.request.request import AUTHORIZATION, SUBPROTOCOL, Request
 from mockube.apiserver.request.response import Response, error_response, internal_error, refusal
+from mockube.apiserver.request.warnings import warning_headers
 
 LOG: Final = logging.getLogger(__name__)
 _IMPERSONATE: Final = "impersonate-"
@@ -44,6 +45,8 @@ def with_authentication(handle: Handle, config: Config) -> Handle:
             return response
         access.authenticated(user.name, began)
         request.user = request.authenticated = user
+        if presented.notes:
+            _tell(presented.notes[-1], request)
         if proxy is not None:
             request.headers = _without_users(request.headers, proxy)
         if user is not ANONYMOUS:
@@ -51,6 +54,12 @@ def with_authentication(handle: Handle, config: Config) -> Handle:
         return await handle(request)
 
     return filter_
+
+
+def _tell(notes: TokenNotes, request: Request) -> None:
+    """Tell the audit log and the client of the token by which the user was known."""
+    request.annotations.update(notes.annotations)
+    request.client.head += b"".join(warning_headers(notes.warnings)).decode()
 
 
 def _presented(request: Request, proxy: RequestHeaders | None) -> PresentedCredentials:
@@ -76,7 +85,9 @@ def _without_users(headers: MultiMapping[str], proxy: RequestHeaders) -> MultiMa
 
 def with_impersonation(handle: Handle, config: Config) -> Handle:
     """Replace the user by the one that the Impersonate headers name, or refuse with Forbidden or BadRequest."""
-    impersonator = impersonation.Impersonator(config.authorization)
+    impersonator = impersonation.Impersonator(
+        config.authorization, config.access.impersonation, config.access.monotonic
+    )
 
     async def impersonated(request: Request) -> Response:
         requested_user = impersonation.read(

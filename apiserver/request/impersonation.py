@@ -22,7 +22,9 @@ from mockube.apiserver.authn.chain import ANONYMOUS
 from mockube.apiserver.authn.serviceaccount.claims import groups as account_groups
 from mockube.apiserver.authn.serviceaccount.claims import split_username
 from mockube.apiserver.authn.token_file import AUTHENTICATED
-from mockube.apiserver.authz.chain import Attributes, Authorization, forbidden
+from mockube.apiserver.authz.chain import Attributes, Authorization, Decision, Verdict, forbidden
+from mockube.apiserver.metrics.access import ALLOWED, DENIED
+from mockube.apiserver.metrics.credentials import Attempt, ImpersonationMetrics
 from mockube.apiserver.user import MASTERS, Impersonated, User
 
 USER, GROUP, UID = "impersonate-user", "impersonate-group", "impersonate-uid"
@@ -69,12 +71,31 @@ def read(headers: Sequence[tuple[str, str]]) -> Impersonation | None:
 class Impersonator:
     """Authorizes impersonation. As upstream, the mode that a user was last successful with is tried first."""
 
-    def __init__(self, authorization: Authorization) -> None:
+    def __init__(
+        self,
+        authorization: Authorization,
+        metrics: ImpersonationMetrics,
+        monotonic: Callable[[], float],
+    ) -> None:
         self._authorization = authorization
+        self._metrics = metrics
+        self._monotonic = monotonic
         self._last: dict[str, _Mode] = {}
 
     def impersonate(self, request: Attributes, impersonation: Impersonation) -> Impersonated:
         """Return the user that the request is made as, or raise Forbidden. `request.user` is the authenticated user."""
+        began, authorizer = self._monotonic(), _TimedAuthorizer(self._authorization, self._monotonic)
+        try:
+            mode, impersonated = self._impersonate(authorizer, request, impersonation)
+        except Forbidden:
+            self._metrics.note(("", DENIED), self._monotonic() - began, authorizer.checks)
+            raise
+        self._metrics.note((mode.label, ALLOWED), self._monotonic() - began, authorizer.checks)
+        return impersonated
+
+    def _impersonate(
+        self, authorizer: "_TimedAuthorizer", request: Attributes, impersonation: Impersonation
+    ) -> "tuple[_Mode, Impersonated]":
         first: Forbidden | None = None
         name = request.user.name
         last = self._last.get(name)
@@ -82,14 +103,15 @@ class Impersonator:
         for mode in modes:
             if not mode.applies(impersonation, request.user):
                 continue
+            authorizer.mode = mode
             try:
-                impersonated = _Check(self._authorization, mode, request).run(impersonation)
+                impersonated = _Check(authorizer, mode, request).run(impersonation)
             except Forbidden as error:
                 first = first or error
                 continue
             if mode is not last:
                 self._remember(name, mode)
-            return impersonated
+            return mode, impersonated
         assert first is not None, "the legacy mode applies always"
         raise first
 
@@ -107,6 +129,11 @@ class _Mode(Struct, frozen=True):
     @property
     def is_legacy(self) -> bool:
         return not self.name
+
+    @property
+    def label(self) -> str:
+        """Its name in metrics."""
+        return self.name or "legacy"
 
     @property
     def verb(self) -> str:
@@ -142,10 +169,35 @@ _MODES: Final = (
 )
 
 
+class _TimedAuthorizer:
+    """Asks the authorizer, and keeps what is counted of its answers."""
+
+    def __init__(self, authorization: Authorization, monotonic: Callable[[], float]) -> None:
+        self._authorization = authorization
+        self._monotonic = monotonic
+        self.mode = _MODES[-1]
+        self.checks: list[tuple[Attempt, float]] = []
+
+    def require(self, attributes: Attributes) -> None:
+        decision, reason = self._decide(attributes)
+        if decision is not Decision.ALLOW:
+            raise forbidden(attributes, reason)
+
+    def is_allowed(self, attributes: Attributes) -> bool:
+        return self._decide(attributes)[0] is Decision.ALLOW
+
+    def _decide(self, attributes: Attributes) -> Verdict:
+        began = self._monotonic()
+        verdict = self._authorization.decide(attributes)
+        label = ALLOWED if verdict[0] is Decision.ALLOW else DENIED
+        self.checks.append(((self.mode.label, label), self._monotonic() - began))
+        return verdict
+
+
 class _Check:
     """The permissions that one mode needs, in upstream's order."""
 
-    def __init__(self, authorization: Authorization, mode: _Mode, request: Attributes) -> None:
+    def __init__(self, authorization: _TimedAuthorizer, mode: _Mode, request: Attributes) -> None:
         self._authorization = authorization
         self._mode = mode
         self._request = request

@@ -1,8 +1,9 @@
 """Service accounts' tokens, given out and read: good as long as the account, and what the token is bound to, is there."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
@@ -13,6 +14,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.bearer import BadToken, KnownToken
+from mockube.apiserver.authn.credentials import LEGACY_TOKENS, STALE_TOKENS, VALID_TOKENS, TokenNotes
 from mockube.apiserver.authn.serviceaccount import jwt
 from mockube.apiserver.authn.serviceaccount.claims import (
     LEEWAY_SECONDS,
@@ -56,6 +58,8 @@ class ServiceAccounts:
         chance: Chance,
     ) -> None:
         self.lifetime = TokenLifetime()
+        self.uses: Counter[str] = Counter()
+        """How often tokens were good, by what is to be said of them."""
         self.keys = keys
         self.issuer = issuers[0]
         self.audiences = audiences
@@ -93,7 +97,9 @@ class ServiceAccounts:
         if problem := type_problem(claims):
             raise BadToken(problem)
         # A token without audiences is for this server.
-        token_audiences = audiences(claims) or self.audiences
+        if not (token_audiences := audiences(claims)):
+            self.uses[LEGACY_TOKENS] += 1
+            token_audiences = self.audiences
         shared_audiences = [audience for audience in audiences_ if audience in token_audiences]
         if not shared_audiences:
             raise BadToken(audience_problem(token_audiences, audiences_))
@@ -102,7 +108,22 @@ class ServiceAccounts:
             raise BadToken(problem)
         account = Account.read(claims)
         await self._check(account, now)
-        return KnownToken(account.user(claims.get("jti") or ""), shared_audiences)
+        notes = self._notes(account, claims, now)
+        return KnownToken(account.user(claims.get("jti") or ""), shared_audiences, notes)
+
+    def _notes(self, account: Account, claims: Mapping[str, Any], now: datetime) -> TokenNotes | None:
+        annotations = {}
+        if not audiences(claims):
+            annotations["authentication.k8s.io/legacy-token"] = account.username
+        warn_after = claims["kubernetes.io"].get("warnafter")
+        if warn_after:
+            late = int(now.timestamp()) - int(warn_after)
+            is_stale = now.timestamp() > warn_after
+            self.uses[STALE_TOKENS if is_stale else VALID_TOKENS] += 1
+            if is_stale:
+                text = f"subject: {account.username}, seconds after warning threshold: {late}"
+                annotations["authentication.k8s.io/stale-token"] = text
+        return TokenNotes(annotations) if annotations else None
 
     async def _check(self, account: Account, now: datetime) -> None:
         """Refuse a token if what it names is gone, or is another object of the same name."""

@@ -21,6 +21,10 @@ class TokenReviews:
             found = await self._tokens.review(spec["token"], spec.get("audiences") or ())
         except BadToken as error:
             return question.answer(tree, {"user": {}, "error": str(error)})
+        if found.notes is not None:
+            call.annotations.update(found.notes.annotations)
+            for text in found.notes.warnings:
+                call.warn(text)
         known = {"authenticated": True, "user": user_info(found.user), "audiences": list(found.audiences)}
         return question.answer(tree, question.present(known))
 

@@ -11,9 +11,11 @@ from mockube.apiserver.authn.certificates import ClientCertificates
 from mockube.apiserver.authn.chain import ANONYMOUS, Anonymous, Authentication
 from mockube.apiserver.authn.credentials import (
     SUBPROTOCOL_PREFIX,
+    CredentialCounts,
     PresentedCredentials,
     token_of_subprotocols,
 )
+from mockube.apiserver.metrics.credentials import CredentialMetrics
 from mockube.apiserver.user import User
 
 BOB = User(name="bob")
@@ -121,3 +123,18 @@ def test_a_token_among_subprotocols_is_found_and_left_out():
 def test_what_is_no_token_among_subprotocols_is_refused(offered):
     with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
         token_of_subprotocols(offered)
+
+
+async def test_the_time_that_certificates_have_left_is_counted():
+    counts, clock = CredentialCounts(), SteppedClock()
+    metrics = CredentialMetrics(counts)
+    end = clock.now().timestamp() + 5000
+    presented = PresentedCredentials(certificate=((("commonName", "jane"),),), certificate_end=end)
+    await ClientCertificates(clock, counts).authenticate(presented)
+    left = {
+        sample.labels["le"]: sample.value
+        for family in metrics.collect()
+        for sample in family.samples
+        if sample.name == "apiserver_client_certificate_expiration_seconds_bucket"
+    }
+    assert (left["3600.0"], left["7200.0"], left["+Inf"]) == (0, 1, 1)

@@ -5,8 +5,10 @@ Messages and users are those that kube-apiserver 1.36.3 answered with.
 
 import pytest
 
+from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.status import BadRequest, Forbidden
 from mockube.apiserver.authz.chain import Attributes, Authorization, Decision
+from mockube.apiserver.metrics.credentials import ImpersonationMetrics
 from mockube.apiserver.request.impersonation import NODE_NAME, Impersonator, read
 from mockube.apiserver.user import User
 
@@ -38,8 +40,13 @@ def request(user=REAL):
     return Attributes(user=user, verb="list", version="v1", resource="pods", namespace="default")
 
 
+def impersonator_of(permits, metrics=None):
+    clock = SteppedClock()
+    return Impersonator(Authorization((permits,)), metrics or ImpersonationMetrics(), clock.monotonic)
+
+
 async def made(permits, *headers, user=REAL):
-    return Impersonator(Authorization((permits,))).impersonate(request(user), read(headers))
+    return impersonator_of(permits).impersonate(request(user), read(headers))
 
 
 def test_without_headers_nobody_is_impersonated():
@@ -260,13 +267,34 @@ def test_a_constrained_mode_makes_nobody_a_master():
     masters = [BOB, ("impersonate-group", "system:masters")]
     constrained = Permits("impersonate:user-info", "impersonate-on:user-info:list")
     with pytest.raises(Forbidden, match="impersonating the system:masters group is not allowed"):
-        Impersonator(Authorization((constrained,))).impersonate(request(), read(masters))
+        impersonator_of(constrained).impersonate(request(), read(masters))
 
 
 def test_the_mode_that_was_last_successful_is_tried_first_and_its_error_counts():
     permits = Permits("impersonate")
-    impersonator = Impersonator(Authorization((permits,)))
+    impersonator = impersonator_of(permits)
     assert impersonator.impersonate(request(), read([BOB])).constraint == ""
     permits.verbs = ("none",)
     with pytest.raises(Forbidden, match='cannot impersonate resource "users" in API group ""'):
         impersonator.impersonate(request(), read([BOB]))
+
+
+async def test_attempts_and_checks_are_counted_by_mode_and_decision():
+    metrics = ImpersonationMetrics()
+    permits = Permits("impersonate")
+    impersonator_of(permits, metrics).impersonate(request(), read([("impersonate-user", "jane")]))
+    with pytest.raises(Forbidden):
+        impersonator_of(Permits("get"), metrics).impersonate(request(), read([("impersonate-user", "jane")]))
+    counted = {
+        (sample.name.removeprefix("apiserver_impersonation_"), *sample.labels.values()): sample.value
+        for family in metrics.collect()
+        for sample in family.samples
+        if sample.name.endswith("_total")
+    }
+    assert counted == {
+        ("attempts_total", "legacy", "allowed"): 1,
+        ("attempts_total", "", "denied"): 1,
+        ("authorization_attempts_total", "user-info", "denied"): 2,
+        ("authorization_attempts_total", "legacy", "allowed"): 1,
+        ("authorization_attempts_total", "legacy", "denied"): 1,
+    }

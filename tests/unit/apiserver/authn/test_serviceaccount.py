@@ -245,3 +245,14 @@ def test_the_other_alphabet_of_base_64_is_none_of_a_token():
     data = b"\xfb\xff\xfe"
     assert jwt._decoded("-__-") == data
     assert jwt._decoded("+//+") is None
+
+
+@pytest.mark.parametrize(("later", "word"), [(3607, "valid_tokens"), (3617, "stale_tokens")])
+async def test_a_token_that_should_have_been_renewed_is_told_of(world, later, word):
+    token = world.accounts.give(ACCOUNT, audiences=["api"], seconds=24 * HOUR, warn_after=3607)
+    world.clock.advance(later)
+    notes = (await world.read(token)).notes
+    assert world.accounts.uses == {word: 1}
+    said = "subject: system:serviceaccount:ns:robot, seconds after warning threshold: 10"
+    stale = ({"authentication.k8s.io/stale-token": said}, ())
+    assert notes == (stale if word == "stale_tokens" else None)
