@@ -145,8 +145,8 @@ class Compiler:
         if compiled.type in returns or types.ANY in returns:
             return compiled
         names = [type_.declared_name() for type_ in returns]
-        wanted = names[0] if len(names) == 1 else f"one of [{' '.join(names)}]"
-        raise BadExpression(f"must evaluate to {wanted} but got {compiled.type.declared_name()}")
+        return_types = names[0] if len(names) == 1 else f"one of [{' '.join(names)}]"
+        raise BadExpression(f"must evaluate to {return_types} but got {compiled.type.declared_name()}")
 
     def add_variable(self, name: str, text: str, has: Has) -> None:
         """Compile a variable; what it cannot be is found again by who uses it."""

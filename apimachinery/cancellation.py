@@ -1,6 +1,6 @@
-"""Whether the work of this thread is still wanted: long loops ask now and then, and stop if its requester has gone.
+"""Cancellation of work in threads: long loops check it now and then and stop if their requester has disconnected.
 
-Knows no event loop. Outside `while_wanted` all work is wanted.
+Knows no event loop. Outside `while_wanted` no work is cancelled.
 """
 
 import threading
@@ -9,28 +9,28 @@ from contextlib import contextmanager
 
 
 class Abandoned(Exception):
-    """Nobody waits for the result any more."""
+    """The requester has disconnected: the result is of no use."""
 
 
 class _Current(threading.local):
-    gone: threading.Event | None = None
+    cancellation: threading.Event | None = None
 
 
 _CURRENT = _Current()
 
 
 @contextmanager
-def while_wanted(gone: threading.Event) -> Iterator[None]:
-    """Do the work of one requester in this thread; the event is set when the requester has gone."""
-    _CURRENT.gone = gone
+def while_wanted(cancellation: threading.Event) -> Iterator[None]:
+    """Do the work of one requester in this thread; the event is set when the requester disconnects."""
+    _CURRENT.cancellation = cancellation
     try:
         yield
     finally:
-        _CURRENT.gone = None
+        _CURRENT.cancellation = None
 
 
 def check_wanted() -> None:
-    """`Abandoned` if the requester of this thread's work has gone."""
-    gone = _CURRENT.gone
-    if gone is not None and gone.is_set():
+    """Raise `Abandoned` if the requester of this thread's work has disconnected."""
+    cancellation = _CURRENT.cancellation
+    if cancellation is not None and cancellation.is_set():
         raise Abandoned

@@ -34,7 +34,7 @@ _UNKNOWN: Final = "x509: cannot verify signature: algorithm unimplemented"
 
 
 def signature_problem(request: x509.CertificateSigningRequest) -> str:
-    """Return what is wrong with the signature, or an empty string. SHA-1 is good enough for a request, MD5 is not."""
+    """Return what is wrong with the signature, or an empty string. A request may be signed with SHA-1, not with MD5."""
     algorithm = request.signature_algorithm_oid
     if algorithm == SignatureAlgorithmOID.RSA_WITH_MD5:
         return "x509: cannot verify signature: insecure algorithm MD5-RSA"
@@ -43,10 +43,10 @@ def signature_problem(request: x509.CertificateSigningRequest) -> str:
         key = request.public_key()
     except (UnsupportedAlgorithm, ValueError):
         return _UNKNOWN
-    for kind, name, shown, failure in _KEYS:
+    for kind, name, go_type, failure in _KEYS:
         if needed and isinstance(key, kind):
             if needed != name:
-                return f"x509: signature algorithm specifies an {needed} public key, but have public key of type {shown}"
+                return f"x509: signature algorithm specifies an {needed} public key, but have public key of type {go_type}"
             return "" if _is_signed(request, key, digest) else failure
     return _UNKNOWN
 

@@ -32,21 +32,21 @@ def is_false(obj: ReadOnlyTree, condition_type: str) -> bool:
 
 
 def says(obj: ReadOnlyTree, condition: Mapping[str, Any]) -> bool:
-    """The object has this condition already, with all that is given of it."""
+    """Return whether the object has this condition with these values already."""
     present = get(obj, condition["type"])
     return present is not None and all(present.get(field) == value for field, value in condition.items())
 
 
-_SAID = ("observedGeneration", "reason", "message")
-"""What a condition says anew, or no longer says, each time it is set."""
+_OPTIONAL_FIELDS = ("observedGeneration", "reason", "message")
+"""Fields that a new condition sets or removes each time."""
 
 
 def set_condition(
     conditions: Sequence[ReadOnlyTree], condition: Mapping[str, Any], now: datetime
 ) -> list[ReadOnlyTree]:
-    """The list with this condition in it, at its old place or the end.
+    """Return the list with this condition at its old place, or at the end.
 
-    `lastTransitionTime` is when the status last changed: it is kept when only what the condition says is new.
+    `lastTransitionTime` is when the status last changed: it stays if only other fields are new.
     """
     since = condition.get("lastTransitionTime") or format_time(now)
     old = next((old for old in conditions if old.get("type") == condition["type"]), None)
@@ -54,8 +54,8 @@ def set_condition(
         return [*conditions, {**condition, "lastTransitionTime": since}]
     if old.get("status") == condition["status"]:
         since = old.get("lastTransitionTime") or since
-    kept = {field: value for field, value in old.items() if field not in _SAID}
-    new = {**kept, **condition, "lastTransitionTime": since}
+    other_fields = {field: value for field, value in old.items() if field not in _OPTIONAL_FIELDS}
+    new = {**other_fields, **condition, "lastTransitionTime": since}
     return [new if present is old else present for present in conditions]
 
 

@@ -158,8 +158,8 @@ def parse(schedule: str) -> Schedule:
         schedule = _DESCRIPTORS[schedule]
     fields = schedule.split()
     if len(fields) != len(_FIELDS):
-        shown = " ".join(fields)
-        raise ScheduleError(f"expected exactly {len(_FIELDS)} fields, found {len(fields)}: [{shown}]")
+        field_list = " ".join(fields)
+        raise ScheduleError(f"expected exactly {len(_FIELDS)} fields, found {len(fields)}: [{field_list}]")
     minute, hour, day, month, weekday = map(_field, fields, _FIELDS)
     return Calendar(minute, hour, day, month, weekday, zone)
 

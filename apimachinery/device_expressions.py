@@ -80,7 +80,7 @@ def _compile(expression: str) -> Compiled:
     return environment().compile(expression)
 
 
-_compiled = remembered(256, longest=10 * 1024)(_compile)
+_compiled = remembered(256, max_length=10 * 1024)(_compile)
 
 
 class _Domains(dict[str, Any]):

@@ -39,8 +39,8 @@ def format_duration(span: Nanoseconds) -> str:
             return f"{sign}{_decimal(span, digits)}{unit}"
     minutes, rest = divmod(span, _UNITS["m"])
     hours, minutes = divmod(minutes, 60)
-    shown = f"{hours}h{minutes}m" if hours else f"{minutes}m" if minutes else ""
-    return f"{sign}{shown}{_decimal(rest, 9)}s"
+    prefix = f"{hours}h{minutes}m" if hours else f"{minutes}m" if minutes else ""
+    return f"{sign}{prefix}{_decimal(rest, 9)}s"
 
 
 def _decimal(number: int, digits: int) -> str:

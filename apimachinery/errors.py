@@ -69,7 +69,7 @@ class FieldError(Struct, frozen=True, kw_only=True):
         """The message without the field's name, as a status cause carries it."""
         parts = [self.type.text]
         if self.value is not OMITTED:
-            parts.append(_shown(self.value))
+            parts.append(_format_value(self.value))
         if self.detail:
             parts.append(shorten(self.detail, MAX_VALUE_TEXT))
         return ": ".join(parts)
@@ -78,7 +78,7 @@ class FieldError(Struct, frozen=True, kw_only=True):
         return f"{self.field}: {self.body()}"
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, str):
         left = len(value) - MAX_VALUE_TEXT
         return (

@@ -41,7 +41,7 @@ class Selector(Struct, frozen=True):
         return all((fields.get(term.field, "") == term.value) is term.equal for term in self.terms)
 
     def requires_exact_match(self, field: str) -> str | None:
-        """The one value that the selector allows for a field, if it allows one only: what an index is asked for."""
+        """Return the only value that the selector allows for a field, for a lookup in an index."""
         return next((term.value for term in self.terms if term.equal and term.field == field), None)
 
     def transform(self, function: Transform) -> "Selector":

@@ -195,8 +195,8 @@ def _label(word: str) -> tuple[str, str]:
     key, equals, value = word.partition("=")
     problems = check_label_key(key) + check_label_value(value)
     if not equals or problems:
-        why = problems[0] if equals else "KEY=VALUE is one"
-        raise ArgumentTypeError(f"{quote(word)} is no label: {why}")
+        problem = problems[0] if equals else "KEY=VALUE is one"
+        raise ArgumentTypeError(f"{quote(word)} is no label: {problem}")
     return key, value
 
 
@@ -242,15 +242,15 @@ class Sections:
     def parse(
         self, arguments: Sequence[str], environment: Mapping[str, str], prefix: str
     ) -> tuple[dict[str, Any], list[str]]:
-        """A record for each section, and the names of flags that were given and are ignored.
+        """Return a record for each section, and the names of the ignored flags among the arguments.
 
         `PREFIX_A_B` in the environment stands for `--a-b`, which overrides it.
         """
-        given = vars(self.parser.parse_args([*self._from(environment, prefix), *map(_dashed, arguments)]))
+        values = vars(self.parser.parse_args([*self._from(environment, prefix), *map(_dashed, arguments)]))
         records = {
-            section: record(**_of_section(given, section)) for section, record in self._sections.items()
+            section: record(**_of_section(values, section)) for section, record in self._sections.items()
         }
-        return records, [name for dest, name in self._ignored.items() if dest in given]
+        return records, [name for dest, name in self._ignored.items() if dest in values]
 
     def _from(self, environment: Mapping[str, str], prefix: str) -> list[str]:
         names = [name for record in self._sections.values() for name in flags_of(record)]
@@ -282,20 +282,20 @@ def _add(group: Any, section: str, name: str, flag: Flag) -> None:
     group.add_argument(*names, f"--{name.replace('_', '-')}", **options)
 
 
-def _of_section(given: Mapping[str, Any], section: str) -> dict[str, Any]:
+def _of_section(values: Mapping[str, Any], section: str) -> dict[str, Any]:
     mine = {
         dest.removeprefix(f"{section}."): value
-        for dest, value in given.items()
+        for dest, value in values.items()
         if dest.startswith(f"{section}.")
     }
     return {name: _gathered(value) for name, value in mine.items()}
 
 
 def _gathered(value: Any) -> Any:
-    """What a flag gathered over its repetitions, as one tuple."""
+    """Return the values of a flag's repetitions as one tuple."""
     if not isinstance(value, list):
         return value
-    return tuple(part for given in value for part in (given if isinstance(given, tuple) else (given,)))
+    return tuple(part for item in value for part in (item if isinstance(item, tuple) else (item,)))
 
 
 def _dashed(argument: str) -> str:

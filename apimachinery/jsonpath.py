@@ -93,11 +93,11 @@ def _all(value: Any) -> Iterator[Any]:
 
 
 def _filter(left: str, compare: str, right: str) -> Step:
-    find, holds, wanted = parse(left), _COMPARE[compare], _literal(right)
+    find, holds, literal = parse(left), _COMPARE[compare], _literal(right)
 
     def matches(item: Any) -> bool:
         found = find(item)
-        return bool(found) and type(found[0]) is type(wanted) and holds(found[0], wanted)
+        return bool(found) and type(found[0]) is type(literal) and holds(found[0], literal)
 
     def step(value: Any) -> Iterator[Any]:
         if isinstance(value, list):

@@ -48,8 +48,8 @@ class KlogFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         moment = datetime.fromtimestamp(record.created, UTC)
         letter = _LETTERS.get(record.levelno, "I")
-        where = f"{record.filename}:{record.lineno}"
-        head = f"{letter}{moment:%m%d %H:%M:%S.%f} {record.process:7d} {where}]"
+        source_line = f"{record.filename}:{record.lineno}"
+        head = f"{letter}{moment:%m%d %H:%M:%S.%f} {record.process:7d} {source_line}]"
         return f"{head} {_words(self, record)}"
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 
-_NOTHING: Final[ReadOnlyTree] = {}
+_EMPTY: Final[ReadOnlyTree] = {}
 
 _ORDER: Final = (
     "name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
@@ -35,7 +35,7 @@ def kind(obj: ReadOnlyTree) -> str:
 
 
 def metadata(obj: ReadOnlyTree) -> ReadOnlyTree:
-    return obj.get("metadata") or _NOTHING
+    return obj.get("metadata") or _EMPTY
 
 
 def name(obj: ReadOnlyTree) -> str:
@@ -63,11 +63,11 @@ def generation(obj: ReadOnlyTree) -> int:
 
 
 def labels(obj: ReadOnlyTree) -> Mapping[str, str]:
-    return metadata(obj).get("labels") or _NOTHING
+    return metadata(obj).get("labels") or _EMPTY
 
 
 def annotations(obj: ReadOnlyTree) -> Mapping[str, str]:
-    return metadata(obj).get("annotations") or _NOTHING
+    return metadata(obj).get("annotations") or _EMPTY
 
 
 def finalizers(obj: ReadOnlyTree) -> Sequence[str]:
@@ -116,7 +116,7 @@ def deletion_grace_period_seconds(obj: ReadOnlyTree) -> int | None:
 def with_value(tree: ReadOnlyTree, path: Sequence[str], value: Any) -> dict[str, Any]:
     """The tree with another value at the end of a path of fields, which is made where it is missing."""
     field, *rest = path
-    return {**tree, field: with_value(tree.get(field) or _NOTHING, rest, value) if rest else value}
+    return {**tree, field: with_value(tree.get(field) or _EMPTY, rest, value) if rest else value}
 
 
 def with_metadata(obj: ReadOnlyTree, **changes: Any) -> dict[str, Any]:

@@ -30,8 +30,8 @@ class _Format(NamedTuple):
 
 
 def _format(rule: str, pattern: str, *examples: str) -> _Format:
-    shown = " or ".join(f"'{example}', " for example in examples)
-    hint = f"(e.g. {shown}regex" if examples else "(regex"
+    example_list = " or ".join(f"'{example}', " for example in examples)
+    hint = f"(e.g. {example_list}regex" if examples else "(regex"
     return _Format(re.compile(pattern).fullmatch, f"{rule} {hint} used for validation is '{pattern}')")
 
 

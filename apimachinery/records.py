@@ -71,14 +71,16 @@ def _as_go(problem: str, kind: type[Struct]) -> str:
     found = _MISTYPED.fullmatch(problem)
     if found is None:
         return problem
-    wanted, given = found[1].partition(" |")[0], found[2]
+    expected_type, json_type = found[1].partition(" |")[0], found[2]
     names = re.sub(r"\[[^\[\]]*+\]", "", found[3] or "").split(".")
-    owner, type_ = _owner(kind, names, _GO_TYPES.get(wanted, wanted))
-    shown = _GO_KINDS.get(given, given)
-    return f"json: cannot unmarshal {shown} into Go struct field {owner}.{'.'.join(names)} of type {type_}"
+    owner, type_ = _owner(kind, names, _GO_TYPES.get(expected_type, expected_type))
+    json_kind = _GO_KINDS.get(json_type, json_type)
+    return (
+        f"json: cannot unmarshal {json_kind} into Go struct field {owner}.{'.'.join(names)} of type {type_}"
+    )
 
 
-def _owner(kind: type[Struct], names: Sequence[str], wanted: str) -> tuple[str, str]:
+def _owner(kind: type[Struct], names: Sequence[str], go_type: str) -> tuple[str, str]:
     """Return the record that a field belongs to, and the type of the field, as Go names them."""
     owner, record, is_list = kind, kind, False
     for name in names:
@@ -86,6 +88,9 @@ def _owner(kind: type[Struct], names: Sequence[str], wanted: str) -> tuple[str, 
         types = {one.encode_name: one.type for one in structs.fields(owner)}
         found, is_list = _record_of(types[name])
         if found is None:
-            return owner.__name__, f"[]{wanted}" if is_list else "[]string" if wanted == "array" else wanted
+            return (
+                owner.__name__,
+                f"[]{go_type}" if is_list else "[]string" if go_type == "array" else go_type,
+            )
         record = found
     return owner.__name__, f"[]v1.{record.__name__}" if is_list else f"v1.{record.__name__}"

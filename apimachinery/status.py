@@ -271,12 +271,12 @@ def timeout(problem: str, retry_after: int, causes: Sequence[Cause] = ()) -> Tim
 _GENERIC: Final[Mapping[int, tuple[type[ApiError], str]]] = {
     400: (BadRequest, "the server rejected our request for an unknown reason"),
     401: (Unauthorized, "the server has asked for the client to provide credentials"),
-    403: (Forbidden, "{said}"),
+    403: (Forbidden, "{server_message}"),
     404: (NotFound, "the server could not find the requested resource"),
     405: (MethodNotSupported, "the server does not allow this method on the requested resource"),
     406: (NotAcceptable, "the server was unable to respond with a content type that the client supports"),
     409: (Conflict, "the server reported a conflict"),
-    415: (UnsupportedMediaType, "{said}"),
+    415: (UnsupportedMediaType, "{server_message}"),
     422: (Invalid, "the server rejected our request due to an error in our request"),
     429: (TooManyRequests, "the server has received too many requests and has asked us to try again later"),
     503: (ServiceUnavailable, "the server is currently unable to handle the request"),
@@ -293,15 +293,15 @@ def generic(
     verb: str = "",
     resource: GroupResource = NO_RESOURCE,
     name: str = "",
-    said: str = "",
+    server_message: str = "",
 ) -> ApiError:
-    """The error for an answer that is only a code, and perhaps a text that somebody `said`."""
+    """Return the error for an answer that has only a code and perhaps a text."""
     cls, message = _GENERIC.get(code) or _unexpected(code)
     if (code, verb) == (409, "POST"):
         cls = AlreadyExists
-    if code == 406 and said not in ("", "unknown"):
-        message = "{said}"
-    message = message.format(said=said, quoted=gotext.quote(said), code=code)
+    if code == 406 and server_message not in ("", "unknown"):
+        message = "{server_message}"
+    message = message.format(server_message=server_message, quoted=gotext.quote(server_message), code=code)
     if any(resource):
         message += f" ({' '.join(filter(None, (verb.lower(), str(resource), name)))})"
     return cls(message, _about(resource, name), code=code)

@@ -45,8 +45,8 @@ _STR, _BOOL, _INT, _FLOAT, _NULL, _MERGE, _TIMESTAMP, _BINARY = (
 _RESOLVABLE: Final = frozenset({_STR, _BOOL, _INT, _FLOAT, _NULL, _TIMESTAMP})
 
 _INFINITE: Final = {
-    sign + word: shown
-    for sign, shown in (("", "+Inf"), ("+", "+Inf"), ("-", "-Inf"))
+    sign + word: go_name
+    for sign, go_name in (("", "+Inf"), ("+", "+Inf"), ("-", "-Inf"))
     for word in (".inf", ".Inf", ".INF")
 } | dict.fromkeys((".nan", ".NaN", ".NAN"), "NaN")
 """Numbers that JSON cannot hold, as Go names them."""
@@ -159,7 +159,7 @@ class _Document:
         return ("yaml: unmarshal errors:\n  " + "\n  ".join(self._set_twice),)
 
     def value(self, event: Any, depth: int) -> Any:
-        """What begins with an event."""
+        """Return the value that begins with an event."""
         kind, self._nodes = type(event), self._nodes + 1
         if kind is ScalarEvent:
             value = _scalar(event)
@@ -169,17 +169,17 @@ class _Document:
         if kind is AliasEvent:
             return self._expand(event, self._named(event))
         before = self._nodes - 1
-        made: Any = {} if kind is MappingStartEvent else []
-        anchor = None if event.anchor is None else self._open(event, made)
+        collection: Any = {} if kind is MappingStartEvent else []
+        anchor = None if event.anchor is None else self._open(event, collection)
         if depth >= MAX_DEPTH:
             raise _refusal("exceeded max depth")
         if kind is MappingStartEvent:
-            self._fill_mapping(made, depth + 1)
+            self._fill_mapping(collection, depth + 1)
         else:
-            self._fill_sequence(made, depth + 1)
+            self._fill_sequence(collection, depth + 1)
         if anchor is not None:
             self._close(anchor, before)
-        return made
+        return collection
 
     def _open(self, event: Any, value: Any) -> _Anchor:
         anchor = self._anchors[event.anchor] = _Anchor(value)
@@ -189,33 +189,33 @@ class _Document:
         anchor.is_open = False
         anchor.nodes = self._nodes - before
 
-    def _fill_sequence(self, made: list[Any], depth: int) -> None:
+    def _fill_sequence(self, items: list[Any], depth: int) -> None:
         while type(event := self._read()) is not SequenceEndEvent:
-            made.append(self.value(event, depth))
+            items.append(self.value(event, depth))
 
-    def _fill_mapping(self, made: dict[str, Any], depth: int) -> None:
+    def _fill_mapping(self, mapping: dict[str, Any], depth: int) -> None:
         while type(event := self._read()) is not MappingEndEvent:
             if _is_merge(event):
-                self._merge(made, depth)
+                self._merge(mapping, depth)
                 continue
             key = self.value(event, depth)
             if isinstance(key, dict | list):
-                raise _refusal(f"invalid map key: {_shown(key)}")
+                raise _refusal(f"invalid map key: {_format_value(key)}")
             event = self._read()
             line = event.start_mark.line + 1
-            self._set(made, key, self.value(event, depth), line)
+            self._set(mapping, key, self.value(event, depth), line)
 
-    def _set(self, made: dict[str, Any], key: Any, value: Any, line: int) -> None:
+    def _set(self, mapping: dict[str, Any], key: Any, value: Any, line: int) -> None:
         name = key if isinstance(key, str) else _key(key, value)
-        if name in made and len(self._set_twice) < MAX_COMPLAINTS:
-            self._set_twice.append(f"line {line}: key {_shown(key)} already set in map")
-        made[name] = value
+        if name in mapping and len(self._set_twice) < MAX_COMPLAINTS:
+            self._set_twice.append(f"line {line}: key {_format_value(key)} already set in map")
+        mapping[name] = value
 
-    def _merge(self, made: dict[str, Any], depth: int) -> None:
-        """What stands for `<<`: mappings, of which the first of a list wins; what comes later in `made` wins over both."""
+    def _merge(self, target: dict[str, Any], depth: int) -> None:
+        """Merge the mappings of a `<<` key: the first of a list wins, and later keys of `target` win over both."""
         event = self._read()
         if type(event) is not SequenceStartEvent:
-            self._merge_one(made, self._mapping(event, depth), event)
+            self._merge_one(target, self._mapping(event, depth), event)
             return
         if event.anchor is not None:
             self._close(self._open(event, []), self._nodes)  # as a merge it counts for nothing
@@ -223,12 +223,12 @@ class _Document:
         while type(event := self._read()) is not SequenceEndEvent:
             maps.append((self._mapping(event, depth), event))
         for mapping, start in reversed(maps):
-            self._merge_one(made, mapping, start)
+            self._merge_one(target, mapping, start)
 
-    def _merge_one(self, made: dict[str, Any], mapping: dict[str, Any], event: Any) -> None:
+    def _merge_one(self, target: dict[str, Any], mapping: dict[str, Any], event: Any) -> None:
         line = event.start_mark.line + 1
         for key, value in mapping.items():
-            self._set(made, key, value, line)
+            self._set(target, key, value, line)
 
     def _mapping(self, event: Any, depth: int) -> dict[str, Any]:
         is_mapping = type(event) is MappingStartEvent or (
@@ -307,12 +307,12 @@ def _key(key: Any, value: Any) -> str:
     if isinstance(key, bool):
         return "true" if key else "false"
     if key is None:
-        problem = f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {_shown(value)}"
+        problem = f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {_format_value(value)}"
         raise YamlError(f"error converting YAML to JSON: {problem}")
     return str(key) if isinstance(key, int) else gotext.plain(key)
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if value is None:
         return "<nil>"
     return gofmt.syntax(value).replace("map[string]interface {}", "map[interface {}]interface {}")[

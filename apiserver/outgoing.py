@@ -148,7 +148,7 @@ def _status_of(answer: Answer, kind: str = "") -> Mapping[str, Any]:
     if answer.code >= 400:
         is_text = answer.headers.get("content-type", "").startswith("text/")
         said = answer.body.decode("utf-8", "replace").strip() if is_text else "unknown"
-        raise _Refused(str(status.generic(answer.code, said=said[:_MAX_SHOWN])), answer.code)
+        raise _Refused(str(status.generic(answer.code, server_message=said[:_MAX_SHOWN])), answer.code)
     try:
         tree = orjson.loads(answer.body)
     except orjson.JSONDecodeError as error:

@@ -31,10 +31,10 @@ FROM_KEY = b"\x00"
 
 def prefix_end(prefix: bytes) -> bytes:
     """The `range_end` that makes [prefix, end) all keys with this prefix."""
-    kept = prefix.rstrip(b"\xff")
-    if not kept:
+    end = prefix.rstrip(b"\xff")
+    if not end:
         return FROM_KEY
-    return kept[:-1] + bytes((kept[-1] + 1,))
+    return end[:-1] + bytes((end[-1] + 1,))
 
 
 class KeyValue(Struct, frozen=True, kw_only=True, gc=False):

@@ -200,10 +200,10 @@ class Checker:
         node.type, node.overloads = result, tuple(found)
 
     def no_overload(self, node: Call, arg_types: list[Type]) -> None:
-        shown = [str(inference.substitute(self.mapping, type_, free_to_dyn=True)) for type_ in arg_types]
-        target = f"{shown.pop(0)}." if node.target is not None else ""
+        type_names = [str(inference.substitute(self.mapping, type_, free_to_dyn=True)) for type_ in arg_types]
+        target = f"{type_names.pop(0)}." if node.target is not None else ""
         message = (
-            f"found no matching overload for '{node.function}' applied to '{target}({', '.join(shown)})'"
+            f"found no matching overload for '{node.function}' applied to '{target}({', '.join(type_names)})'"
         )
         self.report(node.offset, message)
         node.type = types.ERROR
@@ -317,9 +317,9 @@ class Checker:
         self.report(node.range.offset, f"expression of type '{range_type}' {message}")
         return types.ERROR, types.ERROR
 
-    def assert_type(self, node: Expr, wanted: Type) -> None:
-        if not self.is_assignable([wanted], [node.type]):
-            self.report(node.offset, f"expected type '{wanted}' but found '{node.type}'")
+    def assert_type(self, node: Expr, expected_type: Type) -> None:
+        if not self.is_assignable([expected_type], [node.type]):
+            self.report(node.offset, f"expected type '{expected_type}' but found '{node.type}'")
 
 
 def qualified_name(node: Expr) -> str:

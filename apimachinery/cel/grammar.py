@@ -379,9 +379,9 @@ def _look(state: State, stack: Sequence[State], tokens: set[str], seen: set[tupl
 
 def show_tokens(tokens: Iterable[str]) -> str:
     """Return a set of tokens as messages show it."""
-    names = [_shown(kind) for kind in sorted(tokens, key=TOKENS.index)]
+    names = [_token_name(kind) for kind in sorted(tokens, key=TOKENS.index)]
     return names[0] if len(names) == 1 else f"{{{', '.join(names)}}}"
 
 
-def _shown(kind: str) -> str:
+def _token_name(kind: str) -> str:
     return kind if kind == EOF or kind.isupper() else f"'{kind}'"

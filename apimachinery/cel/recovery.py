@@ -118,21 +118,21 @@ class Recovery(Parse):
         try:
             return predict(state, self.tokens, self.at, self.frames[-1].precedence)
         except NoWay as error:
-            shown = EOF if self.token.kind == EOF else self.text_to(error.at)
-            message = f"no viable alternative at input {_quoted(shown)}"
+            input_text = EOF if self.token.kind == EOF else self.text_to(error.at)
+            message = f"no viable alternative at input {_quoted(input_text)}"
             raise _Error(message, self.tokens[error.at]) from None
 
     def text_to(self, last: int) -> str:
         """Return the text from the next token to another one, without what is no token."""
-        shown = ""
+        text = ""
         for i in range(self.at, last + 1):
             token = self.tokens[i]
             if token.kind == EOF:
                 break
             end = token.start + len(token.text)
             after = self.tokens[i + 1].start if i < last else end
-            shown += token.text + "".join(SKIPPED.findall(self.text[end:after]))
-        return shown
+            text += token.text + "".join(SKIPPED.findall(self.text[end:after]))
+        return text
 
     def sync(self, state: State) -> None:
         """See to it that the next token fits a decision, before it is made."""

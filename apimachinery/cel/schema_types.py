@@ -166,8 +166,8 @@ def _string(schema: Schema) -> DeclaredType:
         return DeclaredType(types.STRING, max(length, 0) * 4, 2)
     values = schema.get("enum")
     if values:
-        longest = max((len(value.encode()) for value in values if isinstance(value, str)), default=0)
-        return DeclaredType(types.STRING, longest, 2)
+        max_size = max((len(value.encode()) for value in values if isinstance(value, str)), default=0)
+        return DeclaredType(types.STRING, max_size, 2)
     return _TEXT
 
 

@@ -79,11 +79,11 @@ def text(value: Timestamp) -> str:
     seconds, nanoseconds = divmod(value.nanoseconds, SECOND)
     moment = datetime(1970, 1, 1, tzinfo=None) + timedelta(seconds=seconds + value.offset)  # noqa: DTZ001 -- local
     fraction = f".{nanoseconds:09d}".rstrip("0") if nanoseconds else ""
-    shown = f"{moment.year:04d}-{moment:%m-%dT%H:%M:%S}{fraction}"
+    local_time = f"{moment.year:04d}-{moment:%m-%dT%H:%M:%S}{fraction}"
     if not value.offset:
-        return f"{shown}Z"
+        return f"{local_time}Z"
     hours, minutes = divmod(abs(value.offset) // 60, 60)
-    return f"{shown}{'-' if value.offset < 0 else '+'}{hours:02d}:{minutes:02d}"
+    return f"{local_time}{'-' if value.offset < 0 else '+'}{hours:02d}:{minutes:02d}"
 
 
 def duration_text(value: Duration) -> str:

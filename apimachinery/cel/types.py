@@ -14,9 +14,9 @@ class Type(Struct, frozen=True):
 
     def __str__(self) -> str:
         """Return it as messages of the checker name it."""
-        shown = _SHORT_NAMES.get(self.kind)
-        if shown is not None:
-            return shown
+        short_name = _SHORT_NAMES.get(self.kind)
+        if short_name is not None:
+            return short_name
         if not self.parameters:
             return f"wrapper({self.name})" if self.nullable else self.name
         return f"{self.name}({', '.join(map(str, self.parameters))})"

@@ -300,8 +300,8 @@ def format_fixed(value: float) -> str:
         return text.removesuffix(".0")
     mantissa, _, exponent = text.lstrip("-").partition("e")
     digits = mantissa.replace(".", "")
-    shown = plain_decimal(digits.rstrip("0") or "0", int(exponent))
-    return f"-{shown}" if text.startswith("-") else shown
+    decimal = plain_decimal(digits.rstrip("0") or "0", int(exponent))
+    return f"-{decimal}" if text.startswith("-") else decimal
 
 
 def plain_decimal(digits: str, exponent: int) -> str:

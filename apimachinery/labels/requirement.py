@@ -138,8 +138,8 @@ def _is_none_of(key: str, values: Sequence[str]) -> Predicate:
 
 
 def _equals(key: str, values: Sequence[str]) -> Predicate:
-    (wanted,) = values
-    return lambda labels: labels.get(key) == wanted
+    (value,) = values
+    return lambda labels: labels.get(key) == value
 
 
 def _exists(key: str, _: Sequence[str]) -> Predicate:

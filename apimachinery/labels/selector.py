@@ -18,22 +18,22 @@ class Selector:
     """
 
     requirements: tuple[Requirement, ...] = ()
-    nothing: bool = False
+    matches_nothing: bool = False
     """Matches no labels at all, whatever the requirements: what an absent selector means."""
     matches: Predicate = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         ordered = tuple(sorted(self.requirements, key=lambda requirement: requirement.key))
         object.__setattr__(self, "requirements", ordered)
-        object.__setattr__(self, "matches", _never if self.nothing else _compile(ordered))
+        object.__setattr__(self, "matches", _never if self.matches_nothing else _compile(ordered))
 
     @property
     def empty(self) -> bool:
-        """It restricts nothing, so there is no need to ask it."""
-        return not self.requirements and not self.nothing
+        """It matches all labels."""
+        return not self.requirements and not self.matches_nothing
 
     def requires_exact_match(self, key: str) -> str | None:
-        """The one value that the selector allows for a key, if it allows one only: what an index is asked for."""
+        """Return the only value that the selector allows for a key, for a lookup in an index."""
         for requirement in self.requirements:
             if requirement.key == key:
                 return requirement.exact_value
@@ -107,7 +107,7 @@ def _merged(key: str, requirements: Sequence[Requirement]) -> Iterator[Requireme
 
 
 EVERYTHING: Final = Selector()
-NOTHING: Final = Selector(nothing=True)
+NOTHING: Final = Selector(matches_nothing=True)
 
 
 def from_set(labels: Mapping[str, str]) -> Selector:

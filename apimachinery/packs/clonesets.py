@@ -16,18 +16,18 @@ _RECREATE, _ROLLING_UPDATE, _ON_DELETE = "ReCreate", "RollingUpdate", "OnDelete"
 
 
 def to_v1beta1(tree: ReadOnlyTree) -> dict[str, Any]:
-    made = {**tree, "apiVersion": BETA}
+    clone_set = {**tree, "apiVersion": BETA}
     if "spec" in tree:
         excludes = meta.labels(tree).get(LABEL_EXCLUDE_PREPARING_DELETE) == "true"
-        made["spec"] = spec_to_v1beta1(tree["spec"], excludes=excludes)
-    return made
+        clone_set["spec"] = spec_to_v1beta1(tree["spec"], excludes=excludes)
+    return clone_set
 
 
 def to_v1alpha1(tree: ReadOnlyTree) -> dict[str, Any]:
-    made = {**tree, "apiVersion": ALPHA}
+    clone_set = {**tree, "apiVersion": ALPHA}
     if "spec" in tree:
-        made["spec"] = spec_to_v1alpha1(tree["spec"])
-    return made
+        clone_set["spec"] = spec_to_v1alpha1(tree["spec"])
+    return clone_set
 
 
 def spec_to_v1beta1(spec: ReadOnlyTree, *, excludes: bool = False) -> dict[str, Any]:

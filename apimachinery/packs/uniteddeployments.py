@@ -26,42 +26,45 @@ def to_v1alpha1(tree: ReadOnlyTree) -> dict[str, Any]:
 def _converted(
     tree: ReadOnlyTree, api_version: str, of_clone_set: Convert, of_status: Convert
 ) -> dict[str, Any]:
-    made = {**tree, "apiVersion": api_version}
+    united_deployment = {**tree, "apiVersion": api_version}
     template = (tree.get("spec") or {}).get("template") or {}
     if "cloneSetTemplate" in template:
         clone_set = template["cloneSetTemplate"]
-        given = {**clone_set, "spec": of_clone_set(clone_set["spec"])}
-        made["spec"] = {**tree["spec"], "template": {**template, "cloneSetTemplate": given}}
+        clone_set_template = {**clone_set, "spec": of_clone_set(clone_set["spec"])}
+        united_deployment["spec"] = {
+            **tree["spec"],
+            "template": {**template, "cloneSetTemplate": clone_set_template},
+        }
     if "status" in tree:
-        made["status"] = of_status(tree["status"])
-    return made
+        united_deployment["status"] = of_status(tree["status"])
+    return united_deployment
 
 
 def _status_to_v1beta1(status: ReadOnlyTree) -> dict[str, Any]:
-    made = dict(status)
-    replicas, update = made.pop("subsetReplicas", {}), made.pop("updateStatus", {})
+    beta_status = dict(status)
+    replicas, update = beta_status.pop("subsetReplicas", {}), beta_status.pop("updateStatus", {})
     subsets = {subset.get("name", ""): dict(subset) for subset in status.get("subsetStatuses") or ()}
     for name, count in sorted(replicas.items()):
         subsets.setdefault(name, {"name": name})["replicas"] = count
     for name, partition in sorted(update.get("currentPartitions", {}).items()):
         subsets.setdefault(name, {"name": name})["partition"] = partition
     if subsets:
-        made["subsetStatuses"] = list(subsets.values())
+        beta_status["subsetStatuses"] = list(subsets.values())
     if update.get("updatedRevision"):
-        made["updatedRevision"] = update["updatedRevision"]
-    return made
+        beta_status["updatedRevision"] = update["updatedRevision"]
+    return beta_status
 
 
 def _status_to_v1alpha1(status: ReadOnlyTree) -> dict[str, Any]:
-    made = dict(status)
-    revision, subsets = made.pop("updatedRevision", ""), status.get("subsetStatuses") or ()
+    alpha_status = dict(status)
+    revision, subsets = alpha_status.pop("updatedRevision", ""), status.get("subsetStatuses") or ()
     replicas, partitions = _by_name(subsets, "replicas"), _by_name(subsets, "partition")
     if replicas:
-        made["subsetReplicas"] = replicas
+        alpha_status["subsetReplicas"] = replicas
     if revision or subsets:
-        given = {"updatedRevision": revision, "currentPartitions": partitions}
-        made["updateStatus"] = {name: value for name, value in given.items() if value}
-    return made
+        update_status = {"updatedRevision": revision, "currentPartitions": partitions}
+        alpha_status["updateStatus"] = {name: value for name, value in update_status.items() if value}
+    return alpha_status
 
 
 def _by_name(subsets: Sequence[ReadOnlyTree], field: str) -> dict[str, int]:

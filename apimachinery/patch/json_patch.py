@@ -55,14 +55,14 @@ def growth(patch: Any) -> int:
     return MAX_COPIED_BYTES if copies else 0
 
 
-def _decoded(value: Any, wanted: type, name: str, where: str = "Go value") -> Any:
-    """The value if it is of the type wanted, the type's empty value for null."""
+def _decoded(value: Any, expected_type: type, name: str, target: str = "Go value") -> Any:
+    """Return the value if it is of the expected type, the type's empty value for null."""
     if value is None:
-        return wanted()
-    if isinstance(value, wanted):
+        return expected_type()
+    if isinstance(value, expected_type):
         return value
     raise Undecodable(
-        f"error decoding patch: json: cannot unmarshal {gofmt.json_kind(value)} into {where} of type {name}"
+        f"error decoding patch: json: cannot unmarshal {gofmt.json_kind(value)} into {target} of type {name}"
     )
 
 
@@ -86,8 +86,11 @@ def apply(document: Container, patch: Any) -> Any:
 
 
 def _operations(patch: Any) -> list[Operation]:
-    for value, wanted, name in [(patch, list, "Patch"), *((item, dict, "Operation") for item in patch or ())]:
-        if not isinstance(value, wanted | None):
+    for value, expected_type, name in [
+        (patch, list, "Patch"),
+        *((item, dict, "Operation") for item in patch or ()),
+    ]:
+        if not isinstance(value, expected_type | None):
             raise Undecodable(
                 f"json: cannot unmarshal {gofmt.json_kind(value)} into Go value of type jsonpatch.{name}"
             )

@@ -91,12 +91,12 @@ def _class(claim: ReadOnlyTree) -> str:
 
 
 def _storage(claim: ReadOnlyTree) -> Quantity | None:
-    """What is asked for, or what is allocated already while that is more; in whole bytes."""
-    asked = (((claim.get("spec") or {}).get("resources") or {}).get("requests") or {}).get("storage")
-    if asked is None:
+    """Return the requested storage, or the allocated storage while that is more, in whole bytes."""
+    request = (((claim.get("spec") or {}).get("resources") or {}).get("requests") or {}).get("storage")
+    if request is None:
         return None
     allocated = _allocated(claim)
-    storage = quantity.from_json(asked).round_up(0)
+    storage = quantity.from_json(request).round_up(0)
     return storage if allocated is None or allocated <= storage else allocated.round_up(0)
 
 

@@ -16,11 +16,11 @@ def pod_requests(pod: ReadOnlyTree) -> Amounts:
     infeasible = _is_resize_infeasible(pod)
 
     def effective(container: ReadOnlyTree, status: ReadOnlyTree | None) -> Amounts:
-        asked = read((container.get("resources") or {}).get("requests"))
+        requests = read((container.get("resources") or {}).get("requests"))
         if status is None:
-            return asked
+            return requests
         granted = most(read(status["resources"].get("requests")), read(status.get("allocatedResources")))
-        return granted if infeasible else most(asked, granted)
+        return granted if infeasible else most(requests, granted)
 
     spec = pod.get("spec") or {}
     total = {**_of_containers(pod, effective), **_of_pod(spec, "requests")}
@@ -31,11 +31,11 @@ def pod_limits(pod: ReadOnlyTree) -> Amounts:
     infeasible = _is_resize_infeasible(pod)
 
     def effective(container: ReadOnlyTree, status: ReadOnlyTree | None) -> Amounts:
-        asked = read((container.get("resources") or {}).get("limits"))
+        limits = read((container.get("resources") or {}).get("limits"))
         if status is None:
-            return asked
+            return limits
         actual = read(status["resources"].get("limits"))
-        return actual if infeasible else most(asked, actual)
+        return actual if infeasible else most(limits, actual)
 
     spec = pod.get("spec") or {}
     total = {**_of_containers(pod, effective), **_of_pod(spec, "limits")}
@@ -49,16 +49,16 @@ def has_pod_level(spec: ReadOnlyTree) -> bool:
 
 
 def _of_pod(spec: ReadOnlyTree, field: str) -> Amounts:
-    given = (spec.get("resources") or {}).get(field)
+    amounts = (spec.get("resources") or {}).get(field)
     return {
         name: amount
-        for name, amount in read(given).items()
+        for name, amount in read(amounts).items()
         if name in _POD_LEVEL or name.startswith("hugepages-")
     }
 
 
 def _of_containers(pod: ReadOnlyTree, effective: _Effective) -> Amounts:
-    """What runs at once, or what one of those before it needs beside the sidecars, where that is more."""
+    """Return what the containers need at once, or one init container beside the sidecars if that is more."""
     spec, statuses = pod.get("spec") or {}, _statuses(pod)
     running: Amounts = {}
     for container in spec.get("containers") or ():
@@ -67,8 +67,8 @@ def _of_containers(pod: ReadOnlyTree, effective: _Effective) -> Amounts:
     before: Amounts = {}
     for container in spec.get("initContainers") or ():
         if container.get("restartPolicy") == "Always":
-            asked = effective(container, statuses.get(container.get("name", "")))
-            running, sidecars = add(running, asked), add(sidecars, asked)
+            sidecar = effective(container, statuses.get(container.get("name", "")))
+            running, sidecars = add(running, sidecar), add(sidecars, sidecar)
             before = most(before, sidecars)
         else:
             before = most(before, add(effective(container, None), sidecars))

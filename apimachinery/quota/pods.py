@@ -84,13 +84,13 @@ class PodEvaluator(Evaluator):
         missing: dict[str, set[str]] = {}
         for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
             resources = container.get("resources") or {}
-            said = _usage_of(read(resources.get("requests")), read(resources.get("limits")))
-            for name in needed - said.keys():
+            usage = _usage_of(read(resources.get("requests")), read(resources.get("limits")))
+            for name in needed - usage.keys():
                 missing.setdefault(name, set()).add(container.get("name", ""))
         if not missing:
             return ""
-        shown = (f"{name} for: {','.join(sorted(missing[name]))}" for name in sorted(missing))
-        return f"must specify {'; '.join(shown)}"
+        missing_texts = (f"{name} for: {','.join(sorted(missing[name]))}" for name in sorted(missing))
+        return f"must specify {'; '.join(missing_texts)}"
 
     def frees(self, old: ReadOnlyTree, new: ReadOnlyTree, now: datetime) -> bool:
         if is_terminating(old) != is_terminating(new) or _resources(old) != _resources(new):
@@ -127,18 +127,18 @@ def is_terminating(pod: ReadOnlyTree) -> bool:
 
 
 def _is_best_effort(pod: ReadOnlyTree) -> bool:
-    given = (pod.get("status") or {}).get("qosClass")
-    if given:
-        return bool(given == "BestEffort")
+    qos_class = (pod.get("status") or {}).get("qosClass")
+    if qos_class:
+        return bool(qos_class == "BestEffort")
     spec = pod.get("spec") or {}
     holders = [spec] if spec.get("resources") is not None else []
     holders = holders or [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
-    asked = (
+    resources = (
         read((holder.get("resources") or {}).get(field))
         for holder in holders
         for field in ("requests", "limits")
     )
-    return not any(amounts.get(name) for amounts in asked for name in ("cpu", "memory"))
+    return not any(amounts.get(name) for amounts in resources for name in ("cpu", "memory"))
 
 
 def _cross_namespace_terms(pod: ReadOnlyTree) -> Iterator[ReadOnlyTree]:

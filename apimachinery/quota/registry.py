@@ -33,5 +33,5 @@ class Evaluators(dict[GroupResource, Evaluator]):
         super().__init__({one.resource: one for one in special})
 
     def __missing__(self, resource: GroupResource) -> Evaluator:
-        made = self[resource] = ObjectCount(resource)
-        return made
+        evaluator = self[resource] = ObjectCount(resource)
+        return evaluator

@@ -50,19 +50,19 @@ class Escapes:
         if start + 2 >= len(text):
             raise RegexpError(Problem.CLASS_RANGE, text[start:])
         end = start + 3
-        given = text[start + 2]
-        if given == "{":
+        class_text = text[start + 2]
+        if class_text == "{":
             end = text.find("}", start) + 1
             if not end:
                 raise RegexpError(Problem.CLASS_RANGE, text[start:])
-            given = text[start + 3 : end - 1]
-        negated = (text[start + 1] == "P") is not given.startswith("^")
-        name = unicode.class_name(given.removeprefix("^"))
-        made = None if name is None else _engine_class(name, negated=negated, in_brackets=in_brackets)
-        if name is None or made is None:
+            class_text = text[start + 3 : end - 1]
+        negated = (text[start + 1] == "P") is not class_text.startswith("^")
+        name = unicode.class_name(class_text.removeprefix("^"))
+        engine_class = None if name is None else _engine_class(name, negated=negated, in_brackets=in_brackets)
+        if name is None or engine_class is None:
             raise RegexpError(Problem.CLASS_RANGE, text[start:end])
-        self._replaced.append((start, end, made))
-        return end, named_class_cost(made if in_brackets is False else f"[{made}]")
+        self._replaced.append((start, end, engine_class))
+        return end, named_class_cost(engine_class if in_brackets is False else f"[{engine_class}]")
 
     # --- one character
 

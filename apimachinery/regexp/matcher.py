@@ -23,7 +23,7 @@ _BYTES_PER_INSTRUCTION: Final = 64
 _CACHED_BYTES: Final = 256 << 20
 
 
-@remembered(1024, longest=300)
+@remembered(1024, max_length=300)
 def check(pattern: str) -> int:
     """The estimated size of the program; `RegexpError` if there is none for this pattern."""
     cost = parse(pattern).cost

@@ -168,15 +168,15 @@ class _Parser:
         if max(least, most) >= 2 and self._stack[-1].copies > MAX_COUNT:
             raise RegexpError(Problem.REPEAT_COUNT, self._text[start:end])
 
-    def _repeat(self, start: int, end: int, made: Callable[[Operand], Operand]) -> int:
-        """Repeat the operand on top; `end` is behind the operator, but for the mark that makes it reluctant."""
+    def _repeat(self, start: int, end: int, repeat: Callable[[Operand], Operand]) -> int:
+        """Repeat the operand on top; `end` is behind the operator, without the `?` that makes it lazy."""
         if self._text.startswith("?", end):
             end += 1
         if self._repeated_from >= 0:
             raise RegexpError(Problem.REPEAT_OPERATOR, self._text[self._repeated_from : end])
         if not self._stack or self._stack[-1].is_pseudo:
             raise RegexpError(Problem.MISSING_ARGUMENT, self._text[start:end])
-        operand = made(self._stack[-1])
+        operand = repeat(self._stack[-1])
         self._check_limits(operand)
         self._stack[-1] = operand
         self._at, self._repeated_from = end, start

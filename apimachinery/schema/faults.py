@@ -57,7 +57,7 @@ _READ_AS: Final = {
 
 class Faults(Struct, frozen=True, kw_only=True):
     error: str = ""
-    """Why the document cannot be decoded; then nothing else is told."""
+    """Why the document cannot be decoded; then there is no other error."""
     strict: tuple[str, ...] = ()
     """What strict decoding refuses, at most `MAX_STRICT_ERRORS` of it."""
 
@@ -81,22 +81,22 @@ class _Place(Struct, frozen=True):
 
     def named(self, name: str) -> str:
         # Below a long key there may be many places, each with a path.
-        shown = shown_step(name)
-        return f"{self.path}.{shown}" if self.path else shown
+        step = shown_step(name)
+        return f"{self.path}.{step}" if self.path else step
 
 
 class _TypeError(Struct, frozen=True):
-    what: str
+    value: str
     go: str
     struct: str = ""
     fields: tuple[str, ...] = ()
 
     def at(self, place: _Place) -> "_TypeError":
-        return _TypeError(self.what, self.go, place.struct, place.fields + self.fields)
+        return _TypeError(self.value, self.go, place.struct, place.fields + self.fields)
 
     def __str__(self) -> str:
         into = f"struct field {self.struct}.{'.'.join(self.fields)}" if self.fields else "value"
-        return f"json: cannot unmarshal {self.what} into Go {into} of type {self.go}"
+        return f"json: cannot unmarshal {self.value} into Go {into} of type {self.go}"
 
 
 _Complaint: TypeAlias = _TypeError | str

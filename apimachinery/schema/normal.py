@@ -21,7 +21,7 @@ Read: TypeAlias = Callable[[Any, Any, Pruned], Any]
 are in this form already, and not read again.
 """
 
-_NOTHING: Final[Mapping[str, Any]] = {}
+_EMPTY: Final[Mapping[str, Any]] = {}
 
 _TAKEN_AS_IT_IS: Final = {Shape.STRING: str, Shape.BOOLEAN: bool}
 """Values of these need no reading if they are of that class."""
@@ -76,11 +76,13 @@ class Normaliser:
     def _compiled(self, struct: Type) -> Read:
         fields = struct.fields
         places = {name: place for place, name in enumerate(fields)}
-        always = [(name, given) for name, field in fields.items() if (given := absent(field)) is not OMITTED]
+        always = [
+            (name, default) for name, field in fields.items() if (default := absent(field)) is not OMITTED
+        ]
         rows: dict[str, _Row] = {}
 
         def find(name: str) -> _Row | None:
-            """A row is made when its field is first seen: most fields of most kinds never are. And a struct may contain itself."""
+            """Return a row, created when its field is first seen: most fields never are, and a struct may contain itself."""
             field = fields.get(name)
             return None if field is None else rows.setdefault(name, self._row(places[name], field))
 
@@ -147,36 +149,36 @@ def _read_struct(
     places: Mapping[str, int],
     always: Sequence[tuple[str, Any]],
 ) -> Read:
-    """`find` is asked for what is not among the rows yet; `always` are the fields that are written even where they are not."""
+    """`find` returns a row that is not in `rows` yet; `always` has the fields that are written even if absent."""
 
     def read_struct(value: Any, before: Any, pruned: Pruned) -> dict[str, Any]:
         if value.__class__ is not dict:
             raise WrongKind
-        known = before if before.__class__ is dict else _NOTHING
-        made = {}
+        known = before if before.__class__ is dict else _EMPTY
+        struct = {}
         latest, in_order = -1, True
         for name, item in value.items():
             row = rows.get(name) or find(name)
             if row is None:
                 pruned.append(name)
                 continue
-            place, plain, read, drops, kept = row
+            place, plain, read, drops, field_value = row
             if item.__class__ is plain:
-                kept = item
+                field_value = item
             elif item is None:
-                kept = anew(kept)
+                field_value = anew(field_value)
             else:
                 was = known.get(name)
-                kept = item if item is was else read(item, was, pruned)
-            if kept is OMITTED or (drops and not kept):
+                field_value = item if item is was else read(item, was, pruned)
+            if field_value is OMITTED or (drops and not field_value):
                 continue
-            made[name] = kept
+            struct[name] = field_value
             in_order = in_order and place > latest
             latest = place
-        for name, given in always:
-            if name not in made:
-                made[name] = anew(given)
+        for name, default in always:
+            if name not in struct:
+                struct[name] = anew(default)
                 in_order = False
-        return made if in_order else {name: made[name] for name in sorted(made, key=places.__getitem__)}
+        return struct if in_order else {name: struct[name] for name in sorted(struct, key=places.__getitem__)}
 
     return read_struct

@@ -28,14 +28,14 @@ def settle(of: Type, value: Any, earlier: Any = None) -> Any:
 
 
 def _struct(of: Type, members: Members, earlier: dict[str, Any]) -> dict[str, Any]:
-    settled = dict(earlier)
+    struct = dict(earlier)
     for name, value in members:
         field = of.fields.get(name)
         if field is None:
-            settled[name] = _plain(value)
-        elif not (value is None and name in settled and _keeps_its_value(field)):
-            settled[name] = settle(field.type, value, settled.get(name))
-    return settled
+            struct[name] = _plain(value)
+        elif not (value is None and name in struct and _keeps_its_value(field)):
+            struct[name] = settle(field.type, value, struct.get(name))
+    return struct
 
 
 def _keeps_its_value(field: Field) -> bool:

@@ -32,7 +32,7 @@ _ZERO: Final = {
 """What is not here and no struct is null when nothing is in it."""
 
 
-_KEPT: Final = frozenset({"[]v2.HPAScalingPolicy"})
+_RETAINED_EMPTY: Final = frozenset({"[]v2.HPAScalingPolicy"})
 """Types of lists that are left out if they are absent, and not if they are empty: then no default is filled in."""
 
 
@@ -53,7 +53,7 @@ def absent(field: Field) -> Any:
 
 def drops_empty(field: Field) -> bool:
     """Whether Go leaves the field out when a false value is in it: an empty text or list, 0, no time."""
-    if field.type.go in _KEPT:
+    if field.type.go in _RETAINED_EMPTY:
         return False
     return not field.pointer and (field.omit_zero or (field.omit_empty and field.type.shape in _EMPTIABLE))
 

@@ -155,8 +155,8 @@ def _binary(
     def operate(left: Any, right: Any) -> Any:
         if not isinstance(left, QuantityValue):
             return otherwise(left, right)
-        made = of_quantities(left.quantity, right)
-        return QuantityValue(made) if isinstance(made, Quantity) else made
+        result = of_quantities(left.quantity, right)
+        return QuantityValue(result) if isinstance(result, Quantity) else result
 
     return operate
 

@@ -94,21 +94,21 @@ def _usage(
     rules: Iterable[ReadOnlyTree],
     expressions: Expressions,
 ) -> Iterator[tuple[str, Quantity]]:
-    """An amount that cannot be told is left out: no sample is better than a wrong one."""
-    given: dict[str, ReadOnlyTree] = {}
+    """Yield the usage of each resource; an amount that cannot be computed is left out, not guessed."""
+    values: dict[str, ReadOnlyTree] = {}
     for rule in rules:
         names = rule.get("containers")
         if not names or container["name"] in names:
             for resource, value in (rule.get("usage") or {}).items():
-                given.setdefault(resource, value)
-    for resource in dict.fromkeys((*ANNOTATIONS, *given)):
+                values.setdefault(resource, value)
+    for resource in dict.fromkeys((*ANNOTATIONS, *values)):
         try:
-            if resource not in given:
+            if resource not in values:
                 yield resource, _assumed(pod, container, resource)
-            elif given[resource].get("value") is not None:
-                yield resource, quantity.from_json(given[resource]["value"])
-            elif given[resource].get("expression"):
-                text = given[resource]["expression"]
+            elif values[resource].get("value") is not None:
+                yield resource, quantity.from_json(values[resource]["value"])
+            elif values[resource].get("expression"):
+                text = values[resource]["expression"]
                 yield resource, expressions.amount(text, pod, node, container)
         except (QuantityError, UsageError):
             continue
@@ -118,9 +118,9 @@ def _assumed(pod: ReadOnlyTree, container: ReadOnlyTree, resource: str) -> Quant
     annotated = meta.annotations(pod).get(ANNOTATIONS[resource])
     if annotated is not None:
         return quantity.parse(annotated)
-    asked = ((container.get("resources") or {}).get("requests") or {}).get(resource)
-    if asked is None:
+    request = ((container.get("resources") or {}).get("requests") or {}).get(resource)
+    if request is None:
         return LEAST[resource]
-    amount = quantity.from_json(asked)
+    amount = quantity.from_json(request)
     form = Format.BINARY_SI if resource == "memory" else Format.DECIMAL_SI
     return Quantity(amount.number * SHARE, form).round_up(0 if resource == "memory" else NANO)

@@ -79,7 +79,9 @@ class ImagePolicyWebhook(Plugin):
         """Refuse the pod, or let it pass and say so in the audit log."""
         LOG.info("error contacting webhook backend: %s", error)
         if not self._settings.default_allow:
-            refused = status.generic(403, said=str(error)) if error.code == HTTPStatus.FORBIDDEN else None
+            refused = (
+                status.generic(403, server_message=str(error)) if error.code == HTTPStatus.FORBIDDEN else None
+            )
             raise refused or forbidden(attributes, str(error)) from error
         attributes.call.annotations[f"{_PREFIX}failed-open"] = "true"
 

@@ -167,7 +167,7 @@ async def _log_error(backend: BackendConnection, head: ResponseHead, name: str) 
         return status.internal_error(said)
     if head.code == HTTPStatus.BAD_REQUEST:
         return BadRequest(said)
-    return status.generic(head.code, said=said, resource=_LOGS, name=name)
+    return status.generic(head.code, server_message=said, resource=_LOGS, name=name)
 
 
 async def _send_messages(request: Request, body: AsyncIterator[bytes]) -> Response:

@@ -188,7 +188,7 @@ async def _read(response: ClientResponse, shown: str) -> bytes:
 def _refused(code: int, content_type: str, answer: bytes) -> CallFailed:
     is_text = content_type.startswith("text/")
     said = answer.decode("utf-8", "replace").strip() if is_text else "unknown"
-    error = status.generic(code, said=said[:MAX_SHOWN])
+    error = status.generic(code, server_message=said[:MAX_SHOWN])
     return CallFailed(f"failed to call webhook: {error}", code)
 
 

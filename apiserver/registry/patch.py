@@ -192,7 +192,7 @@ def patch_refusal(error: PatchError) -> ApiError:
         case TooManyOperations():
             return status.request_entity_too_large(str(error))
         case Inapplicable():
-            return status.generic(422, said=str(error))
+            return status.generic(422, server_message=str(error))
         case _:
             return ApiError(str(error))
 

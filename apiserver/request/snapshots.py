@@ -61,7 +61,7 @@ def page(backend: Backend, on_restored: Sequence[Callable[[], Awaitable[None]]])
 async def _hand_out(request: Request, backend: Backend) -> Response:
     response = Response(200, (), "application/gzip", headers={"Cache-Control": "no-store"})
     sink = request.client.stream(response)
-    pieces = archive(backend.kv, backend.layout.root, taken=format_time(backend.clock.now()))
+    pieces = archive(backend.kv, backend.layout.root, taken_at=format_time(backend.clock.now()))
     async with aclosing(pieces):
         first = await anext(pieces)  # what is refused is refused before the answer begins
         await sink.begin()

@@ -277,5 +277,5 @@ def _api_error(request: Request, answer: Answer, about: Subject) -> ApiError:
         return status.from_tree(tree, answer.status)
     message = answer.body.decode(errors="replace").strip() or "unknown"
     return status.generic(
-        answer.status, verb=request.method, resource=about.resource, name=about.name, said=message
+        answer.status, verb=request.method, resource=about.resource, name=about.name, server_message=message
     )

@@ -84,5 +84,5 @@ def _since(condition: ReadOnlyTree) -> datetime:
     return _time(text) if text else _LONG_AGO
 
 
-_time = remembered(4096, longest=40)(parse_time)
+_time = remembered(4096, max_length=40)(parse_time)
 """A pod tells the same time with each of its changes, and many pods become ready in one second."""

@@ -35,8 +35,8 @@ class Opening(Struct, frozen=True, kw_only=True):
     """What all keys begin with."""
     revision: int
     """Of the store when it was read."""
-    taken: str
-    """When that was; for people."""
+    taken_at: str = msgspec.field(name="taken")
+    """When the store was read, for people."""
 
 
 class Entry(Struct, frozen=True, kw_only=True, gc=False):
@@ -69,8 +69,10 @@ _openings = msgspec.json.Decoder(Opening)
 _raws = msgspec.json.Decoder(Raw)
 
 
-def opening_line(prefix: bytes, revision: int, taken: str) -> bytes:
-    opening = Opening(format=FORMAT, version=VERSION, prefix=prefix.decode(), revision=revision, taken=taken)
+def opening_line(prefix: bytes, revision: int, taken_at: str) -> bytes:
+    opening = Opening(
+        format=FORMAT, version=VERSION, prefix=prefix.decode(), revision=revision, taken_at=taken_at
+    )
     return _encode(opening) + b"\n"
 
 
@@ -144,7 +146,7 @@ _FOLDER = b"mockube-restoring"
 
 
 class HalfRestored(KVError):
-    """Somebody began to restore into the store and did not come to the end."""
+    """A restoration of the store has begun and has not ended."""
 
     def __init__(self, source: str) -> None:
         super().__init__(

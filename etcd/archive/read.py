@@ -13,7 +13,7 @@ from mockube.etcd.archive.lines import Closing, Entry, Opening, Unreadable, read
 from mockube.etcd.embedded.admit import Limits
 from mockube.etcd.embedded.leases import MAX_TTL
 
-LONGEST: Final = 1 << 24
+MAX_LINE_BYTES: Final = 1 << 24
 """Bytes of a line: far more than any store takes for a key and its value. What has more is no such file."""
 
 
@@ -108,7 +108,7 @@ def _check_entry(entry: Entry) -> None:
 def _lines(file: BinaryIO) -> Iterator[Iterator[bytes]]:
     file.seek(0)
     with gzip.GzipFile(fileobj=file) as unpacked:
-        yield iter(lambda: unpacked.readline(LONGEST), b"")
+        yield iter(lambda: unpacked.readline(MAX_LINE_BYTES), b"")
 
 
 @contextmanager

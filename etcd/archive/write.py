@@ -20,12 +20,12 @@ _GZIP: Final = 16 + zlib.MAX_WBITS
 """Tells zlib to write gzip's header, without a time, and its checksum."""
 
 
-async def archive(kv: KV, root: bytes, *, taken: str) -> AsyncGenerator[bytes, None]:
-    """The file, in pieces, of all keys below `root`; `Compacted` if history is forgotten faster than it is read."""
+async def archive(kv: KV, root: bytes, *, taken_at: str) -> AsyncGenerator[bytes, None]:
+    """Yield the archive of all keys below `root` in pieces; `Compacted` if history is compacted before it is read."""
     await refuse_half_restored(kv, root)
     page = await kv.range(Range(key=root, range_end=prefix_end(root), limit=PAGE))
     revision, ttls, press = page.revision, _Ttls(kv), _Press()
-    press.write(opening_line(root, revision, taken))
+    press.write(opening_line(root, revision, taken_at))
     while True:
         granted = await ttls.of(page.kvs)
         yield await asyncio.to_thread(press.add, page.kvs, granted)
@@ -59,7 +59,7 @@ class _Ttls:
 
 
 class _Press:
-    """Lines in, compressed bytes out."""
+    """Compresses lines and counts them."""
 
     def __init__(self) -> None:
         self._compress = zlib.compressobj(level=LEVEL, wbits=_GZIP)
@@ -72,16 +72,16 @@ class _Press:
         self._ready += self._compress.compress(lines)
 
     def add(self, kvs: Sequence[KeyValue], ttls: Mapping[LeaseId, int]) -> bytes:
-        """Made in a thread: compressing lets the event loop go on."""
+        """Called in a thread: zlib compresses without Python's lock."""
         self.write(b"".join(entry_line(kv, ttls[kv.lease]) for kv in kvs))
         self._count += len(kvs)
-        return self._taken()
+        return self._pop_ready()
 
     def finish(self) -> bytes:
         closing = closing_line(self._count, self._digest.hexdigest())
         self._ready += self._compress.compress(closing) + self._compress.flush()
-        return self._taken()
+        return self._pop_ready()
 
-    def _taken(self) -> bytes:
-        taken, self._ready = self._ready, b""
-        return taken
+    def _pop_ready(self) -> bytes:
+        ready, self._ready = self._ready, b""
+        return ready

@@ -21,10 +21,10 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 def check_txn(request: Txn, limits: Limits) -> None:
-    """Raise InvalidRequest or TooLarge unless the transaction is one that etcd takes."""
-    longest = max(len(request.compare), len(request.then), len(request.otherwise))
-    if longest > limits.operations:
-        raise TooLarge(f"transaction has {longest} operations, the limit is {limits.operations}")
+    """Raise InvalidRequest or TooLarge unless etcd accepts such a transaction."""
+    operation_count = max(len(request.compare), len(request.then), len(request.otherwise))
+    if operation_count > limits.operations:
+        raise TooLarge(f"transaction has {operation_count} operations, the limit is {limits.operations}")
     size = 0
     for compare in request.compare:
         check_key(compare.key)

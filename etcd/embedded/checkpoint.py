@@ -13,7 +13,7 @@ from mockube.etcd.embedded.disk import DiskThread
 from mockube.etcd.embedded.group_commit import GroupCommit
 from mockube.etcd.embedded.mvcc import Mvcc
 from mockube.etcd.embedded.segment import FIRST_SEGMENT, remove_segments_before
-from mockube.etcd.embedded.snapshot import Opening, SnapshotWriter, Taken, remove_snapshots_before
+from mockube.etcd.embedded.snapshot import Opening, SnapshotInfo, SnapshotWriter, remove_snapshots_before
 from mockube.etcd.kv import KeyValue
 
 CHUNK_BYTES = 1024 * 1024
@@ -55,7 +55,7 @@ class Checkpoints:
         first = self._newest.first_segment
         return segment > first and self._log.bytes_between(first, segment) >= self._newest.size
 
-    async def _write(self, opening: Opening, core: Mvcc, commits: GroupCommit) -> Taken:
+    async def _write(self, opening: Opening, core: Mvcc, commits: GroupCommit) -> SnapshotInfo:
         writer = SnapshotWriter(self._disk, self._path, opening)
         try:
             await self._thread.call(writer.begin)
@@ -63,7 +63,7 @@ class Checkpoints:
                 await self._thread.call(writer.add, chunk)
             events = next(iter(core.events(opening.revision, opening.revision)), ())
             leases = core.leases.ttls()
-            await commits.settled()  # what the snapshot says of leases must not be ahead of the log
+            await commits.wait_durable()  # what the snapshot says of leases must not be ahead of the log
             return await self._thread.call(writer.finish, events, leases)
         except BaseException:
             self._thread.call_later(writer.abandon)

@@ -83,7 +83,7 @@ class DurableStore(EmbeddedStore):
         revision = self._core.revision
         if revision > self._commits.head:
             self._commits.record([self._newest_commit()], head=revision, undo=self._core.undo)
-        await self._commits.settled()
+        await self._commits.wait_durable()
 
     def _prepare(self, events: Sequence[Event]) -> None:
         super()._prepare(events)
@@ -117,7 +117,7 @@ class DurableStore(EmbeddedStore):
         # Nothing to undo: the state machine is told once the log has it.
         entry = codec.encode(codec.Compaction(revision))
         self._commits.record([entry], head=self._commits.head, undo=lambda: None)
-        await self._commits.settled()
+        await self._commits.wait_durable()
 
     def _newest_commit(self) -> bytes:
         revision = self._core.revision

@@ -18,7 +18,7 @@ _logger = logging.getLogger(__name__)
 
 
 class _Batch:
-    """What one fsync makes durable, and who waits for it."""
+    """What one fsync makes durable, and the futures that wait for it."""
 
     __slots__ = ("entries", "head", "undos", "waiters")
 
@@ -55,7 +55,7 @@ class GroupCommit:
         *,
         on_failure: Callable[[BaseException], None] = lambda _: None,
     ) -> None:
-        """`publish` is told each newest durable revision, before anybody who waits for it.
+        """`publish` is called with each newest durable revision, before its waiters are woken.
 
         `on_failure` is called with what ended the task, if that is anything but an error of the disk.
         """
@@ -68,7 +68,7 @@ class GroupCommit:
         self._gathering = _Batch(head)
         self._writing: _Batch | None = None
         self._failure: str | None = None
-        self._wanted = asyncio.Event()
+        self._wakeup = asyncio.Event()
         self._closing = False
         self.thread = DiskThread("log")
         """The only one that may use the log."""
@@ -83,10 +83,10 @@ class GroupCommit:
         self._gathering.entries += entries
         self._gathering.undos.append(undo)
         self._gathering.head = self.head = head
-        self._wanted.set()
+        self._wakeup.set()
 
-    async def settled(self) -> None:
-        """Return when all that was recorded so far is durable; raise if it was undone, or if nobody knows."""
+    async def wait_durable(self) -> None:
+        """Return when all that was recorded so far is durable; raise if it was undone, or if that is unknown."""
         batch = self._gathering if self._gathering.entries else self._writing
         if batch is not None:
             waiter = asyncio.get_running_loop().create_future()
@@ -96,15 +96,15 @@ class GroupCommit:
     async def close(self) -> None:
         """Make durable what was recorded, and close the log."""
         self._closing = True
-        self._wanted.set()
+        self._wakeup.set()
         await asyncio.wait([self._task])
         await self.thread.call(self._log.close)
         await self.thread.close()
 
     async def _run(self) -> None:
         while not self._closing:
-            await self._wanted.wait()
-            self._wanted.clear()
+            await self._wakeup.wait()
+            self._wakeup.clear()
             while self._gathering.entries:
                 await self._flush()
 
@@ -126,7 +126,7 @@ class GroupCommit:
         self._log.sync()
 
     def _take_back(self, kind: type[KVError], reason: str) -> None:
-        """Undo everything that is not durable, and say so to whoever waits for it."""
+        """Undo everything that is not durable and raise that in its waiters."""
         if kind.outcome_unknown:
             self._failure = f"read-only until it is restarted: {reason}"
         gathering, writing = self._gathering, self._writing
@@ -138,7 +138,7 @@ class GroupCommit:
             writing.fail(kind, reason)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """However the task ended, nobody waits for ever."""
+        """Fail the waiters that the task has left behind."""
         if task.cancelled():
             self._take_back(Interrupted, "the event loop ended before the store was closed")
         elif (error := task.exception()) is not None:

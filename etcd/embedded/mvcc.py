@@ -185,17 +185,17 @@ class Mvcc:
         self.revision -= 1
 
     def rewrite(
-        self, prefix: bytes, wanted: Sequence[Put], spared: Callable[[bytes], bool]
+        self, prefix: bytes, puts: Sequence[Put], spared: Callable[[bytes], bool]
     ) -> Generator[Sequence[Event], None, None]:
-        """Make the keys with a prefix the wanted ones and no others, but for those that are spared.
+        """Replace the keys with a prefix by those of `puts`; keys that are `spared` stay.
 
-        It is done in steps, each of which yields its events, and makes one revision at the end of the last. Until then
-        reads see nothing of it, and nothing else may change a key. If it is closed early, nothing has changed.
+        Each step yields its events; the last step makes one revision of them all. Until then reads see nothing of it,
+        and nothing else may change a key. If the generator is closed early, nothing has changed.
         """
         events: list[Event] = []
         self._is_rewriting = True
         try:
-            for operations in self._steps(prefix, wanted, spared):
+            for operations in self._steps(prefix, puts, spared):
                 done = len(events)
                 for operation in operations:
                     self._check(operation)
@@ -209,15 +209,15 @@ class Mvcc:
         self._log_events(events)
 
     def _steps(
-        self, prefix: bytes, wanted: Sequence[Put], spared: Callable[[bytes], bool]
+        self, prefix: bytes, puts: Sequence[Put], spared: Callable[[bytes], bool]
     ) -> Iterator[Sequence[Put | Delete]]:
-        staying = {put.key for put in wanted}
+        staying = {put.key for put in puts}
         present = self._versions.keys(prefix, prefix_end(prefix))
         for start in range(0, len(present), STEP):
             some = present[start : start + STEP]
             yield [Delete(key=key) for key in some if key not in staying and not spared(key)]
-        for start in range(0, len(wanted), STEP):
-            yield [put for put in wanted[start : start + STEP] if not self._is_so(put)]
+        for start in range(0, len(puts), STEP):
+            yield [put for put in puts[start : start + STEP] if not self._is_so(put)]
 
     def _revert(self, events: Sequence[Event]) -> None:
         """Take the newest changes back."""
@@ -273,9 +273,11 @@ class Mvcc:
             keys = self._versions.keys(request.key, request.range_end)
         else:
             keys = () if self._versions.get(request.key) is None else (request.key,)
-        gone = [self._delete_key(key, events) for key in keys]
+        previous = [self._delete_key(key, events) for key in keys]
         revision = self.revision + bool(events)
-        return DeleteResult(revision=revision, deleted=len(gone), previous=gone if request.previous else ())
+        return DeleteResult(
+            revision=revision, deleted=len(previous), previous=previous if request.previous else ()
+        )
 
     def _delete_key(self, key: bytes, events: list[Event]) -> KeyValue:
         tombstone, previous = self._versions.delete(key, self.revision + 1)

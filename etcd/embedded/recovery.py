@@ -16,7 +16,7 @@ from mockube.etcd.embedded.codec import Commit, Compaction, Entry, Grant, Revoca
 from mockube.etcd.embedded.frame import Frame
 from mockube.etcd.embedded.mvcc import Mvcc
 from mockube.etcd.embedded.segment import FIRST_SEGMENT, Opening, missing_segment, read_segments
-from mockube.etcd.embedded.snapshot import Taken, read_snapshot, snapshot_paths
+from mockube.etcd.embedded.snapshot import SnapshotInfo, read_snapshot, snapshot_paths
 from mockube.etcd.errors import Corrupt
 from mockube.etcd.kv import LeaseId, Revision
 
@@ -31,7 +31,7 @@ class Recovery:
         self.core = Mvcc()
         self.leases: dict[LeaseId, int] = {}
         """Those granted, with their TTLs. The state machine gets them when nothing is left that could end them."""
-        self.snapshot: Taken | None = None
+        self.snapshot: SnapshotInfo | None = None
         self.openings: list[Opening] = []
         """Of the segments that were replayed; none in a new directory."""
         self.end = 0
@@ -55,8 +55,8 @@ class Recovery:
         paths = [path for path in snapshot_paths(self.directory) if path not in self._ignored]
         if paths:
             snapshot = read_snapshot(paths[-1])
-            self.snapshot = snapshot.taken
-            self.core.load(snapshot.taken.revision, snapshot.kvs, snapshot.events)
+            self.snapshot = snapshot.info
+            self.core.load(snapshot.info.revision, snapshot.kvs, snapshot.events)
             self.leases.update(snapshot.leases)
 
     def _replay(self, path: Path, frame: Frame) -> None:

@@ -35,13 +35,13 @@ from mockube.etcd.kv import Revision
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """What was found, and what became of it."""
+    """The damages that were found and the revisions that were kept and lost."""
 
     damages: Sequence[str]
-    kept: Revision
+    kept_revision: Revision
     """Everything up to this revision is there."""
     lost: Revision
-    """The newest revision that is known to be lost; `kept` if none is."""
+    """The newest revision that is known to be lost; `kept_revision` if none is."""
     resumes: Revision
     """The revision that the store is at now."""
     aside: Path | None
@@ -49,9 +49,9 @@ class Report(Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         if self.aside is None:
-            return f"nothing is damaged: the store is at revision {self.kept}"
-        lines = [*self.damages, f"everything up to revision {self.kept} was kept"]
-        if self.resumes == self.kept:
+            return f"nothing is damaged: the store is at revision {self.kept_revision}"
+        lines = [*self.damages, f"everything up to revision {self.kept_revision} was kept"]
+        if self.resumes == self.kept_revision:
             lines.append("nothing was lost")
         else:
             lines.append(f"everything after it is lost, {self._lost()}")
@@ -60,9 +60,9 @@ class Report(Struct, frozen=True, kw_only=True):
         return "\n".join(lines)
 
     def _lost(self) -> str:
-        if self.lost == self.kept:
+        if self.lost == self.kept_revision:
             return "and none of it can be read"
-        return f"at least the revisions {self.kept + 1} to {self.lost}"
+        return f"at least the revisions {self.kept_revision + 1} to {self.lost}"
 
 
 def repair(directory: Path, disk: Disk | None = None) -> Report:
@@ -99,12 +99,12 @@ class _Repair:
                 return self._finish(found, lost=found.core.revision, resumes=found.core.revision)
 
     def _cut_log(self, found: Recovery, damage: Corrupt) -> Report:
-        kept = found.core.revision
-        if kept == FIRST_REVISION:
+        newest_revision = found.core.revision
+        if newest_revision == FIRST_REVISION:
             reason = f"{damage.reason}; nothing comes before it that could be kept: restore a copy of the directory"
             raise Corrupt(damage.path, damage.offset, reason)
         behind = [path for path in segment_paths(self._directory) if path.name >= Path(damage.path).name]
-        lost = max([kept, *map(_newest_revision, behind)])
+        lost = max([newest_revision, *map(_newest_revision, behind)])
         # No revision takes less than a byte, so nothing that was lost can have been later than this, not even in a
         # segment that is gone.
         resumes = lost + sum(path.stat().st_size for path in behind) + SEGMENT_BYTES
@@ -126,7 +126,7 @@ class _Repair:
     def _finish(self, found: Recovery, *, lost: Revision, resumes: Revision) -> Report:
         return Report(
             damages=self._damages,
-            kept=found.core.revision,
+            kept_revision=found.core.revision,
             lost=lost,
             resumes=resumes,
             aside=_set_aside(self._directory, self._unused) if self._unused else None,

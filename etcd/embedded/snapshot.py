@@ -54,8 +54,8 @@ class Closing(Struct, frozen=True, array_like=True, tag=3):
     last thing that it says of a lease is as true as this table, so replaying it over the table gives the right one."""
 
 
-class Taken(Struct, frozen=True, kw_only=True):
-    """A snapshot that is on the disk."""
+class SnapshotInfo(Struct, frozen=True, kw_only=True):
+    """Describes a snapshot that is on the disk."""
 
     revision: Revision
     first_segment: int
@@ -63,9 +63,9 @@ class Taken(Struct, frozen=True, kw_only=True):
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
-    """A snapshot as it was read."""
+    """The content of a snapshot file."""
 
-    taken: Taken
+    info: SnapshotInfo
     kvs: Sequence[KeyValue]
     events: Sequence[Event]
     leases: Mapping[LeaseId, int]
@@ -120,14 +120,14 @@ class SnapshotWriter:
         self._count += len(kvs)
         self._record(Keys([_save(kv) for kv in kvs]))
 
-    def finish(self, events: Sequence[Event], leases: Mapping[LeaseId, int]) -> Taken:
+    def finish(self, events: Sequence[Event], leases: Mapping[LeaseId, int]) -> SnapshotInfo:
         """Close the snapshot and give it its name: from now on it counts."""
         changed = [(e.kv.key, None if e.previous is None else _save(e.previous)) for e in events]
         self._record(Closing(self._count, changed, leases))
         assert self._file is not None, "begin first"
         self._file.publish()
         self._file.close()
-        return Taken(
+        return SnapshotInfo(
             revision=self._opening.revision, first_segment=self._opening.first_segment, size=self._size
         )
 
@@ -179,8 +179,8 @@ def _snapshot(opening: Opening, kvs: Sequence[KeyValue], closing: Closing, *, si
         _event(then.get(key), key, opening.revision, None if saved is None else _load(saved))
         for key, saved in closing.changed
     ]
-    taken = Taken(revision=opening.revision, first_segment=opening.first_segment, size=size)
-    return Snapshot(taken=taken, kvs=kvs, events=events, leases=closing.leases)
+    info = SnapshotInfo(revision=opening.revision, first_segment=opening.first_segment, size=size)
+    return Snapshot(info=info, kvs=kvs, events=events, leases=closing.leases)
 
 
 def _event(kv: KeyValue | None, key: bytes, revision: Revision, previous: KeyValue | None) -> Event:

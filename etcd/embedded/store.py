@@ -109,17 +109,17 @@ class EmbeddedStore:
             await self._settle()
 
     async def rewrite(
-        self, prefix: bytes, wanted: Sequence[Put], *, spared: Callable[[bytes], bool]
+        self, prefix: bytes, puts: Sequence[Put], *, spared: Callable[[bytes], bool]
     ) -> Revision:
-        """Make the keys with a prefix these and no others, but for those that are spared, in one revision of any size.
+        """Replace the keys with a prefix by those of `puts`, in one revision of any size; keys that are `spared` stay.
 
-        What is so already does not change. It is done in steps: until the last is done reads see nothing of it, and
-        whatever else would change a key waits. A caller that is cancelled does not stop it.
+        A key that has its value already does not change. It is done in steps: until the last one reads see nothing of
+        it, and other writes wait. Cancelling the caller does not stop it.
         """
         await self._rewritten()
         self._check_open()
         self._rewriting = asyncio.get_running_loop().create_future()
-        task = asyncio.get_running_loop().create_task(self._rewrite(prefix, wanted, spared), name="rewrite")
+        task = asyncio.get_running_loop().create_task(self._rewrite(prefix, puts, spared), name="rewrite")
         self._tasks.add(task)
         task.add_done_callback(self._end_rewriting)
         try:
@@ -257,11 +257,9 @@ class EmbeddedStore:
         while self._rewriting is not None:
             await asyncio.shield(self._rewriting)
 
-    async def _rewrite(
-        self, prefix: bytes, wanted: Sequence[Put], spared: Callable[[bytes], bool]
-    ) -> Revision:
+    async def _rewrite(self, prefix: bytes, puts: Sequence[Put], spared: Callable[[bytes], bool]) -> Revision:
         await self._settle()  # what might still be undone must not lie below what is half done
-        with closing(self._core.rewrite(prefix, wanted, spared)) as steps:
+        with closing(self._core.rewrite(prefix, puts, spared)) as steps:
             for events in steps:
                 self._prepare(events)
                 await yield_to_loop()

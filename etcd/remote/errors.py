@@ -117,6 +117,6 @@ def error_of_answer(body: bytes, status: int) -> KVError:
 
 
 def _not_a_gateway(body: bytes, status: int) -> KVError:
-    """An answer of something before etcd, or of an etcd whose JSON gateway is off or refuses to serve this client."""
-    said = f"HTTP {status}: {body[:200].decode(errors='replace').strip()}"
-    return Interrupted(said) if status >= HTTPStatus.INTERNAL_SERVER_ERROR else Unsupported(said)
+    """The error for an answer of a proxy, or of an etcd whose JSON gateway is off or refuses this client."""
+    message = f"HTTP {status}: {body[:200].decode(errors='replace').strip()}"
+    return Interrupted(message) if status >= HTTPStatus.INTERNAL_SERVER_ERROR else Unsupported(message)

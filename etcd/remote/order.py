@@ -14,8 +14,8 @@ class Order:
     def __init__(self, request: WatchRequest, start: Revision) -> None:
         self.position = start - 1
         """Every matching event from the start to here was delivered."""
-        self.wanted: Revision = 0
-        """A notification of at least this revision is owed, unless 0."""
+        self.progress_revision: Revision = 0
+        """A progress notification of at least this revision is due; 0: none is."""
         self._request = request
         self._start = start
 
@@ -31,17 +31,17 @@ class Order:
             batches.append(WatchBatch(revision=self.position))
         return batches + self._notify()
 
-    def want(self, revision: Revision) -> list[WatchBatch]:
-        """Owe a notification of at least this revision; it is given at once if it can be."""
-        self.wanted = max(self.wanted, revision)
+    def request_progress(self, revision: Revision) -> list[WatchBatch]:
+        """Notify the watch once it has reached this revision; at once if it has."""
+        self.progress_revision = max(self.progress_revision, revision)
         return self._notify()
 
     def _notify(self) -> list[WatchBatch]:
-        if not self.wanted or self.position < self.wanted:
+        if not self.progress_revision or self.position < self.progress_revision:
             return []
         # A watch that starts in the future misses nothing before it, but the store is not there yet.
-        revision = self.wanted if self.position < self._start else self.position
-        self.wanted = 0
+        revision = self.progress_revision if self.position < self._start else self.position
+        self.progress_revision = 0
         return [WatchBatch(revision=revision)]
 
     def _is_fresh(self, event: Event) -> bool:

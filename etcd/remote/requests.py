@@ -32,9 +32,9 @@ from mockube.etcd.remote.answers import MemberStatus
 
 Fields: TypeAlias = dict[str, Any]
 
-NOTHING = b"{}"
+EMPTY_REQUEST = b"{}"
 PROGRESS = b'{"progress_request":{}}'
-"""On a stream of watches: have it told how far they are."""
+"""On a stream of watches: request a progress notification."""
 
 _encode: Callable[[Fields], bytes] = msgspec.json.Encoder().encode
 
@@ -173,7 +173,7 @@ DELETE: Final[Method[DeleteResult]] = Method("/kv/deleterange", answers.decode_d
 TXN: Final[Method[TxnResult]] = Method("/kv/txn", answers.decode_txn, repeatable=False)
 READ_TXN: Final[Method[TxnResult]] = Method("/kv/txn", answers.decode_txn, repeatable=True)
 PING: Final[Method[TxnResult]] = Method("/kv/txn", answers.decode_txn, repeatable=True)
-"""With `requests.NOTHING`: a transaction of nothing, which any member that has a leader answers to any user."""
+"""With `EMPTY_REQUEST`: an empty transaction, which any member that has a leader answers to any user."""
 COMPACT: Final[Method[None]] = Method("/kv/compaction", answers.decode_done, repeatable=False)
 GRANT: Final[Method[Lease]] = Method("/lease/grant", answers.decode_grant, repeatable=False)
 KEEP_ALIVE: Final[Method[Lease]] = Method("/lease/keepalive", answers.decode_keep_alive, repeatable=True)

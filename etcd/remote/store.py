@@ -60,7 +60,7 @@ class RemoteStore:
         gateways = [Gateway(endpoint, tls=context, connect_timeout=connect_timeout) for endpoint in endpoints]
         transport = Transport(gateways, credentials=credentials, deadline=deadline, clock=clock)
         try:
-            await transport.call(requests.PING, requests.NOTHING)
+            await transport.call(requests.PING, requests.EMPTY_REQUEST)
         except BaseException:
             await transport.close()
             raise
@@ -124,11 +124,11 @@ class RemoteStore:
         )
 
     async def leases(self) -> Sequence[LeaseId]:
-        return await self._transport.call(requests.LEASES, requests.NOTHING)
+        return await self._transport.call(requests.LEASES, requests.EMPTY_REQUEST)
 
     async def status(self) -> Status:
         """As the member that answers knows it: its revision may be behind the cluster's."""
-        member = await self._transport.call(requests.STATUS, requests.NOTHING)
+        member = await self._transport.call(requests.STATUS, requests.EMPTY_REQUEST)
         return Status(
             backend="etcd",
             version=member.version,
@@ -150,7 +150,7 @@ class RemoteStore:
         try:
             return await call
         except RevisionInFuture:
-            current = (await self._transport.call(requests.PING, requests.NOTHING)).revision
+            current = (await self._transport.call(requests.PING, requests.EMPTY_REQUEST)).revision
             raise FutureRevision(max(revisions), current) from None
         except RevisionCompacted:
             raise Compacted(min(revisions), await self._history_start(reads[0].key)) from None

@@ -110,7 +110,7 @@ class Transport:
             return await self._in_turn(request, repeatable=repeatable, until=until)
 
     async def _renew_token(self, stale: str | None, until: float) -> None:
-        """Get a token in the place of `stale`; requests that come meanwhile wait for the same one."""
+        """Log in again in place of `stale`; concurrent requests wait for the same token."""
         async with self._login:
             if self._token != stale:
                 return
@@ -127,7 +127,7 @@ class Transport:
     async def _in_turn(
         self, request: Callable[[Gateway], Awaitable[T]], *, repeatable: bool, until: float
     ) -> T:
-        """Ask one member after the other, as long as asking again is right."""
+        """Send the request to one member after the other, for as long as it may be repeated."""
         tries = 0
         while True:
             if self._closed:
@@ -161,6 +161,6 @@ class Transport:
 
 
 def _pause(tries: int, members: int) -> float:
-    """None while there are members not asked in this round."""
-    rounds, asked = divmod(tries, members)
-    return 0.0 if asked else min(FIRST_PAUSE * 2 ** (rounds - 1), LONGEST_PAUSE)
+    """Return the seconds before the next try: 0 until each member was tried once in this round."""
+    rounds, tried_members = divmod(tries, members)
+    return 0.0 if tried_members else min(FIRST_PAUSE * 2 ** (rounds - 1), LONGEST_PAUSE)

@@ -36,7 +36,7 @@ ASK_AGAIN = 0.1
 RESUME_AGAIN = 1.0
 """Seconds between two tries to find a member to watch on. Each tries all of them until its deadline."""
 
-EVERYTHING = b"\x00"
+FIRST_KEY = b"\x00"
 
 _BROKEN = (Unavailable, Interrupted, Timeout)
 """The stream or its member failed; another will do."""
@@ -90,7 +90,7 @@ class RemoteWatch:
             raise Closed("the watch is over")
         head = await self._head()
         await self._ask_progress()
-        self._put(self._order.want(head))
+        self._put(self._order.request_progress(head))
         if self._asker is None or self._asker.done():
             self._asker = asyncio.get_running_loop().create_task(self._keep_asking())
             self._asker.add_done_callback(self._end_asking)
@@ -139,18 +139,18 @@ class RemoteWatch:
     async def _take(self, answer: WatchAnswer) -> None:
         if not answer.on_demand:
             await self._accept(answer)
-        elif self._order.wanted:
+        elif self._order.progress_revision:
             if await self._stream.answers_progress_in_order():
                 await self._accept(answer)
             else:
                 await self._catch_up()
 
     async def _catch_up(self) -> None:
-        """Read what happened to any key from the position to the revision that is wanted."""
-        everything = WatchRequest(key=EVERYTHING, range_end=FROM_KEY, previous=self._request.previous)
-        stream = await self._transport.open_watch(encode_watch(everything, self._order.position + 1))
+        """Read the events of all keys from the position to the revision of the due notification."""
+        every_key = WatchRequest(key=FIRST_KEY, range_end=FROM_KEY, previous=self._request.previous)
+        stream = await self._transport.open_watch(encode_watch(every_key, self._order.position + 1))
         try:
-            while self._order.wanted:
+            while self._order.progress_revision:
                 await self._accept(await stream.receive())
         finally:
             await stream.close()
@@ -181,7 +181,7 @@ class RemoteWatch:
             await self._stream.ask_progress()
 
     async def _keep_asking(self) -> None:
-        while self._order.wanted:
+        while self._order.progress_revision:
             await self._clock.sleep(ASK_AGAIN)
             await self._ask_progress()
 

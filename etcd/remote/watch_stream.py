@@ -16,7 +16,7 @@ from mockube.etcd.kv import Event
 from mockube.etcd.remote.answers import WatchAnswer, decode_watch
 from mockube.etcd.remote.clock import Clock, Deadline
 from mockube.etcd.remote.gateway import Gateway
-from mockube.etcd.remote.requests import NOTHING, PING, PROGRESS, STATUS, Method
+from mockube.etcd.remote.requests import EMPTY_REQUEST, PING, PROGRESS, STATUS, Method
 from mockube.etcd.remote.stream import Stream
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ class WatchStream:
     async def _ask_member(self, method: Method[T]) -> T:
         try:
             with Deadline(self._clock, self._patience):
-                return await self.gateway.call(method, NOTHING)
+                return await self.gateway.call(method, EMPTY_REQUEST)
         except TimeoutError as error:
             raise Timeout(f"{self.gateway.endpoint}: no answer in {self._patience} s") from error
 

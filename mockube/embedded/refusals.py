@@ -61,7 +61,7 @@ _REFUSALS: Final[Mapping[int, Refuse]] = {
 def _generic(code: int) -> Refuse:
     def refuse(info: RequestInfo, _: int) -> Any:
         return status.generic(
-            code, verb=info.verb, resource=_of(info), name=info.name, said="a fault was injected"
+            code, verb=info.verb, resource=_of(info), name=info.name, server_message="a fault was injected"
         )
 
     return refuse

@@ -134,7 +134,7 @@ class Etcd(Struct, frozen=True, kw_only=True):
 
 
 def _pieces(kv: KV, prefix: str, clock: Clock) -> AsyncGenerator[bytes, None]:
-    return archive(kv, Layout(prefix).root, taken=format_time(clock.now()))
+    return archive(kv, Layout(prefix).root, taken_at=format_time(clock.now()))
 
 
 async def _put(kv: KV, found: Archive, prefix: str, *, replace: bool) -> None:

@@ -48,7 +48,7 @@ async def test_what_is_handed_out_is_what_is_stored(client):
     await client.post(MAPS, config_map("a", k="v"))
     data = await save(client)
     archive = opened(data)
-    assert (archive.opening.prefix, archive.opening.taken) == ("/registry/", "2030-01-01T00:00:00Z")
+    assert (archive.opening.prefix, archive.opening.taken_at) == ("/registry/", "2030-01-01T00:00:00Z")
     keys = [entry.key for entry in archive.entries()]
     assert b"/registry/configmaps/default/a" in keys
     assert entries(data) == entries(await saved(client.server.backend.kv))

@@ -20,12 +20,12 @@ from mockube.apimachinery.cel.cost.ranges import (
     LIST_BASE,
     MAP_BASE,
     MOST,
-    NOTHING,
     ONE,
     REGEX_FACTOR,
     STRING_FACTOR,
     STRUCT_BASE,
     UNKNOWN,
+    ZERO,
     Range,
     capped,
     fixed,
@@ -70,13 +70,13 @@ class Coster:
         return found
 
     def sum(self, nodes: Sequence[Expr]) -> Range:
-        total = NOTHING
+        total = ZERO
         for node in nodes:
             total = total.plus(self.cost(node))
         return total
 
     def literal(self, _node: Literal) -> Range:
-        return NOTHING
+        return ZERO
 
     def variable(self, name: str) -> Variable | None:
         stack = self.variables.get(name)
@@ -142,7 +142,7 @@ class Coster:
             return cost
         arg_costs = [self.cost(arg) for arg in node.args]
         args = [self.node(arg) for arg in node.args]
-        before = NOTHING
+        before = ZERO
         target: Node | None = None
         if node.target is not None:
             before = self.cost(node.target)
@@ -170,7 +170,7 @@ class Coster:
         special = None if found else self.special(node, overload, costs)
         if special is not None:
             return special
-        total = NOTHING
+        total = ZERO
         for cost in costs:
             total = total.plus(cost)
         found = found or self.standard(node, overload, target, args) or Estimate(ONE)
@@ -221,7 +221,7 @@ class Coster:
 
     def create_list(self, node: CreateList) -> Range:
         total = self.sum(node.elements)
-        size = Range(MOST, 0) if node.elements else NOTHING
+        size = Range(MOST, 0) if node.elements else ZERO
         for element in node.elements:
             size = size.union(self.size_or_unknown(element))
         self.entries[id(node)] = Entries("list", ONE, size)
@@ -229,7 +229,7 @@ class Coster:
 
     def create_map(self, node: CreateMap) -> Range:
         total = fixed(MAP_BASE)
-        keys = values = Range(MOST, 0) if node.entries else NOTHING
+        keys = values = Range(MOST, 0) if node.entries else ZERO
         for entry in node.entries:
             total = total.plus(self.cost(entry.key)).plus(self.cost(entry.value))
             keys = keys.union(self.size_or_unknown(entry.key))

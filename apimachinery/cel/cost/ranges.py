@@ -40,7 +40,7 @@ def fixed(number: int) -> Range:
 
 
 UNKNOWN: Final = Range(0, MOST)
-NOTHING: Final = fixed(0)
+ZERO: Final = fixed(0)
 ONE: Final = fixed(1)
 STRING_FACTOR: Final = 0.1
 """Of a character that is read."""

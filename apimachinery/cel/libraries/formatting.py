@@ -147,8 +147,8 @@ def _element(value: Any) -> str:
     if kind is Duration:
         return f'duration("{times.duration_text(value)}")'
     if kind is float:
-        shown = _go_fixed(value, DEFAULT_PRECISION)
-        return f'"{shown}"' if value != value or abs(value) == float("inf") else shown  # noqa: PLR0124 -- NaN
+        digits = _go_fixed(value, DEFAULT_PRECISION)
+        return f'"{digits}"' if value != value or abs(value) == float("inf") else digits  # noqa: PLR0124 -- NaN
     if value is None or kind in _STRING_CONVERSIONS or kind is TypeValue or isinstance(value, (list, dict)):
         return _string(value)
     raise FormatError(f"no formatting function for {type_name(value)}")
@@ -196,8 +196,8 @@ def _scientific(value: Any, digits: int) -> str:
     if special is not None:
         return special.rjust(digits)
     mantissa, _, exponent = f"{number:.{DEFAULT_PRECISION}e}".partition("e")
-    shown = ("-" if exponent[0] == "-" else "") + exponent[1:].rjust(2, "0")
-    return f"{mantissa}\N{MULTIPLICATION SIGN}10{shown.translate(_SUPERSCRIPTS)}".rjust(digits)
+    power = ("-" if exponent[0] == "-" else "") + exponent[1:].rjust(2, "0")
+    return f"{mantissa}\N{MULTIPLICATION SIGN}10{power.translate(_SUPERSCRIPTS)}".rjust(digits)
 
 
 def _binary(value: Any, _digits: int) -> str:

@@ -119,7 +119,7 @@ class ListAtom:
 def _single(key: str) -> Callable[[str], Element]:
     """What makes the step of the one key of a list, if its value is a text."""
     begin = f"{KEY}{{{quote_text(key)}:"
-    return remembered(_NAMES, longest=_LONGEST_NAME)(lambda name: f"{begin}{quote_text(name)}}}")
+    return remembered(_NAMES, max_length=_LONGEST_NAME)(lambda name: f"{begin}{quote_text(name)}}}")
 
 
 def _defaults(keys: Sequence[str], fields: Mapping[str, Field]) -> dict[str, Any]:

@@ -35,7 +35,7 @@ class Comparison(NamedTuple):
         return Comparison(*(recursive_difference(fields, ignored) for fields in self)) if ignored else self
 
 
-_NOTHING: Final = Comparison()
+_UNCHANGED: Final = Comparison()
 _REMOVED: Final = Comparison(removed=LEAF)
 _MODIFIED: Final = Comparison(modified=LEAF)
 _ADDED: Final = Comparison(added=LEAF)
@@ -46,14 +46,14 @@ def compare(atom: Atom, before: Any, after: Any) -> Comparison:
     if isinstance(atom, Scalar | ListAtom) or atom.atomic:
         changes = _compare(atom, before, after)
     else:
-        # Whole objects are compared because they differ: to see at once that they do not is for what is in them.
+        # Whole objects are compared because they differ: the quick check for equality is for their parts.
         changes = _compare_maps(atom, before, after)
     return Comparison(*(difference(fields, LEAF) for fields in changes))
 
 
 def _compare(atom: Atom, before: Any, after: Any) -> Comparison:
     if before is after:
-        return _NOTHING
+        return _UNCHANGED
     if before is ABSENT:
         return Comparison(added=entire(atom, after))
     if after is ABSENT:
@@ -62,14 +62,14 @@ def _compare(atom: Atom, before: Any, after: Any) -> Comparison:
         return _compare_whole(before, after)
     # What was stored and sent back is mostly the same, and this is quicker than to look at every place.
     if orjson.dumps(before) == orjson.dumps(after):
-        return _NOTHING
+        return _UNCHANGED
     if isinstance(atom, ListAtom):
         return _compare_lists(atom, before, after)
     return _compare_maps(atom, before, after)
 
 
 def _compare_whole(before: Any, after: Any) -> Comparison:
-    return _NOTHING if equal(before, after) else _MODIFIED
+    return _UNCHANGED if equal(before, after) else _MODIFIED
 
 
 def equal(one: Any, other: Any) -> bool:
@@ -87,7 +87,7 @@ def _compare_maps(atom: MapAtom | Untyped, before: Any, after: Any) -> Compariso
     old: Mapping[str, Any] = before if isinstance(before, dict) else {}
     new: Mapping[str, Any] = after if isinstance(after, dict) else {}
     # Of an untyped value it may be that only one side is an object, and then the whole is another, too.
-    whole = _NOTHING if isinstance(before, dict | None) and isinstance(after, dict | None) else _MODIFIED
+    whole = _UNCHANGED if isinstance(before, dict | None) and isinstance(after, dict | None) else _MODIFIED
     if not old and not new:
         return _compare_whole(before, after)
     changes = []
@@ -101,7 +101,7 @@ def _compare_maps(atom: MapAtom | Untyped, before: Any, after: Any) -> Compariso
     return _gathered(changes, whole)
 
 
-def _gathered(changes: Iterable[tuple[Element, Comparison]], whole: Comparison = _NOTHING) -> Comparison:
+def _gathered(changes: Iterable[tuple[Element, Comparison]], whole: Comparison = _UNCHANGED) -> Comparison:
     """The changes of a place and below it, as seen from there."""
     removed, modified, added = map(FieldSet, whole)
     for element, change in changes:

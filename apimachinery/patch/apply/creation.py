@@ -27,13 +27,13 @@ Write: TypeAlias = Callable[[Any], Fields]
 _LEAF: Final[Fields] = {}
 
 _PLANS: Final = 256
-_LONGEST: Final = 1000
-"""Combinations of members of one type for which it is remembered how they are written, and how long their names are."""
+_MAX_NAMES_LENGTH: Final = 1000
+"""Combinations of members of one type whose plans are cached, and the length of all their names."""
 
 _SPEC: Final = "spec"
 _SPECS: Final = 40
 _LONGEST_SPEC: Final = 16 * 1024
-"""Specs of one kind of which it is remembered how they are written, and how long their texts are."""
+"""Specs of one kind whose fields are cached, and the length of their texts."""
 
 _NEVER: Final = difference(NEVER_OWNED, of_fields("metadata"))
 """The empty object has metadata, which is therefore never written as a whole."""
@@ -46,7 +46,7 @@ def writer(versions: Versions, empty: Json) -> Write:
     never = union(_NEVER, versions.reset_fields.get(own, EMPTY))
     write = _changed(versions.atoms[own], empty, never)
     # Of many objects that are made alike, such as the pods of a ReplicaSet, the spec is the same.
-    write_spec = remembered(_SPECS, longest=_LONGEST_SPEC)(lambda text: write({_SPEC: orjson.loads(text)}))
+    write_spec = remembered(_SPECS, max_length=_LONGEST_SPEC)(lambda text: write({_SPEC: orjson.loads(text)}))
 
     def write_object(new: Json) -> Fields:
         tree = versions.at(own, new)
@@ -158,13 +158,13 @@ def _object(atom: MapAtom | Untyped) -> Write:
     def plan(names: tuple[str, ...]) -> _Plan:
         steps = [(name, *members[name]) for name in sorted(names)]
         fields = {SELF: _LEAF} | {element: _LEAF for _, element, _ in steps}
-        made = _Plan(fields, [step for step in steps if step[2] is not _whole])
+        new_plan = _Plan(fields, [step for step in steps if step[2] is not _whole])
         # Members come in few combinations, but the keys of maps are anybody's.
-        if sum(map(len, names)) <= _LONGEST:
+        if sum(map(len, names)) <= _MAX_NAMES_LENGTH:
             if len(plans) >= _PLANS:
                 plans.clear()
-            plans[names] = made
-        return made
+            plans[names] = new_plan
+        return new_plan
 
     def write(value: Any) -> Fields:
         if not value or value.__class__ is not dict:

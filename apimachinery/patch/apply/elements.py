@@ -20,14 +20,14 @@ INDEX: Final = "i:"
 
 _CACHED: Final = 8192
 """Steps remembered: clusters name their fields, containers and conditions from a small vocabulary."""
-_LONGEST: Final = 300
+_MAX_LENGTH: Final = 300
 
 
 class MalformedFields(ValueError):
     """What should be a set of fields is none."""
 
 
-@remembered(_CACHED, longest=_LONGEST)
+@remembered(_CACHED, max_length=_MAX_LENGTH)
 def quote_text(text: str) -> str:
     """A text as it stands in a step."""
     return gotext.marshal(text)
@@ -42,14 +42,14 @@ def of_keys(keys: dict[str, Any]) -> Element:
     return _of_keys(orjson.dumps(keys))
 
 
-@remembered(_CACHED, longest=_LONGEST)
+@remembered(_CACHED, max_length=_MAX_LENGTH)
 def _of_keys(text: bytes) -> Element:
     keys: dict[str, Any] = orjson.loads(text)
     members = (f"{quote_text(name)}:{gotext.marshal(value)}" for name, value in sorted(keys.items()))
     return f"{KEY}{{{','.join(members)}}}"
 
 
-@remembered(_CACHED, longest=_LONGEST)
+@remembered(_CACHED, max_length=_MAX_LENGTH)
 def canonical(text: str) -> Element | None:
     """The step that a text stands for, None if a later version may know what it is."""
     kind, content = text[:2], text[2:]
@@ -78,7 +78,7 @@ def _canonical_value(kind: str, content: str) -> Element | None:
     return of_keys(keys)
 
 
-@remembered(_CACHED, longest=_LONGEST)
+@remembered(_CACHED, max_length=_MAX_LENGTH)
 def order(element: Element) -> tuple[int, Any]:
     """What steps of one object or list are sorted by: by kind, and within it by content, numbers as numbers."""
     kind, content = element[:2], element[2:]
@@ -101,7 +101,7 @@ def _rank(value: Any) -> tuple[int, Any]:
     return 3, orjson.dumps(value)
 
 
-@remembered(_CACHED, longest=_LONGEST)
+@remembered(_CACHED, max_length=_MAX_LENGTH)
 def format_element(element: Element) -> str:
     """As messages show it: `.spec`, `[name="main"]`, `[="example.com/a"]`, `[0]`."""
     kind, content = element[:2], element[2:]

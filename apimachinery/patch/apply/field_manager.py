@@ -75,7 +75,7 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
         The writer may change `managedFields` itself, and resets them with `[]` or `[{}]`; a writer that leaves them
         out, or makes nonsense of them, does not. Through a subresource they cannot be changed.
         """
-        managed = self._given(live, new)
+        managed = self._managers_before(live, new)
         if not managed and meta.uid(live):
             # Nobody's fields are tracked, and that begins with an apply.
             return _with_managers(new, {})
@@ -83,8 +83,8 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
             self._check_untyped(new)
             return _with_managers(new, self._updated(managed, live, new, manager, time))
         except (TypedError, Unconvertible):
-            # The object is about to be refused by validation, which can say why better; or it is not one of a version
-            # that another manager speaks.
+            # Validation is about to refuse the object with a better message; or the object cannot be converted to the
+            # version of another manager.
             return _with_managers(new, {})
 
     def _check_untyped(self, new: Json) -> None:
@@ -96,14 +96,14 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
     def _fields_of_new(self) -> creation.Write:
         return creation.writer(self.versions, self.empty)
 
-    def _given(self, live: Json, new: Json) -> Managed:
-        """The managers before the write: as the writer gives them, if it may and does, else as they were."""
+    def _managers_before(self, live: Json, new: Json) -> Managed:
+        """Return the managers before the write: those of the new object, if it sets them, else those of the live one."""
         entries = meta.metadata(new).get("managedFields")
         if not self.subresource and entries is not None:
             if entries == [{}] or (not entries and not self.is_custom):
                 return {}
-            if given := _decoded(entries):
-                return given
+            if managers_of_new := _decoded(entries):
+                return managers_of_new
         return _decoded(meta.metadata(live).get("managedFields") or ())
 
     def _updated(self, managed: Managed, live: Json, new: Json, manager: str, time: str | None) -> Managed:

@@ -128,9 +128,9 @@ def _without(one: FieldSet, other: FieldSet, *, recursive: bool) -> FieldSet:
         known, node = one.get(element), other.get(element)
         if known is None or node is None:
             continue
-        gone = element == SELF or (recursive and SELF in node)
-        left = EMPTY if gone else _without(known, node, recursive=recursive)
-        if gone or left is not known:
+        is_removed = element == SELF or (recursive and SELF in node)
+        left = EMPTY if is_removed else _without(known, node, recursive=recursive)
+        if is_removed or left is not known:
             rest = FieldSet(one) if rest is None else rest
             if left:
                 rest[element] = left

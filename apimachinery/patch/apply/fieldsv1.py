@@ -12,7 +12,7 @@ from mockube.apimachinery.patch.apply.fieldset import EMPTY, LEAF, SELF, FieldSe
 from mockube.apimachinery.remembered import remembered
 
 REMEMBERED: Final = 1024
-LONGEST: Final = 16 * 1024
+MAX_LENGTH: Final = 16 * 1024
 
 _LEAF: Final[dict[str, Any]] = {}
 
@@ -27,7 +27,7 @@ def decode(tree: Any) -> Decoded:
     return read(orjson.dumps(tree))
 
 
-@remembered(REMEMBERED, longest=LONGEST)
+@remembered(REMEMBERED, max_length=MAX_LENGTH)
 def read(text: bytes) -> Decoded:
     fields = FieldSet(_node(orjson.loads(text)))
     fields.pop(SELF, None)

@@ -97,9 +97,9 @@ def known_managers(versions: Versions, managed: Managed, live: Json) -> dict[Man
 def settle(
     versions: Versions, managed: Managed, before: Json, after: Json, *, taker: Manager, force: bool
 ) -> tuple[dict[Manager, Owned], Comparison]:
-    """Take from every manager but one what was changed or removed. Who owns nothing any more is left out.
+    """Remove the changed and removed fields from every manager but one; managers without fields are left out.
 
-    `Conflicts` if it was changed, somebody else owns it, and it is not forced. Also returns what changed.
+    Raise `Conflicts` if another manager owns a changed field and it is not forced. Also return what changed.
     """
     changes = {versions.own: versions.compare(versions.own, before, after)}
     rest = {}

@@ -16,10 +16,10 @@ from mockube.apimachinery.patch.apply.places import applied_fields, remove, with
 
 
 def prune(versions: Versions, merged: Json, managed: Managed, last: Owned) -> Json:
-    """The object without the places that the applier owned last time and that nobody owns now.
+    """Return the object without the fields that the applier owned last time and that no manager owns now.
 
-    `managed` has the applier with what it owns now. What was removed with an object or item that is gone comes back
-    if somebody owns it, or if the applier did not own it either.
+    `managed` has the applier with what it owns now. Fields below a removed object or item are restored if a manager
+    owns them, or if the applier did not own them either.
     """
     owned = _owned(managed)
     if not difference(last.fields, owned.get(last.api_version, EMPTY)):
@@ -29,11 +29,13 @@ def prune(versions: Versions, merged: Json, managed: Managed, last: Owned) -> Js
     whole = versions.at(last.api_version, merged, refusal)
     owned_last = with_fields(atom, last.fields)
     pruned = remove(atom, whole, owned_last)
-    # The version of last time goes first: what others own may be needed to convert the object at all.
+    # The version of last time comes first: fields of other managers may be needed to convert the object.
     for version in sorted(owned, key=lambda version: version != last.api_version):
         pruned = _with_owned(versions, version, whole, pruned, owned[version])
-    gone = difference(_places(versions, last.api_version, whole), _places(versions, last.api_version, pruned))
-    return versions.at(versions.own, remove(atom, whole, intersection(gone, owned_last)))
+    pruned_fields = difference(
+        _places(versions, last.api_version, whole), _places(versions, last.api_version, pruned)
+    )
+    return versions.at(versions.own, remove(atom, whole, intersection(pruned_fields, owned_last)))
 
 
 def _owned(managed: Managed) -> dict[str, FieldSet]:
@@ -45,10 +47,12 @@ def _owned(managed: Managed) -> dict[str, FieldSet]:
 
 
 def _with_owned(versions: Versions, version: str, whole: Json, pruned: Json, owned: FieldSet) -> Any:
-    """The pruned object with what was removed from the whole, and somebody owns."""
+    """Return the pruned object with the removed fields that a manager owns."""
     atom = versions.atoms[version]
-    kept = union(_places(versions, version, pruned), with_fields(atom, owned))
-    return remove(atom, versions.at(version, whole), difference(_places(versions, version, whole), kept))
+    retained_fields = union(_places(versions, version, pruned), with_fields(atom, owned))
+    return remove(
+        atom, versions.at(version, whole), difference(_places(versions, version, whole), retained_fields)
+    )
 
 
 def _places(versions: Versions, version: str, value: Json) -> FieldSet:

@@ -10,7 +10,7 @@ from mockube.apimachinery.patch.apply.managers import Owned
 
 def reconcile_owned_fields(atom: Atom, owned: Owned) -> Owned:
     """What a manager owns, by the type as it is now."""
-    changed = _changed_usual if len(owned.text) <= fieldsv1.LONGEST else _changed
+    changed = _changed_usual if len(owned.text) <= fieldsv1.MAX_LENGTH else _changed
     fields = changed(atom, owned.text) if owned.text else None
     return owned if fields is None else owned.now(fields)
 

@@ -28,16 +28,16 @@ class Write(Struct, frozen=True, kw_only=True):
 def update(
     versions: Versions, managed: Managed, before: Json, after: Json, write: Write
 ) -> dict[Manager, Owned]:
-    """The managers after somebody wrote an object: the writer owns what it changed, beside what it had."""
+    """Return the managers after a write: the writer owns the fields it changed, beside those it had."""
     rest, change = settle(
         versions, known_managers(versions, managed, before), before, after, taker=write.owner, force=True
     )
-    taken = difference(change.written, NEVER_OWNED)
+    new_fields = difference(change.written, NEVER_OWNED)
     own = rest.pop(write.owner, Owned(EMPTY, versions.own))
-    lost = difference(intersection(own.fields, change.written), taken)
-    own = own.now(union(difference(difference(own.fields, change.removed), lost), taken))
+    lost = difference(intersection(own.fields, change.written), new_fields)
+    own = own.now(union(difference(difference(own.fields, change.removed), lost), new_fields))
     if own.fields:
-        rest[write.owner] = own._replace(time=write.time) if taken else own
+        rest[write.owner] = own._replace(time=write.time) if new_fields else own
     return rest
 
 

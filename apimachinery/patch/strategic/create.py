@@ -75,7 +75,7 @@ def _diff_lists(name: str, current: Elements, value: Elements, kind: Type) -> di
 
 
 def _diff_objects(current: Elements, value: Elements, kind: Type) -> tuple[list[Any], list[Any]]:
-    """Patches for the objects that are new or different, and for those that are gone."""
+    """Return patches for the objects that are new or different, and for those to delete."""
     key = kind.merge_key
     before = {name_of(item, key): item for item in current}
     changes = []
@@ -86,5 +86,5 @@ def _diff_objects(current: Elements, value: Elements, kind: Type) -> tuple[list[
             changes.append(item)
         elif patch := _diff(known, item, kind.items, retaining=RETAIN in kind.patch_strategy):
             changes.append(patch | {key: name})
-    gone = sorted(before, key=gofmt.plain)
-    return changes, [{key: name, DIRECTIVE: DELETE} for name in gone]
+    deleted_names = sorted(before, key=gofmt.plain)
+    return changes, [{key: name, DIRECTIVE: DELETE} for name in deleted_names]

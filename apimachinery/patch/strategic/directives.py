@@ -19,8 +19,8 @@ _DROPPED: Final = object()
 
 def without_directives(value: Any) -> Any:
     """The value without objects that are directives, at any depth; None if it is one itself."""
-    kept = _plain(value)
-    return None if kept is _DROPPED else kept
+    plain_value = _plain(value)
+    return None if plain_value is _DROPPED else plain_value
 
 
 def _plain(value: Any) -> Any:

@@ -29,9 +29,9 @@ def are_objects(*lists: Elements) -> bool:
     return types[0] == _OBJECT
 
 
-def wrong_type(wanted: Any, value: Any) -> Unmergeable:
-    """`wanted` is an example of what the value should be."""
-    return Unmergeable(f"expected a {gofmt.go_type(wanted)}, but received a {gofmt.go_type(value)}")
+def wrong_type(example: Any, value: Any) -> Unmergeable:
+    """`example` is an example of the type that the value should have."""
+    return Unmergeable(f"expected a {gofmt.go_type(example)}, but received a {gofmt.go_type(value)}")
 
 
 def name_of(item: Any, key: str) -> Any:
@@ -57,12 +57,12 @@ def positions(elements: Elements, key: str) -> dict[Any, int]:
     return found
 
 
-def arrange_elements(elements: Elements, wanted: Elements, live: Elements, key: str) -> list[Any]:
-    """The elements in order: those named in `wanted` in its order, the others in the order of `live`.
+def arrange_elements(elements: Elements, patch_order: Elements, live: Elements, key: str) -> list[Any]:
+    """Return the elements in order: those named in `patch_order` in its order, the others in the order of `live`.
 
-    An element of `live` alone comes as early as it can without passing one that stood before it in `live`.
+    An element of `live` alone comes as early as it can without passing one that is before it in `live`.
     """
-    order, live_order = positions(wanted, key), positions(live, key)
+    order, live_order = positions(patch_order, key), positions(live, key)
     chosen: list[_Named] = []
     rest: list[_Named] = []
     for item in elements:
@@ -84,16 +84,16 @@ def _sorted(elements: Sequence[_Named], order: Mapping[Any, int]) -> list[_Named
 
 
 def _interleaved(rest: Sequence[_Named], chosen: Sequence[_Named], live: Mapping[Any, int]) -> list[Any]:
-    """Both lists as one, each in its order; one of `rest` goes first only if it stood first in `live`."""
+    """Merge both lists, each in its order; an item of `rest` comes first only if it is first in `live`."""
     merged: list[Any] = []
-    taken = 0
+    index = 0
     for name, item in chosen:
         position = live.get(name, -1)
-        while taken < len(rest) and 0 <= live.get(rest[taken][0], -1) < position:
-            merged.append(rest[taken][1])
-            taken += 1
+        while index < len(rest) and 0 <= live.get(rest[index][0], -1) < position:
+            merged.append(rest[index][1])
+            index += 1
         merged.append(item)
-    return merged + [item for _, item in rest[taken:]]
+    return merged + [item for _, item in rest[index:]]
 
 
 def member_type(parent: Type, name: str) -> Type:

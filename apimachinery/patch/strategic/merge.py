@@ -125,11 +125,11 @@ def _merge_member(
 
 
 def _put(merged: dict[str, Any], name: str, value: Any) -> None:
-    kept = without_directives(without_nulls(value))
-    if kept is None:
+    plain_value = without_directives(without_nulls(value))
+    if plain_value is None:
         merged.pop(name, None)
     else:
-        merged[name] = kept
+        merged[name] = plain_value
 
 
 def _merged_object(current: Json, patch: Json, kind: Type) -> Json:
@@ -154,7 +154,7 @@ def _merged_list(current: Elements, patch: Elements, kind: Type, *, deleting: bo
         return [item for item in current if item not in deleted]
     else:
         merged = list(dict.fromkeys([*current, *patch]))
-    return arrange_elements(merged, wanted=patch, live=current, key=kind.merge_key)
+    return arrange_elements(merged, patch_order=patch, live=current, key=kind.merge_key)
 
 
 def _without_directives(current: Elements, patch: Elements, key: str) -> tuple[Elements, Elements]:
@@ -219,15 +219,15 @@ def _merge_ordered_list(merged: dict[str, Any], name: str, patch: Json, order: A
         return
     if are_objects(current, changes):
         current = _refilled(current, elements, changes, kind.merge_key)
-    merged[name] = arrange_elements(elements, wanted=order, live=current, key=kind.merge_key)
+    merged[name] = arrange_elements(elements, patch_order=order, live=current, key=kind.merge_key)
 
 
 def _refilled(current: Elements, elements: Elements, changes: Elements, key: str) -> Elements:
-    """What upstream takes for the list before: in its place, new objects fill up the room of deleted ones."""
+    """Return the list that upstream compares with: new objects take the positions of deleted ones."""
     before, after = positions(current, key), positions(elements, key)
-    kept = [item for item in current if item[key] in after]
+    old_items = [item for item in current if item[key] in after]
     new = [item for item in changes if item.get(key) in after and item[key] not in before]
-    return (kept + new)[: len(current)]
+    return (old_items + new)[: len(current)]
 
 
 def _check_order(changes: Elements, order: Elements, key: str) -> None:

@@ -14,7 +14,7 @@ _KEYS: Final = 4096
 _LONGEST_KEY: Final = 128
 """Keys of labels that are remembered: objects share a few."""
 
-check_label_name: Final = valid(remembered(_KEYS, longest=_LONGEST_KEY)(names.check_label_key))
+check_label_name: Final = valid(remembered(_KEYS, max_length=_LONGEST_KEY)(names.check_label_key))
 _check_label_value: Final = valid(names.check_label_value)
 
 NO_OPERATOR: Final = "not a valid selector operator"

@@ -139,7 +139,7 @@ def value_of(amount: IntOrString) -> int:
     return amount if isinstance(amount, int) else _number_in(amount)
 
 
-@remembered(256, longest=8)
+@remembered(256, max_length=8)
 def _number_in(text: str) -> int:
     try:
         return gotext.parse_int(text if names.check_percent(text) else text.removesuffix("%"))

@@ -33,7 +33,7 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
         selector = selector_of(deployment)
     except SelectorError:
         selector = labels.NOTHING
-    if selector.nothing:
+    if selector.matches_nothing:
         return EMPTY_PLAN  # no server accepts it; what is made for it would never be found again
     if selector.empty:
         return _selecting_all(deployment)

@@ -34,7 +34,7 @@ def reconcile(family: Family, caches: Caches, key: Key, now: datetime) -> Plan:
         selector = family.selector(owner)
     except SelectorError:
         selector = labels.NOTHING
-    if selector.nothing:
+    if selector.matches_nothing:
         return EMPTY_PLAN  # no server accepts it; pods that are made for it would never be found again
     claims = pods_of(caches, owner, selector)
     # Whose the pods are is settled alone: the pods' changes bring the key back, and only then they are counted.

@@ -151,7 +151,7 @@ def _parsed(text: str) -> Network | None:
         return None
 
 
-_network = remembered(64, longest=64)(_parsed)
+_network = remembered(64, max_length=64)(_parsed)
 
 
 def _managed(tree: Any) -> Address | None:

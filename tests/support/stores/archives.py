@@ -14,7 +14,7 @@ NAME = "saved.gz"
 
 async def saved(kv, root=ROOT):
     """The file's bytes."""
-    return b"".join([piece async for piece in archive(kv, root, taken=TAKEN)])
+    return b"".join([piece async for piece in archive(kv, root, taken_at=TAKEN)])
 
 
 def opened(data):

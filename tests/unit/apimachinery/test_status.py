@@ -312,7 +312,7 @@ def test_success():
             id="conflict of a change",
         ),
         pytest.param(
-            status.generic(415, said="415: Unsupported {Media} Type"),
+            status.generic(415, server_message="415: Unsupported {Media} Type"),
             status.UnsupportedMediaType,
             "415: Unsupported {Media} Type",
             id="what was said",
@@ -324,13 +324,13 @@ def test_success():
             id="not acceptable, nothing said",
         ),
         pytest.param(
-            status.generic(406, said="406: Not {Acceptable}"),
+            status.generic(406, server_message="406: Not {Acceptable}"),
             status.NotAcceptable,
             "406: Not {Acceptable}",
             id="not acceptable, something said",
         ),
         pytest.param(
-            status.generic(502, said='bad "gateway"'),
+            status.generic(502, server_message='bad "gateway"'),
             status.InternalError,
             'an error on the server ("bad \\"gateway\\"") has prevented the request from succeeding',
             id="another server error",

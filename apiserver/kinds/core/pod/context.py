@@ -125,4 +125,4 @@ def spec_cache_key(spec: ReadOnlyTree) -> bytes:
 
 def cached_by_spec(question: Callable[[ReadOnlyTree], Answer]) -> Callable[[bytes], Answer]:
     """Cache a function of a spec by `spec_cache_key`. The function gets a tree of its own."""
-    return remembered(_SPECS, longest=_LONGEST)(lambda text: question(orjson.loads(text)))
+    return remembered(_SPECS, max_length=_LONGEST)(lambda text: question(orjson.loads(text)))

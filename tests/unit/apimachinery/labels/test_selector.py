@@ -131,8 +131,8 @@ def test_very_many_requirements_are_no_trouble():
 
 def test_a_selector_cannot_be_changed():
     with pytest.raises(AttributeError):
-        EVERYTHING.nothing = True
-    assert repr(Selector()) == "Selector(requirements=(), nothing=False)"
+        EVERYTHING.matches_nothing = True
+    assert repr(Selector()) == "Selector(requirements=(), matches_nothing=False)"
 
 
 _KEYS = st.sampled_from(["a", "b", "c", "d"])

@@ -147,7 +147,7 @@ async def test_a_file_says_what_was_there_at_one_revision_while_the_store_goes_o
     await fill(store, {b"pods/%03d" % number: b'{"n":1}' for number in range(50)})
     before = entries(await saved(store))
     pieces = []
-    async for piece in archive(store, ROOT, taken=TAKEN):
+    async for piece in archive(store, ROOT, taken_at=TAKEN):
         pieces.append(piece)
         await fill(store, {b"pods/%03d" % number: b'{"n":%d}' % len(pieces) for number in range(0, 60, 7)})
     assert entries(b"".join(pieces)) == before

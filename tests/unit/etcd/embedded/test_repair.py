@@ -65,7 +65,7 @@ async def test_everything_before_the_damage_is_kept(filled, opened, tmp_path, se
     assert isinstance(await outcome(opened()), Corrupt)
 
     report = repair(tmp_path)
-    assert (report.kept, report.lost) == (5, 8)
+    assert (report.kept_revision, report.lost) == (5, 8)
     store = await opened()
     revision, kvs = await state(store)
     assert (revision, kvs) == (report.resumes, states[5])
@@ -112,7 +112,7 @@ async def test_wherever_a_byte_is_flipped_the_repaired_store_opens_with_a_true_p
             continue
         store = await opened(path=directory)
         revision, kvs = await state(store)
-        assert kvs == states[report.kept]
+        assert kvs == states[report.kept_revision]
         assert revision == report.resumes > 8
         await store.close()
 
@@ -122,7 +122,7 @@ async def test_a_missing_segment_costs_what_comes_from_there_on(filled, opened, 
     segment_path(tmp_path, 5).unlink()
     report = repair(tmp_path)
     assert report.lost == 8
-    assert await state(await opened()) == (report.resumes, states[report.kept])
+    assert await state(await opened()) == (report.resumes, states[report.kept_revision])
 
 
 async def take_snapshots(store, count):
@@ -145,7 +145,7 @@ async def test_a_damaged_snapshot_costs_nothing(opened, tmp_path, count):
 
     report = repair(tmp_path)
     assert "nothing was lost" in str(report)
-    assert (report.kept, report.resumes) == (expected[0], expected[0])
+    assert (report.kept_revision, report.resumes) == (expected[0], expected[0])
     assert (report.aside / path.name).exists()
     assert await state(await opened()) == expected
 

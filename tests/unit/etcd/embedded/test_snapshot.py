@@ -45,11 +45,11 @@ def save(directory, core, disk=None):
 
 def test_what_was_saved_is_read(tmp_path):
     core = state()
-    taken = save(tmp_path, core)
+    info = save(tmp_path, core)
     snapshot = read_snapshot(snapshot_path(tmp_path, 5))
-    assert snapshot.taken == taken
-    assert (taken.revision, taken.first_segment) == (5, 3)
-    assert taken.size == snapshot_path(tmp_path, 5).stat().st_size
+    assert snapshot.info == info
+    assert (info.revision, info.first_segment) == (5, 3)
+    assert info.size == snapshot_path(tmp_path, 5).stat().st_size
     assert snapshot.kvs == list(core.walk(5))
     assert snapshot.leases == {7: 60}
 

@@ -57,7 +57,7 @@ def test_a_notification_moves_the_position_and_is_passed_on_if_asked_for():
 
 def test_a_notification_that_is_owed_follows_the_events():
     watch = order()
-    assert watch.want(12) == []
+    assert watch.request_progress(12) == []
     assert watch.accept([change(11)], 11) == [WatchBatch(revision=11, events=[change(11)])]
     assert watch.accept([change(13)], 13) == [
         WatchBatch(revision=13, events=[change(13)]),
@@ -69,16 +69,16 @@ def test_a_notification_that_is_owed_follows_the_events():
 def test_a_notification_is_given_at_once_where_nothing_is_missing():
     watch = order()
     watch.accept([], 12)
-    assert watch.want(11) == [WatchBatch(revision=12)]
+    assert watch.request_progress(11) == [WatchBatch(revision=12)]
 
 
 def test_a_watch_of_the_future_is_as_far_as_the_store():
-    assert order(start=100).want(7) == [WatchBatch(revision=7)]
+    assert order(start=100).request_progress(7) == [WatchBatch(revision=7)]
 
 
 def test_of_two_notifications_owed_the_later_one_is_given():
     watch = order()
-    watch.want(20)
-    watch.want(15)
+    watch.request_progress(20)
+    watch.request_progress(15)
     assert watch.accept([], 19) == []
     assert watch.accept([], 20) == [WatchBatch(revision=20)]
