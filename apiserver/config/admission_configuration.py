@@ -35,8 +35,10 @@ def read(path: Path) -> Configurations:
     if "kind" not in tree and _LEGACY in tree:
         return Configurations(**_node_selectors(tree))
     if (tree.get("apiVersion"), tree.get("kind")) not in _FILES:
-        given = f"{tree.get('apiVersion')}, Kind={tree.get('kind')}"
-        raise FileProblem(f"it is no AdmissionConfiguration of apiserver.config.k8s.io/v1, but {given}")
+        group_version_kind = f"{tree.get('apiVersion')}, Kind={tree.get('kind')}"
+        raise FileProblem(
+            f"it is no AdmissionConfiguration of apiserver.config.k8s.io/v1, but {group_version_kind}"
+        )
     check_fields(tree, {"apiVersion", "kind", "plugins"}, "the file")
     found: dict[str, Any] = {}
     for entry in list_of(tree, "plugins"):
@@ -52,10 +54,10 @@ def read(path: Path) -> Configurations:
 
 
 def _configuration(path: Path, entry: Tree) -> Tree | None:
-    """What stands in the file itself, or in the one that it names; relative to itself."""
-    given = entry.get("configuration")
-    if isinstance(given, dict):
-        return given
+    """Return the configuration in the entry, or in the file that it names, relative to `path`."""
+    configuration = entry.get("configuration")
+    if isinstance(configuration, dict):
+        return configuration
     return read_tree(path.parent / entry["path"]) if entry.get("path") else None
 
 
@@ -85,14 +87,14 @@ _MILLISECOND: Final = 10**6
 
 
 def _image_policy(tree: Tree) -> dict[str, Any]:
-    given = tree.get("imagePolicy") or {}
-    if not isinstance(given, dict):
+    policy = tree.get("imagePolicy") or {}
+    if not isinstance(policy, dict):
         raise FileProblem("imagePolicy is no object")
-    retry = _nanoseconds(given, "retryBackoff", _MILLISECOND, (1, 300 * _SECOND), _SECOND // 2)
-    allow = _nanoseconds(given, "allowTTL", _SECOND, (_SECOND, 1800 * _SECOND), 300 * _SECOND)
-    deny = _nanoseconds(given, "denyTTL", _SECOND, (_SECOND, 1800 * _SECOND), 30 * _SECOND)
+    retry = _nanoseconds(policy, "retryBackoff", _MILLISECOND, (1, 300 * _SECOND), _SECOND // 2)
+    allow = _nanoseconds(policy, "allowTTL", _SECOND, (_SECOND, 1800 * _SECOND), 300 * _SECOND)
+    deny = _nanoseconds(policy, "denyTTL", _SECOND, (_SECOND, 1800 * _SECOND), 30 * _SECOND)
     try:
-        endpoint = read_endpoint(Path(str(given.get("kubeConfigFile") or "")))
+        endpoint = read_endpoint(Path(str(policy.get("kubeConfigFile") or "")))
     except BadKubeconfig as error:
         raise FileProblem(str(error)) from error
     settings = ImagePolicySettings(
@@ -100,22 +102,22 @@ def _image_policy(tree: Tree) -> dict[str, Any]:
         allow_seconds=allow / _SECOND,
         deny_seconds=deny / _SECOND,
         retry_seconds=retry / _SECOND,
-        default_allow=given.get("defaultAllow") is True,
+        default_allow=policy.get("defaultAllow") is True,
     )
     return {"image_policy": settings}
 
 
 def _nanoseconds(tree: Tree, name: str, unit: int, bounds: tuple[int, int], default: int) -> int:
-    """Return a time that is given in a unit: 0 stands for the default, and -1 for none."""
-    given = tree.get(name) or 0
-    if not isinstance(given, int):
+    """Return a duration in nanoseconds. 0 selects the default, and -1 no time."""
+    value = tree.get(name) or 0
+    if not isinstance(value, int):
         raise FileProblem(f"json: cannot unmarshal into Go struct field .imagePolicy.{name} of type int64")
-    if given in (0, -1):
-        return 0 if given else default
-    if not bounds[0] <= given * unit <= bounds[1]:
-        least, most, shown = map(format_duration, (*bounds, given * unit))
-        raise FileProblem(f"valid value is between {least} and {most}, got {shown}")
-    return given * unit
+    if value in (0, -1):
+        return 0 if value else default
+    if not bounds[0] <= value * unit <= bounds[1]:
+        least, most, duration = map(format_duration, (*bounds, value * unit))
+        raise FileProblem(f"valid value is between {least} and {most}, got {duration}")
+    return value * unit
 
 
 def _event_limits(tree: Tree) -> dict[str, Any]:
@@ -126,18 +128,20 @@ def _event_limits(tree: Tree) -> dict[str, Any]:
     return {"event_limits": limits}
 
 
-def _limit(tree: Tree, place: int) -> Limit:
-    where = f"limits[{place}]"
-    check_fields(tree, {"type", "qps", "burst", "cacheSize"}, where)
+def _limit(tree: Tree, index: int) -> Limit:
+    location = f"limits[{index}]"
+    check_fields(tree, {"type", "qps", "burst", "cacheSize"}, location)
     kind, size = str(tree.get("type")), tree.get("cacheSize", 0)
     if kind not in KEYS:
-        shown = ", ".join(map(quote, KEYS))
-        raise FileProblem(f"{where}.type: Unsupported value: {quote(kind)}: supported values: {shown}")
+        supported_types = ", ".join(map(quote, KEYS))
+        raise FileProblem(
+            f"{location}.type: Unsupported value: {quote(kind)}: supported values: {supported_types}"
+        )
     for name in ("burst", "qps"):
         if not isinstance(tree.get(name), int) or tree[name] <= 0:
-            raise FileProblem(f"{where}.{name}: Invalid value: {tree.get(name, 0)}: must be positive")
+            raise FileProblem(f"{location}.{name}: Invalid value: {tree.get(name, 0)}: must be positive")
     if kind != SERVER and (not isinstance(size, int) or size < 0):
-        raise FileProblem(f"{where}.cacheSize: Invalid value: {size}: must not be negative")
+        raise FileProblem(f"{location}.cacheSize: Invalid value: {size}: must not be negative")
     return Limit(type=kind, qps=tree["qps"], burst=tree["burst"], cache_size=size or DEFAULT_SIZE)
 
 
@@ -184,14 +188,14 @@ def _limited_resources(tree: Tree) -> dict[str, Any]:
     return {"limited_resources": [_limited_resource(one, place) for place, one in enumerate(listed)]}
 
 
-def _limited_resource(tree: Tree, place: int) -> LimitedResource:
-    where = f"limitedResources[{place}]"
-    check_fields(tree, _LIMITED, where)
+def _limited_resource(tree: Tree, index: int) -> LimitedResource:
+    location = f"limitedResources[{index}]"
+    check_fields(tree, _LIMITED, location)
     if not tree.get("resource"):
-        raise FileProblem(f"{where}.resource: Required value")
+        raise FileProblem(f"{location}.resource: Required value")
     scopes = list_of(tree, "matchScopes")
     for number, scope in enumerate(scopes):
-        check_fields(scope, {"scopeName", "operator", "values"}, f"{where}.matchScopes[{number}]")
+        check_fields(scope, {"scopeName", "operator", "values"}, f"{location}.matchScopes[{number}]")
         _texts(scope, "values")
     return LimitedResource(
         resource=GroupResource(str(tree.get("apiGroup") or ""), str(tree["resource"])),

@@ -33,15 +33,15 @@ SINCE: Final[Mapping[str, str]] = {
 
 
 def problem(enabled: Sequence[str], disabled: Collection[str], minor: str = minors.NEWEST) -> str:
-    """What is wrong with switching plugins so; "" if nothing is."""
+    """Return what is wrong with these enabled and disabled plugins; "" if nothing is."""
     for flag, names in (("enable", enabled), ("disable", disabled)):
         for name in names:
             if name not in UPSTREAM or minors.is_before(minor, SINCE.get(name, minor)):
                 return f"{flag}-admission-plugins plugin {quote(name)} is unknown"
     both = sorted(set(enabled) & set(disabled))
     if both:
-        shown = " ".join(both)
-        return f"[{shown}] in enable-admission-plugins and disable-admission-plugins overlapped"
+        plugin_names = " ".join(both)
+        return f"[{plugin_names}] in enable-admission-plugins and disable-admission-plugins overlapped"
     return ""
 
 

@@ -109,10 +109,10 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str]) -> Config:
 
 
 def _problem(config: Config) -> str:
-    """What is wrong with flags that are each right on its own; "" if nothing is."""
+    """Return what is wrong with the combination of flags that are each valid; "" if nothing is."""
     serving = config.serving
-    longest = config.authentication.service_account_max_token_expiration
-    if longest and not 3600 <= longest <= 1 << 32:
+    max_expiration = config.authentication.service_account_max_token_expiration
+    if max_expiration and not 3600 <= max_expiration <= 1 << 32:
         return "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds"
     if (serving.tls_cert_file is None) != (serving.tls_private_key_file is None):
         return "--tls-cert-file and --tls-private-key-file go together: give both or neither"

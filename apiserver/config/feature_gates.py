@@ -135,13 +135,13 @@ def _gate(text: str) -> tuple[str, bool]:
     if not equals:
         raise ArgumentTypeError(f"missing bool value for {name}")
     try:
-        wanted = boolean(value)
+        enabled = boolean(value)
     except ArgumentTypeError as error:
         problem = f"strconv.ParseBool: parsing {quote(value)}: invalid syntax"
         raise ArgumentTypeError(f"invalid value of {name}={value}, err: {problem}") from error
     if name not in GATES and not any(name in gates_of(minor) for minor in minors.OLDER):
         raise ArgumentTypeError(f"unrecognized feature gate: {name}")
-    return name, wanted
+    return name, enabled
 
 
 @cache
@@ -157,29 +157,29 @@ def gates_of(minor: str) -> Mapping[str, Gate]:
     return {name: gate for name, gate in {**GATES, **rows}.items() if gate is not None}
 
 
-def gates_problem(given: Iterable[tuple[str, bool]], minor: str) -> str:
-    """What is wrong with settings of a server of a minor; "" if nothing is."""
+def gates_problem(settings: Iterable[tuple[str, bool]], minor: str) -> str:
+    """Return what is wrong with the settings for a minor; "" if nothing is."""
     known = gates_of(minor)
-    for name, wanted in given:
+    for name, enabled in settings:
         gate = known.get(name)
         if gate is None:
             return f"unrecognized feature gate: {name}"
-        if gate.locked and wanted != gate.default:
-            shown, only = plain(wanted), plain(gate.default)
-            return f"cannot set feature gate {name} to {shown}, feature is locked to {only}"
+        if gate.locked and enabled != gate.default:
+            requested_value, locked_value = plain(enabled), plain(gate.default)
+            return f"cannot set feature gate {name} to {requested_value}, feature is locked to {locked_value}"
     return ""
 
 
-def is_on(name: str, given: Iterable[tuple[str, bool]], minor: str = minors.NEWEST) -> bool:
-    """Whether a gate is on. One that a minor does not know yet is as it came to be, for it says how this server works."""
-    return dict(given).get(name, gates_of(minor).get(name, GATES[name]).default)
+def is_on(name: str, settings: Iterable[tuple[str, bool]], minor: str = minors.NEWEST) -> bool:
+    """Return whether a gate is on. One that is newer than the minor has its later default, which this server implements."""
+    return dict(settings).get(name, gates_of(minor).get(name, GATES[name]).default)
 
 
-def ignored_settings(given: Iterable[tuple[str, bool]], minor: str = minors.NEWEST) -> list[str]:
-    """Settings that change what kube-apiserver does, and nothing here; of one that comes twice the last counts."""
-    wanted, known = dict(given), gates_of(minor)
+def ignored_settings(settings: Iterable[tuple[str, bool]], minor: str = minors.NEWEST) -> list[str]:
+    """Return settings that change kube-apiserver but not this server; of a repeated gate the last one counts."""
+    last_settings, known = dict(settings), gates_of(minor)
     return [
-        f"{name}={plain(flag)}"
-        for name, flag in wanted.items()
-        if name not in HONOURED and flag != known[name].default
+        f"{name}={plain(enabled)}"
+        for name, enabled in last_settings.items()
+        if name not in HONOURED and enabled != known[name].default
     ]

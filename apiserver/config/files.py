@@ -31,10 +31,10 @@ def read_tree(path: Path) -> dict[str, Any]:
     return loaded
 
 
-def check_fields(tree: Tree, known: Collection[str], where: str) -> None:
+def check_fields(tree: Tree, known: Collection[str], location: str) -> None:
     unknown = sorted(tree.keys() - set(known))
     if unknown:
-        raise FileProblem(f"unknown field {quote(unknown[0])} in {where}")
+        raise FileProblem(f"unknown field {quote(unknown[0])} in {location}")
 
 
 def list_of(tree: Tree, name: str) -> list[dict[str, Any]]:

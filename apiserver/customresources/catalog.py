@@ -182,14 +182,14 @@ def _unconverted(_tree: Tree) -> Tree:
 
 
 def _conversion(custom: Custom, stored: Custom, changed_at: int) -> Conversion:
-    """Between versions of a custom resource nothing is converted but their name; each has the fields of its schema."""
+    """Convert only the apiVersion between versions of a custom resource; each version has the fields of its schema."""
     is_stored = custom is stored
 
     def to_stored(tree: Tree) -> Tree:
-        # Upstream fills in what the stored version defaults when that is read; so only a later default is.
-        made: Tree = stored.prune({**tree, "apiVersion": stored.row.api_version}, [])
-        stored.default(made)
-        return made
+        # Upstream sets the defaults of the stored version when the object is read; so only a later default is set.
+        pruned: Tree = stored.prune({**tree, "apiVersion": stored.row.api_version}, [])
+        stored.default(pruned)
+        return pruned
 
     def from_stored(tree: Tree) -> Tree:
         old = stored.prune(tree, [])

@@ -48,11 +48,11 @@ VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", 
 
 
 def compile_definition(definition: Mapping[str, Any], metadata: Callable[[], Type]) -> Sequence[Custom]:
-    """One for each version. `metadata` finds the type of every object's metadata."""
-    given = (definition.get("status") or {}).get("acceptedNames") or {}
+    """Return one `Custom` for each version. `metadata` returns the type of every object's metadata."""
+    accepted_names = (definition.get("status") or {}).get("acceptedNames") or {}
     spec = definition["spec"]
-    if given.get("plural"):  # else it was not looked at yet
-        spec = spec | {"names": given}
+    if accepted_names.get("plural"):  # otherwise the definition was not processed yet
+        spec = spec | {"names": accepted_names}
     return [_compile(spec, version, metadata) for version in spec["versions"]]
 
 
@@ -124,17 +124,17 @@ def _others(spec: Mapping[str, Any], version: str) -> tuple[str, ...]:
     return tuple(f"{spec['group']}/{name}" for name in names if name != version)
 
 
-def _subresources(given: Mapping[str, Any]) -> tuple[Subresource, ...]:
+def _subresources(subresources: Mapping[str, Any]) -> tuple[Subresource, ...]:
     rows = {"status": STATUS, "scale": SCALE}
-    return tuple(row for name, row in rows.items() if given.get(name) is not None)
+    return tuple(row for name, row in rows.items() if subresources.get(name) is not None)
 
 
 def _replicas(scale: Mapping[str, Any]) -> Replicas:
     if not scale:
         return Replicas()
     return Replicas(
-        wanted=_path(scale["specReplicasPath"]),
-        present=_path(scale["statusReplicasPath"]),
+        spec_path=_path(scale["specReplicasPath"]),
+        status_path=_path(scale["statusReplicasPath"]),
         selector=_path(scale.get("labelSelectorPath") or ""),
         selector_is_text=True,
     )

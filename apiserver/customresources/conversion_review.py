@@ -48,10 +48,10 @@ def review_version(versions: Sequence[str]) -> str:
 
 
 def request(trees: Sequence[Tree], api_version: str, uid: str, version: str) -> bytes:
-    """The review that asks for objects in another version."""
-    asked = {"uid": uid, "desiredAPIVersion": api_version, "objects": trees}
-    whole = {"kind": KIND, "apiVersion": f"{GROUP}/{version}", "request": asked}
-    return orjson.dumps(whole, option=orjson.OPT_SORT_KEYS)
+    """Return a ConversionReview that requests objects in another version."""
+    review_request = {"uid": uid, "desiredAPIVersion": api_version, "objects": trees}
+    review = {"kind": KIND, "apiVersion": f"{GROUP}/{version}", "request": review_request}
+    return orjson.dumps(review, option=orjson.OPT_SORT_KEYS)
 
 
 def shown_kind(tree: Tree) -> str:
@@ -66,7 +66,7 @@ def read(data: bytes, trees: Sequence[Tree], api_version: str, uid: str, version
     if len(converted) != len(trees):
         problem = f"{about} returned {len(converted)} objects, expected {len(trees)}"
         raise ConversionFailed(problem, PARTIAL)
-    return [_taken(one, raw, api_version) for one, raw in zip(trees, converted, strict=True)]
+    return [_validated_object(one, raw, api_version) for one, raw in zip(trees, converted, strict=True)]
 
 
 class _Result(msgspec.Struct):
@@ -124,8 +124,8 @@ def _decoded(data: bytes, about: str) -> _Review:
 
 
 def _check_type(review: _Review, data: bytes, version: str, about: str) -> None:
-    expected, given = f"{GROUP}/{version}", (review.api_version, review.kind)
-    if given == (expected, KIND):
+    expected, received_type = f"{GROUP}/{version}", (review.api_version, review.kind)
+    if received_type == (expected, KIND):
         return
     if not review.kind or not review.api_version:
         field = "apiVersion" if review.kind else "Kind"
@@ -139,28 +139,28 @@ def _check_type(review: _Review, data: bytes, version: str, about: str) -> None:
     raise ConversionFailed(f"{about} failed: {problem}")
 
 
-def _taken(original: Tree, raw: msgspec.Raw, api_version: str) -> Tree:
-    """One converted object, if it is the same object in the version that was asked for."""
+def _validated_object(original: Tree, raw: msgspec.Raw, api_version: str) -> Tree:
+    """Return a converted object if it is the same object in the requested version."""
     about = f"conversion webhook for {shown_kind(original)} returned invalid"
-    made = _object(bytes(raw))
-    if (given := made.get("apiVersion") or "") != api_version:
-        problem = f"invalid groupVersion (expected {api_version}, received {given})"
+    converted_object = _object(bytes(raw))
+    if (received_version := converted_object.get("apiVersion") or "") != api_version:
+        problem = f"invalid groupVersion (expected {api_version}, received {received_version})"
         raise ConversionFailed(f"{about} object at index 0: {problem}", INVALID)
-    if (kind := made["kind"]) != original["kind"]:
+    if (kind := converted_object["kind"]) != original["kind"]:
         problem = f"invalid kind (expected {original['kind']}, received {kind})"
         raise ConversionFailed(f"{about} object at index 0: {problem}", INVALID)
-    given_metadata = made.get("metadata")
+    converted_metadata = converted_object.get("metadata")
     for field, title in (("name", "name"), ("namespace", "namespace"), ("uid", "UID")):
         was = original["metadata"].get(field, "")
-        found = _text(given_metadata, field)
+        found = _text(converted_metadata, field)
         if was != found:
             problem = f"must have the same {title}: {was} != {found}"
             raise ConversionFailed(f"{about} object: {problem}", INVALID)
     try:
-        metadata = _restored(original["metadata"], given_metadata)
+        metadata = _restored_metadata(original["metadata"], converted_metadata)
     except _BadMetadata as error:
         raise ConversionFailed(f"{about} metadata: {error}", INVALID) from error
-    return made | {"metadata": metadata}
+    return converted_object | {"metadata": metadata}
 
 
 def _text(metadata: Any, field: str) -> str:
@@ -171,17 +171,17 @@ def _text(metadata: Any, field: str) -> str:
 
 def _object(raw: bytes) -> Tree:
     try:
-        made = orjson.loads(raw)
+        value = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
         raise ConversionFailed(syntax_error(raw) or str(error), INVALID) from error
-    if made is None:
+    if value is None:
         raise ConversionFailed("unexpected end of JSON input", INVALID)
-    if made.__class__ is not dict:
-        name = type_name(made).partition(" ")[0]
+    if value.__class__ is not dict:
+        name = type_name(value).partition(" ")[0]
         raise ConversionFailed(
             f"json: cannot unmarshal {name} into Go value of type map[string]interface {{}}", INVALID
         )
-    tree: Tree = made
+    tree: Tree = value
     kind = tree.get("kind")
     if not kind or not isinstance(kind, str):
         raise ConversionFailed(f"Object 'Kind' is missing in '{raw.decode('utf-8', 'replace')}'", INVALID)
@@ -192,17 +192,21 @@ class _BadMetadata(Exception):
     pass
 
 
-def _restored(original: Mapping[str, Any], given: Any) -> Tree:
-    """The metadata as they were: a webhook may change labels and annotations, and nothing else."""
-    if not isinstance(given, dict):
-        problem = "missing metadata" if given is None else f"invalid metadata of type {go_type(given)}"
+def _restored_metadata(original: Mapping[str, Any], converted_metadata: Any) -> Tree:
+    """Return the original metadata with the converted labels and annotations, all that a webhook may change."""
+    if not isinstance(converted_metadata, dict):
+        problem = (
+            "missing metadata"
+            if converted_metadata is None
+            else f"invalid metadata of type {go_type(converted_metadata)}"
+        )
         raise _BadMetadata(f"{problem} in converted object")
     metadata = dict(original)
     for field, path, check in (
         ("labels", "labels", check_labels),
         ("annotations", "annotation", check_annotations),
     ):
-        value = given.get(field)
+        value = converted_metadata.get(field)
         if value is None:
             metadata.pop(field, None)
             continue

@@ -1,7 +1,7 @@
 """Versions of a custom resource that a webhook converts.
 
-A definition has one `ConversionWebhook`, and each of its versions a `WebhookConversion`. What was converted of a stored
-object is kept for all who read it at that revision, and who reads at the same time waits for the same call.
+A definition has one `ConversionWebhook`, and each of its versions a `WebhookConversion`. A converted object is cached for
+all reads at its revision, and concurrent reads wait for the same call.
 """
 
 import asyncio
@@ -28,24 +28,24 @@ from mockube.apiserver.storage.stored import Stored, canonical
 MOST_OBJECTS: Final = 100
 MOST_BYTES: Final = 1 << 20
 """Of the objects of one review, beside the first."""
-MOST_KEPT: Final = 64 << 20
-"""Bytes of converted objects that are kept for one version."""
-MOST_ANSWERED: Final = 64
-"""Conversions of objects that are not stored which are kept until they are needed."""
+MAX_CACHE_BYTES: Final = 64 << 20
+"""Bytes of converted objects that are cached for one version."""
+MAX_ANSWERS: Final = 64
+"""Cached conversions of objects that are not stored."""
 
 
 class Reviews(Struct, frozen=True, kw_only=True):
-    """What calls conversion webhooks."""
+    """The dependencies of calls to conversion webhooks."""
 
     post: Callable[[ReadOnlyTree, bytes], Awaitable[bytes]]
-    """Sends a review to where a client configuration leads; raises `ConversionFailed`."""
+    """Send a review to the endpoint of a client configuration; raise `ConversionFailed`."""
     clock: Clock
     chance: Chance
     metrics: ConversionMetrics
 
 
 class ConversionWebhook:
-    """The webhook of one definition, as the definition was at one generation."""
+    """The webhook of one definition at one generation."""
 
     def __init__(self, reviews: Reviews, customs: Sequence[Custom]) -> None:
         config = customs[0].webhook
@@ -61,34 +61,34 @@ class ConversionWebhook:
         self.worker = Worker()
 
     async def convert(self, trees: Sequence[Tree], api_version: str) -> Sequence[Tree]:
-        """Objects in another version, as the webhook returned them; those that are in it stay as they are."""
+        """Return the objects in a version, as the webhook converted them; those already in it are unchanged."""
         others = [tree for tree in trees if tree["apiVersion"] != api_version]
         sizes = {id(tree): len(orjson.dumps(tree)) for tree in others} if len(others) > 1 else {}
-        made: dict[int, Tree] = {}
+        converted_by_id: dict[int, Tree] = {}
         for batch in batches(
             others, lambda tree: sizes.get(id(tree), 0), count=MOST_OBJECTS, max_bytes=MOST_BYTES
         ):
-            converted = await self._ask(batch, api_version)
-            made.update((id(tree), one) for tree, one in zip(batch, converted, strict=True))
-        return [made.get(id(tree), tree) for tree in trees]
+            converted = await self._call_webhook(batch, api_version)
+            converted_by_id.update((id(tree), one) for tree, one in zip(batch, converted, strict=True))
+        return [converted_by_id.get(id(tree), tree) for tree in trees]
 
-    async def _ask(self, trees: Sequence[Tree], api_version: str) -> Sequence[Tree]:
+    async def _call_webhook(self, trees: Sequence[Tree], api_version: str) -> Sequence[Tree]:
         reviews, name = self._reviews, self._name
         versions = trees[0]["apiVersion"].rpartition("/")[2], api_version.rpartition("/")[2]
-        began, uid = reviews.clock.monotonic(), chances.uid(reviews.chance)
+        started_at, uid = reviews.clock.monotonic(), chances.uid(reviews.chance)
         failure = ""
         try:
             size = sum(map(_text_size, trees))
             body = await self.worker.run(size, review.request, trees, api_version, uid, self._version)
-            data = await self._posted(trees[0], body)
+            data = await self._post(trees[0], body)
             return await self.worker.run(len(data), review.read, data, trees, api_version, uid, self._version)
         except ConversionFailed as error:
             failure = error.failure_type
             raise ApiError(str(error)) from error
         finally:
-            reviews.metrics.observe(name, *versions, failure, reviews.clock.monotonic() - began)
+            reviews.metrics.observe(name, *versions, failure, reviews.clock.monotonic() - started_at)
 
-    async def _posted(self, tree: Tree, body: bytes) -> bytes:
+    async def _post(self, tree: Tree, body: bytes) -> bytes:
         try:
             return await self._reviews.post(self._client, body)
         except ConversionFailed as error:
@@ -97,73 +97,81 @@ class ConversionWebhook:
 
 
 def _text_size(tree: Tree) -> int:
-    """A guess that costs nothing for a small object."""
+    """Estimate the size of an object; free of cost for a small one."""
     return len(str(tree)) if len(tree) > 2 else 0
 
 
 class WebhookConversion:
-    """Between one version of a definition and the one that is stored: a `RemoteConversion`."""
+    """Convert between one version of a definition and the stored one: a `RemoteConversion`."""
 
     def __init__(self, webhook: ConversionWebhook, custom: Custom) -> None:
         self._webhook = webhook
         self._custom = custom
         self._api_version = custom.row.api_version
-        self._kept: OrderedDict[tuple[bytes, int], Stored] = OrderedDict()
-        self._kept_bytes = 0
-        self._under_way: dict[tuple[bytes, int], asyncio.Future[None]] = {}
-        self._answered: OrderedDict[tuple[bytes, str], Tree | ApiError] = OrderedDict()
+        self._cache: OrderedDict[tuple[bytes, int], Stored] = OrderedDict()
+        self._cache_bytes = 0
+        self._in_flight: dict[tuple[bytes, int], asyncio.Future[None]] = {}
+        self._answers: OrderedDict[tuple[bytes, str], Tree | ApiError] = OrderedDict()
 
     async def to_stored(self, tree: Tree) -> Tree:
-        """A valid object as it is stored, which has no resourceVersion."""
+        """Return a valid object in the stored version, without its resourceVersion."""
         metadata = {name: value for name, value in tree["metadata"].items() if name != "resourceVersion"}
         stored = self._webhook.stored
-        (made,) = await self._webhook.convert([tree | {"metadata": metadata}], stored.row.api_version)
-        pruned: Tree = stored.prune(made, [])
+        (converted_tree,) = await self._webhook.convert(
+            [tree | {"metadata": metadata}], stored.row.api_version
+        )
+        pruned: Tree = stored.prune(converted_tree, [])
         stored.default(pruned)
         return pruned
 
     async def from_stored(self, tree: Tree) -> Tree:
-        """An object of any of the versions in this one."""
-        (made,) = await self._webhook.convert([self._readable(tree)], self._api_version)
-        pruned: Tree = self._custom.prune(made, [])
+        """Return an object of any version in this version."""
+        (converted_tree,) = await self._webhook.convert([self._readable(tree)], self._api_version)
+        pruned: Tree = self._custom.prune(converted_tree, [])
         return pruned
 
     async def show(self, items: Sequence[Stored]) -> Sequence[Stored]:
-        """Stored objects in this version."""
-        missing = [one for one in items if (one.key, one.revision) not in self._kept]
+        """Return stored objects in this version."""
+        missing = [one for one in items if (one.key, one.revision) not in self._cache]
         if not missing:
-            return [self._kept[one.key, one.revision] for one in items]
-        mine = [one for one in missing if (one.key, one.revision) not in self._under_way]
+            return [self._cache[one.key, one.revision] for one in items]
+        mine = [one for one in missing if (one.key, one.revision) not in self._in_flight]
         others = {
-            self._under_way[at] for one in missing if (at := (one.key, one.revision)) in self._under_way
+            self._in_flight[at] for one in missing if (at := (one.key, one.revision)) in self._in_flight
         }
-        shown = {(one.key, one.revision): one for one in await self._converted(mine)} if mine else {}
+        converted_items = (
+            {(one.key, one.revision): one for one in await self._converted(mine)} if mine else {}
+        )
         for other in others:
             await asyncio.shield(other)
-        found = [shown.get(at) or self._kept.get(at) for one in items for at in [(one.key, one.revision)]]
+        found = [
+            converted_items.get(at) or self._cache.get(at)
+            for one in items
+            for at in [(one.key, one.revision)]
+        ]
         if any(one is None for one in found):  # another reader's call failed, or too much was converted since
             return [one or (await self._converted([item]))[0] for one, item in zip(found, items, strict=True)]
         return [one for one in found if one is not None]
 
     async def show_anew(self, stored: Stored) -> Stored:
-        """A stored object in this version, for which the webhook is called whatever was converted before."""
+        """Return a stored object in this version, bypassing the cache."""
         return (await self._converted([stored]))[0]
 
     async def _converted(self, items: Sequence[Stored]) -> Sequence[Stored]:
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         marks = [(one.key, one.revision) for one in items]
-        self._under_way.update(dict.fromkeys(marks, done))
+        self._in_flight.update(dict.fromkeys(marks, done))
         try:
             size = sum(len(one.value) for one in items)
             trees = await self._webhook.worker.run(size, self._read_all, items)
             converted = await self._webhook.convert(trees, self._api_version)
-            made = await self._webhook.worker.run(size, self._write_all, items, converted)
-            for one in made:
-                self._keep(one)
-            return made
+            converted_items = await self._webhook.worker.run(size, self._write_all, items, converted)
+            for one in converted_items:
+                self._add_to_cache(one)
+            return converted_items
         finally:
             for mark in marks:
-                self._under_way.pop(mark, None)
+                self._in_flight.pop(mark, None)
             done.set_result(None)
 
     def _read_all(self, items: Sequence[Stored]) -> Sequence[Tree]:
@@ -177,43 +185,43 @@ class WebhookConversion:
         ]
 
     def _readable(self, tree: Tree) -> Tree:
-        """An object as its own version's schema leaves it, with that version's defaults."""
+        """Return an object pruned and defaulted by its own version's schema."""
         custom = self._webhook.customs.get(tree["apiVersion"])
         if custom is None:
             group_version = tree["apiVersion"]
             raise ApiError(f"request to convert CR from an invalid group/version: {group_version}")
-        made: Tree = custom.prune(tree, [])
-        custom.default(made)
-        return made
+        pruned: Tree = custom.prune(tree, [])
+        custom.default(pruned)
+        return pruned
 
-    def _keep(self, stored: Stored) -> None:
-        if (stored.key, stored.revision) in self._kept:
-            return  # who watches has seen it as it was converted first
-        self._kept[stored.key, stored.revision] = stored
-        self._kept_bytes += len(stored.value)
-        while self._kept_bytes > MOST_KEPT:
-            _, oldest = self._kept.popitem(last=False)
-            self._kept_bytes -= len(oldest.value)
+    def _add_to_cache(self, stored: Stored) -> None:
+        if (stored.key, stored.revision) in self._cache:
+            return  # watches have sent the first conversion
+        self._cache[stored.key, stored.revision] = stored
+        self._cache_bytes += len(stored.value)
+        while self._cache_bytes > MAX_CACHE_BYTES:
+            _, oldest = self._cache.popitem(last=False)
+            self._cache_bytes -= len(oldest.value)
 
     def at_version(self, tree: ReadOnlyTree, api_version: str) -> Tree:
-        """An object that is not stored in some version; `NotConverted` until `answer` was called for it."""
+        """Return an object that is not stored in a version; raise `NotConverted` until `answer` was called for it."""
         mark = orjson.dumps(tree, option=orjson.OPT_SORT_KEYS), api_version
-        answer = self._answered.get(mark)
+        answer = self._answers.get(mark)
         if answer is None:
             raise NotConverted(self, tree, api_version)
         if isinstance(answer, ApiError):
-            del self._answered[mark]
+            del self._answers[mark]
             raise answer
         return answer
 
     async def answer(self, tree: ReadOnlyTree, api_version: str) -> None:
-        """Have an object converted, so that `at_version` returns it; as for managers, it is not pruned."""
+        """Convert an object for `at_version`; as for field managers, it is not pruned."""
         mark = orjson.dumps(tree, option=orjson.OPT_SORT_KEYS), api_version
         answer: Any
         try:
             (answer,) = await self._webhook.convert([dict(tree)], api_version)
         except ApiError as error:
             answer = error
-        self._answered[mark] = answer
-        while len(self._answered) > MOST_ANSWERED:
-            self._answered.popitem(last=False)
+        self._answers[mark] = answer
+        while len(self._answers) > MAX_ANSWERS:
+            self._answers.popitem(last=False)

@@ -51,14 +51,14 @@ _MOST_TEXT: Final = 1 << 20
 
 
 def _bounded(found: Iterable[FieldError]) -> list[FieldError]:
-    """The first errors, at least one; upstream returns all."""
-    kept, length = [], 0
+    """Return the first errors, at least one; upstream returns all."""
+    first_errors, length = [], 0
     for error in found:
-        kept.append(error)
+        first_errors.append(error)
         length += len(error.detail) + len(error.field)
         if length > _MOST_TEXT:
             break
-    return kept
+    return first_errors
 
 
 class Custom(Struct, frozen=True, kw_only=True, eq=False, dict=True):
@@ -97,8 +97,8 @@ class Custom(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         return "_check" in vars(self)
 
     def prepare(self) -> None:
-        """Make what walks objects now, perhaps in a thread: it is set at the end, without the lock of the properties,
-        which all custom resources share.
+        """Build the functions that walk objects, perhaps in a thread. They are set at the end, without the lock of the
+        cached properties, which all custom resources share.
         """
         if self.is_prepared:
             return
@@ -106,7 +106,7 @@ class Custom(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         for pattern in patterns(schema):
             with suppress(RegexpError):
                 compile_pattern(pattern)
-        made = {
+        property_values = {
             "type": load_all(kind_type(self.definition_name, schema, self.metadata())),
             "prune": root_pruner(schema),
             "prune_applied": root_pruner(schema, drop_null=False),
@@ -119,7 +119,7 @@ class Custom(Struct, frozen=True, kw_only=True, eq=False, dict=True):
             "_check_status": checker(_status_schema(schema)),
             "_check": checker(schema),
         }
-        vars(self).update(made)
+        vars(self).update(property_values)
 
     @cached_property
     def type(self) -> Type:
@@ -227,19 +227,19 @@ class Custom(Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     @cached_property
     def coerce(self) -> Coerce | None:
-        """Reads the objects that it embeds, if there are any."""
+        """Decode the embedded objects; None if the schema has none."""
         return coercer(self.schema)
 
 
 def _lists_check(schema: Schema) -> Check:
-    return lists_checker(schema) or _nothing
+    return lists_checker(schema) or _no_errors
 
 
 def _embedded_check(schema: Schema) -> Check:
-    return embedded_checker(schema) or _nothing
+    return embedded_checker(schema) or _no_errors
 
 
-def _nothing(_tree: Any, _path: Path) -> Iterable[FieldError]:
+def _no_errors(_tree: Any, _path: Path) -> Iterable[FieldError]:
     return ()
 
 

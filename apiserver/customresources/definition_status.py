@@ -1,4 +1,4 @@
-"""What the status of a definition says: the names that it is given, and its conditions, by upstream's rules."""
+"""The status of a definition: its accepted names and its conditions, by upstream's rules."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -29,27 +29,27 @@ _REASONS: Final = {
 
 class NamesDecision(NamedTuple):
     accepted: dict[str, Any]
-    """The names as they are given from now on: those that are in use already stay as they were."""
+    """The names accepted from now on: a name that is already in use keeps its old value."""
     reason: str = ""
     problem: str = ""
     """Why not all are accepted."""
 
 
-class TakenNames:
-    """The names that definitions were given, by group."""
+class UsedNames:
+    """The accepted names of all definitions, by group."""
 
     def __init__(self) -> None:
         self._uses: Counter[tuple[str, Sequence[str], str]] = Counter()
         self._of: dict[str, Sequence[tuple[str, Sequence[str], str]]] = {}
 
     def put(self, owner: str, group: str, names: Names) -> bool:
-        """Note the names of a definition in place of those that it had; returns whether they are others."""
+        """Replace the names of a definition; return whether they changed."""
         keys = [
             (group, fields, name)
             for fields in _FAMILIES
             for field in fields
             for name in _texts(names.get(field))
-            if isinstance(name, str)  # what somebody else stored may be anything
+            if isinstance(name, str)  # stored objects are not validated
         ]
         before = self._of.get(owner, ())
         if before == keys:
@@ -71,27 +71,29 @@ class TakenNames:
         return key in self._uses
 
 
-def judge(group: str, asked: Names, given: Names, taken: TakenNames) -> NamesDecision:
-    """`given` is what the definition was given before, `taken` what all of the group were, itself included.
+def decide_names(
+    group: str, requested_names: Names, current_names: Names, used_names: UsedNames
+) -> NamesDecision:
+    """Return the names to accept. `used_names` are those of all definitions, including this one.
 
-    The last name that is in use is the one that is told of.
+    The last name that is in use is the one that is reported.
     """
-    accepted, reason, problem = dict(given), "", ""
+    accepted, reason, problem = dict(current_names), "", ""
     for fields in _FAMILIES:
         for field in fields:
-            wanted, had = asked.get(field), given.get(field)
-            own = {*_texts(had)}
-            in_use = [n for n in _texts(wanted) if n not in own and (group, fields, n) in taken]
+            requested_value, current_value = requested_names.get(field), current_names.get(field)
+            own = {*_texts(current_value)}
+            in_use = [n for n in _texts(requested_value) if n not in own and (group, fields, n) in used_names]
             if in_use:
                 reason = _REASONS[field]
                 problem = errors.join_messages(f"{gotext.quote(name)} is already in use" for name in in_use)
-            elif wanted:
-                accepted[field] = wanted
+            elif requested_value:
+                accepted[field] = requested_value
             else:
                 accepted.pop(field, None)
     accepted.pop("categories", None)
-    if asked.get("categories"):
-        accepted["categories"] = asked["categories"]
+    if requested_names.get("categories"):
+        accepted["categories"] = requested_names["categories"]
     accepted |= {field: "" for field in ("plural", "kind") if field not in accepted}
     return NamesDecision(accepted, reason, problem)
 
@@ -110,9 +112,12 @@ def accepted_names(tree: ReadOnlyTree) -> Names:
 
 
 def has_its_names(tree: ReadOnlyTree) -> bool:
-    """Whether a definition was given what it asks for; upstream then judges its names no more."""
-    given, names = accepted_names(tree), tree["spec"]["names"]
-    return all((given.get(field) or None) == (names.get(field) or None) for field in {*given, *names})
+    """Return whether all requested names are accepted; upstream then does not decide them again."""
+    status_names, spec_names = accepted_names(tree), tree["spec"]["names"]
+    return all(
+        (status_names.get(field) or None) == (spec_names.get(field) or None)
+        for field in {*status_names, *spec_names}
+    )
 
 
 # --- conditions
@@ -129,20 +134,20 @@ _ESTABLISHED: Final = _condition(
 )
 
 Change: TypeAlias = Callable[[ReadOnlyTree], Tree | None]
-"""Makes the new object of an old one; None if nothing is to be changed."""
+"""Return the new object for an old one; None if nothing changes."""
 
 
-def with_names(old: ReadOnlyTree, taken: TakenNames, now: datetime) -> Tree | None:
-    """Return a definition with its names judged, or None if nothing is new."""
+def with_names(old: ReadOnlyTree, used_names: UsedNames, now: datetime) -> Tree | None:
+    """Return a definition with its accepted names, or None if nothing changes."""
     if has_its_names(old):
         return None
-    given = accepted_names(old)
-    decision = judge(old["spec"]["group"], old["spec"]["names"], given, taken)
+    current_names = accepted_names(old)
+    decision = decide_names(old["spec"]["group"], old["spec"]["names"], current_names, used_names)
     if decision.problem:
         accepted = _condition("NamesAccepted", "False", decision.reason, decision.problem)
     else:
         accepted = _condition("NamesAccepted", "True", "NoConflicts", "no conflicts found")
-    if decision.accepted == given and conditions.says(old, accepted):
+    if decision.accepted == current_names and conditions.says(old, accepted):
         return None
     new = conditions.with_condition(old, accepted, now)
     new["status"] = new["status"] | {"acceptedNames": decision.accepted}
@@ -164,7 +169,7 @@ def is_unstructured(tree: ReadOnlyTree) -> bool:
 
 
 def with_established(old: ReadOnlyTree, now: datetime) -> Tree | None:
-    """Say once that a definition is established: it stays so."""
+    """Return a definition with the condition Established, which is never removed, or None if nothing changes."""
     if conditions.is_true(old, "Established") or not conditions.is_true(old, "NamesAccepted"):
         return None
     return conditions.with_condition(old, _ESTABLISHED, now)
@@ -175,7 +180,7 @@ def with_condition(old: ReadOnlyTree, condition: Condition, now: datetime) -> Tr
 
 
 def approval(tree: ReadOnlyTree) -> Condition | None:
-    """Return what is to be said of a definition in a group of Kubernetes' own: who has approved it."""
+    """Return the approval condition of a definition in a protected group of Kubernetes; None in other groups."""
     if not is_protected(tree["spec"]["group"]):
         return None
     annotation = meta.annotations(tree).get(APPROVAL, "")
@@ -190,7 +195,7 @@ def approval(tree: ReadOnlyTree) -> Condition | None:
 
 
 def structure_problem(tree: ReadOnlyTree) -> str:
-    """Return what is not structural in the schemas of a definition, or an empty string: an old server took it."""
+    """Return what is not structural in the schemas of a definition that an old server accepted; "" if nothing is."""
     found, spec = [], tree["spec"]
     if spec.get("preserveUnknownFields"):
         at = ROOT.child("spec", "preserveUnknownFields")
@@ -218,7 +223,7 @@ _OVERLAPPING: Final[Collection[str]] = (
     "apiservices.apiregistration.k8s.io",
     "customresourcedefinitions.apiextensions.k8s.io",
 )
-"""Definitions of what is built in, whose objects stay when they go."""
+"""Definitions of built-in resources, whose objects stay when the definition is deleted."""
 
 
 terminating: Final = partial(_condition, "Terminating")
@@ -238,7 +243,7 @@ def not_deleted(problem: str) -> Condition:
 
 
 def nothing_to_delete(tree: ReadOnlyTree) -> Condition | None:
-    """Return why the end of a definition takes no objects with it; None if it does."""
+    """Return why the deletion of a definition deletes no objects; None if it deletes them."""
     if tree["metadata"]["name"] in _OVERLAPPING:
         message = "instances overlap with built-in resources in storage"
         return terminating("False", "OverlappingBuiltInResource", message)

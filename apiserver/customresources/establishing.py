@@ -22,7 +22,7 @@ from mockube.apiserver.customresources import definition_status
 from mockube.apiserver.customresources.catalog import Catalog
 from mockube.apiserver.customresources.compile import compile_definition
 from mockube.apiserver.customresources.custom import Custom
-from mockube.apiserver.customresources.definition_status import TakenNames
+from mockube.apiserver.customresources.definition_status import UsedNames
 from mockube.apiserver.customresources.finalizing import Cleaning, StatusWriter
 from mockube.apiserver.customresources.registries import OBJECT_META
 from mockube.apiserver.kinds.api_resource import Resource
@@ -35,7 +35,7 @@ from mockube.apiserver.storage.stored import Stored
 LOG = logging.getLogger(__name__)
 
 SLICE_BYTES: Final = 256 * 1024
-"""Of definitions that have changed, and are parsed, before others have their turn."""
+"""The size of changed definitions that are parsed before other requests are served."""
 DEFINITIONS: Final = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 
 
@@ -45,7 +45,7 @@ class _Spec(Struct):
 
 
 class _Definition(Struct, omit_defaults=True):
-    """A definition without its schemas, which are read when they are compiled, and not kept: they may have megabytes."""
+    """A definition without its schemas, which may have megabytes: they are read when they are compiled."""
 
     metadata: dict[str, Any]
     spec: _Spec
@@ -55,7 +55,7 @@ class _Definition(Struct, omit_defaults=True):
 _read: Final = Decoder(_Definition).decode
 
 
-class _Seen(Struct, frozen=True, kw_only=True):
+class _ParsedDefinition(Struct, frozen=True, kw_only=True):
     """A definition at one of its versions, parsed once."""
 
     stored: Stored
@@ -63,12 +63,12 @@ class _Seen(Struct, frozen=True, kw_only=True):
     """Without its schemas."""
 
     @classmethod
-    def of(cls, stored: Stored) -> "_Seen":
-        """Raises one of `OF_WRONG_TYPES` where fields that others look at are not as they should be."""
-        seen = cls(stored=stored, tree=to_builtins(_read(stored.value)))
-        definition_status.accepted_names(seen.tree)
-        hash(seen.resource)
-        return seen
+    def of(cls, stored: Stored) -> "_ParsedDefinition":
+        """Raise one of `OF_WRONG_TYPES` if a field that is read elsewhere has another type."""
+        definition = cls(stored=stored, tree=to_builtins(_read(stored.value)))
+        definition_status.accepted_names(definition.tree)
+        hash(definition.resource)
+        return definition
 
     @property
     def resource(self) -> GroupResource:
@@ -77,13 +77,13 @@ class _Seen(Struct, frozen=True, kw_only=True):
 
     @property
     def served_as(self) -> tuple[str, int, bytes]:
-        """What is served of it changes with its generation, and with the names that it is given."""
+        """Return the key of what is served, which changes with the generation and the accepted names."""
         names = orjson.dumps(definition_status.accepted_names(self.tree))
         return meta.uid(self.tree), meta.generation(self.tree), names
 
 
 class Establishing:
-    """Run it as a task of the server, behind `catch_up`."""
+    """Establishes definitions in a task of the server, which runs after `catch_up`."""
 
     def __init__(self, backend: Backend, catalog: Catalog) -> None:
         self._backend = backend
@@ -91,16 +91,16 @@ class Establishing:
         self._row: Resource = backend.rows[DEFINITIONS]
         self._resource_cache = backend.watch_cache.resource_cache(backend.layout.resource_cache(self._row))
         self.prefix = self._resource_cache.prefix
-        self._seen: dict[str, _Seen] = {}
-        self._taken = TakenNames()
+        self._definitions: dict[str, _ParsedDefinition] = {}
+        self._used_names = UsedNames()
         self._waiting: dict[str, set[str]] = {}
-        """By group, the definitions that do not have the names that they ask for."""
+        """By group, the definitions whose names are not all accepted."""
         self._served: dict[str, tuple[str, int, bytes]] = {}
         self._changed_names: dict[str, None] = {}
-        """The definitions that are to be looked at, in order."""
-        self._look_at_all = True
+        """The definitions to sync, in order."""
+        self._needs_resync = True
         self._listed: set[str] = set()
-        """Definitions that somebody else may have stored: whether their schemas are structural is not known."""
+        """Definitions that another server may have stored: whether their schemas are structural is not known."""
         self._status = StatusWriter(backend, self._row)
         self._cleaning = Cleaning(backend, catalog, self._row, self._status)
         self._changed = asyncio.Event()
@@ -113,7 +113,7 @@ class Establishing:
         self._wake()
 
     def miss(self) -> None:
-        self._look_at_all = True
+        self._needs_resync = True
         self._wake()
 
     def _wake(self) -> None:
@@ -121,7 +121,7 @@ class Establishing:
         self._changed.set()
 
     async def wait_idle(self) -> None:
-        """Wait until all definitions that were seen before this call are served."""
+        """Wait until all definitions that were offered before this call are served."""
         await self._idle.wait()
 
     async def run(self) -> None:
@@ -140,121 +140,127 @@ class Establishing:
             self._resource_cache.unfollow(self)
 
     async def catch_up(self, group: asyncio.TaskGroup | None = None) -> None:
-        """Do what is to be done about the definitions that have changed; without a group, none is cleaned up."""
-        for name in await self._look():
-            seen = self._seen.get(name)
-            if seen is None:
+        """Sync the definitions that have changed; without a group, none is finalized."""
+        for name in await self._parse_changed():
+            definition = self._definitions.get(name)
+            if definition is None:
                 if self._served.pop(name, None):
                     self._catalog.remove(_resource_of(name))
-            elif meta.is_deleting(seen.tree):
-                needs_cleanup = group is not None and CLEANUP in meta.finalizers(seen.tree)
+            elif meta.is_deleting(definition.tree):
+                needs_cleanup = group is not None and CLEANUP in meta.finalizers(definition.tree)
                 if group is not None and needs_cleanup and self._cleaning.begins(name):
-                    group.create_task(self._cleaning.clean(name, seen.resource), name=f"clean up {name}")
+                    group.create_task(
+                        self._cleaning.clean(name, definition.resource), name=f"clean up {name}"
+                    )
             else:
-                await self._settle(name)
+                await self._sync(name)
 
-    # --- what there is
+    # --- parsing
 
-    async def _look(self) -> Sequence[str]:
-        """Parse what has changed; returns the definitions to settle, with those that wait for names which became free."""
+    async def _parse_changed(self) -> Sequence[str]:
+        """Parse changed definitions; return those to sync, with those that wait for names that became free."""
         changed, self._changed_names = self._changed_names, {}
-        looks_at_all, self._look_at_all = self._look_at_all, False
-        if looks_at_all:
+        is_resync, self._needs_resync = self._needs_resync, False
+        if is_resync:
             present = {_name_of(stored) for stored in self._resource_cache}
             self._listed |= present
-            changed = dict.fromkeys((*present, *self._seen, *self._served))
+            changed = dict.fromkeys((*present, *self._definitions, *self._served))
         size, groups = 0, dict[str, None]()
         for name in changed:
             if size >= SLICE_BYTES:
                 await yield_to_loop()
                 size = 0
             stored = self._resource_cache.get(self.prefix + name.encode())
-            before = self._seen.get(name)
+            before = self._definitions.get(name)
             if stored is None:
-                self._forget(name, groups)
-            elif before is None or looks_at_all or before.stored.revision < stored.revision:
+                self._remove(name, groups)
+            elif before is None or is_resync or before.stored.revision < stored.revision:
                 size += len(stored.value)
-                self._take(name, stored, groups)
+                self._add(name, stored, groups)
         for group in groups:
             changed |= dict.fromkeys(self._waiting.get(group, ()))
         return [*changed]
 
-    def _take(self, name: str, stored: Stored, groups: dict[str, None]) -> None:
+    def _add(self, name: str, stored: Stored, groups: dict[str, None]) -> None:
         try:
-            seen = _Seen.of(stored)
+            definition = _ParsedDefinition.of(stored)
         except OF_WRONG_TYPES as error:
             self._backend.watch_cache.report_malformed(stored, error)
-            self._forget(name, groups)
+            self._remove(name, groups)
             return
-        self._seen[name] = seen
-        group = seen.resource.group
-        if self._taken.put(name, group, definition_status.accepted_names(seen.tree)):
+        self._definitions[name] = definition
+        group = definition.resource.group
+        if self._used_names.put(name, group, definition_status.accepted_names(definition.tree)):
             groups[group] = None
         waiting = self._waiting.setdefault(group, set())
-        (waiting.discard if definition_status.has_its_names(seen.tree) else waiting.add)(name)
+        (waiting.discard if definition_status.has_its_names(definition.tree) else waiting.add)(name)
 
-    def _forget(self, name: str, groups: dict[str, None]) -> None:
+    def _remove(self, name: str, groups: dict[str, None]) -> None:
         self._listed.discard(name)
-        seen = self._seen.pop(name, None)
-        if seen is None:
+        definition = self._definitions.pop(name, None)
+        if definition is None:
             return
-        group = seen.resource.group
+        group = definition.resource.group
         self._waiting.get(group, set()).discard(name)
-        if self._taken.remove(name):
+        if self._used_names.remove(name):
             groups[group] = None
 
-    # --- what its status says, and what is served
+    # --- syncing
 
-    async def _settle(self, name: str) -> None:
-        """Serve a definition and say in its status what has become of it; a change of others' names wakes those who wait."""
+    async def _sync(self, name: str) -> None:
+        """Update the status of a definition and serve it; a change of its names requeues the definitions that wait for them."""
         now = self._backend.clock.now
         try:
-            await self._tell(name, lambda old: definition_status.with_names(old, self._taken, now()))
+            await self._update_status(
+                name, lambda old: definition_status.with_names(old, self._used_names, now())
+            )
             await self._check_structure(name)
-            approval = definition_status.approval(self._seen[name].tree)
+            approval = definition_status.approval(self._definitions[name].tree)
             if approval is not None:
-                await self._tell(name, lambda old: definition_status.with_condition(old, approval, now()))
-            if definition_status.may_be_served(self._seen[name].tree):
-                # It is served before it is said to be: who reads that it is may ask at once.
-                await self._serve(name, self._seen[name])
-                await self._tell(name, lambda old: definition_status.with_established(old, now()))
+                await self._update_status(
+                    name, lambda old: definition_status.with_condition(old, approval, now())
+                )
+            if definition_status.may_be_served(self._definitions[name].tree):
+                # It is served before its status says so: a client that reads the status may send requests at once.
+                await self._serve(name, self._definitions[name])
+                await self._update_status(name, lambda old: definition_status.with_established(old, now()))
         except (*OF_WRONG_TYPES, RecursionError) as error:
-            self._backend.watch_cache.report_malformed(self._seen[name].stored, error)
+            self._backend.watch_cache.report_malformed(self._definitions[name].stored, error)
 
-    async def _tell(self, name: str, made: Callable[[ReadOnlyTree], Tree | None]) -> None:
-        if made(self._seen[name].tree) is None:
+    async def _update_status(self, name: str, mutate: Callable[[ReadOnlyTree], Tree | None]) -> None:
+        if mutate(self._definitions[name].tree) is None:
             return
-        stored = await self._status.write(name, made)
+        stored = await self._status.write(name, mutate)
         if stored is not None:
             groups = dict[str, None]()
-            self._take(name, stored, groups)
+            self._add(name, stored, groups)
             for group in groups:
                 self._changed_names |= dict.fromkeys(self._waiting.get(group, ()))
             if self._changed_names:
                 self._wake()
 
     async def _check_structure(self, name: str) -> None:
-        """Look at the schemas of a definition that was not checked when it was written, or was not structural."""
-        seen = self._seen[name]
-        if name not in self._listed and not definition_status.is_unstructured(seen.tree):
+        """Check the schemas of a definition that was not checked when it was written, or was not structural."""
+        definition = self._definitions[name]
+        if name not in self._listed and not definition_status.is_unstructured(definition.tree):
             return
         self._listed.discard(name)
-        size = len(seen.stored.value) * self._row.work
-        problem = await self._backend.worker.run(size, _structure_problem, seen.stored)
+        size = len(definition.stored.value) * self._row.work
+        problem = await self._backend.worker.run(size, _structure_problem, definition.stored)
         now = self._backend.clock.now
-        await self._tell(name, lambda old: definition_status.with_structure(old, problem, now()))
+        await self._update_status(name, lambda old: definition_status.with_structure(old, problem, now()))
 
-    async def _serve(self, name: str, seen: _Seen) -> None:
-        tree, worker = seen.tree, self._backend.worker
-        version = seen.served_as
+    async def _serve(self, name: str, definition: _ParsedDefinition) -> None:
+        tree, worker = definition.tree, self._backend.worker
+        version = definition.served_as
         if self._served.get(name) == version:
             return
         schemas = self._backend.schemas
-        # Its patterns are read to estimate what they cost: a few bytes may take long.
-        size = len(seen.stored.value) * self._row.work
-        customs = await worker.run(size, _compile, seen.stored, lambda: schemas.definition(OBJECT_META))
+        # Its patterns are parsed to estimate their cost: a few bytes may take long.
+        size = len(definition.stored.value) * self._row.work
+        customs = await worker.run(size, _compile, definition.stored, lambda: schemas.definition(OBJECT_META))
         # Every change of a definition is a new generation of it.
-        changed_at = seen.stored.revision if meta.generation(tree) > 1 else 0
+        changed_at = definition.stored.revision if meta.generation(tree) > 1 else 0
         self._catalog.add(customs, changed_at=changed_at)
         await self._backend.watch_cache.reconsider()
         self._served[name] = version

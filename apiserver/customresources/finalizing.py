@@ -1,4 +1,4 @@
-"""The end of a definition: it waits until nothing of what it defined is left, and nobody may create more of it."""
+"""The deletion of a definition: it waits until its objects are deleted, and no more of them can be created."""
 
 import logging
 from collections.abc import Callable
@@ -29,9 +29,9 @@ LOG = logging.getLogger(__name__)
 
 USER: Final = User(name="system:apiserver", groups=("system:masters",))
 RETRY_SECONDS: Final = 1.0
-"""How often it is looked again whether everything is gone; upstream looks every 5 seconds."""
+"""The interval of checks whether all objects are deleted; upstream checks every 5 seconds."""
 LOOKS: Final = 60
-"""How often it is looked before everything is deleted once more."""
+"""The number of checks before all objects are deleted once more."""
 
 
 class StatusWriter:
@@ -42,13 +42,13 @@ class StatusWriter:
         self._row = row
 
     async def write(
-        self, name: str, made: Callable[[ReadOnlyTree], Tree | None], *, ends: bool = False
+        self, name: str, mutate: Callable[[ReadOnlyTree], Tree | None], *, ends: bool = False
     ) -> Stored | None:
-        """Store what is made of the definition, if it is made into something; with `ends`, it may go then.
+        """Store what `mutate` returns for the definition; with `ends`, remove the finalizer.
 
-        Returns what is stored, or None if nothing was.
+        Return the stored object, or None if nothing was stored.
         """
-        # Through the status, where the versions that objects were stored in are not held against those that there are.
+        # Through the status, where the stored versions are not validated against the present ones.
         call = Call(
             verb="update",
             resource=self._row,
@@ -60,7 +60,7 @@ class StatusWriter:
         options = WriteOptions()
 
         async def transform(old: Tree) -> Tree:
-            new = made(old)
+            new = mutate(old)
             if new is None:
                 return old
             managed_tree = managed.on_update(self._backend, call, new, old, options)
@@ -86,13 +86,13 @@ class Cleaning:
         self._under_way: set[str] = set()
 
     def begins(self, name: str) -> bool:
-        """Whether the clean-up of a definition is to begin now, and not under way."""
+        """Mark the clean-up of a definition as running; return whether it was not running."""
         is_new = name not in self._under_way
         self._under_way.add(name)
         return is_new
 
     async def clean(self, name: str, resource: GroupResource) -> None:
-        """Delete all objects of a definition, and then let it go; with other finalizers it stays, and is served again."""
+        """Delete all objects of a definition, then remove the finalizer; with other finalizers it is served again."""
         try:
             self._serve(resource, terminating=True)
             while not await self._end(name, resource):
@@ -109,17 +109,17 @@ class Cleaning:
             )
 
     async def _end(self, name: str, resource: GroupResource) -> bool:
-        await self._tell(name, definition_status.IN_PROGRESS)
+        await self._update_status(name, definition_status.IN_PROGRESS)
         stored = await self._backend.find(self._row, "", name)
         if stored is None:
             return True
         condition = definition_status.nothing_to_delete(stored.tree()) or await self._deleted(resource)
         is_done = bool(condition["status"] == "False")
-        await self._tell(name, condition, ends=is_done)
+        await self._update_status(name, condition, ends=is_done)
         return is_done
 
     async def _deleted(self, resource: GroupResource) -> Condition:
-        """Delete what is there, and wait until it is gone; returns what has become of it."""
+        """Delete all objects and wait until they are gone; return the resulting condition."""
         row = self._catalog.stored_rows.get(resource)
         if row is None:
             return definition_status.COMPLETED
@@ -136,11 +136,11 @@ class Cleaning:
             await self._backend.clock.sleep(RETRY_SECONDS)
         return definition_status.NOT_EMPTY
 
-    async def _tell(self, name: str, condition: Condition, *, ends: bool = False) -> None:
-        """Say in the status how far the deletion is."""
+    async def _update_status(self, name: str, condition: Condition, *, ends: bool = False) -> None:
+        """Write the state of the deletion into the status."""
         now = self._backend.clock.now
 
-        def made(old: ReadOnlyTree) -> Tree:
+        def mutate(old: ReadOnlyTree) -> Tree:
             return conditions.with_condition(old, condition, now())
 
-        await self._status.write(name, made, ends=ends)
+        await self._status.write(name, mutate, ends=ends)

@@ -1,4 +1,4 @@
-"""Lists that a schema calls sets or maps hold nothing twice."""
+"""Lists that a schema declares as sets or maps have no duplicate items."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -22,7 +22,7 @@ from mockube.apiserver.kinds.jsonschema.schema import (
 
 
 def lists_checker(schema: Schema) -> Check | None:
-    """None if there is no such list in it, however deep."""
+    """Return a check of the lists at any depth; None if there is no such list."""
     checks = [check for check in (_own(schema), _elements(schema), _members(schema)) if check is not None]
     return every(*checks) if checks else None
 
@@ -61,15 +61,15 @@ _UNSPECIFIED: Final = object()
 """The value of a key that is not there."""
 
 
-def _repeated(values: Sequence[Any], shown: Sequence[Any], path: Path) -> list[FieldError]:
-    """The second of values that are the same; further ones are not named."""
+def _repeated(values: Sequence[Any], reported_values: Sequence[Any], path: Path) -> list[FieldError]:
+    """Return an error for the second of equal values; further ones are not reported."""
     found = []
     seen: dict[object, int] = {}
     for index, value in enumerate(values):
         identity = _identity(value)
         times = seen[identity] = seen.get(identity, 0) + 1
         if times == 2:
-            found.append(errors.duplicate(path.index(index), shown[index]))
+            found.append(errors.duplicate(path.index(index), reported_values[index]))
     return found
 
 
@@ -92,8 +92,8 @@ def _elements(schema: Schema) -> Check | None:
 
 
 def _members(schema: Schema) -> Check | None:
-    made = {name: lists_checker(inner) for name, inner in properties(schema).items()}
-    known = {name: inner for name, inner in made.items() if inner is not None}
+    checkers = {name: lists_checker(inner) for name, inner in properties(schema).items()}
+    known = {name: inner for name, inner in checkers.items() if inner is not None}
     others = values(schema)
     rest = None if others is None or others is ANYTHING else lists_checker(others)
     if not known and rest is None:

@@ -84,14 +84,16 @@ class AllDecoder(Decoder):
         of_embedded: list[str] = []
         unknown: list[str] = []
         head = self._decode_metadata(of_metadata, tree.get("metadata"), _METADATA, strict=strict)
-        kept = prune(tree, unknown)
+        pruned = prune(tree, unknown)
         if custom.coerce is not None:
-            kept = custom.coerce(kept, ROOT, partial(self._decode_metadata, of_embedded, strict=strict))
-        made = {"metadata": head} | {name: value for name, value in kept.items() if name not in _HEAD}
+            pruned = custom.coerce(pruned, ROOT, partial(self._decode_metadata, of_embedded, strict=strict))
+        decoded_tree = {"metadata": head} | {
+            name: value for name, value in pruned.items() if name not in _HEAD
+        }
         if not strict:
-            return Decoded(made)
+            return Decoded(decoded_tree)
         of_fields = (f"unknown field {gotext.quote(path)}" for path in sorted(unknown))
-        return Decoded(made, (*twice, *of_metadata, *of_fields, *sorted(of_embedded)))
+        return Decoded(decoded_tree, (*twice, *of_metadata, *of_fields, *sorted(of_embedded)))
 
     def _decode_metadata(self, complaints: list[str], value: Any, path: Path, *, strict: bool) -> Any:
         decoded = super().decode(self._metadata, {} if value is None else value, strict=strict)

@@ -132,8 +132,8 @@ class RuleNode(Struct, frozen=True):
 
     def _report(self, run: _Run, place: _Place, rule: Rule, variables: Mapping[str, Any]) -> None:
         path = place.path if rule.path is None else _joined(place.path, rule.path)
-        given = (rule.given.get("message") or "").strip()
-        detail = given or f"failed rule: {_name(rule)}"
+        static_message = (rule.source.get("message") or "").strip()
+        detail = static_message or f"failed rule: {_name(rule)}"
         ends = False
         if rule.message is not None:
             message, ends = _message(rule, variables, run)
@@ -172,11 +172,11 @@ def _joined(path: Path, below: Path) -> Path:
 
 
 def _name(rule: Rule) -> str:
-    return str(rule.given.get("message") or rule.given.get("rule") or "").strip()
+    return str(rule.source.get("message") or rule.source.get("rule") or "").strip()
 
 
 def _reason(rule: Rule) -> str:
-    return rule.given.get("reason") or ""
+    return rule.source.get("reason") or ""
 
 
 def _failure(error: CelError, rule: Rule) -> str:
@@ -197,16 +197,16 @@ def _error(path: Path, value: Any, detail: str, reason: str) -> FieldError:
 
 
 def _message(rule: Rule, variables: Mapping[str, Any], run: _Run) -> tuple[str, bool]:
-    """Return what a rule's message expression says, nothing if it fails, and whether no further rules are run."""
+    """Return the text of a rule's message expression, "" if it fails, and whether no further rules are run."""
     assert rule.message is not None
-    shown = gotext.quote(rule.given["messageExpression"])
+    quoted_expression = gotext.quote(rule.source["messageExpression"])
     try:
         text, cost = rule.message.program.evaluate(variables)
     except CostExceeded:
         problem = (
             "no further validation rules will be run due to call cost exceeds limit for messageExpression"
         )
-        return f"{problem}: {shown}", True
+        return f"{problem}: {quoted_expression}", True
     except CelError as error:
         text, cost = "", error.cost
     if cost > run.budget:

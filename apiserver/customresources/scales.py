@@ -1,4 +1,4 @@
-"""What the subresource `scale` reads out of custom objects is a number or a text wherever they are written."""
+"""The fields of custom objects that the subresource `scale` reads are numbers and strings in every write."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
@@ -22,24 +22,24 @@ _GO_TYPES: Final = {
 
 
 class AccessorError(ValueError):
-    """A value on the way, or at its end, has another type; the message is upstream's."""
+    """A value on the path has another type; the message is upstream's."""
 
 
 class ScalePaths(NamedTuple):
-    """Where a definition's objects have what their Scale shows."""
+    """The paths of the fields of a Scale in a definition's objects."""
 
-    wanted: tuple[str, ...]
-    present: tuple[str, ...]
+    spec_replicas: tuple[str, ...]
+    status_replicas: tuple[str, ...]
     selector: tuple[str, ...]
 
     @classmethod
     def of(cls, replicas: Replicas) -> "ScalePaths":
-        return cls(tuple(replicas.wanted), tuple(replicas.present), tuple(replicas.selector))
+        return cls(tuple(replicas.spec_path), tuple(replicas.status_path), tuple(replicas.selector))
 
     def check(self, tree: Mapping[str, Any], *, only_status: bool) -> Iterator[FieldError]:
         if not only_status:
-            yield from _check_number(tree, self.wanted)
-        yield from _check_number(tree, self.present)
+            yield from _check_number(tree, self.spec_replicas)
+        yield from _check_number(tree, self.status_replicas)
         if self.selector:
             try:
                 nested_value(tree, self.selector, str)
@@ -48,7 +48,7 @@ class ScalePaths(NamedTuple):
 
 
 def nested_value(tree: Any, path: tuple[str, ...], expected: type) -> Any:
-    """The value at a path, None if there is none; null counts as a value of another type."""
+    """Return the value at a path, None if there is none; null is a value of another type."""
     value = tree
     for index, step in enumerate(path):
         if value is None:
@@ -84,16 +84,16 @@ def _field(path: tuple[str, ...]) -> Any:
 def _accessor_error(path: tuple[str, ...], value: Any, expected: str) -> AccessorError:
     found = _GO_TYPES[value.__class__]
     return AccessorError(
-        f".{'.'.join(path)} accessor error: {_shown(value)} is of the type {found}, expected {expected}"
+        f".{'.'.join(path)} accessor error: {_go_text(value)} is of the type {found}, expected {expected}"
     )
 
 
-def _shown(value: Any) -> str:
-    """A tree as `%v` shows it."""
+def _go_text(value: Any) -> str:
+    """Format a value like Go's `%v`."""
     if isinstance(value, dict):
-        return f"map[{' '.join(f'{name}:{_shown(value[name])}' for name in sorted(value))}]"
+        return f"map[{' '.join(f'{name}:{_go_text(value[name])}' for name in sorted(value))}]"
     if isinstance(value, list):
-        return f"[{' '.join(map(_shown, value))}]"
+        return f"[{' '.join(map(_go_text, value))}]"
     if isinstance(value, str):
         return value
     return "<nil>" if value is None else gotext.plain(as_read(value) if value.__class__ is int else value)

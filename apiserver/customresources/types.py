@@ -87,7 +87,7 @@ def _struct(schema: Schema, head: dict[str, Type], name: str = "") -> Type:
 
 def _fields(schema: Schema, head: dict[str, Type]) -> Any:
     required = frozenset(schema.get("required") or ())
-    given = {name: type_of(inner) for name, inner in properties(schema).items() if name not in head}
+    declared_types = {name: type_of(inner) for name, inner in properties(schema).items() if name not in head}
     return MappingProxyType(
         {
             name: Field(
@@ -96,7 +96,7 @@ def _fields(schema: Schema, head: dict[str, Type]) -> Any:
                 required=name in required,
                 default=(properties(schema).get(name) or {}).get("default"),
             )
-            for name, of in (head | given).items()
+            for name, of in (head | declared_types).items()
         }
     )
 

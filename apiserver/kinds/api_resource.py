@@ -23,17 +23,17 @@ class Subresource(Struct, frozen=True, kw_only=True):
     kind: str = ""
     group_version: GroupVersion | None = None
     has_table: bool = False
-    """What it answers can be shown as a Table."""
+    """Its responses can be rendered as a Table."""
 
 
 class Replicas(Struct, frozen=True, kw_only=True):
-    """Where /scale finds in an object what it shows."""
+    """The paths of the fields in an object from which /scale is built."""
 
-    wanted: tuple[str, ...] = ("spec", "replicas")
-    present: tuple[str, ...] = ("status", "replicas")
+    spec_path: tuple[str, ...] = ("spec", "replicas")
+    status_path: tuple[str, ...] = ("status", "replicas")
     selector: tuple[str, ...] = ("spec", "selector")
     selector_is_text: bool = False
-    """The selector stands there as /scale shows it."""
+    """The selector is a string, as in /scale."""
 
 
 _TERMINATING = ("delete", "deletecollection", "get", "list", "watch")

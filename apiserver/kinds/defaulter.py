@@ -87,13 +87,13 @@ def _write(struct: Type, literals: Literals) -> Fill:
     rows = tuple(
         (name, value, struct.fields[name].pointer)
         for name, value in literals.items()
-        if name in struct.fields  # which an older minor may not have
+        if name in struct.fields  # an older minor may not have it
     )
 
     def fill(tree: Tree) -> None:
         for name, value, pointer in rows:
-            given = tree.get(name)
-            if given is None or not (given or pointer):
+            current_value = tree.get(name)
+            if current_value is None or not (current_value or pointer):
                 tree[name] = value.copy() if isinstance(value, dict | list) else value
 
     return fill

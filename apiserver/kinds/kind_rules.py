@@ -11,7 +11,7 @@ from mockube.apimachinery.errors import Displayed, FieldError
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import objectmeta
-from mockube.apiserver.kinds.common.validation import CHANGE, NOTHING, Again, Validation
+from mockube.apiserver.kinds.common.validation import CHANGE, NO_CHECKS, Again, Validation
 from mockube.apiserver.kinds.core.pod.pod_template import SUBRESOURCES, check_unprivileged
 from mockube.apiserver.kinds.defaulter import Defaulter
 from mockube.apiserver.kinds.internal_version import settle
@@ -60,7 +60,7 @@ def check_update(
 
 def _said_again(kind: Validation, subresource: str) -> Sequence[Again]:
     if not kind.metadata_first or subresource in kind.silent:
-        return NOTHING
+        return NO_CHECKS
     return CHANGE if subresource else kind.again
 
 

@@ -59,7 +59,7 @@ def _keep_new(_tree: Tree, _request: Request) -> None:
     """Nothing is special when it is created."""
 
 
-def _not_gracefully(_tree: Tree, _asked: int | None) -> int | None:
+def _not_gracefully(_tree: Tree, _seconds: int | None) -> int | None:
     return None
 
 
@@ -122,7 +122,7 @@ DEFAULT = Strategy()
 COUNTED = Strategy(generation=SPEC, first_generation=1)
 COUNTED_CONDITIONAL = Strategy(generation=SPEC, first_generation=1, unconditional_update=False)
 UPSERTED = Strategy(create_on_update=True)
-KEPT = Strategy(returns_deleted=True)
+RETURNS_DELETED = Strategy(returns_deleted=True)
 """The strategies that many resources share."""
 
 

@@ -39,12 +39,12 @@ class Webhook(Plugin):
         assert written is not None
         if [*self._custom.check(written)]:
             return  # the validation by schema refuses it with a better message
-        made: Tree = {"spec": {}} | orjson.loads(orjson.dumps(written))
+        custom_object: Tree = {"spec": {}} | orjson.loads(orjson.dumps(written))
         try:
-            self._set_defaults(backend, made, attributes.old)
+            self._set_defaults(backend, custom_object, attributes.old)
         except DecodeError as error:
             raise _denied(f"m{self._name}.kb.io", str(error), BAD_REQUEST) from error
-        written["spec"] = made["spec"]
+        written["spec"] = custom_object["spec"]
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
         assert attributes.object is not None

@@ -59,11 +59,11 @@ def _check_mutation(mutation: ReadOnlyTree, path: Path, compiler: Compiler, has:
 
 
 def _check_patch(
-    given: ReadOnlyTree | None, path: Path, patch: _Patch, compiler: Compiler, has: Has
+    mutation: ReadOnlyTree | None, path: Path, patch: _Patch, compiler: Compiler, has: Has
 ) -> Iterable[FieldError]:
-    if given is None:
+    if mutation is None:
         return (errors.required(path, f"must be specified when patchType is {patch.type}"),)
-    text, at = given.get("expression", "").strip(), path.child("expression")
+    text, at = mutation.get("expression", "").strip(), path.child("expression")
     if not text:
         return (errors.required(at, NO_EXPRESSION),)
     return check_compiled(compiler, text, at, patch.returns, has)

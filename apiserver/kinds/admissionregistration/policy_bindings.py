@@ -20,7 +20,7 @@ from mockube.apiserver.kinds.common.cells import items, part, text
 from mockube.apiserver.kinds.common.checks import every, field, one_of, pointer, required, valid
 from mockube.apiserver.kinds.common.objects import as_created, created
 from mockube.apiserver.kinds.common.selectors import check_selector
-from mockube.apiserver.kinds.common.validation import NOTHING, Create, Validation
+from mockube.apiserver.kinds.common.validation import NO_CHECKS, Create, Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import COUNTED_CONDITIONAL
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
@@ -77,7 +77,7 @@ _CREATE_MUTATING: Final = created(
 
 def _validation(create: Create) -> Validation:
     return Validation(
-        again=NOTHING, name=NAMES, create=create, update=as_created(create, NAMES, namespaced=False)
+        again=NO_CHECKS, name=NAMES, create=create, update=as_created(create, NAMES, namespaced=False)
     )
 
 

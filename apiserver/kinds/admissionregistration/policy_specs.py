@@ -23,7 +23,7 @@ from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import count, part
 from mockube.apiserver.kinds.common.checks import Check, every, pointer, required
 from mockube.apiserver.kinds.common.objects import as_created
-from mockube.apiserver.kinds.common.validation import NOTHING, Create, Update, Validation
+from mockube.apiserver.kinds.common.validation import NO_CHECKS, Create, Update, Validation
 
 # --- parameters
 
@@ -129,7 +129,7 @@ def check_policy_spec(
 def policy_validation(create: Create, subresources: Mapping[str, Update] | None = None) -> Validation:
     update = as_created(create, NAMES, namespaced=False)
     return Validation(
-        again=NOTHING,
+        again=NO_CHECKS,
         silent=frozenset({"status"}),
         name=NAMES,
         create=create,

@@ -35,7 +35,7 @@ from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import SPEC, STATUS_ALONE, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
-_NOTHING: Final = "validations or auditAnnotations must contain at least one item"
+_EMPTY_POLICY: Final = "validations or auditAnnotations must contain at least one item"
 _MAX_ANNOTATIONS: Final = 20
 _MAX_VALUE_LENGTH: Final = 5 * 1024
 
@@ -114,8 +114,8 @@ def _create(tree: ReadOnlyTree, language: Language) -> Iterator[FieldError]:
     has_params = spec.get("paramKind") is not None
     validations, annotations = spec.get("validations") or (), spec.get("auditAnnotations") or ()
     if not validations and not annotations:
-        yield errors.required(path.child("validations"), _NOTHING)
-        yield errors.required(path.child("auditAnnotations"), _NOTHING)
+        yield errors.required(path.child("validations"), _EMPTY_POLICY)
+        yield errors.required(path.child("auditAnnotations"), _EMPTY_POLICY)
     for index, validation in enumerate(validations):
         at = path.child("validations").index(index)
         yield from _check_validation(validation, at, compiler, has_params=has_params)

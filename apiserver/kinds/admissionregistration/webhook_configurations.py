@@ -28,7 +28,7 @@ from mockube.apiserver.kinds.common.cells import count
 from mockube.apiserver.kinds.common.checks import Check, each, every, field, must, one_of, pointer, required
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.selectors import check_selector, check_selector_leniently
-from mockube.apiserver.kinds.common.validation import NOTHING, Validation
+from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation
 from mockube.apiserver.kinds.common.webhook_clients import (
     ONE_OF_REVIEWS,
     accepts,
@@ -143,7 +143,7 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree, language: Language) -> Iterato
 def validation(language: Language = WHOLE) -> Validation:
     """That of webhooks whose conditions may use a language."""
     create, update = (partial(check, language=language) for check in (_create, _update))
-    return Validation(again=NOTHING, name=NAMES, create=create, update=update)
+    return Validation(again=NO_CHECKS, name=NAMES, create=create, update=update)
 
 
 _STRATEGY: Final = Strategy(

@@ -152,17 +152,17 @@ def _check_rule(rule: Rule, context: RuleContext, declared: DeclaredType, at: Pa
     times = context.cardinality if context.cardinality is not None else max_cardinality(declared)
     yield from _check_cost("estimated rule cost", min(rule.cost * times, MOST), context, at.child("rule"))
     if rule.error:
-        yield errors.invalid(at.child("rule"), _shown(rule.given), rule.error)
+        yield errors.invalid(at.child("rule"), _validation_rule(rule.source), rule.error)
     if rule.message_error:
-        yield errors.invalid(at.child("messageExpression"), _shown(rule.given), rule.message_error)
+        yield errors.invalid(at.child("messageExpression"), _validation_rule(rule.source), rule.message_error)
     elif rule.message is not None:
         name = "estimated messageExpression cost"
         yield from _check_cost(name, rule.message_cost, context, at.child("messageExpression"))
     if rule.uses_old and context.uncorrelatable is not None:
         detail = "oldSelf cannot be used on the uncorrelatable portion of the schema within"
-        yield errors.invalid(at.child("rule"), rule.given.get("rule"), f"{detail} {context.uncorrelatable}")
-    if not rule.uses_old and rule.given.get("optionalOldSelf") is not None:
-        value = rule.given["optionalOldSelf"]
+        yield errors.invalid(at.child("rule"), rule.source.get("rule"), f"{detail} {context.uncorrelatable}")
+    if not rule.uses_old and rule.source.get("optionalOldSelf") is not None:
+        value = rule.source["optionalOldSelf"]
         detail = "may not be set if oldSelf is not used in rule"
         yield errors.invalid(at.child("optionalOldSelf"), value, detail)
 
@@ -175,15 +175,15 @@ def _check_cost(name: str, cost: int, context: RuleContext, at: Path) -> Iterato
 
 def _too_expensive(name: str, cost: int, limit: int) -> str:
     factor = cost / limit
-    shown = "more than 100" if factor > 100 else f"{factor:.6f}" if factor < 1.5 else f"{factor:.1f}"
+    factor_text = "more than 100" if factor > 100 else f"{factor:.6f}" if factor < 1.5 else f"{factor:.1f}"
     return (
-        f"{name} exceeds budget by factor of {shown}x (try simplifying the rule, or adding "
+        f"{name} exceeds budget by factor of {factor_text}x (try simplifying the rule, or adding "
         "maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)"
     )
 
 
-def _shown(rule: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a rule as messages show it: with the names of upstream's struct."""
+def _validation_rule(rule: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a rule with the field names of upstream's struct, for messages."""
     return {
         "Rule": rule.get("rule") or "",
         "Message": rule.get("message") or "",

@@ -210,11 +210,13 @@ def _check_preserves(schema: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 
 def _needs_type(extension: str, kind: str) -> Callable[[ReadOnlyTree, Path], Iterable[FieldError]]:
     def check(schema: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-        given, path = schema.get("type", ""), path.child("type")
-        if schema.get(extension) is None or given == kind:
+        declared_type, path = schema.get("type", ""), path.child("type")
+        if schema.get(extension) is None or declared_type == kind:
             return ()
         problem = f"must be {kind} if {extension} is specified"
-        return (errors.invalid(path, given, problem) if given else errors.required(path, problem),)
+        return (
+            errors.invalid(path, declared_type, problem) if declared_type else errors.required(path, problem),
+        )
 
     return check
 
@@ -255,9 +257,9 @@ def _check_map_list(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     if items is None:
         yield errors.required(path.child("items"), f"must have a schema if {_LIST_TYPE} is map")
     elif not isinstance(items, dict):
-        shown = {"Schema": None, "JSONSchemas": items}
+        value = {"Schema": None, "JSONSchemas": items}
         problem = f"must only have a single schema if {_LIST_TYPE} is map"
-        yield errors.invalid(path.child("items"), shown, problem)
+        yield errors.invalid(path.child("items"), value, problem)
     kind = _items(schema).get("type", "")
     if isinstance(items, dict) and kind != "object":
         problem = f"must be object if parent array's {_LIST_TYPE} is map"

@@ -116,12 +116,12 @@ def _check_type(schema: ReadOnlyTree, level: _Level, path: Path) -> Iterator[Fie
 
 
 def _check_type_meta(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """Refuse a kind, apiVersion or metadata of another type than every object has."""
+    """Refuse a kind, apiVersion or metadata whose type differs from that of every object."""
     for name, kind in (("kind", "string"), ("apiVersion", "string"), ("metadata", "object")):
-        given = _properties(schema).get(name)
-        if given is not None and given.get("type", "") != kind:
+        property_schema = _properties(schema).get(name)
+        if property_schema is not None and property_schema.get("type", "") != kind:
             at = path.child("properties").key(name).child("type")
-            yield errors.invalid(at, given.get("type", ""), f"must be {kind}")
+            yield errors.invalid(at, property_schema.get("type", ""), f"must be {kind}")
 
 
 def _check_metadata(schema: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
@@ -174,10 +174,10 @@ def _check_within(schema: ReadOnlyTree, path: Path, *, skip_any_of: bool = False
         yield from _check_within(schema["items"], path.child("items"))
     for name, of_field in _properties(schema).items():
         yield from _check_within(of_field, path.child("properties").key(name))
-    for name, wanted in _FORBIDDEN_WITHIN.items():
+    for name, required_value in _FORBIDDEN_WITHIN.items():
         value = schema.get(name)
-        if value is not None if wanted == _UNDEFINED else value:
-            yield errors.forbidden(path.child(name), _NOT_SET.format(wanted))
+        if value is not None if required_value == _UNDEFINED else value:
+            yield errors.forbidden(path.child(name), _NOT_SET.format(required_value))
     if "metadata" in _properties(schema):
         detail = "must not be specified in a nested context"
         yield errors.forbidden(path.child("properties").key("metadata"), detail)

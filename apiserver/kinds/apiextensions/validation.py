@@ -95,15 +95,15 @@ def _check_versions(spec: ReadOnlyTree, path: Path, language: Language) -> Itera
     for index, version in enumerate(versions):
         yield from field("name", _LABEL, absent="")(version, path.index(index))
         yield from version_check(language)(version, path.index(index))
-    shown: list[Any] | None = [
+    value: list[Any] | None = [
         internal("apiextensions.CustomResourceDefinitionVersion", version) for version in versions
     ]
     if spec.get("versions") is None:
-        shown = None
+        value = None
     if len({version.get("name") for version in versions}) < len(versions):
-        yield errors.invalid(path, shown, "must contain unique version names")
+        yield errors.invalid(path, value, "must contain unique version names")
     if sum(bool(version.get("storage")) for version in versions) != 1:
-        yield errors.invalid(path, shown, "must have exactly one version marked as storage version")
+        yield errors.invalid(path, value, "must have exactly one version marked as storage version")
     # Upstream's internal type names the first version again, beside all of them.
     first = versions[0].get("name") if versions else ""
     yield from _LABEL(first, path.parent.child("version")) if first and path.parent else ()
@@ -234,11 +234,11 @@ def _check_rest(tree: ReadOnlyTree) -> Iterator[FieldError]:
 
 def _create(tree: ReadOnlyTree, language: Language) -> Iterator[FieldError]:
     spec = within(tree, "spec")
-    wanted = f"{within(spec, 'names').get('plural', '')}.{spec.get('group', '')}"
+    expected_name = f"{within(spec, 'names').get('plural', '')}.{spec.get('group', '')}"
 
     def check_name(name: str) -> list[str]:
         problems = names.check_dns1123_subdomain(name)
-        return problems if name == wanted else [*problems, 'must be spec.names.plural+"."+spec.group']
+        return problems if name == expected_name else [*problems, 'must be spec.names.plural+"."+spec.group']
 
     yield from objectmeta.check(tree, with_any_finalizers(NameRule(check_name, check_name)), namespaced=False)
     yield from _spec(language)(to_internal(spec), _SPEC)

@@ -35,11 +35,11 @@ from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 _CA_BUNDLE, _INSECURE = "caBundle", "insecureSkipTLSVerify"
 
 
-def _check_name(name: str, wanted: str) -> list[str]:
+def _check_name(name: str, expected_name: str) -> list[str]:
     problems = names.check_path_segment_name(name)
-    if problems or name == wanted:
+    if problems or name == expected_name:
         return problems
-    return [f'must be `spec.version+"."+spec.group`: {gotext.quote(wanted)}']
+    return [f'must be `spec.version+"."+spec.group`: {gotext.quote(expected_name)}']
 
 
 def _priority(limit: int) -> Check:
@@ -99,7 +99,7 @@ _SPEC: Final = every(
 
 def _create(tree: ReadOnlyTree) -> Iterator[FieldError]:
     spec = within(tree, "spec")
-    check_name = partial(_check_name, wanted=f"{spec.get('version', '')}.{spec.get('group', '')}")
+    check_name = partial(_check_name, expected_name=f"{spec.get('version', '')}.{spec.get('group', '')}")
     yield from objectmeta.check(tree, with_any_finalizers(NameRule(check_name, check_name)), namespaced=False)
     yield from _SPEC(spec, ROOT.child("spec"))
 

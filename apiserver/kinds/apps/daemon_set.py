@@ -81,8 +81,8 @@ def _check_strategy(strategy: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     if of_type == _ON_DELETE:
         return ()
     if of_type != _ROLLING_UPDATE:
-        shown = internal("apps.DaemonSetUpdateStrategy", strategy)
-        return (errors.not_supported(path, shown, (_ROLLING_UPDATE, _ON_DELETE)),)
+        value = internal("apps.DaemonSetUpdateStrategy", strategy)
+        return (errors.not_supported(path, value, (_ROLLING_UPDATE, _ON_DELETE)),)
     path = path.child("rollingUpdate")
     if strategy.get("rollingUpdate") is None:
         return (errors.required(path),)

@@ -55,8 +55,8 @@ def _check_strategy(strategy: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     of_type, update = strategy.get("type", ""), strategy.get("rollingUpdate")
     at = path.child("rollingUpdate")
     if of_type not in (_RECREATE, _ROLLING_UPDATE):
-        shown = internal("apps.DeploymentStrategy", strategy)
-        return (errors.not_supported(path, shown, (_RECREATE, _ROLLING_UPDATE)),)
+        value = internal("apps.DeploymentStrategy", strategy)
+        return (errors.not_supported(path, value, (_RECREATE, _ROLLING_UPDATE)),)
     if of_type == _ROLLING_UPDATE:
         if update is None:
             return (errors.required(at, "this should be defaulted and never be nil"),)

@@ -91,15 +91,15 @@ def _check_strategy(strategy: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     if not of_type:
         return (errors.required(path),)
     if of_type not in (_ON_DELETE, _ROLLING_UPDATE):
-        shown = internal("apps.StatefulSetUpdateStrategy", strategy)
-        return (errors.invalid(path, shown, f"must be '{_ROLLING_UPDATE}' or '{_ON_DELETE}'"),)
+        value = internal("apps.StatefulSetUpdateStrategy", strategy)
+        return (errors.invalid(path, value, f"must be '{_ROLLING_UPDATE}' or '{_ON_DELETE}'"),)
     if update is None:
         return ()
     if of_type == _ROLLING_UPDATE:
         return _check_rolling_update(update, path.child("rollingUpdate"))
-    shown = internal("apps.RollingUpdateStatefulSetStrategy", update)
+    value = internal("apps.RollingUpdateStatefulSetStrategy", update)
     problem = f"only allowed for updateStrategy '{_ROLLING_UPDATE}'"
-    return (errors.invalid(path.child("rollingUpdate"), shown, problem),)
+    return (errors.invalid(path.child("rollingUpdate"), value, problem),)
 
 
 _RETENTION: Final = one_of("Retain", "Delete")

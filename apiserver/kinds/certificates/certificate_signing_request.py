@@ -30,8 +30,8 @@ def _prepare_create(csr: Tree, request: Request) -> None:
         "groups": list(user.groups),
         "extra": {key: list(values) for key, values in user.extra.items()},
     }
-    given = {field: value for field, value in csr["spec"].items() if field not in _REQUESTOR_FIELDS}
-    csr["spec"] = given | {field: value for field, value in requestor.items() if value}
+    spec = {field: value for field, value in csr["spec"].items() if field not in _REQUESTOR_FIELDS}
+    csr["spec"] = spec | {field: value for field, value in requestor.items() if value}
 
 
 def _prepare_status(new: Tree, old: Tree, request: Request) -> None:
@@ -44,10 +44,12 @@ def _prepare_status(new: Tree, old: Tree, request: Request) -> None:
 
 def _with_decisions(listed: list[Tree], before: list[Tree], decision: str) -> list[Tree]:
     """Return the conditions with each decision as it was. Validation refuses one more or one less."""
-    kept = deque(condition for condition in before if condition.get("type") == decision)
-    if len(kept) != sum(condition.get("type") == decision for condition in listed):
+    old_decisions = deque(condition for condition in before if condition.get("type") == decision)
+    if len(old_decisions) != sum(condition.get("type") == decision for condition in listed):
         return listed
-    return [kept.popleft() if condition.get("type") == decision else condition for condition in listed]
+    return [
+        old_decisions.popleft() if condition.get("type") == decision else condition for condition in listed
+    ]
 
 
 def _prepare_approval(new: Tree, old: Tree, request: Request) -> None:

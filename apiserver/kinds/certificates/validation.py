@@ -59,13 +59,13 @@ def _exemptions(new: ReadOnlyTree, old: ReadOnlyTree) -> _Exemptions:
     types = [condition.get("type", "") for condition in status.get("conditions") or ()]
     usages = spec.get("usages") or ()
     certificate = status.get("certificate") or ""
-    kept = certificate == (within(new, "status").get("certificate") or "")
+    same_certificate = certificate == (within(new, "status").get("certificate") or "")
     return _Exemptions(
         both_decisions={_APPROVED, _DENIED} <= {*types},
         legacy_signer=spec.get("signerName") == _LEGACY_SIGNER,
         repeated_conditions=_repeats(types),
         untyped_conditions="" in types,
-        any_certificate=kept or bool(_certificate_problem(certificate)),
+        any_certificate=same_certificate or bool(_certificate_problem(certificate)),
         repeated_usages=_repeats(usages),
         unknown_usages=not {*usages} <= {*_USAGES},
     )

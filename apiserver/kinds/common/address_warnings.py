@@ -39,16 +39,16 @@ def cidr_warnings(value: str, path: Path) -> Iterator[str]:
     if address is None or not (length.isascii() and length.isdigit()):
         return
     network = ip_network((address, int(length)), strict=False)
-    shown, found = _shown(network), False
+    network_text, found = _go_text(network), False
     if network.network_address != address:
         single = f"{_plain(address)}/{network.max_prefixlen}"
-        yield f"{path}: CIDR value {quote(value)} is ambiguous in this context (should be {quote(shown)} or {quote(single)}?)"
+        yield f"{path}: CIDR value {quote(value)} is ambiguous in this context (should be {quote(network_text)} or {quote(single)}?)"
         found = True
     if _is_sloppy(address, text) or (length[0] == "0" and length != "0"):
-        yield f"{path}: non-standard CIDR value {quote(value)} is invalid: use {quote(shown)}"
+        yield f"{path}: non-standard CIDR value {quote(value)} is invalid: use {quote(network_text)}"
         found = True
     if not found and f"{address}/{length}" != value:
-        yield f"{path}: IPv6 CIDR value {quote(value)} should be in RFC 5952 canonical format ({quote(shown)})"
+        yield f"{path}: IPv6 CIDR value {quote(value)} should be in RFC 5952 canonical format ({quote(network_text)})"
 
 
 def cidrs_warnings(values: Iterable[str] | None, path: Path) -> Iterator[str]:
@@ -61,8 +61,8 @@ def _is_sloppy(address: Address, text: str) -> bool:
     return plain != address or (isinstance(plain, IPv4Address) and str(plain) != text)
 
 
-def _shown(network: Network) -> str:
-    """As Go shows it: a network of mapped addresses as one of IPv4."""
+def _go_text(network: Network) -> str:
+    """Format a network like Go: one of mapped addresses as IPv4."""
     if isinstance(network, IPv6Network) and network.prefixlen >= _MAPPED_PREFIX:
         mapped = network.network_address.ipv4_mapped
         if mapped is not None:

@@ -37,7 +37,7 @@ Address: TypeAlias = IPv4Address | IPv6Address
 _ZERO: Final = re.compile(r"\b0\d")
 _DOTTED: Final = re.compile(r"(?<![\w.])\d+(?:\.\d+){3}$")
 
-_NOTHING_KEPT: Final[AbstractSet[str]] = frozenset()
+_NO_OLD_VALUES: Final[AbstractSet[str]] = frozenset()
 
 
 def parse_sloppily(text: str) -> Address | None:
@@ -70,8 +70,10 @@ def _is_mapped(address: Address) -> bool:
     return isinstance(address, IPv6Address) and address.ipv4_mapped is not None
 
 
-def check_ip(value: str, path: Path, kept: AbstractSet[str] = _NOTHING_KEPT) -> Iterator[FieldError]:
-    if value in kept:
+def check_ip(
+    value: str, path: Path, valid_old_ips: AbstractSet[str] = _NO_OLD_VALUES
+) -> Iterator[FieldError]:
+    if value in valid_old_ips:
         return
     address = parse_sloppily(value)
     if address is None:
@@ -82,8 +84,10 @@ def check_ip(value: str, path: Path, kept: AbstractSet[str] = _NOTHING_KEPT) -> 
         yield errors.invalid(path, value, "must not be an IPv4-mapped IPv6 address")
 
 
-def check_cidr(value: str, path: Path, kept: AbstractSet[str] = _NOTHING_KEPT) -> Iterator[FieldError]:
-    if value in kept:
+def check_cidr(
+    value: str, path: Path, valid_old_cidrs: AbstractSet[str] = _NO_OLD_VALUES
+) -> Iterator[FieldError]:
+    if value in valid_old_cidrs:
         return
     problem = _cidr_problem(value)
     if problem:

@@ -63,8 +63,8 @@ def condition(tree: Any, condition_type: str) -> str:
 
 def join_shortened(texts: Sequence[str], *, most: int = 3, separator: str = ",") -> str:
     """Join the first texts, and count the others, so that a cell stays narrow."""
-    shown = separator.join(texts[:most])
-    return f"{shown} + {len(texts) - most} more..." if len(texts) > most else shown
+    text = separator.join(texts[:most])
+    return f"{text} + {len(texts) - most} more..." if len(texts) > most else text
 
 
 _NONE: Final = "<none>"

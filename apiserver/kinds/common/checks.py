@@ -292,6 +292,6 @@ def _without_empty(value: Any) -> Any:
 
 
 def as_before(tree: ReadOnlyTree, before: ReadOnlyTree, *names: str) -> ReadOnlyTree:
-    """The struct with some of its fields as they were, to see whether the others changed."""
-    kept = {name: value for name, value in tree.items() if name not in names}
-    return kept | {name: before[name] for name in names if name in before}
+    """Return the struct with some fields replaced by their old values, to compare the other fields."""
+    other_fields = {name: value for name, value in tree.items() if name not in names}
+    return other_fields | {name: before[name] for name in names if name in before}

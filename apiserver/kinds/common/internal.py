@@ -31,8 +31,8 @@ def difference(struct: str, old: ReadOnlyTree, new: ReadOnlyTree, *, without: Co
     return "".join(islice(lines, _NAMES_OF_FILES, None))
 
 
-def _lines(shown: Mapping[str, Any]) -> list[str]:
-    return [f"{line}\n" for line in gotext.marshal_indent(shown).split("\n")]
+def _lines(value: Mapping[str, Any]) -> list[str]:
+    return [f"{line}\n" for line in gotext.marshal_indent(value).split("\n")]
 
 
 class _Field(Struct, frozen=True):
@@ -55,20 +55,22 @@ def _structs() -> Mapping[str, tuple[_Field, ...]]:
 
 
 def internal(struct: str, tree: ReadOnlyTree) -> dict[str, Any]:
-    """A struct as upstream's internal type of that name, such as `core.PodSpec`, is shown."""
+    """Return a struct as Go prints upstream's internal type of that name, such as `core.PodSpec`."""
     if struct == _POD_SPEC:
         tree = _with_context(tree)
-    shown: dict[str, Any] = {}
+    internal_fields: dict[str, Any] = {}
     for row in _structs()[struct]:
         value = tree.get(row.source)
         if row.shape == "inline":
-            shown |= internal(row.struct, value or {})
+            internal_fields |= internal(row.struct, value or {})
         elif not row.omits(value):
-            shown[row.name] = _shown(row, value if row.source else tree.get(_MOVED.get(row.name, "")))
-    return shown
+            internal_fields[row.name] = _internal_value(
+                row, value if row.source else tree.get(_MOVED.get(row.name, ""))
+            )
+    return internal_fields
 
 
-def _shown(row: _Field, value: Any) -> Any:
+def _internal_value(row: _Field, value: Any) -> Any:
     if value is None:
         return internal(row.struct, {}) if row.struct and row.zero is not None else row.zero
     if row.shape == "map":

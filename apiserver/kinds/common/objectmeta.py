@@ -182,10 +182,10 @@ def _check_no_new_finalizers(new: ReadOnlyTree, old: ReadOnlyTree, path: Path) -
     added = sorted({*new.get("finalizers", ())} - {*old.get("finalizers", ())})
     if not added:
         return ()
-    shown = ", ".join(map(gotext.quote, added))
+    finalizer_names = ", ".join(map(gotext.quote, added))
     problem = (
         "no new finalizers can be added if the object is being deleted, "
-        f"found new finalizers []string{{{shown}}}"
+        f"found new finalizers []string{{{finalizer_names}}}"
     )
     return (errors.forbidden(path.child("finalizers"), problem),)
 

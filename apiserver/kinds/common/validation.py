@@ -33,7 +33,7 @@ class Again(Enum):
     """What is said of a new object, in between."""
 
 
-NOTHING: Final[Sequence[Again]] = ()
+NO_CHECKS: Final[Sequence[Again]] = ()
 CHANGE: Final[Sequence[Again]] = (Again.CHANGE,)
 WHOLE_AND_CHANGE: Final[Sequence[Again]] = (Again.WHOLE, Again.CHANGE)
 AS_NEW_AND_CHANGE: Final[Sequence[Again]] = (Again.WHOLE, Again.CREATE, Again.CHANGE)

@@ -11,17 +11,17 @@ from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 
 
-def _nothing(_tree: ReadOnlyTree) -> Iterable[str]:
+def _no_warnings(_tree: ReadOnlyTree) -> Iterable[str]:
     return ()
 
 
-def _nothing_changed(_new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterable[str]:
+def _no_update_warnings(_new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterable[str]:
     return ()
 
 
 class Warnings(Struct, frozen=True, kw_only=True):
-    create: Callable[[ReadOnlyTree], Iterable[str]] = _nothing
-    update: Callable[[ReadOnlyTree, ReadOnlyTree], Iterable[str]] = _nothing_changed
+    create: Callable[[ReadOnlyTree], Iterable[str]] = _no_warnings
+    update: Callable[[ReadOnlyTree, ReadOnlyTree], Iterable[str]] = _no_update_warnings
     subresources: Mapping[str, Callable[[ReadOnlyTree, ReadOnlyTree], Iterable[str]]] = field(
         default_factory=dict
     )
@@ -38,5 +38,5 @@ def fractional_byte_warnings(
     for name in names if amounts else ():
         amount = quantity.from_json((amounts or {}).get(name))
         if not amount.is_whole:
-            shown = quote(str(amount))
-            yield f"{path.key(name)}: fractional byte value {shown} is invalid, must be an integer"
+            amount_text = quote(str(amount))
+            yield f"{path.key(name)}: fractional byte value {amount_text} is invalid, must be an integer"

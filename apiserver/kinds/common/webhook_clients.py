@@ -56,10 +56,10 @@ def _check_path(url_path: str, path: Path) -> Iterator[FieldError]:
 
 
 def _check_service(service: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """Upstream takes the name for the namespace, and the namespace for the name."""
-    for given, blamed in (("namespace", "name"), ("name", "namespace")):
-        if not service.get(given):
-            yield errors.required(path.child(blamed))
+    """Upstream reports a missing namespace as a missing name, and a missing name as a missing namespace."""
+    for missing_field, reported_field in (("namespace", "name"), ("name", "namespace")):
+        if not service.get(missing_field):
+            yield errors.required(path.child(reported_field))
     port = service.get("port", 0)
     problems = names.check_port_number(port)
     if problems:

@@ -24,10 +24,10 @@ from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import UNSUPPORTED, Strategy
 from mockube.apiserver.wire.table import Column, Printer
 
-_LONGEST: Final = 128
+_MAX_LENGTH: Final = 128
 
 
-_LONGEST_MESSAGE: Final = 1024
+_MAX_MESSAGE_LENGTH: Final = 1024
 
 
 def _does_not_match(namespace: str) -> FieldError:
@@ -47,8 +47,8 @@ def _check_text(event: ReadOnlyTree, name: str, spelt: str) -> Iterator[FieldErr
     text, path = event.get(name, ""), ROOT.child(spelt)
     if not text:
         yield errors.required(path)
-    if len(text.encode()) > _LONGEST:
-        yield errors.invalid(path, "", f"can have at most {_LONGEST} characters")
+    if len(text.encode()) > _MAX_LENGTH:
+        yield errors.invalid(path, "", f"can have at most {_MAX_LENGTH} characters")
 
 
 def _check_new(event: ReadOnlyTree, controller_spelt: str) -> Iterator[FieldError]:
@@ -62,8 +62,8 @@ def _check_new(event: ReadOnlyTree, controller_spelt: str) -> Iterator[FieldErro
         yield errors.invalid(path, controller, problem)
     for name in ("reportingInstance", "action", "reason"):
         yield from _check_text(event, name, name)
-    if len(event.get("message", "").encode()) > _LONGEST_MESSAGE:
-        yield errors.invalid(ROOT.child("message"), "", f"can have at most {_LONGEST_MESSAGE} characters")
+    if len(event.get("message", "").encode()) > _MAX_MESSAGE_LENGTH:
+        yield errors.invalid(ROOT.child("message"), "", f"can have at most {_MAX_MESSAGE_LENGTH} characters")
 
 
 def check_every_event(event: ReadOnlyTree, controller_spelt: str) -> Iterator[FieldError]:

@@ -18,7 +18,7 @@ from mockube.apiserver.kinds.common.resource_names import (
     check_name,
     is_overcommit_allowed,
 )
-from mockube.apiserver.kinds.common.validation import NOTHING, Validation
+from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import (
     Request,
@@ -104,10 +104,10 @@ def _check_amounts(limit: ReadOnlyTree, type_: str, path: Path) -> Iterator[Fiel
 
 
 def _check_order(of: Mapping[str, Quantity], resource: str, path: Path) -> Iterator[FieldError]:
-    for lesser, greater, blamed, shown, words in _ORDERED:
+    for lesser, greater, path_field, value_field, words in _ORDERED:
         if lesser in of and greater in of and of[lesser] > of[greater]:
             problem = words.format(of[lesser], of[greater])
-            yield errors.invalid(path.child(blamed).key(resource), str(of[shown]), problem)
+            yield errors.invalid(path.child(path_field).key(resource), str(of[value_field]), problem)
 
 
 def _check_ratio(of: Mapping[str, Quantity], path: Path) -> Iterator[FieldError]:
@@ -155,6 +155,6 @@ def _name_limit_range(limit_range: Tree, _request: Request) -> None:
 KIND: Final = Kind(
     resource=Resource(group="", version="v1", name="limitranges", kind="LimitRange", short_names=("limits",)),
     strategy=Strategy(create_on_update=True, prepare_create=_name_limit_range),
-    validation=Validation(again=NOTHING, create=_CREATE, update=as_created(_CREATE)),
+    validation=Validation(again=NO_CHECKS, create=_CREATE, update=as_created(_CREATE)),
     defaults=of("io.k8s.api.core.v1", {"LimitRangeItem": _limit_range_item}),
 )

@@ -23,7 +23,7 @@ from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import (
-    KEPT,
+    RETURNS_DELETED,
 )
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
@@ -140,9 +140,9 @@ def _warn_create(quota: ReadOnlyTree) -> Iterator[str]:
             requests = name
         if requests not in hard or limits not in hard:
             continue
-        asked, most = quantity.from_json(hard[requests]), quantity.from_json(hard[limits])
-        if asked > most:
-            yield f"ResourceQuota {requests} ({asked}) should be less than {limits} ({most})"
+        request, limit = quantity.from_json(hard[requests]), quantity.from_json(hard[limits])
+        if request > limit:
+            yield f"ResourceQuota {requests} ({request}) should be less than {limits} ({limit})"
 
 
 def _cells(tree: Tree, now: datetime) -> list[Any]:
@@ -171,7 +171,7 @@ KIND: Final = Kind(
         short_names=("quota",),
         subresources=(STATUS,),
     ),
-    strategy=KEPT,
+    strategy=RETURNS_DELETED,
     validation=Validation(
         create=created(pointer("spec", _SPEC), pointer("status", _STATUS)),
         update=in_order(part(_SPEC, "spec"), _check_same_scopes),

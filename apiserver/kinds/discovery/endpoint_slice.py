@@ -29,7 +29,7 @@ from mockube.apiserver.kinds.common.checks import (
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.objects import as_created, created, immutable_fields, in_order
 from mockube.apiserver.kinds.common.selectors import check_label_name, check_labels
-from mockube.apiserver.kinds.common.validation import NOTHING, Validation
+from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import (
@@ -65,14 +65,14 @@ def _of_family(version: str, *, six: bool) -> Check:
 def _check_domain_name(name: str, path: Path) -> Iterable[FieldError]:
     if not name:
         return (errors.required(path),)
-    shown = name.removesuffix(".")
-    problems = names.check_dns1123_subdomain(shown)
-    labels = shown.split(".")
+    domain = name.removesuffix(".")
+    problems = names.check_dns1123_subdomain(domain)
+    labels = domain.split(".")
     if problems:
-        return (errors.invalid(path, shown, ",".join(problems)),)
+        return (errors.invalid(path, domain, ",".join(problems)),)
     if len(labels) < 2:
         problem = "should be a domain with at least two segments separated by dots"
-        return (errors.invalid(path, shown, problem),)
+        return (errors.invalid(path, domain, problem),)
     wrong = [(label, names.check_dns1123_label(label)) for label in labels]
     return [errors.invalid(path, label, ",".join(problems)) for label, problems in wrong if problems][:1]
 
@@ -103,11 +103,11 @@ def _hints(name: Check) -> Callable[[Sequence[ReadOnlyTree] | None, Path], Itera
             return
         seen = set()
         for index, hint in enumerate(hints or ()):
-            given, at = hint.get("name", ""), path.index(index).child("name")
-            if given in seen:
-                yield errors.duplicate(at, given)
-            seen.add(given)
-            yield from name(given, at)
+            hint_name, at = hint.get("name", ""), path.index(index).child("name")
+            if hint_name in seen:
+                yield errors.duplicate(at, hint_name)
+            seen.add(hint_name)
+            yield from name(hint_name, at)
 
     return check
 
@@ -246,7 +246,7 @@ KIND: Final = Kind(
         prepare_update={MAIN: _update_slice},
     ),
     validation=Validation(
-        again=NOTHING,
+        again=NO_CHECKS,
         create=_CREATE,
         update=in_order(as_created(_CREATE), immutable_fields("addressType", absent="")),
     ),

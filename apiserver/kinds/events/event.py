@@ -48,8 +48,8 @@ def to_core(event: Tree) -> Tree:
 
 
 def to_events(event: Tree) -> Tree:
-    kept = {name: value for name, value in event.items() if value or name not in _ALWAYS_IN_CORE}
-    return {_EVENTS_NAMES.get(name, name): value for name, value in kept.items()} | {"apiVersion": EVENTS}
+    fields = {name: value for name, value in event.items() if value or name not in _ALWAYS_IN_CORE}
+    return {_EVENTS_NAMES.get(name, name): value for name, value in fields.items()} | {"apiVersion": EVENTS}
 
 
 def _only(event: Tree, names: Tree) -> Tree:
@@ -123,14 +123,14 @@ _ZEROS: Final = {
 """What upstream shows of a field that is not set, where that is no empty text."""
 
 
-def _shown(name: str, value: Any) -> Any:
+def _reported_value(name: str, value: Any) -> Any:
     if name in _STRUCTS and (value is not None or name not in _ZEROS):
         return internal(_STRUCTS[name], value or {})
     return _ZEROS.get(name, "") if value is None else value
 
 
 def _update(sent: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
-    """Only the series of an event goes on."""
+    """Check that only the series of an event changes."""
     new, old = _as_core(sent), _as_core(before)
     yield from check_every_event(new, "reportingController")
     yield from objectmeta.check_change(new, old, SUBDOMAIN)
@@ -138,8 +138,8 @@ def _update(sent: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
         yield from _check_series(new)
     for name in _UNCHANGED:
         if (new.get(name) or None) != (old.get(name) or None):
-            shown = _shown(name, new.get(name))
-            yield errors.invalid(ROOT.child(_SPELT.get(name, name)), shown, IMMUTABLE)
+            value = _reported_value(name, new.get(name))
+            yield errors.invalid(ROOT.child(_SPELT.get(name, name)), value, IMMUTABLE)
 
 
 _FIELDS: Final = EventFields(

@@ -15,7 +15,7 @@ from mockube.apiserver.kinds.common.checks import Check, each, every, field, mus
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objects import as_created, within
-from mockube.apiserver.kinds.common.validation import NOTHING, Validation
+from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation
 from mockube.apiserver.kinds.flowcontrol.status import EXEMPT, STRATEGY, update_status
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
@@ -26,7 +26,7 @@ _ALL: Final = "*"
 # --- rules of requests
 
 
-def _alone_if_all(what: str, inner: Check) -> Check:
+def _alone_if_all(plural: str, inner: Check) -> Check:
     """Allow `*` only as the single item."""
 
     def check(values: Sequence[str], path: Path) -> Iterable[FieldError]:
@@ -34,7 +34,7 @@ def _alone_if_all(what: str, inner: Check) -> Check:
             return inner(values, path)
         if len(values) == 1:
             return ()
-        return (errors.invalid(path, values, f"if '*' is present, must not specify other {what}"),)
+        return (errors.invalid(path, values, f"if '*' is present, must not specify other {plural}"),)
 
     return check
 
@@ -164,11 +164,11 @@ _PRECEDENCE: Final = every(
 
 
 def _check_distinguisher(method: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    """Upstream's message has the whole struct as the value, not the type alone."""
+    """Upstream's message contains the whole struct instead of the type."""
     if method.get("type") in ("ByNamespace", "ByUser"):
         return ()
-    shown = internal("flowcontrol.FlowDistinguisherMethod", method)
-    return (errors.not_supported(path.child("type"), shown, ("ByNamespace", "ByUser")),)
+    value = internal("flowcontrol.FlowDistinguisherMethod", method)
+    return (errors.not_supported(path.child("type"), value, ("ByNamespace", "ByUser")),)
 
 
 _LEVEL_NAME: Final = required(
@@ -228,7 +228,7 @@ KIND: Final = Kind(
     strategy=STRATEGY,
     defaults=of("io.k8s.api.flowcontrol.v1", {"FlowSchemaSpec": {"matchingPrecedence": 1000}}),
     validation=Validation(
-        again=NOTHING,
+        again=NO_CHECKS,
         silent=frozenset({"status"}),
         create=_create,
         update=as_created(_create, namespaced=False),

@@ -25,7 +25,7 @@ from mockube.apiserver.kinds.common.checks import (
 )
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.objects import as_created, within
-from mockube.apiserver.kinds.common.validation import NOTHING, Validation
+from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation
 from mockube.apiserver.kinds.flowcontrol.status import EXEMPT, STRATEGY, update_status
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
@@ -159,7 +159,7 @@ KIND: Final = Kind(
         },
     ),
     validation=Validation(
-        again=NOTHING,
+        again=NO_CHECKS,
         silent=frozenset({"status"}),
         create=_create,
         update=as_created(_create, namespaced=False),

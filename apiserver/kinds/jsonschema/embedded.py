@@ -116,11 +116,11 @@ def _check_head(value: Mapping[str, Any], path: Path) -> Iterator[FieldError]:
         if name not in value:
             yield errors.required(path.child(name), "")
     for name, problems in (("apiVersion", _version_problems), ("kind", _kind_problems)):
-        given = value.get(name)
-        if name in value and not given:
+        text = value.get(name)
+        if name in value and not text:
             yield errors.invalid(path.child(name), "", "must not be empty")
-        elif given:
-            yield from (errors.invalid(path.child(name), given, problem) for problem in problems(given))
+        elif text:
+            yield from (errors.invalid(path.child(name), text, problem) for problem in problems(text))
     metadata = value.get("metadata")
     if metadata is not None:
         tree = {"metadata": _STAND_IN | {name: one for name, one in metadata.items() if one}}

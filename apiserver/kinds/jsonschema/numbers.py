@@ -50,10 +50,10 @@ class _Range:
             return is_whole(value) and -limit <= whole(value) < limit
         return not self._is_float or abs(value) < _FLOAT32_LIMIT
 
-    def errors(self, what: str, value: Number, path: Path) -> Iterable[FieldError]:
+    def errors(self, subject: str, value: Number, path: Path) -> Iterable[FieldError]:
         if self.has(value):
             return ()
-        problem = f"{what} value must be of type {self._name} in {shown_path(path)}"
+        problem = f"{subject} value must be of type {self._name} in {shown_path(path)}"
         return (errors.invalid(ROOT, "", problem),)
 
 

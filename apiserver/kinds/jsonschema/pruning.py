@@ -34,8 +34,8 @@ def root_pruner(schema: Schema, *, drop_null: bool = True) -> Prune:
     return _value(schema, HEAD, drop_null=drop_null)
 
 
-def _value(schema: Schema, kept: frozenset[str], *, drop_null: bool) -> Prune:
-    prune_members = _members_pruner(schema, kept, drop_null=drop_null)
+def _value(schema: Schema, preserved_names: frozenset[str], *, drop_null: bool) -> Prune:
+    prune_members = _members_pruner(schema, preserved_names, drop_null=drop_null)
     prune_elements = _elements_pruner(schema, drop_null=drop_null)
     if prune_members is _keep and prune_elements is _keep:
         return _keep
@@ -48,12 +48,12 @@ def _value(schema: Schema, kept: frozenset[str], *, drop_null: bool) -> Prune:
     return prune
 
 
-def _members_pruner(schema: Schema, kept: frozenset[str], *, drop_null: bool) -> Prune:
+def _members_pruner(schema: Schema, preserved_names: frozenset[str], *, drop_null: bool) -> Prune:
     known = {name: pruner(inner, drop_null=drop_null) for name, inner in properties(schema).items()}
     never_null = frozenset(
         name for name, inner in properties(schema).items() if drop_null and _is_never_null(inner)
     )
-    whole = HEAD if is_embedded(schema) else kept
+    whole = HEAD if is_embedded(schema) else preserved_names
     known |= dict.fromkeys(whole, _keep)
     rest = values(schema)
     if rest is ANYTHING and not never_null and all(inner is _keep for inner in known.values()):
@@ -88,7 +88,7 @@ def _is_never_null(schema: Schema) -> bool:
 
 def _members(known: Mapping[str, Prune], rest: Prune | None, is_never_null: Callable[[str], bool]) -> Prune:
     def prune(value: Any, unknown: Unknown) -> Any:
-        made: dict[str, Any] = {}
+        pruned: dict[str, Any] = {}
         for name, item in value.items():
             inner = known.get(name, rest)
             if inner is None:
@@ -96,13 +96,13 @@ def _members(known: Mapping[str, Prune], rest: Prune | None, is_never_null: Call
                 continue
             if item is None:
                 if not is_never_null(name):
-                    made[name] = item
+                    pruned[name] = item
                 continue
             before = len(unknown)
-            made[name] = inner(item, unknown)
+            pruned[name] = inner(item, unknown)
             if len(unknown) > before:
                 unknown[before:] = [_below(name, path) for path in unknown[before:]]
-        return made
+        return pruned
 
     return prune
 
@@ -112,13 +112,13 @@ def _array(inner: Prune) -> Prune:
         return _keep
 
     def prune(value: Any, unknown: Unknown) -> Any:
-        made = []
+        pruned = []
         for index, item in enumerate(value):
             before = len(unknown)
-            made.append(inner(item, unknown))
+            pruned.append(inner(item, unknown))
             if len(unknown) > before:
                 unknown[before:] = [_below(f"[{index}]", path) for path in unknown[before:]]
-        return made
+        return pruned
 
     return prune
 

@@ -1,4 +1,4 @@
-"""The rules in CEL of a schema, compiled: what they say of a value, and what they may cost at worst."""
+"""The compiled CEL rules of a schema, with their worst-case costs."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -27,9 +27,9 @@ _STEP = re.compile(r"\.([^.\[\]]+)|\['((?:[^'\\]|\\.)*)'\]", re.DOTALL)
 
 
 class Rule(Struct, frozen=True):
-    """One rule of a schema. A rule that does not compile has an error in place of a program."""
+    """One rule of a schema. A rule that does not compile has an error instead of a program."""
 
-    given: Mapping[str, Any]
+    source: Mapping[str, Any]
     compiled: Compiled | None = None
     error: str = ""
     uses_old: bool = False
@@ -38,11 +38,11 @@ class Rule(Struct, frozen=True):
     message_error: str = ""
     message_cost: int = 0
     path: Path | None = None
-    """The field that errors are about, below the value."""
+    """The field that errors report, relative to the value."""
 
     @property
     def optional_old(self) -> bool:
-        return bool(self.given.get("optionalOldSelf"))
+        return bool(self.source.get("optionalOldSelf"))
 
 
 def rules_of(schema: Schema) -> Sequence[Mapping[str, Any]]:
@@ -55,38 +55,40 @@ def compile_rules(schema: Schema, declared: DeclaredType, language: Language = W
     known = DeclaredStructs(structs)
     environments: dict[bool, Environment] = {}
     found: list[Rule] = []
-    for given in rules_of(schema):
-        optional_old = bool(given.get("optionalOldSelf"))
+    for source in rules_of(schema):
+        optional_old = bool(source.get("optionalOldSelf"))
         if optional_old not in environments:
             old = types.optional_of(declared.type) if optional_old else declared.type
             variables = {"self": declared.type, "oldSelf": old}
             environments[optional_old] = Environment(variables, known, language=language)
-        found.append(_compile(given, environments[optional_old], declared, schema))
+        found.append(_compile(source, environments[optional_old], declared, schema))
     return found
 
 
 def _compile(
-    given: Mapping[str, Any], environment: Environment, declared: DeclaredType, schema: Schema
+    source: Mapping[str, Any], environment: Environment, declared: DeclaredType, schema: Schema
 ) -> Rule:
-    text = given.get("rule", "")
+    text = source.get("rule", "")
     if not text.strip():
-        return Rule(given)
+        return Rule(source)
     compiled, error = _compiled(environment, text, "bool", "")
     if compiled is None:
-        return Rule(given, error=error)
+        return Rule(source, error=error)
     cost = compiled.cost(lambda path: sizes_of(declared, path)).high
     uses_old = compiled.uses("oldSelf")
-    rule = Rule(given, compiled, uses_old=uses_old, cost=cost, path=_field_path(given, schema))
-    if not given.get("messageExpression"):
+    rule = Rule(source, compiled, uses_old=uses_old, cost=cost, path=_field_path(source, schema))
+    if not source.get("messageExpression"):
         return rule
-    message, error = _compiled(environment, given["messageExpression"], "string", "messageExpression ")
+    message, error = _compiled(environment, source["messageExpression"], "string", "messageExpression ")
     if message is None:
-        return Rule(given, compiled, uses_old=uses_old, cost=cost, message_error=error)
+        return Rule(source, compiled, uses_old=uses_old, cost=cost, message_error=error)
     message_cost = message.cost(lambda path: sizes_of(declared, path)).high
-    return Rule(given, compiled, "", uses_old, cost, message, "", message_cost, rule.path)
+    return Rule(source, compiled, "", uses_old, cost, message, "", message_cost, rule.path)
 
 
-def _compiled(environment: Environment, text: str, wanted: str, prefix: str) -> tuple[Compiled | None, str]:
+def _compiled(
+    environment: Environment, text: str, result_type: str, prefix: str
+) -> tuple[Compiled | None, str]:
     try:
         compiled = environment.compile(text)
     except Issues as issues:
@@ -94,7 +96,7 @@ def _compiled(environment: Environment, text: str, wanted: str, prefix: str) -> 
     except ProgramError as error:
         kind = "program" if not prefix else "messageExpression"
         return None, f"{kind} instantiation failed: {error}"
-    if compiled.type.kind != wanted:
+    if compiled.type.kind != result_type:
         subject = (
             "cel expression must evaluate to a bool" if not prefix else f"{prefix}must evaluate to a string"
         )
@@ -107,8 +109,8 @@ def max_cardinality(declared: DeclaredType) -> int:
     return MAX_REQUEST_BYTES // (declared.min_size + 1)
 
 
-def _field_path(given: Mapping[str, Any], schema: Schema) -> Path | None:
-    text = given.get("fieldPath", "")
+def _field_path(source: Mapping[str, Any], schema: Schema) -> Path | None:
+    text = source.get("fieldPath", "")
     return field_path(text, schema) if text else None
 
 

@@ -98,7 +98,7 @@ def checker(schema: Schema) -> Checker:
 
 
 def _counter(schema: Schema) -> _Counter:
-    type_check = _type_check(schema) if types(schema) or _format(schema) else _nothing
+    type_check = _type_check(schema) if types(schema) or _format(schema) else _no_errors
     combinations = [make(schema[name]) for name, make in _COMBINED.items() if schema.get(name)]
     enum = [enum_check(schema["enum"])] if schema.get("enum") else []
     by_class: dict[type, tuple[Sequence[Check], _Walk | None, Sequence[Check]]] = {
@@ -111,7 +111,7 @@ def _counter(schema: Schema) -> _Counter:
         type(None): (enum, None, ()),
     }
     null_check = _null_check(schema)
-    counts = {of: _OF_ANY + count + (type_check is not _nothing) for of, count in _OF_CLASS.items()}
+    counts = {of: _OF_ANY + count + (type_check is not _no_errors) for of, count in _OF_CLASS.items()}
     counts[str] += rule(schema.get("format", "")) is not None
 
     def check(value: Any, path: Path, old: Any) -> tuple[list[FieldError], int]:
@@ -120,7 +120,7 @@ def _counter(schema: Schema) -> _Counter:
             count += not found
         else:
             found, count = [*type_check(value, path)], counts[value.__class__]
-            count += type_check is not _nothing and not found
+            count += type_check is not _no_errors and not found
             for combination in combinations:
                 inner, more = combination(value, path)
                 found += inner
@@ -141,7 +141,7 @@ def _counter(schema: Schema) -> _Counter:
     return check
 
 
-def _nothing(_value: Any, _path: Path) -> Iterable[FieldError]:
+def _no_errors(_value: Any, _path: Path) -> Iterable[FieldError]:
     return ()
 
 
@@ -188,7 +188,7 @@ def _kind(value: Any) -> str:
 def _null_check(schema: Schema) -> Check:
     allowed = types(schema)
     if schema.get("nullable") or not allowed:
-        return _nothing
+        return _no_errors
     return lambda _value, path: (_wrong_type(path, ",".join(allowed), "null"),)
 
 

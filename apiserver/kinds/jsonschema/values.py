@@ -29,9 +29,9 @@ def refused(path: Path, value: Any, problem: str) -> FieldError:
 
 
 def check_string(schema: Schema) -> Check:
-    """The first bound that does not hold; lengths count characters."""
-    checks = [_longest(schema["maxLength"])] if schema.get("maxLength") is not None else []
-    checks += [_shortest(schema["minLength"])] if schema.get("minLength") is not None else []
+    """Return a check that reports the first violated bound; lengths count characters."""
+    checks = [_max_length_check(schema["maxLength"])] if schema.get("maxLength") is not None else []
+    checks += [_min_length_check(schema["minLength"])] if schema.get("minLength") is not None else []
     if schema.get("pattern"):
         checks.append(_pattern(schema["pattern"]))
     if len(checks) < 2:
@@ -43,14 +43,14 @@ def check_string(schema: Schema) -> Check:
     return check
 
 
-def _longest(limit: int) -> Check:
+def _max_length_check(limit: int) -> Check:
     def check(value: str, path: Path) -> Iterable[FieldError]:
         return (errors.too_long(path, limit),) if len(value) > limit else ()
 
     return check
 
 
-def _shortest(limit: int) -> Check:
+def _min_length_check(limit: int) -> Check:
     def check(value: str, path: Path) -> Iterable[FieldError]:
         if len(value) >= limit:
             return ()
@@ -62,11 +62,11 @@ def _shortest(limit: int) -> Check:
 def _pattern(pattern: str) -> Check:
     def check(value: str, path: Path) -> Iterable[FieldError]:
         try:
-            matches, shown = contains_match(pattern, value), pattern
+            matches, description = contains_match(pattern, value), pattern
         except RegexpError as error:
-            # A definition with such a pattern is refused, but one may have been stored by other means.
-            matches, shown = False, f"{pattern}, but pattern is invalid: {error}"
-        return () if matches else (refused(path, value, f"should match '{shown}'"),)
+            # A definition with such a pattern is refused, but a stored one may have it.
+            matches, description = False, f"{pattern}, but pattern is invalid: {error}"
+        return () if matches else (refused(path, value, f"should match '{description}'"),)
 
     return check
 
@@ -147,8 +147,8 @@ def _character(number: int) -> str:
 
 def enum_check(values: Sequence[Any]) -> Check:
     allowed = _Allowed(values)
-    shown = [value if isinstance(value, str) else gotext.marshal(value) for value in values]
-    detail = errors.not_supported(ROOT, None, shown).detail
+    value_texts = [value if isinstance(value, str) else gotext.marshal(value) for value in values]
+    detail = errors.not_supported(ROOT, None, value_texts).detail
 
     def check(value: Any, path: Path) -> Iterable[FieldError]:
         if allowed.has(value):

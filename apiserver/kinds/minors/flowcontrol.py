@@ -32,26 +32,29 @@ def _schema_from_stored(tree: Tree) -> Tree:
 
 
 def _level_to_stored(tree: Tree) -> Tree:
-    made = _renamed(tree, "v1")
-    annotations = (made.get("metadata") or {}).get("annotations") or {}
+    level = _renamed(tree, "v1")
+    annotations = (level.get("metadata") or {}).get("annotations") or {}
     if PRESERVE_ZERO in annotations:
         rest = {name: value for name, value in annotations.items() if name != PRESERVE_ZERO}
-        made["metadata"] = {**made["metadata"], "annotations": rest}
+        level["metadata"] = {**level["metadata"], "annotations": rest}
         if not rest:
-            del made["metadata"]["annotations"]
-    return _with_shares(made, absent=0)
+            del level["metadata"]["annotations"]
+    return _with_shares(level, absent=0)
 
 
 def _level_from_stored(tree: Tree) -> Tree:
-    made = _renamed(tree, VERSION)
-    limited = (made.get("spec") or {}).get("limited")
+    level = _renamed(tree, VERSION)
+    limited = (level.get("spec") or {}).get("limited")
     if limited is not None and not limited.get(SHARES):
-        metadata = made.get("metadata") or {}
+        metadata = level.get("metadata") or {}
         annotations = {**(metadata.get("annotations") or {}), PRESERVE_ZERO: ""}
-        made["metadata"] = {**metadata, "annotations": dict(sorted(annotations.items()))}
-        spec = made["spec"]
-        made["spec"] = {**spec, "limited": {name: value for name, value in limited.items() if name != SHARES}}
-    return made
+        level["metadata"] = {**metadata, "annotations": dict(sorted(annotations.items()))}
+        spec = level["spec"]
+        level["spec"] = {
+            **spec,
+            "limited": {name: value for name, value in limited.items() if name != SHARES},
+        }
+    return level
 
 
 def _with_shares(tree: Tree, *, absent: int) -> Tree:

@@ -27,12 +27,12 @@ _TYPES: Final = {
 def show_values_of(rules: KindRules, minor: str) -> None:
     """Let rules show the values that they refuse as a minor does."""
     if minors.is_before(minor, _JSON_SINCE):
-        rules.check_create = _shown(rules.check_create)
-        rules.check_update = _shown(rules.check_update)
+        rules.check_create = _with_go_values(rules.check_create)
+        rules.check_update = _with_go_values(rules.check_update)
         rules.no_version = Displayed("0x0")
 
 
-def _shown(check: Callable[..., Iterable[FieldError]]) -> Callable[..., list[FieldError]]:
+def _with_go_values(check: Callable[..., Iterable[FieldError]]) -> Callable[..., list[FieldError]]:
     return lambda *args: [*map(in_go, check(*args))]
 
 
@@ -54,26 +54,24 @@ def _text(value: Any, field: str) -> str:
     return ""
 
 
-def _map(given: Mapping[str, str] | None) -> str:
-    if given is None:
+def _map(labels: Mapping[str, str] | None) -> str:
+    if labels is None:
         return "map[string]string(nil)"
-    items = (f"{gotext.quote(key)}:{gotext.quote(given[key])}" for key in sorted(given))
+    items = (f"{gotext.quote(key)}:{gotext.quote(labels[key])}" for key in sorted(labels))
     return f"map[string]string{{{', '.join(items)}}}"
 
 
-def _list(given: Iterable[str] | None, type_: str = _TEXTS) -> str:
-    return f"[]{type_}(nil)" if given is None else f"[]{type_}{{{', '.join(map(gotext.quote, given))}}}"
+def _list(texts: Iterable[str] | None, type_: str = _TEXTS) -> str:
+    return f"[]{type_}(nil)" if texts is None else f"[]{type_}{{{', '.join(map(gotext.quote, texts))}}}"
 
 
-def _selector(given: Mapping[str, Any]) -> str:
-    requirements = given.get("matchExpressions")
-    shown = "(nil)" if requirements is None else f"{{{', '.join(map(_requirement, requirements))}}}"
-    labels = _map(given.get("matchLabels"))
-    return f"v1.LabelSelector{{MatchLabels:{labels}, MatchExpressions:[]v1.LabelSelectorRequirement{shown}}}"
+def _selector(selector: Mapping[str, Any]) -> str:
+    requirements = selector.get("matchExpressions")
+    expressions = "(nil)" if requirements is None else f"{{{', '.join(map(_requirement, requirements))}}}"
+    labels = _map(selector.get("matchLabels"))
+    return f"v1.LabelSelector{{MatchLabels:{labels}, MatchExpressions:[]v1.LabelSelectorRequirement{expressions}}}"
 
 
-def _requirement(given: Mapping[str, Any]) -> str:
-    key, operator = (gotext.quote(given.get(name, "")) for name in ("key", "operator"))
-    return (
-        f"v1.LabelSelectorRequirement{{Key:{key}, Operator:{operator}, Values:{_list(given.get('values'))}}}"
-    )
+def _requirement(requirement: Mapping[str, Any]) -> str:
+    key, operator = (gotext.quote(requirement.get(name, "")) for name in ("key", "operator"))
+    return f"v1.LabelSelectorRequirement{{Key:{key}, Operator:{operator}, Values:{_list(requirement.get('values'))}}}"

@@ -32,27 +32,27 @@ from mockube.apiserver.kinds.minors.fields import CONTAINERS, TEMPLATES
 Check: TypeAlias = Callable[[ReadOnlyTree], Iterable[FieldError]]
 
 
-def _nothing(_tree: ReadOnlyTree) -> Iterable[FieldError]:
+def _no_errors(_tree: ReadOnlyTree) -> Iterable[FieldError]:
     return ()
 
 
-def _nothing_changed(_new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterable[FieldError]:
+def _no_update_errors(_new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterable[FieldError]:
     return ()
 
 
 class Rule(NamedTuple):
     until: str
-    check: Check = _nothing
+    check: Check = _no_errors
     ignored: tuple[str, ...] = ()
-    """Fields, with all below them."""
-    kept: tuple[str, ...] = ()
-    """Fields below `ignored` whose errors are known all the same."""
+    """Fields, with all fields below them."""
+    known_fields: tuple[str, ...] = ()
+    """Fields below `ignored` whose errors the older minor reports."""
     known: str = ""
-    """The detail of an error there that is known all the same."""
-    check_update: Callable[[ReadOnlyTree, ReadOnlyTree], Iterable[FieldError]] = _nothing_changed
+    """The detail of an error below `ignored` that the older minor reports."""
+    check_update: Callable[[ReadOnlyTree, ReadOnlyTree], Iterable[FieldError]] = _no_update_errors
     """Takes the new object and the old one."""
     reword: Callable[[FieldError], Sequence[FieldError]] | None = None
-    """Returns what an older minor says in the place of an error."""
+    """Return what an older minor reports instead of an error."""
 
 
 # --- pods and their templates
@@ -123,9 +123,9 @@ def _of_pods(fields: tuple[str, ...]) -> tuple[Rule, ...]:
 
 
 def _only_close(service: ReadOnlyTree) -> Iterator[FieldError]:
-    given = (service.get("spec") or {}).get("trafficDistribution")
-    if given is not None and given != "PreferClose":
-        yield errors.not_supported(ROOT.child("spec", "trafficDistribution"), given, ("PreferClose",))
+    distribution = (service.get("spec") or {}).get("trafficDistribution")
+    if distribution is not None and distribution != "PreferClose":
+        yield errors.not_supported(ROOT.child("spec", "trafficDistribution"), distribution, ("PreferClose",))
 
 
 def _name_begins_with_letter(service: ReadOnlyTree) -> Iterator[FieldError]:
@@ -195,7 +195,7 @@ _OTHERS: Final[Mapping[GroupKind, tuple[Rule, ...]]] = {
         Rule(
             "1.33",
             ignored=("spec.template.spec",),
-            kept=("spec.template.spec.restartPolicy", "spec.template.spec.activeDeadlineSeconds"),
+            known_fields=("spec.template.spec.restartPolicy", "spec.template.spec.activeDeadlineSeconds"),
         ),
         Rule(
             "1.32",
@@ -304,7 +304,7 @@ def _known(found: Iterable[FieldError], rules: Sequence[Rule]) -> Iterator[Field
 def _is_ignored(error: FieldError, rule: Rule) -> bool:
     if rule.known and error.detail == rule.known:
         return False
-    return _is_below(error.field, rule.ignored) and not _is_below(error.field, rule.kept)
+    return _is_below(error.field, rule.ignored) and not _is_below(error.field, rule.known_fields)
 
 
 def _is_below(field: str, fields: Iterable[str]) -> bool:
@@ -327,13 +327,13 @@ def older_warnings(kind: Kind, minor: str) -> Warnings | None:
     if own is None or not later:
         return own
 
-    def without(given: Iterable[str]) -> Iterator[str]:
-        return (text for text in given if not text.startswith(later))
+    def remove_later(warnings: Iterable[str]) -> Iterator[str]:
+        return (text for text in warnings if not text.startswith(later))
 
     def create(tree: ReadOnlyTree) -> Iterable[str]:
-        return without(own.create(tree))
+        return remove_later(own.create(tree))
 
     def update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[str]:
-        return without(own.update(new, old))
+        return remove_later(own.update(new, old))
 
     return replace(own, create=create, update=update)

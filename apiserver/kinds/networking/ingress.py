@@ -191,10 +191,10 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
     return as_created(created(field("spec", _spec(rule, secret), absent={})))(new, old)
 
 
-def _check_point(point: ReadOnlyTree, path: Path, kept: frozenset[str]) -> Iterator[FieldError]:
+def _check_point(point: ReadOnlyTree, path: Path, valid_old_ips: frozenset[str]) -> Iterator[FieldError]:
     address, host = point.get("ip"), point.get("hostname")
     if address:
-        yield from check_ip(address, path.child("ip"), kept)
+        yield from check_ip(address, path.child("ip"), valid_old_ips)
     if host:
         yield from _SUBDOMAIN(host, path.child("hostname"))
         if parse_sloppily(host) is not None:
@@ -203,10 +203,10 @@ def _check_point(point: ReadOnlyTree, path: Path, kept: frozenset[str]) -> Itera
 
 def _update_status(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     way = ("status", "loadBalancer")
-    kept = frozenset(point.get("ip", "") for point in (within(old, *way).get("ingress") or ()))
+    valid_old_ips = frozenset(point.get("ip", "") for point in (within(old, *way).get("ingress") or ()))
     points: Sequence[ReadOnlyTree] = within(new, *way).get("ingress") or ()
     for index, point in enumerate(points):
-        yield from _check_point(point, ROOT.child(*way, "ingress").index(index), kept)
+        yield from _check_point(point, ROOT.child(*way, "ingress").index(index), valid_old_ips)
 
 
 # --- warnings and columns

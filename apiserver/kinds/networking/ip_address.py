@@ -45,8 +45,8 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
     parent, path = within(new, "spec").get("parentRef"), ROOT.child("spec", "parentRef")
     if parent == within(old, "spec").get("parentRef"):
         return ()
-    shown = None if parent is None else internal("networking.ParentReference", parent)
-    return (errors.invalid(path, shown, IMMUTABLE),)
+    value = None if parent is None else internal("networking.ParentReference", parent)
+    return (errors.invalid(path, value, IMMUTABLE),)
 
 
 def _cells(tree: Tree, now: datetime) -> list[Any]:

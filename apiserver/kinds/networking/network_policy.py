@@ -73,18 +73,18 @@ def _is_within(inner: IPv4Network | IPv6Network, outer: IPv4Network | IPv6Networ
     return inner.network_address in outer
 
 
-def _check_block(block: ReadOnlyTree, path: Path, kept: AbstractSet[str]) -> Iterator[FieldError]:
+def _check_block(block: ReadOnlyTree, path: Path, valid_old_cidrs: AbstractSet[str]) -> Iterator[FieldError]:
     outer_text = block.get("cidr", "")
     if not outer_text:
         yield errors.required(path.child("cidr"))
         return
-    yield from check_cidr(outer_text, path.child("cidr"), kept)
+    yield from check_cidr(outer_text, path.child("cidr"), valid_old_cidrs)
     outer = _network(outer_text)
     if outer is None:
         return
     for index, text in enumerate(block.get("except") or ()):
         at = path.child("except").index(index)
-        yield from check_cidr(text, at, kept)
+        yield from check_cidr(text, at, valid_old_cidrs)
         inner = _network(text)
         if inner is not None and not _is_within(inner, outer):
             yield errors.invalid(at, text, "must be a strict subset of `cidr`")
@@ -108,11 +108,11 @@ def _check_types(types: Sequence[str] | None, path: Path) -> Iterable[FieldError
     return each(one_of(*_TYPES))(types, path)
 
 
-def _spec(selector: Check, kept: AbstractSet[str]) -> Check:
+def _spec(selector: Check, valid_old_cidrs: AbstractSet[str]) -> Check:
     peer = every(
         pointer("podSelector", selector),
         pointer("namespaceSelector", selector),
-        pointer("ipBlock", partial(_check_block, kept=kept)),
+        pointer("ipBlock", partial(_check_block, valid_old_cidrs=valid_old_cidrs)),
         _check_one_peer,
     )
     ports = field("ports", each(_check_port))

@@ -16,7 +16,7 @@ from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import PATH_SEGMENT
 from mockube.apiserver.kinds.common.objects import as_created, changed_metadata, created, in_order, within
-from mockube.apiserver.kinds.common.validation import NOTHING, Create, Validation
+from mockube.apiserver.kinds.common.validation import NO_CHECKS, Create, Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import UPSERTED
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
@@ -94,7 +94,7 @@ def _check_same_role(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldErro
 def _validation(create: Create, *, namespaced: bool) -> Validation:
     whole = as_created(create, PATH_SEGMENT, namespaced=namespaced)
     update = in_order(whole, changed_metadata(PATH_SEGMENT), _check_same_role)
-    return Validation(name=PATH_SEGMENT, again=NOTHING, create=create, update=update)
+    return Validation(name=PATH_SEGMENT, again=NO_CHECKS, create=create, update=update)
 
 
 # --- columns

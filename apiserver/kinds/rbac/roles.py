@@ -12,7 +12,7 @@ from mockube.apiserver.kinds.common.checks import Check, each, every, field, poi
 from mockube.apiserver.kinds.common.objectmeta import PATH_SEGMENT
 from mockube.apiserver.kinds.common.objects import as_created, changed_metadata, created, in_order, within
 from mockube.apiserver.kinds.common.selectors import check_selector, check_selector_leniently
-from mockube.apiserver.kinds.common.validation import NOTHING, Create, Update, Validation
+from mockube.apiserver.kinds.common.validation import NO_CHECKS, Create, Update, Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import Strategy
 
@@ -64,7 +64,7 @@ def _update_cluster_role(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[Field
 
 def _validation(create: Create, update: Update) -> Validation:
     update = in_order(update, changed_metadata(PATH_SEGMENT))
-    return Validation(name=PATH_SEGMENT, again=NOTHING, create=create, update=update)
+    return Validation(name=PATH_SEGMENT, again=NO_CHECKS, create=create, update=update)
 
 
 _STRATEGY: Final = Strategy(create_on_update=True)

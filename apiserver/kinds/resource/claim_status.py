@@ -89,8 +89,8 @@ def _check_reports(
         at, key = path.index(index), _key(device)
         yield from _DEVICE(device, at)
         if key not in allocated:
-            shown = dict(zip(("Driver", "Pool", "Device"), key, strict=True)) | {"ShareID": ""}
-            yield errors.invalid(at, shown, "must be an allocated device in the claim")
+            value = dict(zip(("Driver", "Pool", "Device"), key, strict=True)) | {"ShareID": ""}
+            yield errors.invalid(at, value, "must be an allocated device in the claim")
         yield from _REPORTED(device, at)
         if key in seen:
             yield errors.duplicate(at.child("deviceID"), "/".join(key))

@@ -67,8 +67,8 @@ def _check_attribute(attribute: ReadOnlyTree, path: Path) -> Iterator[FieldError
     if not present:
         yield errors.invalid(path, "", "exactly one value must be specified")
     elif present > 1:
-        shown = internal("resource.DeviceAttribute", attribute)
-        yield errors.invalid(path, shown, "exactly one value must be specified")
+        value = internal("resource.DeviceAttribute", attribute)
+        yield errors.invalid(path, value, "exactly one value must be specified")
 
 
 def _check_described(device: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -108,12 +108,12 @@ def _check_binding(device: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
 
 
 def _check_apart(values: Sequence[str], others: Sequence[str], path: Path) -> Iterator[FieldError]:
-    seen, taken = set[str](), {*others}
+    seen, other_values = set[str](), {*others}
     for index, value in enumerate(values):
         if value in seen:
             yield errors.duplicate(path.index(index), value)
         seen.add(value)
-        if value in taken:
+        if value in other_values:
             problem = f"{_FAILURES} must not overlap with {_CONDITIONS}"
             yield errors.invalid(path.index(index), value, problem)
 

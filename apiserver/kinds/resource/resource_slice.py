@@ -59,9 +59,9 @@ def _check_one_term(selector: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     terms = selector.get("nodeSelectorTerms") or []
     if len(terms) == 1:
         return ()
-    shown = [internal("core.NodeSelectorTerm", term) for term in terms]
+    value = [internal("core.NodeSelectorTerm", term) for term in terms]
     problem = "must have exactly one node selector term"
-    return (errors.invalid(path.child("nodeSelectorTerms"), shown, problem),)
+    return (errors.invalid(path.child("nodeSelectorTerms"), value, problem),)
 
 
 _NODES: Final = every(

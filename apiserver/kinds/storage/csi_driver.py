@@ -53,11 +53,11 @@ def _check_token_requests(requests: Sequence[ReadOnlyTree] | None, path: Path) -
 
 
 def _check_tokens_in_secrets(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    given = spec.get("serviceAccountTokenInSecrets")
-    if given is None or spec.get("tokenRequests"):
+    in_secrets = spec.get("serviceAccountTokenInSecrets")
+    if in_secrets is None or spec.get("tokenRequests"):
         return ()
     problem = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
-    return (errors.invalid(path.child("serviceAccountTokenInSecrets"), given, problem),)
+    return (errors.invalid(path.child("serviceAccountTokenInSecrets"), in_secrets, problem),)
 
 
 _CREATE: Final = created(

@@ -23,7 +23,7 @@ from mockube.apiserver.kinds.common.checks import (
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objects import as_created, created, within
 from mockube.apiserver.kinds.common.selectors import check_label_name
-from mockube.apiserver.kinds.common.validation import NOTHING, Validation
+from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation
 from mockube.apiserver.kinds.core.volumes.sources import check_driver_name
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import MAIN, Request, Strategy, none_when_empty
@@ -69,8 +69,8 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     for before in within(old, "spec").get("drivers") or ():
         now = drivers.get(before.get("name"))
         if now is not None and now | {"allocatable": None} != before | {"allocatable": None}:
-            shown = internal("storage.CSINodeDriver", {**now, "allocatable": None})
-            yield errors.invalid(ROOT.child("spec", "drivers"), shown, IMMUTABLE)
+            value = internal("storage.CSINodeDriver", {**now, "allocatable": None})
+            yield errors.invalid(ROOT.child("spec", "drivers"), value, IMMUTABLE)
 
 
 def _cells(tree: Tree, now: datetime) -> list[Any]:
@@ -99,6 +99,6 @@ KIND: Final = Kind(
         prepare_create=_prepare_create,
         prepare_update={MAIN: _prepare_update},
     ),
-    validation=Validation(again=NOTHING, create=_CREATE, update=_update),
+    validation=Validation(again=NO_CHECKS, create=_CREATE, update=_update),
     printer=Printer(columns=(NAME, Column(name="Drivers", type="integer"), AGE), cells=_cells),
 )

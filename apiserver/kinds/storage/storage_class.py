@@ -19,7 +19,7 @@ from mockube.apiserver.kinds.common.selectors import check_label_name
 from mockube.apiserver.kinds.common.validation import AS_NEW_AND_CHANGE, Validation
 from mockube.apiserver.kinds.common.warnings import always
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import KEPT
+from mockube.apiserver.kinds.strategy import RETURNS_DELETED
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
 _MAX_PARAMETERS: Final = 512
@@ -103,7 +103,7 @@ KIND: Final = Kind(
         namespaced=False,
         short_names=("sc",),
     ),
-    strategy=KEPT,
+    strategy=RETURNS_DELETED,
     validation=Validation(
         again=AS_NEW_AND_CHANGE,
         create=_CREATE,

@@ -24,7 +24,7 @@ from mockube.apiserver.kinds.common.checks import (
 )
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objects import as_created, created, within
-from mockube.apiserver.kinds.common.validation import NOTHING, Validation
+from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation
 from mockube.apiserver.kinds.core.volumes.persistent_volume import check_inline_spec
 from mockube.apiserver.kinds.core.volumes.sources import check_driver_name
 from mockube.apiserver.kinds.kind import Kind
@@ -111,7 +111,7 @@ KIND: Final = Kind(
     ),
     strategy=Strategy(resets=STATUS_ALONE, returns_deleted=True, unconditional_update=False),
     validation=Validation(
-        again=NOTHING,
+        again=NO_CHECKS,
         silent=frozenset({"status"}),
         create=_CREATE,
         update=_update,

@@ -13,7 +13,7 @@ from mockube.apiserver.kinds.common.objects import as_created, created, in_order
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.storage.storage_class import check_parameters, check_provisioner
-from mockube.apiserver.kinds.strategy import KEPT
+from mockube.apiserver.kinds.strategy import RETURNS_DELETED
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
 _CREATE: Final = created(
@@ -35,7 +35,7 @@ KIND: Final = Kind(
         namespaced=False,
         short_names=("vac",),
     ),
-    strategy=KEPT,
+    strategy=RETURNS_DELETED,
     validation=Validation(
         create=_CREATE,
         update=in_order(

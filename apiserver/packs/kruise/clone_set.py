@@ -73,8 +73,8 @@ def _with_claims(spec: ReadOnlyTree) -> ReadOnlyTree:
     if not names:
         return template
     volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
-    given = template["spec"].get("volumes") or ()
-    return {**template, "spec": {**template["spec"], "volumes": [*given, *volumes]}}
+    template_volumes = template["spec"].get("volumes") or ()
+    return {**template, "spec": {**template["spec"], "volumes": [*template_volumes, *volumes]}}
 
 
 # --- scale strategy
@@ -152,8 +152,8 @@ def _check_number(
     problem = numbers[name][1]
     if not problem:
         return ()
-    shown = f"failed GetScaledValueFromIntOrPercent for {name}: {problem}"
-    return (errors.invalid(path.child(name), str(strategy[name]), shown),)
+    message = f"failed GetScaledValueFromIntOrPercent for {name}: {problem}"
+    return (errors.invalid(path.child(name), str(strategy[name]), message),)
 
 
 # --- changes

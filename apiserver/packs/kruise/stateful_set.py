@@ -83,11 +83,11 @@ _RANGE: Final = re.compile(r"(\d+)-(\d+)")
 
 def _check_reserved(spec: ReadOnlyTree) -> Iterator[FieldError]:
     """Upstream's error names the whole spec as the field."""
-    given = spec.get("reserveOrdinals") or ()
-    for index, ordinal in enumerate(given):
+    ordinals = spec.get("reserveOrdinals") or ()
+    for index, ordinal in enumerate(ordinals):
         problem = _reserved_problem(ordinal)
         if problem:
-            yield errors.invalid(_SPEC, given, f"{index} th reserve ordinal is {problem}")
+            yield errors.invalid(_SPEC, ordinals, f"{index} th reserve ordinal is {problem}")
 
 
 def _reserved_problem(ordinal: IntOrString) -> str:

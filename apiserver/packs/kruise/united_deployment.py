@@ -150,13 +150,13 @@ _ALL: Final = (*_RULES, "cloneSetTemplate")
 def _check_template(
     backend: Backend, template: ReadOnlyTree, selector: Selector, path: Path
 ) -> Iterator[FieldError]:
-    given = [name for name in _ALL if template.get(name) is not None]
-    if not given:
+    template_names = [name for name in _ALL if template.get(name) is not None]
+    if not template_names:
         yield errors.required(path, f"should provide one of {_NAMES}")
-    if len(given) > 1:
+    if len(template_names) > 1:
         yield errors.invalid(path, template, f"should provide only one of {_NAMES}")
-    if given and given[0] in _RULES:
-        yield from _check_workload(backend, given[0], template[given[0]], selector, path)
+    if template_names and template_names[0] in _RULES:
+        yield from _check_workload(backend, template_names[0], template[template_names[0]], selector, path)
 
 
 def _check_workload(
@@ -173,8 +173,8 @@ def _check_workload(
         yield errors.invalid(path.child("replicas"), spec["replicas"], problem)
     if rules.has_partition:
         yield from _check_partition(name, spec.get("updateStrategy") or {}, path.child("updateStrategy"))
-    made = pod_template(backend, spec.get("template"))
-    yield from rules.check_pods(made, selector, path.child("template"))
+    template = pod_template(backend, spec.get("template"))
+    yield from rules.check_pods(template, selector, path.child("template"))
 
 
 def _check_partition(name: str, strategy: ReadOnlyTree, path: Path) -> Iterable[FieldError]:

@@ -116,24 +116,26 @@ def _check_bounds(
         yield errors.invalid(path, minimum, problem)
 
 
-def _check_sum(total: int, subsets: Sequence[ReadOnlyTree], wanted: int, path: Path) -> Iterator[FieldError]:
-    given = sum(subset.get("replicas") is not None for subset in subsets)
+def _check_sum(
+    total: int, subsets: Sequence[ReadOnlyTree], subset_total: int, path: Path
+) -> Iterator[FieldError]:
+    subset_count = sum(subset.get("replicas") is not None for subset in subsets)
     if total == _NOT_SET:
-        if given != len(subsets):
+        if subset_count != len(subsets):
             problem = (
                 "if UnitedDeployment replicas is not provided, replicas of all subsets should be provided"
             )
-            yield errors.invalid(path, wanted, problem)
+            yield errors.invalid(path, subset_total, problem)
         return
-    if wanted > total:
-        problem = f"sum of indicated subset replicas {wanted} should not be greater than UnitedDeployment replicas {total}"
-        yield errors.invalid(path, wanted, problem)
-    if given == len(subsets) > 0 and wanted != total:
+    if subset_total > total:
+        problem = f"sum of indicated subset replicas {subset_total} should not be greater than UnitedDeployment replicas {total}"
+        yield errors.invalid(path, subset_total, problem)
+    if subset_count == len(subsets) > 0 and subset_total != total:
         problem = (
-            f"if replicas of all subsets are provided, the sum of indicated subset replicas {wanted} should equal "
+            f"if replicas of all subsets are provided, the sum of indicated subset replicas {subset_total} should equal "
             f"UnitedDeployment replicas {total}"
         )
-        yield errors.invalid(path, wanted, problem)
+        yield errors.invalid(path, subset_total, problem)
 
 
 # --- changes

@@ -31,25 +31,27 @@ def _read(backend: Backend, kind: tuple[str, str], tree: Tree) -> Tree:
 
 
 def _with_defaults(backend: Backend, kind: tuple[str, str], tree: Tree) -> Tree:
-    made = {"apiVersion": kind[0], "kind": kind[1]} | _read(backend, kind, tree)
-    backend.rules.default(*kind, made)
-    return made
+    defaulted_tree = {"apiVersion": kind[0], "kind": kind[1]} | _read(backend, kind, tree)
+    backend.rules.default(*kind, defaulted_tree)
+    return defaulted_tree
 
 
-def pod_template(backend: Backend, given: Any) -> Tree:
+def pod_template(backend: Backend, template: Any) -> Tree:
     """Return a pod template with the defaults of pods."""
-    made: Tree = _with_defaults(backend, ("v1", "PodTemplate"), {"template": given})["template"]
-    return made
+    defaulted_template: Tree = _with_defaults(backend, ("v1", "PodTemplate"), {"template": template})[
+        "template"
+    ]
+    return defaulted_template
 
 
-def _claims(backend: Backend, given: Iterable[ReadOnlyTree]) -> list[Tree]:
-    """Return claims with their defaults. They may leave out kind and apiVersion."""
-    return [_claim(backend, one) for one in given]
+def _claims(backend: Backend, claims: Iterable[ReadOnlyTree]) -> list[Tree]:
+    """Return claims with their defaults. Kind and apiVersion are optional."""
+    return [_claim(backend, claim) for claim in claims]
 
 
-def _claim(backend: Backend, given: ReadOnlyTree) -> Tree:
-    made = _with_defaults(backend, ("v1", "PersistentVolumeClaim"), dict(given))
-    return {name: value for name, value in made.items() if name in given or name not in _TYPE_META}
+def _claim(backend: Backend, claim: ReadOnlyTree) -> Tree:
+    defaulted_claim = _with_defaults(backend, ("v1", "PersistentVolumeClaim"), dict(claim))
+    return {name: value for name, value in defaulted_claim.items() if name in claim or name not in _TYPE_META}
 
 
 _TYPE_META: Final = frozenset({"apiVersion", "kind"})
@@ -71,13 +73,13 @@ _SPEC: Final = ROOT.child("spec")
 def check_own_template(
     spec: ReadOnlyTree,
     before: ReadOnlyTree | None,
-    made: ReadOnlyTree,
+    template: ReadOnlyTree,
     names: tuple[str, str],
     check: CheckTemplate = check_pod_template,
 ) -> Iterator[FieldError]:
     """Validate a workload's pod template and selector.
 
-    `made` is the template from which pods are created; `names` are the kind's names in messages about the selector and
+    `template` is the template from which pods are created; `names` are the kind's names in messages about the selector and
     about the pods.
     """
     for_selector, for_pods = names
@@ -85,10 +87,10 @@ def check_own_template(
     selector, path = selector_of(spec), _SPEC.child("template")
     if selector is None:
         yield errors.invalid(_SPEC.child("selector"), spec["selector"], "")
-        yield from check_restarts(made, path, for_pods)
+        yield from check_restarts(template, path, for_pods)
         return
     options = STRICT if before is None else options_from_old_template(before["template"])
-    yield from check_selected_template(made, selector, path, kind=for_pods, options=options, check=check)
+    yield from check_selected_template(template, selector, path, kind=for_pods, options=options, check=check)
 
 
 # --- the order in which pods are updated

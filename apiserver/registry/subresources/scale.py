@@ -64,13 +64,13 @@ def _seen(tree: Tree, resource: Resource) -> Tree:
     """The Scale of an object, with those who manage its replicas."""
     return meta.with_metadata(
         _scale(tree, resource),
-        managedFields=scale_managers.of_scale(_managed(tree), resource.replicas.wanted),
+        managedFields=scale_managers.of_scale(_managed(tree), resource.replicas.spec_path),
     )
 
 
 def _with_managers(new: Tree, entries: Sequence[Tree], scale: Tree, resource: Resource) -> Tree:
     managers = scale_managers.of_object(
-        entries, _managed(scale), resource.api_version, resource.replicas.wanted
+        entries, _managed(scale), resource.api_version, resource.replicas.spec_path
     )
     return managed.without_none(meta.with_metadata(new, managedFields=managers))
 
@@ -94,9 +94,9 @@ def _at(tree: Any, path: tuple[str, ...]) -> Any:
 
 
 def _scale(tree: Tree, resource: Resource) -> Tree:
-    replicas, has = _at(tree, resource.replicas.wanted), _at(tree, resource.replicas.present) or 0
+    replicas, has = _at(tree, resource.replicas.spec_path), _at(tree, resource.replicas.status_path) or 0
     if replicas is None and resource.custom:
-        path = ".".join(("", *resource.replicas.wanted))
+        path = ".".join(("", *resource.replicas.spec_path))
         raise status.internal_error(f'the spec replicas field "{path}" does not exist')
     selector = _selector(tree, resource)
     return {
@@ -126,7 +126,7 @@ def _scaled(resource: Resource, old: Tree, scale: Tree) -> Tree:
     if resource.custom:
         version = version or meta.resource_version(old)
     seen = {"resourceVersion": version}
-    return meta.with_value(old | {"metadata": old["metadata"] | seen}, resource.replicas.wanted, replicas)
+    return meta.with_value(old | {"metadata": old["metadata"] | seen}, resource.replicas.spec_path, replicas)
 
 
 def _check(scale: Tree, replicas: int) -> list[FieldError]:

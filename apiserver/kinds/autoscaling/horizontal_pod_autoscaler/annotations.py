@@ -86,16 +86,16 @@ def _read(value: Any, shape: Any) -> Any:
 
 
 def _fields(value: Mapping[str, Any], shape: Mapping[str, Any]) -> dict[str, Any]:
-    """Names are found whatever their case; others are passed over."""
+    """Return the known fields, whose names are matched in any case; others are ignored."""
     if "*" in shape:
         return {name: _read(each, shape["*"]) or "" for name, each in value.items()}
     names = {name.lower(): name for name in shape}
-    made = {}
+    fields = {}
     for name, each in value.items():
         known = name if name in shape else names.get(name.lower())
         if known is not None and (found := _read(each, shape[known])) is not None:
-            made[known] = found
-    return {name: made[name] for name in shape if name in made}
+            fields[known] = found
+    return {name: fields[name] for name in shape if name in fields}
 
 
 def _quantity(value: Any) -> str:

@@ -34,42 +34,42 @@ _STATUS: Final = ("observedGeneration", "lastScaleTime", "currentReplicas", "des
 def to_v2(autoscaler: Tree) -> Tree:
     spec, status = autoscaler.get("spec", {}), autoscaler.get("status", {})
     annotated = {name: _read(autoscaler, name) for name in _READ}
-    made_spec = _kept(spec, _SPEC)
-    found = [metrics.spec_to_v2(metric) for metric in annotated[METRICS] or ()]
+    v2_spec = _subset(spec, _SPEC)
+    metric_specs = [metrics.spec_to_v2(metric) for metric in annotated[METRICS] or ()]
     if (percentage := spec.get("targetCPUUtilizationPercentage")) is not None:
-        found.append(metrics.cpu_spec(percentage))
-    made_spec["metrics"] = found or [metrics.cpu_spec(CPU_UTILIZATION)]
+        metric_specs.append(metrics.cpu_spec(percentage))
+    v2_spec["metrics"] = metric_specs or [metrics.cpu_spec(CPU_UTILIZATION)]
     if annotated[BEHAVIOR]:
-        made_spec["behavior"] = annotated[BEHAVIOR]
-    made_status = _kept(status, _STATUS) | {"currentMetrics": _current(status, annotated[CURRENT])}
-    if not made_status.get("currentReplicas"):
-        made_status.pop("currentReplicas", None)
+        v2_spec["behavior"] = annotated[BEHAVIOR]
+    v2_status = _subset(status, _STATUS) | {"currentMetrics": _current(status, annotated[CURRENT])}
+    if not v2_status.get("currentReplicas"):
+        v2_status.pop("currentReplicas", None)
     if annotated[CONDITIONS]:
-        made_status["conditions"] = annotated[CONDITIONS]
-    made = autoscaler | {"apiVersion": V2, "spec": made_spec, "status": {"desiredReplicas": 0} | made_status}
-    return _with_annotations(made, dict.fromkeys(_ANNOTATIONS))
+        v2_status["conditions"] = annotated[CONDITIONS]
+    converted = autoscaler | {"apiVersion": V2, "spec": v2_spec, "status": {"desiredReplicas": 0} | v2_status}
+    return _with_annotations(converted, dict.fromkeys(_ANNOTATIONS))
 
 
 def to_v1(autoscaler: Tree) -> Tree:
     spec, status = autoscaler.get("spec", {}), autoscaler.get("status", {})
-    made_spec = _kept(spec, _SPEC)
-    made_status = {"currentReplicas": 0, "desiredReplicas": 0} | _kept(status, _STATUS)
-    wanted, current = spec.get("metrics") or (), status.get("currentMetrics") or ()
-    for metric in filter(metrics.is_cpu_utilization, reversed(wanted)):  # the first one counts
-        made_spec["targetCPUUtilizationPercentage"] = metric["resource"]["target"]["averageUtilization"]
-    for metric in filter(metrics.is_current_cpu_utilization, current):
-        made_status["currentCPUUtilizationPercentage"] = metric["resource"]["current"]["averageUtilization"]
+    v1_spec = _subset(spec, _SPEC)
+    v1_status = {"currentReplicas": 0, "desiredReplicas": 0} | _subset(status, _STATUS)
+    metric_specs, metric_statuses = spec.get("metrics") or (), status.get("currentMetrics") or ()
+    for metric in filter(metrics.is_cpu_utilization, reversed(metric_specs)):  # the first one counts
+        v1_spec["targetCPUUtilizationPercentage"] = metric["resource"]["target"]["averageUtilization"]
+    for metric in filter(metrics.is_current_cpu_utilization, metric_statuses):
+        v1_status["currentCPUUtilizationPercentage"] = metric["resource"]["current"]["averageUtilization"]
     texts: dict[str, str | None] = dict.fromkeys(_ANNOTATIONS)
     for name, value in (
-        (METRICS, [metrics.spec_to_v1(one) for one in wanted if not metrics.is_cpu_utilization(one)]),
-        (CURRENT, [*map(metrics.status_to_v1, current)]),
+        (METRICS, [metrics.spec_to_v1(one) for one in metric_specs if not metrics.is_cpu_utilization(one)]),
+        (CURRENT, [*map(metrics.status_to_v1, metric_statuses)]),
         (CONDITIONS, status.get("conditions")),
     ):
         texts[name] = gotext.marshal(value) if value else None
     if (behavior := spec.get("behavior")) is not None:
         texts[BEHAVIOR] = annotations.write_behavior(behavior)
-    made = autoscaler | {"apiVersion": V1, "spec": made_spec, "status": made_status}
-    return _with_annotations(made, texts)
+    converted = autoscaler | {"apiVersion": V1, "spec": v1_spec, "status": v1_status}
+    return _with_annotations(converted, texts)
 
 
 def without_annotations(autoscaler: Tree) -> Tree:
@@ -93,7 +93,7 @@ def _without_zero(metric: Tree) -> Tree:
     return metric | {"resource": {k: v for k, v in resource.items() if k != "currentAverageValue"}}
 
 
-def _kept(tree: Tree, fields: tuple[str, ...]) -> Tree:
+def _subset(tree: Tree, fields: tuple[str, ...]) -> Tree:
     return {field: tree[field] for field in fields if field in tree}
 
 

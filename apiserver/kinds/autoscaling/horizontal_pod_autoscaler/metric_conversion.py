@@ -84,12 +84,12 @@ _TARGET_TYPES: Final = (
 
 
 def spec_to_v2(metric: Tree) -> Tree:
-    made = _to_v2(metric, _SPECS)
-    for source in _sources(made, _SPECS):
-        target = made[source].get("target", {})
+    v2_metric = _to_v2(metric, _SPECS)
+    for source in _sources(v2_metric, _SPECS):
+        target = v2_metric[source].get("target", {})
         kind = next((name for field, name in _TARGET_TYPES if field in target), "")
-        made[source]["target"] = {"type": kind} | target
-    return made
+        v2_metric[source]["target"] = {"type": kind} | target
+    return v2_metric
 
 
 def spec_to_v1(metric: Tree) -> Tree:
@@ -136,27 +136,27 @@ def _sources(metric: Tree, table: Mapping[str, Places]) -> list[str]:
 
 
 def _to_v2(metric: Tree, table: Mapping[str, Places]) -> Tree:
-    made: dict[str, Any] = dict(metric)
+    v2_metric: dict[str, Any] = dict(metric)
     for source in _sources(metric, table):
-        moved: dict[str, Any] = {}
+        v2_source: dict[str, Any] = {}
         for field, path in table[source]:
             if field in metric[source]:
-                moved = meta.with_value(moved, path, metric[source][field])
-        made[source] = moved
-    return made
+                v2_source = meta.with_value(v2_source, path, metric[source][field])
+        v2_metric[source] = v2_source
+    return v2_metric
 
 
 def _to_v1(metric: Tree, table: Mapping[str, Places]) -> Tree:
-    made: dict[str, Any] = {name: metric[name] for name in _ORDER if name in metric}
+    v1_metric: dict[str, Any] = {name: metric[name] for name in _ORDER if name in metric}
     for source in _sources(metric, table):
         found = {field: _get(metric[source], path) for field, path in table[source]}
         least = {field: "0" for field in found if (source, field) in _ALWAYS}
-        made[source] = {
+        v1_metric[source] = {
             field: value if value is not None else least[field]
             for field, value in found.items()
             if value is not None or field in least
         }
-    return made
+    return v1_metric
 
 
 def _get(tree: Any, path: tuple[str, ...]) -> Any:

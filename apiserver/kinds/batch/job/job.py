@@ -59,17 +59,17 @@ def _select_own_pods(job: Tree, _request: Request) -> None:
     spec, metadata = job["spec"], job["metadata"]
     if spec.get("manualSelector"):
         return
-    given, name, uid = meta.labels(spec.get("template", {})), meta.name(job), metadata["uid"]
+    template_labels, name, uid = meta.labels(spec.get("template", {})), meta.name(job), metadata["uid"]
     # Labels that the client wrote stay: validation refuses wrong ones.
-    made = {
+    generated_labels = {
         LABEL_JOB_CONTROLLER_UID: uid,
         LABEL_JOB_NAME: name,
         LABEL_JOB_CONTROLLER_UID_LEGACY: uid,
         LABEL_JOB_NAME_LEGACY: name,
     }
-    labels = dict(sorted({**made, **given}.items()))
+    labels = dict(sorted({**generated_labels, **template_labels}.items()))
     # A Job that has no labels, or only those that it had from its template by default, has its template's.
-    if metadata.get("labels", given) == given:
+    if metadata.get("labels", template_labels) == template_labels:
         metadata["labels"] = labels
     selector = spec.get("selector") or {}
     match = {LABEL_JOB_CONTROLLER_UID: uid, **selector.get("matchLabels", {})}

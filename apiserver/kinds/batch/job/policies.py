@@ -164,5 +164,5 @@ def _check_count(least: int, completions: int, named: int | None, path: Path) ->
         problem = f"must be less than or equal to {completions} (the number of specified completions)"
         yield errors.invalid(path, least, problem)
     if named is not None and least > named:
-        what = "the number of indexes in the specified succeededIndexes field"
-        yield errors.invalid(path, least, f"must be less than or equal to {named} ({what})")
+        limit_name = "the number of indexes in the specified succeededIndexes field"
+        yield errors.invalid(path, least, f"must be less than or equal to {named} ({limit_name})")

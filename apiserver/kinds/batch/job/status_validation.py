@@ -89,9 +89,9 @@ def _check_counts(change: _Change) -> Iterable[FieldError]:
 def _check_uncounted(change: _Change) -> Iterator[FieldError]:
     """Check that no pod is listed twice among those that are not counted yet."""
     seen: set[str] = set()
-    for how in ("succeeded", "failed"):
-        path = _STATUS.child("uncountedTerminatedPods", how)
-        for index, uid in enumerate((change.get("uncountedTerminatedPods") or {}).get(how, ())):
+    for field_name in ("succeeded", "failed"):
+        path = _STATUS.child("uncountedTerminatedPods", field_name)
+        for index, uid in enumerate((change.get("uncountedTerminatedPods") or {}).get(field_name, ())):
             if not uid:
                 yield errors.invalid(path.index(index), uid, "must not be empty")
             elif uid in seen:
@@ -176,8 +176,8 @@ def _check_nothing_uncounted(change: _Change) -> Iterator[FieldError]:
     bears = change.finishes or change.changed("uncountedTerminatedPods")
     if bears and change.finished and (uncounted.get("failed") or uncounted.get("succeeded")):
         path = _STATUS.child("uncountedTerminatedPods")
-        shown = internal("batch.UncountedTerminatedPods", uncounted)
-        yield errors.invalid(path, shown, "must be empty for finished job")
+        value = internal("batch.UncountedTerminatedPods", uncounted)
+        yield errors.invalid(path, value, "must be empty for finished job")
 
 
 def _check_terminating(change: _Change) -> Iterator[FieldError]:

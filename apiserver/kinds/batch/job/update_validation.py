@@ -56,12 +56,12 @@ def _check_changes(new: ReadOnlyTree, old: ReadOnlyTree, *, waiting: bool) -> It
 
 
 def _check_same(new: ReadOnlyTree, old: ReadOnlyTree, name: str, struct: str = "") -> Iterable[FieldError]:
-    """Check that a field stays. Messages show its value as upstream's `struct`, if that is given."""
+    """Check that a field is unchanged. Messages contain its value as upstream's `struct`, if that is set."""
     value, path = new.get(name), _SPEC.child(name)
     if value == old.get(name):
         return ()
-    shown = internal(struct, value) if struct and value is not None else value
-    return (errors.invalid(path, shown, IMMUTABLE),)
+    reported_value = internal(struct, value) if struct and value is not None else value
+    return (errors.invalid(path, reported_value, IMMUTABLE),)
 
 
 def _check_completions(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
@@ -110,4 +110,4 @@ def _fixed(spec: ReadOnlyTree) -> dict[str, Any]:
 
 
 def _without(tree: ReadOnlyTree, name: str) -> dict[str, Any]:
-    return {kept: value for kept, value in tree.items() if kept != name}
+    return {field_name: value for field_name, value in tree.items() if field_name != name}

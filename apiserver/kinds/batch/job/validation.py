@@ -129,8 +129,8 @@ def _check_success(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
         return ()
     if is_indexed(spec):
         return check_success_policy(spec, path)
-    shown = internal("batch.SuccessPolicy", spec["successPolicy"])
-    return (errors.invalid(path.child("successPolicy"), shown, "requires indexed completion mode"),)
+    value = internal("batch.SuccessPolicy", spec["successPolicy"])
+    return (errors.invalid(path.child("successPolicy"), value, "requires indexed completion mode"),)
 
 
 # --- specs
@@ -165,11 +165,11 @@ def check_selected_job_spec(
     spec: ReadOnlyTree, options: PodValidationOptions, selector: Check = check_selector
 ) -> Iterator[FieldError]:
     yield from check_job_spec(spec, _SPEC, options)
-    given, readable = spec.get("selector"), selector_of(spec)
-    if given is None:
+    label_selector, readable = spec.get("selector"), selector_of(spec)
+    if label_selector is None:
         yield errors.required(_SPEC.child("selector"))
     else:
-        yield from selector(given, _SPEC.child("selector"))
+        yield from selector(label_selector, _SPEC.child("selector"))
     if readable is not None:
         yield from check_matches(spec.get("template") or {}, readable, _SPEC.child("template"))
 
@@ -238,10 +238,10 @@ _GENERATED: Final = frozenset({UID_LABEL, NAME_LABEL, _OLD_UID_LABEL, _OLD_NAME_
 def check_new_job(job: ReadOnlyTree) -> Iterator[FieldError]:
     """Check a new Job. Labels that it got from its template are checked in the template only."""
     labels = meta.labels((job.get("spec") or {}).get("template") or {})
-    given = (
+    checked_job = (
         job
         if labels.keys() - _GENERATED or meta.labels(job) != labels
         else meta.with_metadata(job, labels=None)
     )
-    yield from objectmeta.check(given, SUBDOMAIN, namespaced=True)
+    yield from objectmeta.check(checked_job, SUBDOMAIN, namespaced=True)
     yield from check_job(job)

@@ -77,7 +77,7 @@ def check_annotation_changes(
         yield from _check_fixed(key, path, "add")
 
 
-def _check_fixed(key: str, path: Path, what: str) -> Iterator[FieldError]:
-    for start, called in _FIXED:
+def _check_fixed(key: str, path: Path, verb: str) -> Iterator[FieldError]:
+    for start, description in _FIXED:
         if key.startswith(start):
-            yield errors.forbidden(path.key(key), f"may not {what} {called}")
+            yield errors.forbidden(path.key(key), f"may not {verb} {description}")

@@ -57,17 +57,17 @@ def check_ports(ports: Iterable[ReadOnlyTree] | None, path: Path) -> Iterator[Fi
 
 
 def check_host_ports(containers: Iterable[ReadOnlyTree], path: Path) -> Iterator[FieldError]:
-    """A port of the host is given away once only."""
+    """Check that no two containers use the same host port."""
     seen: set[str] = set()
     for place, container in enumerate(containers):
         for index, port in enumerate(container.get("ports", ())):
             if not port.get("hostPort"):
                 continue
-            taken = f"{port.get('protocol', '')}/{port.get('hostIP', '')}/{port['hostPort']}"
-            if taken in seen:
+            port_key = f"{port.get('protocol', '')}/{port.get('hostIP', '')}/{port['hostPort']}"
+            if port_key in seen:
                 at = path.index(place).child("ports").index(index).child("hostPort")
-                yield errors.duplicate(at, taken)
-            seen.add(taken)
+                yield errors.duplicate(at, port_key)
+            seen.add(port_key)
 
 
 def check_host_network_ports(pod_context: PodContext, path: Path) -> Iterator[FieldError]:
@@ -104,11 +104,11 @@ def _check_common(container: ReadOnlyTree, path: Path, pod_context: PodContext) 
     yield from check_security_context(container, path, pod_context)
 
 
-def _check_taken(name: str, path: Path, taken: set[str]) -> Iterator[FieldError]:
-    """Names are unique; a name that is missing is told of elsewhere."""
-    if name in taken:
+def _check_unique_name(name: str, path: Path, used_names: set[str]) -> Iterator[FieldError]:
+    """Check that a name is unique; a missing name is reported elsewhere."""
+    if name in used_names:
         yield errors.duplicate(path.child("name"), name)
-    taken.add(name)
+    used_names.add(name)
 
 
 def _of(pod_context: PodContext, kind: str) -> Sequence[ReadOnlyTree]:
@@ -123,11 +123,11 @@ def check_containers(pod_context: PodContext, path: Path) -> Iterator[FieldError
     if not containers:
         yield errors.required(path)
         return
-    taken: set[str] = set()
+    used_names: set[str] = set()
     for index, container in enumerate(containers):
         at = path.index(index)
         yield from _check_common(container, at, pod_context)
-        yield from _check_taken(container.get("name", ""), at, taken)
+        yield from _check_unique_name(container.get("name", ""), at, used_names)
         yield from check_lifecycle(container, at, pod_context)
         yield from check_probes(container, at)
         yield from check_restart_policy(container, at)
@@ -157,16 +157,16 @@ def _check_resizes(container: ReadOnlyTree, path: Path, pod_context: PodContext)
 
 
 def check_init_containers(pod_context: PodContext, path: Path) -> Iterator[FieldError]:
-    """They run one after another, so ports of the host may be given to several; one that always restarts runs on."""
+    """They run one after another, so several may use the same host port; sidecars keep running."""
     path = path.child("initContainers")
-    taken = {container.get("name", "") for container in _of(pod_context, "containers")}
+    used_names = {container.get("name", "") for container in _of(pod_context, "containers")}
     for index, container in enumerate(_of(pod_context, "initContainers")):
         at, is_sidecar = path.index(index), container.get("restartPolicy") == ALWAYS
         yield from _check_common(container, at, pod_context)
         yield from check_init_restart_policy(container, at)
         name = container.get("name", "")
-        if name or name in taken:
-            yield from _check_taken(name, at, taken)
+        if name or name in used_names:
+            yield from _check_unique_name(name, at, used_names)
         yield from check_host_ports((container,), path)
         if is_sidecar:
             yield from check_lifecycle(container, at, pod_context)
@@ -186,19 +186,19 @@ _REFUSED: Final = refused("cannot be set for an Ephemeral Container")
 
 
 def check_ephemeral_containers(pod_context: PodContext, path: Path) -> Iterator[FieldError]:
-    """They are for looking into a pod, so nothing of it may depend on them."""
+    """They are for debugging a pod, so the pod must not depend on them."""
     path = path.child("ephemeralContainers")
     others = {
         container.get("name", "")
         for kind in ("containers", "initContainers")
         for container in _of(pod_context, kind)
     }
-    taken = {*others}
+    used_names = {*others}
     for index, container in enumerate(_of(pod_context, "ephemeralContainers")):
         at, target = path.index(index), container.get("targetContainerName")
         yield from _check_common(container, at, pod_context)
         yield from check_trimmed_image(container, at)
-        yield from _check_taken(container.get("name", ""), at, taken)
+        yield from _check_unique_name(container.get("name", ""), at, used_names)
         if target and target not in others:
             yield errors.not_found(at.child("targetContainerName"), target)
         for field_name in _NOT_EPHEMERAL:

@@ -88,13 +88,17 @@ def check_hostname_override(spec: ReadOnlyTree, path: Path) -> Iterator[FieldErr
 
 
 def check_host_users(pod_context: PodContext, path: Path) -> Iterator[FieldError]:
-    """Who has users of his own may share nothing else with the host."""
+    """Check that a pod with its own user namespace shares no other namespace with the host."""
     if pod_context.host_users:
         return
     options, detail = pod_context.options, "when `hostUsers` is false"
-    for flag, shown in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
+    for flag, reported_field in (
+        ("hostNetwork", "hostNetwork"),
+        ("hostPID", "HostPID"),
+        ("hostIPC", "HostIPC"),
+    ):
         if pod_context.spec.get(flag) and not (flag == "hostNetwork" and options.host_network_users):
-            yield errors.forbidden(path.child(shown), detail)
+            yield errors.forbidden(path.child(reported_field), detail)
     if not options.volume_devices:
         for container, at in containers_of(pod_context.spec, path):
             if container.get("volumeDevices"):

@@ -58,12 +58,12 @@ def template(way: tuple[str, ...], tree: Mapping[str, Any]) -> Mapping[str, Any]
 
 
 def name_warnings(tree: ReadOnlyTree, use: str) -> Iterator[str]:
-    """Warn of a name that is no DNS label. `use` says where the name is used."""
+    """Warn of a name that is not a DNS label. `use` describes where the name is used."""
     problems = names.check_dns1123_label(meta.name(tree))
     if problems:
-        shown = " ".join(problems)
+        problem_text = " ".join(problems)
         yield (
-            f"metadata.name: {use}, which can result in surprising behavior; a DNS label is recommended: [{shown}]"
+            f"metadata.name: {use}, which can result in surprising behavior; a DNS label is recommended: [{problem_text}]"
         )
 
 

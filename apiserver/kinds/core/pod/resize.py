@@ -33,8 +33,8 @@ def check_resize(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
 def _check_service(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     status = old.get("status") or {}
     if (status.get("qosClass") or qos_class(old)) != qos_class(new):
-        shown = (new.get("status") or {}).get("qosClass", "")
-        yield errors.invalid(SPEC, shown, "Pod QOS Class may not change as a result of resizing")
+        new_class = (new.get("status") or {}).get("qosClass", "")
+        yield errors.invalid(SPEC, new_class, "Pod QOS Class may not change as a result of resizing")
     if not _is_supported(status.get("containerStatuses", ())):
         yield errors.forbidden(SPEC, "Pod running on node without support for resize")
 

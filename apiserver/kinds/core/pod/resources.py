@@ -85,17 +85,17 @@ def _check_pages(name: str, amount: str, path: Path, pod_context: PodContext) ->
 
 
 def _check_against_limit(name: str, amount: str, limits: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """What is asked for is no more than the limit, and just that where nothing is given twice."""
+    """Check that a request is at most the limit, and equal to it for resources that do not allow overcommit."""
     limit = limits.get(name)
     if limit is None:
         if not is_overcommit_allowed(name):
             detail = "Limit must be set for non overcommitable resources"
             yield errors.required(path.child("limits"), detail)
         return
-    asked, most = quantity.parse(amount), quantity.parse(limit)
-    if asked != most and not is_overcommit_allowed(name):
+    request, most = quantity.parse(amount), quantity.parse(limit)
+    if request != most and not is_overcommit_allowed(name):
         yield errors.invalid(path.child("requests"), amount, f"must be equal to {name} limit of {limit}")
-    elif asked > most:
+    elif request > most:
         problem = f"must be less than or equal to {name} limit of {limit}"
         yield errors.invalid(path.child("requests"), amount, problem)
 

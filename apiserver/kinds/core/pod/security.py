@@ -15,7 +15,7 @@ from mockube.apiserver.kinds.core.pod.context import WINDOWS, PodContext, contai
 from mockube.apiserver.kinds.core.pod.windows import check_windows_options
 from mockube.apiserver.kinds.core.volumes.projected import check_descending
 
-_LONGEST: Final = 253
+_MAX_NAME_LENGTH: Final = 253
 _SEGMENT: Final = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _NAME: Final = re.compile(rf"({_SEGMENT}[\./])*{_SEGMENT}")
 
@@ -48,8 +48,8 @@ def check_sysctls(
 def _check_name(name: str, path: Path, seen: set[str]) -> Iterable[FieldError]:
     if not name:
         return (errors.required(path),)
-    if len(name) > _LONGEST or not _NAME.fullmatch(name):
-        problem = f"must have at most {_LONGEST} characters and match regex ^{_NAME.pattern}$"
+    if len(name) > _MAX_NAME_LENGTH or not _NAME.fullmatch(name):
+        problem = f"must have at most {_MAX_NAME_LENGTH} characters and match regex ^{_NAME.pattern}$"
         return (errors.invalid(path, name, problem),)
     return (errors.duplicate(path, name),) if name in seen else ()
 
@@ -70,7 +70,7 @@ APPARMOR_OF_CONTAINER: Final = "container.apparmor.security.beta.kubernetes.io/"
 _LOCALHOST, _RUNTIME_DEFAULT, _UNCONFINED = "Localhost", "RuntimeDefault", "Unconfined"
 _TYPES: Final = (_LOCALHOST, _RUNTIME_DEFAULT, _UNCONFINED)
 _LOCALHOST_PREFIX: Final = "localhost/"
-_LONGEST_PATH: Final = 4095
+_MAX_PATH_LENGTH: Final = 4095
 
 _ANNOTATED: Final[Mapping[str, tuple[str, ...]]] = {
     _UNCONFINED: ("unconfined",),
@@ -91,8 +91,8 @@ def check_seccomp(profile: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     path = path.child("localhostProfile")
     if of_type != _LOCALHOST:
         if localhost is not None:
-            shown = internal("core.SeccompProfile", profile)
-            yield errors.invalid(path, shown, "can only be set when seccomp type is Localhost")
+            value = internal("core.SeccompProfile", profile)
+            yield errors.invalid(path, value, "can only be set when seccomp type is Localhost")
     elif localhost is None:
         yield errors.required(path, "must be set when seccomp type is Localhost")
     else:
@@ -118,7 +118,7 @@ def _check_localhost_profile(name: str | None, path: Path) -> Iterator[FieldErro
         return
     if name.strip() != name:
         yield errors.invalid(path, name, "must not be padded with whitespace")
-    yield from no_longer_than(_LONGEST_PATH)(name, path)
+    yield from no_longer_than(_MAX_PATH_LENGTH)(name, path)
 
 
 # --- annotations
@@ -194,18 +194,22 @@ def _profile(of: ReadOnlyTree, field: str) -> ReadOnlyTree | None:
     return profile
 
 
-def _check_agrees(annotation: str, profile: ReadOnlyTree, path: Path, what: str) -> Iterable[FieldError]:
-    path = path.child("seccompProfile" if what == "seccomp" else "appArmorProfile")
+def _check_agrees(
+    annotation: str, profile: ReadOnlyTree, path: Path, profile_kind: str
+) -> Iterable[FieldError]:
+    path = path.child("seccompProfile" if profile_kind == "seccomp" else "appArmorProfile")
     of_type, localhost = profile.get("type", ""), profile.get("localhostProfile")
-    wrong_type = errors.forbidden(path.child("type"), f"{what} type in annotation and field must match")
+    wrong_type = errors.forbidden(
+        path.child("type"), f"{profile_kind} type in annotation and field must match"
+    )
     if of_type != _LOCALHOST:
         named = _ANNOTATED.get(of_type, (annotation,))
-        return () if annotation in (named if what == "seccomp" else named[:1]) else (wrong_type,)
+        return () if annotation in (named if profile_kind == "seccomp" else named[:1]) else (wrong_type,)
     if not annotation.startswith(_LOCALHOST_PREFIX):
         return (wrong_type,)
     if annotation.removeprefix(_LOCALHOST_PREFIX) == localhost:
         return ()
-    detail = f"{what} profile in annotation and field must match"
+    detail = f"{profile_kind} profile in annotation and field must match"
     return (errors.forbidden(path.child("localhostProfile"), detail),)
 
 

@@ -55,16 +55,18 @@ def never(_name: str, _code: int) -> bool:
 
 
 def restarting(spec: ReadOnlyTree, kind: str) -> Callable[[str, int], bool]:
-    """Which containers of a kind may be started again after they ended."""
+    """Return a function of a container's name and exit code: whether the container may restart."""
     containers = {container.get("name", ""): container for container in spec.get(kind) or ()}
-    together = any(
+    restarts_all = any(
         rule.get("action") == RESTART_ALL
         for of_kind in ("initContainers", "containers")
         for container in spec.get(of_kind) or ()
         for rule in container.get("restartPolicyRules", ())
     )
     policy = spec.get("restartPolicy") or ALWAYS
-    return lambda name, code: together or (name in containers and restarts(containers[name], policy, code))
+    return lambda name, code: (
+        restarts_all or (name in containers and restarts(containers[name], policy, code))
+    )
 
 
 # --- users
@@ -281,12 +283,12 @@ def _check_host_ip(status: ReadOnlyTree) -> Iterator[FieldError]:
 
 
 def _check_ips(name: str, new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    """One of each family. Those that were there stay, whatever they are."""
-    there, path = status_of(new).get(name, ()), _STATUS.child(name)
-    kept = {one.get("ip", "") for one in status_of(old).get(name, ())}
-    addresses = [one.get("ip", "") for one in there]
+    """Check that there is one IP of each family. Invalid IPs of the old status are allowed."""
+    entries, path = status_of(new).get(name, ()), _STATUS.child(name)
+    valid_old_ips = {one.get("ip", "") for one in status_of(old).get(name, ())}
+    addresses = [one.get("ip", "") for one in entries]
     for index, address in enumerate(addresses):
-        yield from check_ip(address, path.index(index), kept)
+        yield from check_ip(address, path.index(index), valid_old_ips)
     if len(addresses) < 2:
         return
     wrong = [index for index, address in enumerate(addresses) if parse_sloppily(address) is None]
@@ -294,8 +296,8 @@ def _check_ips(name: str, new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[Fiel
         problem = f"failed to check for dual stack with error:invalid IP[{index}]: {addresses[index]}"
         yield errors.internal(path, problem)
     if wrong or len(addresses) > 2 or not is_dual_stack(addresses):
-        shown = [internal("core.PodIP" if name == "podIPs" else "core.HostIP", one) for one in there]
-        yield errors.invalid(path, shown, "may specify no more than one IP for each IP family")
+        value = [internal("core.PodIP" if name == "podIPs" else "core.HostIP", one) for one in entries]
+        yield errors.invalid(path, value, "may specify no more than one IP for each IP family")
 
 
 # --- containers

@@ -56,12 +56,14 @@ def _observed(new: list[Tree], old: list[Tree]) -> list[Tree]:
     return observed
 
 
-def _grace(pod: Tree, asked: int | None) -> int:
-    """As long as is asked for, or as the pod itself wants; none if nothing runs, or nothing any more."""
+def _grace(pod: Tree, requested_seconds: int | None) -> int:
+    """Return the grace period of the delete options or of the pod; 0 if the pod is not scheduled or is terminal."""
     spec, status = pod.get("spec", {}), pod.get("status", {})
     if not spec.get("nodeName") or status.get("phase") in TERMINAL:
         return 0
-    period: int = spec.get("terminationGracePeriodSeconds", 0) if asked is None else asked
+    period: int = (
+        spec.get("terminationGracePeriodSeconds", 0) if requested_seconds is None else requested_seconds
+    )
     return 1 if period < 0 else period
 
 
@@ -167,34 +169,34 @@ COMPUTE = frozenset({"cpu", "memory"})
 
 
 def qos_class(pod: Mapping[str, Any]) -> str:
-    """Ephemeral containers do not count: they cannot ask for anything."""
+    """Ephemeral containers do not count: they have no resource requirements."""
     spec = pod.get("spec", {})
     if spec.get("resources") is not None:
-        asked = [spec["resources"]]
+        requirements = [spec["resources"]]
     else:
         containers = (*(spec.get("containers") or ()), *spec.get("initContainers", ()))
-        asked = [container.get("resources", {}) for container in containers]
-    requests = _total(resources.get("requests") for resources in asked)
-    limits = _total(resources.get("limits") for resources in asked)
+        requirements = [container.get("resources", {}) for container in containers]
+    requests = _total(resources.get("requests") for resources in requirements)
+    limits = _total(resources.get("limits") for resources in requirements)
     if not requests and not limits:
         return BEST_EFFORT
-    is_limited = all(_compute(resources.get("limits")).keys() >= COMPUTE for resources in asked)
+    is_limited = all(_compute(resources.get("limits")).keys() >= COMPUTE for resources in requirements)
     return GUARANTEED if is_limited and requests == limits else BURSTABLE
 
 
 def _total(lists: Iterable[Mapping[str, Any] | None]) -> Mapping[str, Quantity]:
     total: dict[str, Quantity] = {}
-    for asked in lists:
-        for name, amount in _compute(asked).items():
+    for resource_list in lists:
+        for name, amount in _compute(resource_list).items():
             total[name] = total[name] + amount if name in total else amount
     return total
 
 
-def _compute(asked: Mapping[str, Any] | None) -> Mapping[str, Quantity]:
-    """What is asked for of the resources that count, without what is nothing."""
-    if not asked:
+def _compute(resource_list: Mapping[str, Any] | None) -> Mapping[str, Quantity]:
+    """Return the amounts above zero of compute resources."""
+    if not resource_list:
         return {}
-    read = {name: quantity.parse(amount) for name, amount in asked.items() if name in COMPUTE}
+    read = {name: quantity.parse(amount) for name, amount in resource_list.items() if name in COMPUTE}
     return {name: amount for name, amount in read.items() if amount.number > 0}
 
 

@@ -99,12 +99,12 @@ def _terms(spec: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
 
 
 def _check_terms(terms: Sequence[ReadOnlyTree], before: Sequence[ReadOnlyTree]) -> Iterable[FieldError]:
-    """Of the terms one is enough, so there must not be more of them. What one demands may become more."""
+    """Terms are alternatives, so none may be added or removed. The requirements of a term may grow."""
     path = _AFFINITY.child(REQUIRED, "nodeSelectorTerms")
     if before and len(terms) != len(before):
-        shown = [internal(_TERM, term) for term in terms] or None
+        value = [internal(_TERM, term) for term in terms] or None
         detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        return (errors.invalid(path, shown, detail),)
+        return (errors.invalid(path, value, detail),)
     detail = "only additions are allowed (no mutations or deletions)"
     return [
         errors.invalid(path.index(index), internal(_TERM, term), detail)
@@ -143,20 +143,20 @@ def check_ephemeral_update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[Fie
     return [
         *check_changed_pod(new, old),
         *check_changed_annotations(new, old),
-        *_check_kept(spec_of(new), spec_of(old)),
+        *_check_existing_containers(spec_of(new), spec_of(old)),
     ]
 
 
-def _check_kept(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
+def _check_existing_containers(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
     now = {container.get("name", ""): container for container in spec.get("ephemeralContainers", ())}
     for container in before.get("ephemeralContainers", ()):
         name = container.get("name", "")
-        which = f"existing ephemeral containers {gotext.quote(name)}"
+        subject = f"existing ephemeral containers {gotext.quote(name)}"
         if name not in now:
-            yield errors.forbidden(_PATH, f"{which} may not be removed\n")
+            yield errors.forbidden(_PATH, f"{subject} may not be removed\n")
         elif now[name] != container:
             found_difference = difference("core.EphemeralContainer", container, now[name])
-            yield errors.forbidden(_PATH, f"{which} may not be changed\n{found_difference}")
+            yield errors.forbidden(_PATH, f"{subject} may not be changed\n{found_difference}")
 
 
 _CHANGEABLE: Final = (

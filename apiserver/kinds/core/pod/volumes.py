@@ -61,11 +61,11 @@ _NAME: Final = required("name", valid(names.check_dns1123_label))
 def check_volumes(
     spec: ReadOnlyTree, metadata: ReadOnlyTree | None, path: Path, options: PodValidationOptions
 ) -> tuple[dict[str, ReadOnlyTree], list[FieldError]]:
-    """The volumes that nothing is wrong with, by name, and what is wrong with the others."""
+    """Return the valid volumes by name, and the errors of the others."""
     pod = (metadata or {}).get("name", "")
     sources = _sources(in_pod=metadata is not None, any_token_path=options.token_paths)
     volumes, path = spec.get("volumes") or (), path.child("volumes")
-    made = {
+    ephemeral_claims = {
         _claim_of(pod, each.get("name", "")) for each in volumes if pod and each.get("ephemeral") is not None
     }
     good: dict[str, ReadOnlyTree] = {}
@@ -78,13 +78,15 @@ def check_volumes(
             wrong.append(errors.duplicate(at.child("name"), name))
         if not wrong:
             good[name] = volume
-        found += [*wrong, *_check_not_made(volume, made, at)]
+        found += [*wrong, *_check_not_ephemeral(volume, ephemeral_claims, at)]
     return good, found
 
 
-def _check_not_made(volume: ReadOnlyTree, made: set[str], path: Path) -> Iterator[FieldError]:
+def _check_not_ephemeral(
+    volume: ReadOnlyTree, ephemeral_claims: set[str], path: Path
+) -> Iterator[FieldError]:
     claim = (volume.get("persistentVolumeClaim") or {}).get("claimName", "")
-    if claim in made:
+    if claim in ephemeral_claims:
         problem = "must not reference a PVC that gets created for an ephemeral volume"
         yield errors.invalid(path.child("persistentVolumeClaim", "claimName"), claim, problem)
 

@@ -64,8 +64,8 @@ def _of_all(
         found += container_warnings(container, place)
     found += port_warnings(containers)
     if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
-        where = path.child("terminationGracePeriodSeconds")
-        found.append(f"{where}: must be >= 0; negative values are invalid and will be treated as 1")
+        field_path = path.child("terminationGracePeriodSeconds")
+        found.append(f"{field_path}: must be >= 0; negative values are invalid and will be treated as 1")
     if not spec.keys().isdisjoint(_OTHERS):
         found += (*_neighbours(spec, path), *_addresses(spec, path))
     return found
@@ -161,7 +161,7 @@ def _clashes(placed: Iterable[Placed]) -> Iterator[str]:
     seen: dict[tuple[int, str], list[Placed]] = {}
     for port, path in placed:
         if port.get("hostIP") and not port.get("hostPort"):
-            yield f"{path}: hostIP set without hostPort: {_shown(port)}"
+            yield f"{path}: hostIP set without hostPort: {_port_text(port)}"
         others = seen.setdefault((port.get("containerPort", 0), port.get("protocol", "")), [])
         for other, there in others:
             if clash := _clash(port, other):
@@ -186,8 +186,8 @@ _FIELDS: Final = {"name": "", "hostPort": 0, "containerPort": 0, "protocol": "",
 """What a port is made of, in Go's order, and what a field is that is not there."""
 
 
-def _shown(port: ReadOnlyTree) -> str:
-    """A port as Go shows a struct."""
+def _port_text(port: ReadOnlyTree) -> str:
+    """Format a port like a Go struct."""
     fields = (f"{name[0].upper()}{name[1:]}:{port.get(name, empty)}" for name, empty in _FIELDS.items())
     return f"{{{' '.join(fields)}}}"
 

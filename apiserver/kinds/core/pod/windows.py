@@ -81,15 +81,15 @@ def _host_process(of: ReadOnlyTree) -> bool | None:
 
 
 def check_host_processes(pod_context: PodContext, path: Path) -> Iterator[FieldError]:
-    """All containers of a pod are processes of the host, in its network, or none is."""
+    """Check that all containers of a pod are HostProcess containers in the host network, or none is."""
     of_pod = _host_process(pod_context.spec)
     are = []
     for container, at in containers_of(pod_context.spec, path):
         own = _host_process(container)
         if own is not None and of_pod is not None and own != of_pod:
             place = at.child("securityContext", "windowsOptions", "hostProcess")
-            shown = gotext.plain(of_pod)
-            problem = f"pod hostProcess value must be identical if both are specified, was {shown}"
+            pod_value = gotext.plain(of_pod)
+            problem = f"pod hostProcess value must be identical if both are specified, was {pod_value}"
             yield errors.invalid(place, own, problem)
         are.append(bool(of_pod if own is None else own))
     if not any(are):

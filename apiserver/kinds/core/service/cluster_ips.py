@@ -65,10 +65,10 @@ def _check_first(spec: ReadOnlyTree) -> Iterator[FieldError]:
         yield errors.invalid(_ADDRESSES, addresses, "first value must match `clusterIP`")
 
 
-def _check_each(addresses: Sequence[str], kept: AbstractSet[str]) -> Iterator[FieldError]:
+def _check_each(addresses: Sequence[str], valid_old_ips: AbstractSet[str]) -> Iterator[FieldError]:
     for index, address in enumerate(addresses):
         if index or address != NO_ADDRESS:
-            yield from check_ip(address, _ADDRESSES.index(index), kept)
+            yield from check_ip(address, _ADDRESSES.index(index), valid_old_ips)
         elif len(addresses) > 1:
             yield errors.invalid(_ADDRESSES, addresses, "'None' must be the first and only value")
 
@@ -133,18 +133,18 @@ def check_family_changes(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[Field
             if mine != its:
                 yield errors.invalid(_FAMILIES.index(0), now, _ONCE_SET)
         return
-    # Upstream shows the addresses here, and looks at them too.
-    shown = addresses_of(new) or None
-    if len(now) < len(was) and not shown:
+    # Upstream reports the addresses here instead of the families, and checks them.
+    cluster_ips = addresses_of(new) or None
+    if len(now) < len(was) and not cluster_ips:
         yield errors.invalid(_FAMILIES.index(0), now or None, "primary ipFamily can not be unset")
     if now and was and now[0] != was[0]:
-        yield errors.invalid(_FAMILIES.index(0), shown, _ONCE_SET)
+        yield errors.invalid(_FAMILIES.index(0), cluster_ips, _ONCE_SET)
     if len(now) < len(was):
         yield from _check_released(new, now, "ipFamily")
 
 
-def _check_released(spec: ReadOnlyTree, left: Sequence[Any], what: str) -> Iterator[FieldError]:
+def _check_released(spec: ReadOnlyTree, left: Sequence[Any], noun: str) -> Iterator[FieldError]:
     policy = spec.get("ipFamilyPolicy")
     if len(left) == 1 and policy != _SINGLE_STACK:
-        problem = f"must be set to '{_SINGLE_STACK}' when releasing the secondary {what}"
+        problem = f"must be set to '{_SINGLE_STACK}' when releasing the secondary {noun}"
         yield errors.invalid(_POLICY, policy, problem)

@@ -26,17 +26,17 @@ _POLICY: Final = one_of("Cluster", "Local")
 
 
 def check_external_ips(spec: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator[FieldError]:
-    kept = {*(old or {}).get("externalIPs", ())}
+    valid_old_ips = {*(old or {}).get("externalIPs", ())}
     for index, address in enumerate(spec.get("externalIPs", ())):
         at = _SPEC.child("externalIPs").index(index)
-        yield from [*check_ip(address, at, kept)] or check_endpoint_ip(address, at)
+        yield from [*check_ip(address, at, valid_old_ips)] or check_endpoint_ip(address, at)
 
 
 _RANGES_ANNOTATION: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
 
 
 def check_source_ranges(service: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator[FieldError]:
-    """In the field, which upstream spells as nobody else does, or in the annotation from before there was one."""
+    """Check the field, whose path upstream spells differently, or the older annotation."""
     spec = service.get("spec") or {}
     ranges = spec.get("loadBalancerSourceRanges")
     text = meta.annotations(service).get(_RANGES_ANNOTATION)
@@ -49,9 +49,9 @@ def check_source_ranges(service: ReadOnlyTree, old: ReadOnlyTree | None) -> Iter
         yield errors.forbidden(path, _OF_LOAD_BALANCERS)
     if ranges:
         of_old = ((old or {}).get("spec") or {}).get("loadBalancerSourceRanges", ())
-        kept = {one.strip() for one in of_old}
+        valid_old_cidrs = {one.strip() for one in of_old}
         for index, one in enumerate(ranges):
-            yield from check_cidr(one.strip(), path.index(index), kept)
+            yield from check_cidr(one.strip(), path.index(index), valid_old_cidrs)
     elif text and (old is None or meta.annotations(old).get(_RANGES_ANNOTATION) != text):
         for one in text.split(",") if text.strip() else ():
             yield from check_cidr(one.strip(), path)
@@ -140,11 +140,11 @@ def check_load_balancer_status(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator
     if now and (new.get("spec") or {}).get("type") != LOAD_BALANCER:
         yield errors.forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'")
         return
-    kept = {ingress.get("ip") for ingress in was}
+    valid_old_ips = {ingress.get("ip") for ingress in was}
     for index, ingress in enumerate(now):
         at = path.index(index)
         if ingress.get("ip"):
-            yield from check_ip(ingress["ip"], at.child("ip"), kept)
+            yield from check_ip(ingress["ip"], at.child("ip"), valid_old_ips)
         yield from _check_mode(ingress, at.child("ipMode"))
         yield from _check_hostname(ingress.get("hostname", ""), at.child("hostname"))
 

@@ -44,8 +44,8 @@ def _session_affinity_config(spec: Tree) -> None:
     if spec["sessionAffinity"] == "None":
         spec.pop("sessionAffinityConfig", None)
     elif spec["sessionAffinity"] == "ClientIP":
-        given = spec.get("sessionAffinityConfig", {}).get("clientIP", {})
-        if "timeoutSeconds" not in given:
+        client_ip = spec.get("sessionAffinityConfig", {}).get("clientIP", {})
+        if "timeoutSeconds" not in client_ip:
             spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": _AFFINITY_SECONDS}}
 
 
@@ -113,9 +113,9 @@ def _warn(service: ReadOnlyTree) -> Iterator[str]:
 
 
 def _warn_headless(spec: ReadOnlyTree) -> Iterator[str]:
-    for field, shown in _NOT_HEADLESS:
+    for field, field_path in _NOT_HEADLESS:
         if spec.get(field):
-            yield f"{shown} is ignored for headless services"
+            yield f"{field_path} is ignored for headless services"
     if spec.get("sessionAffinity") != "None":
         yield "spec.SessionAffinity is ignored for headless services"
 

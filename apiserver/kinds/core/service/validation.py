@@ -104,7 +104,7 @@ def _check_ports(ports: Sequence[ReadOnlyTree]) -> Iterator[FieldError]:
 
 
 def _check_ports_differ(spec: ReadOnlyTree) -> Iterator[FieldError]:
-    """No port of the Service, and none of a node, is there twice for a protocol."""
+    """Check that no port and no node port is repeated for a protocol."""
     ports = spec.get("ports") or ()
     if spec.get("type") == _CLUSTER_IP:
         for index, port in enumerate(ports):
@@ -121,8 +121,8 @@ def _check_ports_differ(spec: ReadOnlyTree) -> Iterator[FieldError]:
     for index, port in enumerate(ports):
         key = port.get("protocol", ""), port.get("port", 0)
         if key in own:
-            shown = internal("core.ServicePort", {"protocol": key[0], "port": key[1]})
-            yield errors.duplicate(_PORTS.index(index), shown)
+            value = internal("core.ServicePort", {"protocol": key[0], "port": key[1]})
+            yield errors.duplicate(_PORTS.index(index), value)
         own.add(key)
 
 

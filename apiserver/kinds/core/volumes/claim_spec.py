@@ -52,10 +52,10 @@ _CLAIM: Final = "PersistentVolumeClaim"
 
 
 def _check_group(source: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    what = source.get("kind", "")
-    if source.get("apiGroup") or what == _CLAIM:
+    kind = source.get("kind", "")
+    if source.get("apiGroup") or kind == _CLAIM:
         return ()
-    return (errors.invalid(path, what, f"must be '{_CLAIM}' when referencing the default apiGroup"),)
+    return (errors.invalid(path, kind, f"must be '{_CLAIM}' when referencing the default apiGroup"),)
 
 
 _DATA_SOURCE: Final = every(required("name"), required("kind"), _check_group)

@@ -33,7 +33,7 @@ from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
 from mockube.apiserver.kinds.common.objects import as_created, created, in_order, within
 from mockube.apiserver.kinds.common.resource_names import STORAGE, check_positive
 from mockube.apiserver.kinds.common.selectors import check_node_selector, check_node_selector_leniently
-from mockube.apiserver.kinds.common.validation import NOTHING, Validation, accept_update
+from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation, accept_update
 from mockube.apiserver.kinds.common.warnings import always
 from mockube.apiserver.kinds.core.volumes.claim_spec import (
     VOLUME_MODES,
@@ -73,15 +73,15 @@ def check_basic_amount(amount: str, path: Path) -> Iterable[FieldError]:
 
 
 def _check_capacity(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """Storage, and nothing else."""
+    """Check that the capacity has storage only."""
     capacity, path = spec.get("capacity"), path.child("capacity")
     if not capacity:
         yield errors.required(path)
     if [*(capacity or ())] != [STORAGE]:
         yield errors.not_supported(path, capacity, (STORAGE,))
-    for name, given in (capacity or {}).items():
-        yield from check_basic_amount(given, path.key(name))
-        yield from check_positive(given, path.key(name))
+    for name, storage in (capacity or {}).items():
+        yield from check_basic_amount(storage, path.key(name))
+        yield from check_positive(storage, path.key(name))
 
 
 def _check_local(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
@@ -133,7 +133,7 @@ _NOT_INLINE: Final = refused("may not be specified in the context of inline volu
 
 
 def _only(value: str, detail: str) -> Check:
-    return lambda given, path: () if given == value else (errors.forbidden(path, detail),)
+    return lambda actual_value, path: () if actual_value == value else (errors.forbidden(path, detail),)
 
 
 check_inline_spec: Final = every(
@@ -193,8 +193,8 @@ def _check_same_mode_and_nodes(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator
     yield from immutable(now.get("volumeMode"), before.get("volumeMode"), ROOT.child("volumeMode"))
     affinity, path = now.get("nodeAffinity"), ROOT.child("nodeAffinity")
     if before.get("nodeAffinity") is not None and affinity != before["nodeAffinity"]:
-        shown = None if affinity is None else internal("core.VolumeNodeAffinity", affinity)
-        yield errors.invalid(path, shown, IMMUTABLE)
+        value = None if affinity is None else internal("core.VolumeNodeAffinity", affinity)
+        yield errors.invalid(path, value, IMMUTABLE)
     attributes_class = "volumeAttributesClassName"
     if before.get(attributes_class) is not None and now.get(attributes_class) is None:
         detail = "update from non-nil value to nil is forbidden"
@@ -301,7 +301,7 @@ KIND: Final = Kind(
         prepare_create=_begin_volume, prepare_update={"status": _note_phase}, returns_deleted=True
     ),
     validation=Validation(
-        again=NOTHING,
+        again=NO_CHECKS,
         create=_CREATE,
         update=in_order(_AS_CREATED, _AS_CREATED, _check_same_source, _check_same_mode_and_nodes),
         subresources={"status": accept_update},

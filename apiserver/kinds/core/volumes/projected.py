@@ -103,31 +103,31 @@ def _check_file(kind: str, file: ReadOnlyTree, index: int, path: Path) -> Iterab
 
 
 def _check_files(
-    kind: str, source: ReadOnlyTree, path: Path, volume: Path, taken: set[str]
+    kind: str, source: ReadOnlyTree, path: Path, volume: Path, used_paths: set[str]
 ) -> Iterator[FieldError]:
-    """The files of a source, none of which may lie where that of another one does."""
+    """Check the files of a source, whose paths must differ from those of other sources."""
     for index, file in enumerate(source.get("items", ())):
         yield from _check_file(kind, file, index, path)
         target = file.get("path")
-        if target in taken:
-            shown = target if kind == "downwardAPI" else source.get("name", "")
-            yield errors.invalid(volume, shown, "conflicting duplicate paths")
+        if target in used_paths:
+            value = target if kind == "downwardAPI" else source.get("name", "")
+            yield errors.invalid(volume, value, "conflicting duplicate paths")
         elif target:
-            taken.add(target)
+            used_paths.add(target)
 
 
 def _projected(token_path: Check) -> Check:
     def check(volume: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         yield from pointer("defaultMode", check_mode)(volume, path)
-        taken: set[str] = set()
+        used_paths: set[str] = set()
         for index, source in enumerate(volume.get("sources") or ()):
             at = path.child("sources").index(index)
             present = [kind for kind in _HEADS if source.get(kind) is not None]
             for kind in present:
                 yield from _HEADS[kind](source[kind], at.child(kind))
-                yield from _check_files(kind, source[kind], at.child(kind), path, taken)
+                yield from _check_files(kind, source[kind], at.child(kind), path, used_paths)
             if source.get("serviceAccountToken") is not None:
-                # Upstream tells of a token's path as if it were the volume's.
+                # Upstream reports a token's path as if it were the volume's.
                 yield from token_path(source["serviceAccountToken"], path)
             if len(present) > 1:
                 yield errors.forbidden(at, "may not specify more than 1 volume type per source")

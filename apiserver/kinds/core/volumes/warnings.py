@@ -9,7 +9,7 @@ from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.warnings import fractional_byte_warnings
 
-GONE: Final[Mapping[str, str]] = {
+DEPRECATED_SOURCES: Final[Mapping[str, str]] = {
     "photonPersistentDisk": "deprecated in v1.11, non-functional in v1.16+",
     "gitRepo": "deprecated in v1.11, and disabled by default in v1.33+",
     "scaleIO": "deprecated in v1.16, non-functional in v1.22+",
@@ -22,17 +22,17 @@ GONE: Final[Mapping[str, str]] = {
 }
 COMPARED: Final = 100
 """Files of a volume, and such volumes of a pod: every file is compared with each before it."""
-_SHOWN: Final = {"storageos": "storageOS"}
-"""Where upstream writes a field's name in another way than clients do."""
+_REPORTED_NAMES: Final = {"storageos": "storageOS"}
+"""Field names that upstream's messages spell differently."""
 
 
 def volume_source_warnings(source: ReadOnlyTree, path: Path) -> Iterator[str]:
-    """Of kinds of volumes, in a pod or a PersistentVolume."""
-    if source.keys().isdisjoint(GONE):
+    """Yield warnings of deprecated volume sources in a pod or a PersistentVolume."""
+    if source.keys().isdisjoint(DEPRECATED_SOURCES):
         return
-    for field, problem in GONE.items():
+    for field, problem in DEPRECATED_SOURCES.items():
         if source.get(field) is not None:
-            yield f"{path.child(_SHOWN.get(field, field))}: {problem}"
+            yield f"{path.child(_REPORTED_NAMES.get(field, field))}: {problem}"
 
 
 def claim_warnings(spec: ReadOnlyTree | None, path: Path) -> Iterator[str]:

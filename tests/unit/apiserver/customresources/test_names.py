@@ -6,8 +6,8 @@ import pytest
 
 from mockube.apiserver.customresources.compile import by_maturity
 from mockube.apiserver.customresources.definition_status import (
-    TakenNames,
-    judge,
+    UsedNames,
+    decide_names,
     structure_problem,
     with_structure,
 )
@@ -24,12 +24,12 @@ ASKED = {
 
 
 def judged(asked, *, given=None, taken=()):
-    names = TakenNames()
+    names = UsedNames()
     names.put("one", "g", given or {})
     names.put("other", "another group", asked)
     for number, one in enumerate(taken):
         names.put(f"other{number}", "g", one)
-    return judge("g", asked, given or {}, names)
+    return decide_names("g", asked, given or {}, names)
 
 
 def test_all_definitions_of_a_group_are_judged_in_linear_time():
@@ -40,10 +40,10 @@ def test_all_definitions_of_a_group_are_judged_in_linear_time():
         ]
 
     def judge_all(all_names):
-        taken = TakenNames()
+        taken = UsedNames()
         for at, names in enumerate(all_names):
             taken.put(str(at), "g", names)
-        assert not any(judge("g", names, names, taken).problem for names in all_names)
+        assert not any(decide_names("g", names, names, taken).problem for names in all_names)
 
     check_linear(made, judge_all, 1_000)
 
@@ -97,12 +97,12 @@ def test_a_definition_may_not_ask_for_its_own_name_in_another_place():
 
 
 def test_names_that_are_let_go_are_free():
-    names = TakenNames()
+    names = UsedNames()
     assert names.put("one", "g", ASKED)
     assert not names.put("one", "g", ASKED)
-    assert judge("g", ASKED, {}, names).problem
+    assert decide_names("g", ASKED, {}, names).problem
     assert names.remove("one")
-    assert not judge("g", ASKED, {}, names).problem
+    assert not decide_names("g", ASKED, {}, names).problem
 
 
 @pytest.mark.parametrize(
