@@ -1,4 +1,4 @@
-"""`python -m mockube.controller_manager`: the controller manager as a process. `--help` says what can be set."""
+"""`python -m mockube.controller_manager`: the controller manager as a process. `--help` lists the flags."""
 
 import gc
 

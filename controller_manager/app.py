@@ -57,7 +57,7 @@ class Manager:
         access: Access | None = None,
         transport: Callable[[Access], Transport] = HttpTransport,
     ) -> None:
-        """`access` is as whom the server is asked, if not as the kubeconfig says, and `transport` the way there."""
+        """`access` replaces the kubeconfig's server and credentials; `transport` makes the connection."""
         self._config = config
         self._clock = clock
         self._chance = chance
@@ -75,7 +75,7 @@ class Manager:
         ProcessCollector(registry=self._metrics.registry)
 
     async def run(self) -> None:
-        """Wait for the server, then for the lease, then work; until cancelled. Who loses the lease waits for it again."""
+        """Wait for the server and the lease, then run until cancelled. A manager that loses the lease waits for it again."""
         async with connect(self._connection()) as client:
             await self._wait_for_server(client)
             if self._config.leading.leader_elect:

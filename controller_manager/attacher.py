@@ -1,4 +1,4 @@
-"""Attach volumes at once, as an external attacher does for a driver: those of the drivers that `provisioner` stands for."""
+"""Attach volumes at once, as an external attacher does for a driver: for the drivers that `provisioner` simulates."""
 
 import re
 from collections.abc import Iterable

@@ -164,7 +164,7 @@ WORKERS: Final[Mapping[str, str]] = {
     "endpoints-controller": "concurrent_endpoint_syncs",
     "endpointslice-controller": "concurrent_service_endpoint_syncs",
 }
-"""Which flag says how many workers a controller has."""
+"""The flag that sets each controller's number of workers."""
 
 NAMES: Final = frozenset([*(one.name for one in CONTROLLERS), *(one.name for one in RUNNABLES)])
 

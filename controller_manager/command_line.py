@@ -1,4 +1,4 @@
-"""A command line becomes a `Config`, or the process ends with 2 and says which flag is wrong."""
+"""A command line becomes a `Config`, or the process exits with 2 and names the wrong flag."""
 
 from collections.abc import Collection, Mapping, Sequence
 from ipaddress import ip_address
@@ -48,7 +48,7 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str], known: Colle
 
 
 def _version_problem(flag: str) -> str:
-    """Print the version and end the process if that is asked for."""
+    """For `--version`: print it and exit."""
     if flag == "false":
         return ""
     from mockube.apimachinery.version import print_version, version_problem  # noqa: PLC0415 - for few

@@ -24,7 +24,7 @@ from mockube.apimachinery.hosts import is_local_or_address, is_loopback
 
 LIFE: Final = timedelta(days=365)
 BACKDATED: Final = timedelta(minutes=5)
-"""So that a client whose clock is a little behind takes it too."""
+"""So that a client whose clock is a little behind accepts it too."""
 
 
 def context(certificate: Path, key: Path) -> ssl.SSLContext:
@@ -59,7 +59,7 @@ def self_signed_pair(address: str, *, now: datetime, chance: Chance) -> tuple[by
 
 
 def context_of_pair(certificate: bytes, key: bytes) -> ssl.SSLContext:
-    """OpenSSL reads certificates from files alone, so it lies in one for a moment, where nobody else can read."""
+    """OpenSSL reads certificates from files only, so it is written to a private file for a moment."""
     with tempfile.TemporaryDirectory() as folder:
         public, private = Path(folder, "certificate.pem"), Path(folder, "key.pem")
         public.write_bytes(certificate)
@@ -91,7 +91,7 @@ class Port(Struct, frozen=True, kw_only=True):
 
 @asynccontextmanager
 async def serving(sources: StatusSources, ports: Sequence[Port]) -> AsyncIterator[Sequence[str]]:
-    """Serve on all ports; answers with the URLs."""
+    """Serve on all ports; yields the URLs."""
     runner = web.ServerRunner(web.Server(_Pages(sources).answer, access_log=None))
     await runner.setup()
     try:

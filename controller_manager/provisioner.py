@@ -1,4 +1,4 @@
-"""Provision volumes for claims, as an external CSI provisioner does, and offer the storage class that asks for it."""
+"""Provision volumes for claims, as an external CSI provisioner does, and create its storage class."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -95,7 +95,7 @@ ANSWERED: Final = frozenset(
         *MIGRATED.values(),
     }
 )
-"""The provisioners that it stands for: those of usual clouds and of clusters on one's own machine."""
+"""The provisioners that it simulates: those of usual clouds and of local clusters."""
 
 _DIRECTORIES: Final = "/var/lib/mockube/volumes"
 """Where no directory is ever made: there are no machines."""
@@ -170,7 +170,7 @@ def _source(driver: str, name: str) -> dict[str, Any]:
 
 
 def _affinity(storage_class: ReadOnlyTree) -> dict[str, Any]:
-    """A volume can be reached from wherever its class allows it to be."""
+    """The node affinity of a volume: the allowed topologies of its class."""
     terms = [
         {
             "matchExpressions": [

@@ -1,6 +1,6 @@
 """Make volumes larger, as an external resizer does, and their file systems, as the kubelet of a node does.
 
-It does so for the drivers that `provisioner` stands for.
+It does so for the drivers that `provisioner` simulates.
 """
 
 from collections.abc import Iterable, Mapping
@@ -84,7 +84,7 @@ def _continuation(volume: ReadOnlyTree, now: datetime, outcome: Outcome) -> Plan
 
 
 def _resizing(claim: ReadOnlyTree, volume: ReadOnlyTree, now: datetime) -> tuple[Action, ...]:
-    """The volume is larger at once; its file system is a node's to see to."""
+    """The volume is resized at once; its file system is resized by the node."""
     allocated = _allocated(claim)
     actions: list[Action] = []
     if capacity(volume) < allocated:
@@ -177,7 +177,7 @@ def _status_capacity(claim: ReadOnlyTree) -> Quantity:
 def _with_condition(
     claim: ReadOnlyTree, condition: Mapping[str, Any], *, keeps_others: bool
 ) -> list[ReadOnlyTree]:
-    """Others of resizing are kept or not; those that are about something else always."""
+    """Replace the condition. `keeps_others` is about other conditions of resizing; unrelated ones always stay."""
     others = [
         one
         for one in conditions.of(claim)
@@ -210,7 +210,7 @@ def _is_unfinished(claim: ReadOnlyTree) -> bool:
 
 
 def _of_claim_or_size(_: Caches, change: Change) -> Iterable[Key]:
-    """Also one that has just got more: its volume forgets what it had."""
+    """Also a claim whose capacity has just grown: its volume's annotation is to be removed."""
     if change.new is None:
         return ()
     has_more = change.old is None or _status_capacity(change.old) != _status_capacity(change.new)

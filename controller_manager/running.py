@@ -66,10 +66,10 @@ class Work:
         }
 
     async def run(self) -> None:
-        """Until cancelled, or until a part fails, whose error is raised.
+        """Run until cancelled, or until a part fails, whose error is raised.
 
-        All finish what they have in hand, while the informers still run and events are written. When one of those two
-        has failed, what is in hand is cut off, because it may wait for a cache that shows nothing new any more.
+        Reconciliations in progress finish while the informers still run and events are written. When one of those two
+        has failed, they are cancelled, because they may wait for a cache that no longer advances.
         """
         async with AsyncExitStack() as stack:
             supports = [

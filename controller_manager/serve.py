@@ -21,7 +21,7 @@ LOOPBACK = "127.0.0.1"
 
 
 async def serve(config: Config) -> None:
-    """Until a signal says stop. Raises what else ended it."""
+    """Run until a signal to stop. Raises any other error that ended it."""
     clock, chance = RealClock(), SystemChance()
     stopping = _signalled()
     manager = Manager(config, clock=clock, chance=chance)
@@ -68,7 +68,7 @@ def _ports(settings: Serving, clock: Clock, chance: Chance) -> list[Port]:
 
 
 def _signalled() -> asyncio.Event:
-    """Set by the first signal to stop; the second one ends the process as if nobody handled it."""
+    """Set by the first signal to stop; the second one has its default effect."""
     stopping = asyncio.Event()
     loop, signals = asyncio.get_running_loop(), (signal.SIGTERM, signal.SIGINT)
 

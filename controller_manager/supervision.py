@@ -1,7 +1,7 @@
 """Start and end the tasks of a manager, so that none of them ends unnoticed.
 
 What a task raises is logged once, with its traceback and the names of the tasks that it passes through, and raised to
-whoever waits for the task. The manager's health checks then fail under the name of the part that failed, everything else
+the caller that awaits the task. The manager's health checks then fail under the name of the part that failed, everything else
 ends in order, and the process ends with an error. A supervisor of processes starts it again.
 """
 
@@ -21,7 +21,7 @@ _NOTE: Final = "in the task "
 
 
 class ManagerFailed(Exception):
-    """What ended a manager that nobody had stopped; its cause was logged."""
+    """The error of a manager that was not stopped; its cause was logged."""
 
 
 def start(
@@ -32,9 +32,9 @@ def start(
     on_failure: Callable[[str, Exception], None] = lambda _, __: None,
     endless: bool = False,
 ) -> asyncio.Task[_T]:
-    """Start a task that somebody waits for: the group, or the caller.
+    """Start a task that the group or the caller awaits.
 
-    An `endless` one fails if it ends though nobody cancelled it.
+    An `endless` one fails if it ends without being cancelled.
     """
     coroutine = _reported(name, work, on_failure, endless=endless)
     try:
@@ -68,7 +68,7 @@ async def _reported(
         result = await work
         if endless:
             _refuse_end()
-        return result  # noqa: TRY300 - what refuses an end that nobody asked for is a failure too
+        return result  # noqa: TRY300 - an endless task that ends has failed too
     except Exception as error:
         leaves = _leaves(error)
         if not any(_is_noted(leaf) for leaf in leaves):
@@ -131,7 +131,7 @@ async def within(clock: Clock, seconds: float) -> AsyncIterator[None]:
 
 
 async def run_all(**runs: Coroutine[None, None, None]) -> None:
-    """Until cancelled, or one fails, whose error is raised: then all are cancelled, and waited for."""
+    """Run all until cancelled, or until one fails, whose error is raised: then all are cancelled and awaited."""
     await all_of([start(name, run, endless=True) for name, run in runs.items()])
 
 

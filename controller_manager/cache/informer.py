@@ -1,4 +1,4 @@
-"""Keep the objects of one resource in a store, and tell handlers of each change.
+"""Keep the objects of one resource in a store, and notify handlers of each change.
 
 The informer also knows up to which revision it has seen changes, so that a caller can wait for a revision. In tests a
 mutation detector finds the handler that changes a shared object.
@@ -38,7 +38,7 @@ class Progress:
     def __init__(self, clock: Clock, counts: InformerCounts) -> None:
         self._clock = clock
         self._counts = counts
-        self._waiters: list[_Waiter] = []  # a heap: who waits for less is first
+        self._waiters: list[_Waiter] = []  # a heap: the lowest revision is first
         self._numbers = itertools.count()
         self.revision = 0
 
@@ -60,7 +60,7 @@ class Progress:
             self._release(heapq.heappop(self._waiters))
 
     def _release(self, waiter: _Waiter) -> None:
-        if not waiter.done.done():  # nor cancelled by who waited
+        if not waiter.done.done():  # nor cancelled by its caller
             waiter.done.set_result(None)
             self._counts.lag.observe(self._clock.monotonic() - waiter.since)
 
@@ -71,7 +71,7 @@ class _Snapshot(NamedTuple):
 
 
 class CacheMutated(AssertionError):
-    """Somebody changed an object that everybody shares."""
+    """A handler changed a shared object of the cache."""
 
 
 class MutationDetector:
@@ -93,8 +93,8 @@ def _mutation_message(snapshot: _Snapshot) -> str:
 
 
 Handler = Callable[[Change], None]
-"""Called in the turn of the event that changed the cache, so it must be quick. An object for which it raises is gone for
-this handler until it changes to something that the handler can take.
+"""Called synchronously with the event that changed the cache, so it must be quick. An object for which it raises counts
+as deleted for this handler until a later version can be handled.
 """
 
 
@@ -107,7 +107,7 @@ class _Listener:
         self._refused: set[Key] = set()
 
     def notify(self, key: Key, change: Change) -> None:
-        if key in self._refused:  # the handler takes it to be gone
+        if key in self._refused:  # for the handler the object is deleted
             self._refused.discard(key)
             if change.new is None:
                 return
@@ -167,18 +167,18 @@ class Informer(Generic[T]):
         self._store.add_index(name, function)
 
     def add_handler(self, handler: Handler) -> None:
-        """It is told of everything that is there at once, and then of each change."""
+        """Notify the handler of every present object at once, and then of each change."""
         listener = _Listener(handler, self._report)
         self._listeners.append(listener)
         for key, view in self._store.items():
             listener.notify(key, Change(None, view))
 
     def resync(self) -> None:
-        """Tell of everything once more, as a change that changes nothing."""
+        """Notify handlers of every object once more, as an update without a difference."""
         for key, view in self._store.items():
             self._tell(key, Change(view, view))
 
-    # --- what a reflector tells
+    # --- the sink of a reflector
 
     def replace(self, trees: Sequence[Parsed], revision: int) -> None:
         fresh = self._by_key(trees)
@@ -232,7 +232,7 @@ class Informer(Generic[T]):
             if self._detector is not None:
                 self._detector.keep(tree)
             view = self.resource.view(tree)
-        except Exception as error:  # noqa: BLE001 - an object that is not as its kind says is as if it were not there
+        except Exception as error:  # noqa: BLE001 - a malformed object is treated as absent
             self._drop(key)
             self._log_once(key, meta.resource_version(tree), error)
             return

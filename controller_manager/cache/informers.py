@@ -1,4 +1,4 @@
-"""All caches of a process: one informer for each resource, shared by everybody who asks for it."""
+"""All caches of a process: one shared informer for each resource."""
 
 import asyncio
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     chance: Chance
     metrics: InformerMetrics = field(default_factory=InformerMetrics)
     min_resync_period: float | None = None
-    """Seconds until everything is told again, by chance up to twice that, for each informer by itself."""
+    """Seconds between resyncs, randomized up to twice that for each informer."""
     detector: MutationDetector | None = None
 
 
@@ -41,7 +41,7 @@ class Informers:
         self.caches = _Caches(self)
 
     def of(self, resource: Resource[T]) -> Informer[T]:
-        """The one of this resource. One that is asked for while others run begins at once."""
+        """Return the informer of this resource. One that is added while others run starts at once."""
         informer = self._informers.get(resource)
         if informer is None:
             informer = self._informers[resource] = Informer(
@@ -54,11 +54,11 @@ class Informers:
         return informer
 
     def row(self, resource: AnyResource) -> AnyResource:
-        """The row by which all watch a resource that was discovered: what some watch whole is watched once."""
+        """The row for a discovered resource: one that is already watched whole is not watched again."""
         return self._rows.setdefault(resource.group_resource, resource)
 
     def forget(self, resource: AnyResource) -> None:
-        """Stop to watch what is no longer there, such as a custom resource whose definition was deleted."""
+        """Stop the informers of resources that are no longer served, such as those of a deleted definition."""
         del self._informers[resource]
         if self._rows.get(resource.group_resource) is resource:
             del self._rows[resource.group_resource]
@@ -127,5 +127,5 @@ class _Caches:
 
 
 def _name(resource: AnyResource) -> str:
-    """As metrics name it: whoever watches metadata alone has a cache beside the other."""
+    """The name in metrics: a metadata-only informer has a cache of its own."""
     return f"{resource}/metadata" if resource.metadata_only else str(resource)

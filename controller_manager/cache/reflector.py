@@ -1,8 +1,8 @@
 """Follow one resource at the server, forever: what is there, then each change, whatever happens to the connection.
 
-Tells a `Sink` and keeps nothing but the revision to go on from. Where the server offers it, what is there comes as the
-beginning of the watch; else as a list in pages. A watch that ends goes on from its last revision. Everything is listed
-again if that revision is forgotten, and also if the server was away: it may have come back with another history.
+Notifies a `Sink` and keeps nothing but the revision to resume from. Where the server supports it, the present objects
+are the initial events of the watch; else they are a list in pages. A watch that ends is resumed at its last revision.
+All objects are listed again if that revision is compacted, and if the server was away: its history may be another one.
 """
 
 import logging
@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 
 class Sink(Protocol):
-    """Where a reflector tells what it sees. What it hands over is not touched again."""
+    """The receiver of a reflector's objects and events. The reflector does not touch an object after passing it on."""
 
     def replace(self, trees: Sequence[Parsed], revision: int) -> None:
         """Nothing but these was there at the revision."""

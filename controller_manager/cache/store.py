@@ -86,7 +86,7 @@ class _Index(Generic[T]):
 
 
 class Store(Generic[T]):
-    """A `Lister`. Whoever asks gets a list of his own, of views that everybody shares."""
+    """A `Lister`. Each call returns a new list of the shared views."""
 
     def __init__(self, on_failure: OnFailure = lambda *_: None) -> None:
         """`on_failure` is called for a view that an index cannot take: the index does not find it."""

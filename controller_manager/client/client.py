@@ -1,6 +1,6 @@
-"""The API as controllers speak it: verbs on resources, trees in and out, errors by their names.
+"""The API as controllers use it: verbs on resources, trees in and out, typed errors.
 
-Knows neither connections nor attempts (`sender`), nor what any resource is. Errors are classes of
+Connections and retries are `sender`'s; no resource is special here. Errors are classes of
 `mockube.apimachinery.status`, or `wire.Unreachable` and `wire.OutcomeUnknown`.
 """
 
@@ -23,7 +23,7 @@ AnyResource = Resource[Any]
 Parsed = dict[str, Any]
 
 TIMEOUT: Final = 65.0
-"""Seconds: longer than a server takes, so that it is the server that gives up and says what became of it."""
+"""Seconds: longer than a server's own timeout, so that the server times out first and returns the outcome."""
 
 _JSON: Final = "application/json"
 _SENT: Final = {"Accept": _JSON, "Content-Type": _JSON}
@@ -38,7 +38,7 @@ _METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8
 _UNTOLD: Final = frozenset({502, 504})
 """Codes that leave open whether a write was done."""
 _UNRESERVED: Final = "/:@!$&'()*+,;=~"
-"""Beside letters and digits, what stands in a path as it is."""
+"""Characters of a path that are not escaped, beside letters and digits."""
 
 
 class Subject(NamedTuple):
@@ -86,7 +86,7 @@ class DeleteOptions(TypedDict, total=False):
 
 
 class Identities(Protocol):
-    """Who controllers are to the server."""
+    """The senders of service accounts."""
 
     def of(self, service_account: str) -> Sender: ...
 
@@ -111,7 +111,7 @@ class Client:
     async def list(
         self, resource: AnyResource, namespace: str = "", **options: Unpack[ListOptions]
     ) -> ObjectList:
-        """Without a resourceVersion what is newest at the server when it is asked, not what a cache there holds."""
+        """Without a resourceVersion the server returns the most recent objects."""
         target = _target(resource, Key(namespace, "")) + _list_query(options)
         tree = await self._say("GET", target, headers=_reading(resource, _METADATA_LIST))
         items = tree.get("items") or []
@@ -188,7 +188,7 @@ class Client:
 
     @asynccontextmanager
     async def download(self, path: str, *, within: float) -> AsyncIterator[Stream]:
-        """What is no resource, bit by bit. Who reads it sees by its content whether it came to its end."""
+        """Stream a path that is no resource. Only its content shows whether it is complete."""
         async with self._open_stream(
             Request(method="GET", target=path, headers={}, timeout=within)
         ) as stream:
@@ -268,7 +268,7 @@ def _error(request: Request, answer: Answer, about: Subject = NO_SUBJECT) -> Api
 
 
 def _api_error(request: Request, answer: Answer, about: Subject) -> ApiError:
-    """What the server says of itself, or what its code says where something else than it has answered."""
+    """Return the error of the server's Status, or of the HTTP code where a proxy has answered."""
     try:
         tree = orjson.loads(answer.body)
     except orjson.JSONDecodeError:

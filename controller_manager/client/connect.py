@@ -1,4 +1,4 @@
-"""The one place that makes a client: transport, credentials, limits and who controllers are."""
+"""The one place that makes a client: transport, credentials, limits and the User-Agent."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -35,7 +35,7 @@ class Connection(Struct, frozen=True, kw_only=True):
     """`--kube-api-qps` and `--kube-api-burst`, of each controller by itself; None has no limit."""
     use_service_account_credentials: bool = False
     may_write: Callable[[], bool] | None = None
-    """Asked before each write, which is not sent if the answer is no; None is always yes."""
+    """Called before each write, which is not sent if it returns false; None allows every write."""
     transport: Callable[[Access], Transport] = HttpTransport
     metrics: ClientMetrics = field(default_factory=ClientMetrics)
 

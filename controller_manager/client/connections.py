@@ -32,9 +32,9 @@ class Address(Struct, frozen=True, kw_only=True):
     host: str
     port: int
     trust: ssl.SSLContext | None
-    """None speaks without encryption."""
+    """None for plain HTTP."""
     server_name: str
-    """Whom the server's certificate has to name."""
+    """The name that the server's certificate must have."""
 
 
 class Connections:
@@ -127,7 +127,7 @@ class _Connection(asyncio.Protocol):
             self._used_at = self._clock.monotonic()
 
     def abort(self) -> None:
-        """End it without a farewell, which TLS would say and wait for."""
+        """Close it without TLS' close_notify, whose answer would be waited for."""
         transport, self._transport = self._transport, None
         if transport is not None:
             transport.abort()
@@ -140,7 +140,7 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._reader is None:
-            self.abort()  # nobody has asked
+            self.abort()  # no request is waiting
             return
         try:
             response = self._reader.feed(data)
@@ -163,7 +163,7 @@ class _Connection(asyncio.Protocol):
         self.ended.set_result(None)
 
     def _succeed(self, response: Response) -> None:
-        self._reader = None  # what else comes was not asked for
+        self._reader = None  # data after the response belongs to no request
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(response)
 

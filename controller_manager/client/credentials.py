@@ -11,14 +11,14 @@ REREAD_SECONDS: Final = 60.0
 
 class Credential(Protocol):
     async def token(self) -> str:
-        """The bearer token to show now; empty where there is none."""
+        """The current bearer token; empty where there is none."""
 
     def forget(self, token: str) -> bool:
-        """The server did not take this token; tells whether there may be another one."""
+        """Drop a token that the server rejected; returns whether there may be another one."""
 
 
 class FixedToken:
-    """A token that stays, or none."""
+    """A constant token, or none."""
 
     def __init__(self, token: str = "") -> None:
         self._token = token
@@ -31,7 +31,7 @@ class FixedToken:
 
 
 class FileToken:
-    """A token that somebody else renews in its file."""
+    """A token in a file that another program renews."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path = path

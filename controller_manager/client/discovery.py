@@ -1,4 +1,4 @@
-"""What resources a server has, asked by aggregated discovery: for those who deal with all kinds alike.
+"""The resources of a server, by aggregated discovery: for controllers that handle all kinds alike.
 
 Reads the documents; `client` fetches them.
 """
@@ -31,7 +31,7 @@ class DiscoveredResource(Struct, frozen=True, kw_only=True):
 class Discovery(Struct, frozen=True, kw_only=True):
     resources: tuple[DiscoveredResource, ...]
     failures: tuple[str, ...] = ()
-    """Group versions whose server could not be asked."""
+    """Group versions whose server did not answer."""
     versions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By group, the preferred one first."""
 

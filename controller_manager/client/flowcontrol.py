@@ -21,7 +21,7 @@ class TokenBucket:
         self._at = clock.monotonic()
 
     def take(self) -> float:
-        """Take one, and tell how many seconds to wait before using it: whoever asks earlier goes earlier."""
+        """Take a token; returns the seconds to wait before using it, in the order of the calls."""
         now = self._clock.monotonic()
         refilled = self._tokens + (now - self._at) * self._rate.qps
         self._tokens = min(refilled, float(self._rate.burst)) - 1.0

@@ -1,4 +1,4 @@
-"""Read an answer of HTTP/1.1 from the bytes of a connection, as they come. Pure."""
+"""Parse an HTTP/1.1 response from the bytes of a connection. Pure."""
 
 import re
 from typing import Final, NamedTuple
@@ -25,7 +25,7 @@ class Response(NamedTuple):
 
 
 class Malformed(Exception):
-    """What came is no answer of HTTP/1.1."""
+    """The bytes are no HTTP/1.1 response."""
 
 
 class ResponseReader:
@@ -35,17 +35,17 @@ class ResponseReader:
         """`is_head`: whether the answer is to a HEAD, and has no body."""
         self._is_head = is_head
         self._partial_head = b""
-        """What came of the head."""
+        """The bytes of an incomplete head."""
         self._status = 0
         self._headers: dict[bytes, bytes] = {}
         self._is_reusable = False
         self._parts: list[bytes] = []
         self._missing: int | None = None
-        """How many bytes of the body are still to come; None for all until the connection ends."""
+        """Bytes of the body that are still missing; None if the body ends with the connection."""
         self._chunks: _Chunks | None = None
 
     def feed(self, data: bytes) -> Response | None:
-        """Take what came next; return the answer once it is whole."""
+        """Take the next bytes; return the response once it is complete."""
         if not self._status:
             rest = self._take_head(self._partial_head + data)
             if rest is None:
@@ -64,7 +64,7 @@ class ResponseReader:
         return self._response(body[: len(body) - surplus], surplus)
 
     def end(self) -> Response | None:
-        """Return the answer if it lasts until the connection ends, which it does now."""
+        """The connection has ended: return the response if its body ends with the connection."""
         is_whole = self._status and self._chunks is None and self._missing is None
         return self._response(b"".join(self._parts), surplus=0) if is_whole else None
 
@@ -126,13 +126,13 @@ class _Chunks:
         self.surplus = 0
         """How many bytes came after the end."""
         self._partial_line = b""
-        """What came of a line."""
+        """The bytes of an incomplete line."""
         self._missing = 0
         self._is_after_chunk = False
         self._is_after_last = False
 
     def feed(self, data: bytes) -> bool:
-        """Take what came next, and tell whether the body is whole."""
+        """Take the next bytes; returns whether the body is complete."""
         data, at = self._partial_line + data, 0
         self._partial_line = b""
         while at < len(data):

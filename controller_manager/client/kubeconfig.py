@@ -25,7 +25,7 @@ REFUSED: Final[Mapping[str, Sequence[str]]] = {
 
 
 class KubeconfigError(Exception):
-    """A file cannot be read, or says nothing that leads to a server."""
+    """A file cannot be read, or names no server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class Access:
     authority: bytes = b""
     """Certificates that sign the server's, as PEM; the machine's own where there are none."""
     server_name: str = ""
-    """Whose certificate the server shows, if not that of the host in the address."""
+    """The name in the server's certificate, if it is not the host of the address."""
     insecure: bool = False
     """Take any certificate."""
     certificate: bytes = b""
@@ -52,7 +52,7 @@ class Access:
 
 
 def read(path: Path, *, master: str = "") -> Access:
-    """What the current context says; `master` replaces the server's address."""
+    """Return the current context's server and user; `master` replaces the server's address."""
     config = _parse(path)
     context = _named(config, "context", _text(config, "current-context"))
     cluster = _named(config, "cluster", _text(context, "cluster"))
@@ -120,7 +120,7 @@ def _refuse(kind: str, entry: Mapping[str, Any]) -> None:
 
 
 def _data(entry: Mapping[str, Any], name: str, path: Path) -> bytes:
-    """What stands in the file itself, or in another one that it names relative to itself."""
+    """Return inline data, or the content of a file that is named relative to the kubeconfig."""
     data, file = _text(entry, f"{name}-data"), _text(entry, name)
     try:
         if data:

@@ -1,6 +1,6 @@
-"""A pod as controllers see it: what they ask of every pod, worked out once when it enters a cache.
+"""A pod as controllers see it: the fields that they read of every pod, computed once when it enters a cache.
 
-Pure. The whole object stays at hand for what is asked rarely.
+Pure. The whole object stays at hand for fields that are read rarely.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ PENDING: Final = "Pending"
 RUNNING: Final = "Running"
 
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
-"""Since when a condition is true that does not say; upstream waits for such a pod for ever, if it waits at all."""
+"""The time of a true condition without a lastTransitionTime; with minReadySeconds upstream never counts such a pod as available."""
 
 
 class PodView(Struct, frozen=True, kw_only=True, eq=False):
@@ -85,4 +85,4 @@ def _since(condition: ReadOnlyTree) -> datetime:
 
 
 _time = remembered(4096, max_length=40)(parse_time)
-"""A pod tells the same time with each of its changes, and many pods become ready in one second."""
+"""Cached: each change of a pod repeats the same time, and many pods become ready in one second."""

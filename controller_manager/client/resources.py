@@ -1,6 +1,6 @@
 """A resource as the controller manager knows it: where it is in the API, and what its cached objects become.
 
-Knows no resource in particular: the rows stand in `mockube.controller_manager.client.kinds`.
+The rows themselves are in `mockube.controller_manager.client.kinds`.
 """
 
 from collections.abc import Callable

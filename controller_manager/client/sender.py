@@ -1,4 +1,4 @@
-"""Send one request with what belongs to it: credentials, the rate limit, metrics, and retries where the server asks for them."""
+"""Send one request with its credentials, rate limit and metrics, and retry where the server sends Retry-After."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -14,11 +14,11 @@ from mockube.controller_manager.client.wire import Answer, NoAnswer, Request, St
 from mockube.controller_manager.metrics.requests import ClientMetrics
 
 MOST: Final = 10
-"""How often a request is sent again when the server asks for that; upstream's."""
+"""How often a request is retried after a Retry-After; upstream's."""
 MAX_RETRY_AFTER: Final = 30.0
-"""Seconds. Who is asked to wait longer is told so, and comes back in his own time."""
+"""Seconds. A longer Retry-After is returned to the caller, which decides when to retry."""
 UNDONE: Final = frozenset({429, 500, 503})
-"""Codes that, with a time to come back, say that nothing was done."""
+"""Codes which, with a Retry-After, mean that nothing was done."""
 AFTER_SILENCE: Final = (0.0, 1.0, 1.0)
 """Seconds before a read is sent again that had no answer; the first may only have met a connection at its end."""
 
@@ -35,7 +35,7 @@ def delay(request: Request, outcome: Answer | NoAnswer, tried: int) -> float | N
 
 
 class Sender(Struct, frozen=True, kw_only=True):
-    """Speaks for one component: with its name, its credential and its own limit."""
+    """Sends the requests of one component, with its name, its credential and its own limit."""
 
     transport: Transport
     credential: Credential
@@ -73,7 +73,7 @@ class Sender(Struct, frozen=True, kw_only=True):
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
-        """One attempt: whoever watches comes back in his own time."""
+        """One attempt: a watch is retried by its reflector."""
         token = await self.credential.token()
         await self._wait_turn(request)
         started = self.clock.monotonic()

@@ -103,7 +103,7 @@ class ServiceAccountToken:
 
 
 class SharedIdentity(Struct, frozen=True, kw_only=True):
-    """Every controller shows what the process shows, and says in its User-Agent which one it is."""
+    """Every controller uses the process' credentials, with its own name in the User-Agent."""
 
     sender: Sender
     rate: Rate | None

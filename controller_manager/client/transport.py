@@ -1,4 +1,4 @@
-"""HTTP requests by connections of our own, streams by aiohttp, and the TLS settings that a kubeconfig asks for."""
+"""HTTP requests by connections of our own, streams by aiohttp, and the TLS settings of a kubeconfig."""
 
 import socket
 import ssl
@@ -33,12 +33,12 @@ def context(access: Access) -> ssl.SSLContext:
         ssl_context.check_hostname = False
         ssl_context.verify_mode = ssl.CERT_NONE
     if access.certificate:
-        _show(ssl_context, access)
+        _load_client_certificate(ssl_context, access)
     return ssl_context
 
 
-def _show(ssl_context: ssl.SSLContext, access: Access) -> None:
-    """OpenSSL reads certificates from files alone, so they are written where nobody else can read them."""
+def _load_client_certificate(ssl_context: ssl.SSLContext, access: Access) -> None:
+    """OpenSSL reads certificates from files only, so they are written to a private folder."""
     with tempfile.TemporaryDirectory() as folder:
         certificate, key = Path(folder, "certificate.pem"), Path(folder, "key.pem")
         certificate.write_bytes(access.certificate)
@@ -49,7 +49,7 @@ def _show(ssl_context: ssl.SSLContext, access: Access) -> None:
 REAL_CLOCK: Final = RealClock()
 STREAM_BUFFER: Final = 1 << 18
 UNSENT: Final = frozenset({"User-Agent", "Accept-Encoding", "Content-Type"})
-"""What aiohttp would say by itself. Compression costs both sides more than a local network takes."""
+"""Headers that aiohttp would add. Compression costs both sides more than a local network."""
 
 _KEEP_ALIVE: Final = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
@@ -60,7 +60,7 @@ _KEEP_ALIVE: Final = (
         if hasattr(socket, name)
     ),
 )
-"""How a watch learns that its server's machine is gone: a minute without an answer from its kernel."""
+"""TCP keep-alive: a watch ends after a minute without an answer from the server's machine."""
 
 
 class HttpTransport:
@@ -132,7 +132,7 @@ class HttpTransport:
 
 
 def _cut(answer: aiohttp.ClientResponse) -> None:
-    """End it without a farewell, which TLS would say and wait for when nobody is there any more to see it through."""
+    """Close it without TLS' close_notify, whose answer would be waited for."""
     connection = answer.connection
     if connection is not None and connection.transport is not None:
         connection.transport.abort()
@@ -149,7 +149,7 @@ class _Stream:
             async for chunk in self._answer.content.iter_any():
                 yield chunk
         except (aiohttp.ClientError, TimeoutError, OSError):
-            return  # who reads a stream knows by its content whether it was whole
+            return  # the content of a stream shows whether it is complete
 
     async def read(self) -> bytes:
         return b"".join([chunk async for chunk in self.chunks()])

@@ -1,6 +1,6 @@
-"""What goes over the wire: a request, its answer, and the two ways in which there is none.
+"""A request, its response, and the two errors without a response.
 
-Knows neither a library nor what is said: `transport` carries it, `client` says it.
+Independent of any library: `transport` sends requests, `client` builds them.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from msgspec import Struct
 
 READS = frozenset({"GET", "HEAD", "OPTIONS"})
-"""The methods that may be said twice."""
+"""The methods that may be repeated."""
 
 
 class Request(Struct, frozen=True, kw_only=True, gc=False):
@@ -30,7 +30,7 @@ class Request(Struct, frozen=True, kw_only=True, gc=False):
 class Answer(NamedTuple):
     status: int
     retry_after: float | None
-    """How many seconds the server asks to be left alone, where it asks."""
+    """The Retry-After in seconds, if there is one."""
     body: bytes
 
 
@@ -39,11 +39,11 @@ class NoAnswer(Exception):
 
 
 class Unreachable(NoAnswer):
-    """Nothing was done: there was no connection, or it was only asked something."""
+    """Nothing was done: there was no connection, or the request was a read."""
 
 
 class OutcomeUnknown(NoAnswer):
-    """A write was sent, and nobody has told whether it was done."""
+    """A write was sent, and its outcome is unknown."""
 
 
 def no_answer(request: Request, problem: str) -> NoAnswer:
@@ -61,7 +61,7 @@ class Stream(Protocol):
     def chunks(self) -> AsyncIterator[bytes]: ...
 
     async def read(self) -> bytes:
-        """All of it: what a server says that refuses to begin."""
+        """Read all of it: the body of an error response."""
 
 
 class Transport(Protocol):

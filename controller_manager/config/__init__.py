@@ -1,5 +1,5 @@
 """The command line, read into frozen records.
 
-A module belongs here if it says which flags there are, or makes records of them and of the files that they name. Nothing
-here starts or waits for anything.
+A module belongs here if it defines flags, or reads them and the files that they name into records. Nothing here starts
+or waits for anything.
 """

@@ -1,4 +1,4 @@
-"""The ranges that nodes' ranges of addresses are taken from, as the flags say together. Pure."""
+"""The cluster ranges from which node ranges are allocated, as the flags set them. Pure."""
 
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Final, NamedTuple
@@ -24,7 +24,7 @@ class NodeRange(NamedTuple):
 
 
 def allocates(config: Config) -> bool:
-    """Whether each node is given a range."""
+    """Whether each node gets a range."""
     flag = config.networks.allocate_node_cidrs
     return config.simulation.simulate_nodes > 0 if flag is None else flag
 

@@ -63,7 +63,7 @@ OFF: Final = {
     "storage-version-migrator-controller": _gate("StorageVersionMigrator"),
     "storageversion-garbage-collector-controller": _gate("StorageVersionAPI"),
 }
-"""Controllers of kube-controller-manager 1.36 that upstream does not run either, even if they are asked for, and why."""
+"""Controllers of kube-controller-manager 1.36 that upstream does not run either, even if named, and why."""
 
 MISSING: Final = frozenset({"selinux-warning-controller"})
 """Those that upstream runs and that are not here."""
@@ -78,12 +78,12 @@ def unknown(selection: Sequence[str], known: Collection[str]) -> Sequence[str]:
 
 
 def missing(selection: Sequence[str]) -> Sequence[str]:
-    """Controllers that are asked for by name, and are not here though upstream runs them."""
+    """Controllers that are named, and are not implemented though upstream runs them."""
     return sorted(MISSING & {*selection})
 
 
 def switched_off(selection: Sequence[str]) -> Sequence[str]:
-    """Controllers that are asked for by name, and run nowhere."""
+    """Controllers that are named, and run neither here nor upstream."""
     return sorted({_full(word) for word in selection} & OFF.keys())
 
 

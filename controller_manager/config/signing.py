@@ -56,7 +56,7 @@ class SignerFiles(NamedTuple):
 
 
 def signer_files(flags: Signing) -> SignerFiles:
-    """What the flags say together; `ValueError` where they do not go together."""
+    """Return the files of each signer; `ValueError` if the flags contradict each other."""
     general = (flags.cluster_signing_cert_file, flags.cluster_signing_key_file)
     specific = {
         "kubelet-serving": (

@@ -1,6 +1,6 @@
-"""What a controller may want done: a closed union of effects, and the plan that holds them.
+"""The actions of controllers: a closed union, and the plan that lists them.
 
-Data alone: `runtime.executor` carries it out, and is the only writer of the controllers that plan.
+Data alone: `control.executor` executes it, and is the only writer of the controllers that plan.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ AnyResource = Resource[Any]
 
 
 class EventTemplate(Struct, frozen=True, kw_only=True):
-    """The Event that tells of one effect: its texts may hold `{name}`, `{error}`; an empty reason says nothing."""
+    """The Event of one action: its texts may contain `{name}` and `{error}`; an empty reason records none."""
 
     about: ReadOnlyTree
     done: tuple[str, str] = ("", "")
@@ -37,7 +37,7 @@ class ObjectRef(Struct, frozen=True):
 
 
 class Delete(Struct, frozen=True, kw_only=True):
-    """Delete objects of one resource, all at once. One that is gone already counts as deleted."""
+    """Delete objects of one resource, concurrently. NotFound counts as deleted."""
 
     resource: AnyResource
     victims: tuple[ObjectRef, ...]
@@ -99,7 +99,7 @@ class Adopt(Struct, frozen=True, kw_only=True):
 
 
 class Release(Struct, frozen=True, kw_only=True):
-    """Give up objects that no longer match: take the owner's reference out. One that is gone counts as released."""
+    """Release objects that no longer match: remove the owner reference. NotFound counts as released."""
 
     resource: AnyResource
     objects: tuple[ObjectRef, ...]
@@ -109,7 +109,7 @@ class Release(Struct, frozen=True, kw_only=True):
 
 
 class RemoveFinalizer(Struct, frozen=True, kw_only=True):
-    """Take a finalizer out of objects, of all at once. One that is gone counts as done."""
+    """Remove a finalizer from objects, concurrently. NotFound counts as done."""
 
     resource: AnyResource
     objects: tuple[ObjectRef, ...]
@@ -117,7 +117,7 @@ class RemoveFinalizer(Struct, frozen=True, kw_only=True):
 
 
 class Remember(Struct, frozen=True):
-    """Give this to the next reconciliation of the key; None forgets what was remembered."""
+    """Pass this value to the next reconciliation of the key; None drops the remembered value."""
 
     memory: object
 
@@ -132,16 +132,16 @@ class RecordEvent(Struct, frozen=True, kw_only=True):
 
 
 class Confirm(Struct, frozen=True, kw_only=True):
-    """Go on only if it holds of what the server has now, read past the caches.
+    """Continue only if `holds` is true of the server's objects, read past the caches.
 
-    For what cannot be undone and rests on an absence: caches of two resources may be apart, and the object that speaks
-    against it on its way.
+    For irreversible actions that rest on an absence: the caches of two resources may differ in revision, and the
+    object in question may not have arrived yet.
     """
 
     resource: AnyResource
     namespace: str
     name: str = ""
-    """Only the object of this name is asked for; without it, all of the namespace."""
+    """Only the object of this name is read; without it, all of the namespace."""
     holds: Callable[[Sequence[Any]], bool]
     """Of the views of what was found."""
 
@@ -166,7 +166,7 @@ def no_last(_: ApiError | None) -> tuple[Action, ...]:
 
 
 class Write(Struct, frozen=True):
-    """A write that succeeded; `answer` is what the server returned, or None for an object that was gone."""
+    """A write that succeeded; `answer` is the object that the server returned, or None after NotFound."""
 
     action: Action
     key: Key
@@ -189,18 +189,18 @@ def no_more_plans(_: Outcome) -> "Plan | None":
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """What one reconciliation wants: actions in their order, ended by the first that fails.
+    """The result of one reconciliation: actions in their order, ended by the first that fails.
 
-    `last` is asked after them, with the error that ended them or None, for what is written even so: the status.
-    A failed plan comes again with backoff, and so does none that succeeded.
+    `last` is called after them, with the error that ended them or None, and returns what is written in any case: the
+    status. The key of a failed plan is requeued with backoff; that of a successful one is not.
     """
 
     actions: tuple[Action, ...] = ()
     last: Callable[[ApiError | None], tuple[Action, ...]] = no_last
     then: Callable[[Outcome], "Plan | None"] = no_more_plans
-    """Decides, from what came of the actions, what follows them in the same reconciliation."""
+    """Returns, from the outcome of the actions, the next plan of the same reconciliation."""
     again_after: timedelta | None = None
-    """Come back then, whether or not anything changes until then."""
+    """Requeue the key after this time, whether or not anything changes."""
 
 
 EMPTY_PLAN = Plan()

@@ -29,9 +29,9 @@ class ClusterIdentity:
     async def run_until_changed(
         self, work: Coroutine[None, None, None], *, clock: Clock, patience: float
     ) -> None:
-        """Run the work until it is cancelled, fails, or belongs to a cluster that is gone.
+        """Run the work until it is cancelled or fails, or the server has another cluster.
 
-        In the last case it may finish within `patience` seconds what it has in hand, and this returns.
+        In the last case the work in progress may take another `patience` seconds, and this returns.
         """
         working = start("work in one cluster", work)
         changed = start("identity of the cluster", self._changed.wait())

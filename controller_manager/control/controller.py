@@ -1,7 +1,7 @@
 """What a controller is: a row that names what it watches, which keys a change concerns, and how it decides.
 
 The runtime owns the loop: informers turn changes into keys, a queue hands each key to one worker at a time, the worker
-asks `reconcile`, and the executor carries out the plan. A key waits until the caches have seen what was last written
+calls `reconcile`, and the executor executes the plan. A key waits until the caches have seen what was last written
 for it, so that no plan is made from what is known to be old.
 """
 
@@ -27,13 +27,13 @@ class Watch(Struct, frozen=True, kw_only=True):
     keys: ToKeys | None = None
     """None for a resource that is only read."""
     patience: timedelta = timedelta()
-    """How long a change waits for others, so that one look and one write do for all of them."""
+    """How long a change waits for others, so that one reconciliation and one write cover them all."""
     max_delay: timedelta = timedelta()
-    """With it each further change waits for others, too, until the first has waited for so long."""
+    """If set, each further change restarts the wait, until the first has waited for so long."""
 
 
 class Observer(Collector):
-    """Counts what comes of reconciliations, for the metrics of one controller."""
+    """Counts the outcomes of reconciliations, for the metrics of one controller."""
 
     @abstractmethod
     def observe(self, primary: Any, outcome: Outcome, seconds: float, now: datetime) -> None:
@@ -46,12 +46,12 @@ class Controller(Struct, frozen=True, kw_only=True):
     queue: str
     """The label of its queue in the metrics: `replicaset`."""
     service_account: str
-    """In kube-system, whose name the audit shows: `replicaset-controller`."""
+    """In kube-system; its name is the user in audit logs: `replicaset-controller`."""
     watches: tuple[Watch, ...]
     reconcile: Callable[..., Plan]
-    """Pure: reads caches and the time, returns what to do. Raises nothing; an object that is gone has an empty plan.
+    """Pure: takes the caches, a key and the time, returns a plan; that of a deleted object is empty. Raises nothing.
 
-    Of the caches, a key and the time (a datetime); of one that `remembers`, also of what was remembered, or None.
+    With `remembers` it also takes the remembered value, or None.
     """
     workers: int
     remembers: bool = False
@@ -59,7 +59,7 @@ class Controller(Struct, frozen=True, kw_only=True):
     tells_of_each_pod: bool = False
     """Its Events can wait while much happens."""
     speaks_as: str = ""
-    """Who its Events say they are from, where that is not its service account."""
+    """The component of its Events, where that is not its service account."""
     observed_as: str = ""
     """The label of its reconciliations in controller-runtime's metrics, where its users know it by those."""
     observer: Callable[[], Observer] | None = None

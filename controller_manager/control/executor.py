@@ -38,7 +38,7 @@ Do = Callable[[T], Awaitable[None]]
 
 
 async def slow_start(things: Sequence[T], do: Do[T]) -> ApiError | None:
-    """1, 2, 4 … at a time. The batch with an error is the last one, and its first error the answer."""
+    """Run `do` in batches of 1, 2, 4 …; return the first error of the first batch that fails."""
     started, batch = 0, 1
     error: ApiError | None = None
     while started < len(things) and error is None:
@@ -48,7 +48,7 @@ async def slow_start(things: Sequence[T], do: Do[T]) -> ApiError | None:
 
 
 async def at_once(things: Sequence[T], do: Do[T]) -> ApiError | None:
-    """All of them, whatever comes of each; the first error is the answer. What is no answer of the API is raised."""
+    """Run all of them and return the first API error. Any other exception is raised."""
     if len(things) == 1:
         return await _one(things[0], do)
     outcomes = await asyncio.gather(*(_one(thing, do) for thing in things), return_exceptions=True)
@@ -103,9 +103,9 @@ class Executor:
         remember: Callable[[object], None] = forget,
         observe: Callable[[Outcome], None] = forget,
     ) -> None:
-        """Do what a plan wants, and what follows it; raises the first error, after what is written even so.
+        """Execute a plan and the plans that follow it; raises the first error, after the plan's last actions.
 
-        `observe` is called with all that came of it.
+        `observe` is called with the outcome.
         """
         every: list[Write] = []
         following: Plan | None = plan
@@ -165,14 +165,14 @@ class Executor:
         except ApiError as error:
             if _is_terminating(error):
                 return
-            if not (isinstance(error, AlreadyExists) and meta.name(body)):  # a chosen name is asked for again
+            if not (isinstance(error, AlreadyExists) and meta.name(body)):  # a generated name is retried
                 self._tell_failure(action.saying, meta.name(body), error)
             raise
         writes.wrote(resource, created)
         writes.observe(Write(action, Key.of(created), created))
         self._tell(action.saying, meta.name(created))
         for patch in action.then(created):
-            with suppress(ApiError):  # it is made, and who finds this undone tells why it fails
+            with suppress(ApiError):  # created; a later reconciliation reports a failure
                 await self._change(patch, writes)
 
     async def _delete(self, action: Delete, victim: ObjectRef, writes: Writes) -> None:
@@ -199,7 +199,7 @@ class Executor:
         name = meta.name(action.body) if isinstance(action, Update) else action.key.name
         try:
             answer = await self._write(writes, action.resource, self._sent(action))
-        except Conflict:  # somebody was faster: nothing failed, and what is seen then is tried again
+        except Conflict:  # another writer was faster: no failure, and the next reconciliation retries
             raise
         except ApiError as error:
             self._tell_failure(action.saying, name, error)
@@ -237,7 +237,7 @@ class Executor:
         return refused or await at_once(action.orphans, adopt)
 
     async def _check_owner(self, action: Adopt) -> None:
-        """The caches may not know yet that the owner is gone, and nobody would give up again what it adopts."""
+        """The caches may not show yet that the owner is deleted; objects that it adopts would never be released."""
         resource, owner = action.owner_resource, action.owner
         found = await self._client.get(resource, Key.of(owner))
         if meta.uid(found) != meta.uid(owner):
@@ -284,7 +284,7 @@ class Executor:
         *,
         none_left: tuple[type[ApiError], ...],
     ) -> None:
-        """Change who owns an object; what says that there is nothing left to change is no error."""
+        """Change an object's owner reference; an error that means nothing is left to change is ignored."""
         patch = self._client.patch(resource, object_.key, body, kind="strategic")
         try:
             writes.wrote(resource, await self._write(writes, resource, patch))

@@ -1,8 +1,8 @@
-"""What a controller wrote for each of its keys and has not seen in the caches yet: until then they show the past.
+"""A controller's writes for each of its keys that its caches do not show yet.
 
-A plan made from caches that lack its predecessor's creations would make them once more. So the revision of the last
-write of each resource is kept with the key, and the key waits until the informers have come that far. A deletion whose
-answer tells no revision is waited for by the uid of what was deleted.
+A plan made from caches that lack its predecessor's creations would create them once more. So the revision of the last
+write of each resource is kept with the key, and the key waits until the informers have reached it. A deletion whose
+response has no revision is waited for by the uid of the deleted object.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -18,11 +18,11 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import AnyResource, ObjectRef, Write
 
 EXPIRY_SECONDS: Final = 300.0
-"""After which a write that nobody saw is no longer waited for; upstream's, of expectations."""
+"""After which a write is no longer waited for; upstream's, of expectations."""
 
 
 class Source(Protocol):
-    """What is asked of an informer."""
+    """The part of an informer that is used here."""
 
     @property
     def revision(self) -> int: ...
@@ -34,29 +34,29 @@ class Source(Protocol):
 
 
 class Behind(NamedTuple):
-    """A cache that has not come far enough."""
+    """A cache, and the revision that it has not reached."""
 
     source: Source
     revision: int
 
 
 List = Callable[[AnyResource, str], Awaitable[Sequence[ReadOnlyTree]]]
-"""The objects that the server has in a namespace, as new as can be; of their metadata alone."""
+"""Lists the metadata of the server's most recent objects in a namespace."""
 
 
 def ignore_write(_: Write) -> None:
-    """Nobody needs to know."""
+    """Records nothing."""
 
 
 class Writes(Struct):
-    """For one key: the executor tells of each write what came of it."""
+    """For one key: the executor reports each write and its outcome."""
 
     at: float
-    """When the key was last worked on."""
+    """When the key was last reconciled."""
     revisions: dict[AnyResource, int] = field(default_factory=dict)
     victims: dict[tuple[AnyResource, Key], str] = field(default_factory=dict)
     unknown: set[AnyResource] = field(default_factory=set)
-    """Resources of which something was written, or was not."""
+    """Resources with a write of unknown outcome."""
     observe: Callable[[Write], None] = ignore_write
     """Called with each write that succeeds."""
 
@@ -64,7 +64,7 @@ class Writes(Struct):
         self.reached(resource, int(meta.resource_version(answer)))
 
     def deleted(self, resource: AnyResource, victim: ObjectRef, answer: ReadOnlyTree | None) -> None:
-        """`answer` is None where it was gone already."""
+        """`answer` is None after NotFound."""
         if answer is not None and meta.resource_version(answer):
             self.wrote(resource, answer)
         else:
@@ -92,7 +92,7 @@ class OwnWrites:
         return writes
 
     async def resolve(self, key: Key) -> None:
-        """Learn what the caches must show where nobody knows what was written. Fails as the server does."""
+        """Read from the server what the caches must show after a write of unknown outcome. Raises the server's errors."""
         writes = self._writes.get(key)
         if writes is None:
             return
@@ -102,7 +102,7 @@ class OwnWrites:
             writes.unknown.discard(resource)
 
     def unseen(self, key: Key) -> Sequence[Behind]:
-        """What to wait for before the caches may be trusted for this key; what was seen is forgotten."""
+        """Return the writes to wait for before the caches are current for this key; those seen are dropped."""
         writes = self._writes.get(key)
         if writes is None:
             return ()
@@ -112,7 +112,7 @@ class OwnWrites:
         return behind
 
     async def wait(self, key: Key) -> None:
-        """Until the caches have come as far as they had to when this was asked, or are of another history."""
+        """Wait until the caches show the key's present writes, or another history."""
         for source, revision in self.unseen(key):
             await source.when_reached(revision)
         if key in self._writes:
@@ -121,7 +121,7 @@ class OwnWrites:
     def _expect(
         self, writes: Writes, resource: AnyResource, namespace: str, listed: Sequence[ReadOnlyTree]
     ) -> None:
-        """No cache is waited for by the revision of the list: nothing of this resource may happen at it."""
+        """The list's own revision is not waited for: the resource may have no change at it."""
         there = {meta.uid(obj) for obj in listed}
         for obj in listed:
             writes.wrote(resource, obj)
@@ -145,7 +145,7 @@ class OwnWrites:
                 yield Behind(source, source.revision + 1)
 
     def _shows(self, source: Source, resource: AnyResource, key: Key, uid: str) -> bool:
-        """Whether the cache shows it as if nobody had deleted it."""
+        """Whether the cache shows the object without its deletion."""
         view = source.lister.get(*key)
         if view is None:
             return False

@@ -1,4 +1,4 @@
-"""What the manager runs: a runnable asks the server while it decides, or reconciles nothing at all.
+"""What the manager runs: a runnable reads from the server while it decides, or reconciles nothing at all.
 
 The application builds each with a context that has the credentials of its own service account, and runs it while the
 process leads. A controller that reconciles keys is a `Controller`.
@@ -35,7 +35,7 @@ class Context(Struct, frozen=True, kw_only=True):
     names: frozenset[str]
     """Of everything that runs in this manager."""
     shared: dict[type, Any] = field(default_factory=dict)
-    """What several of them use, by its type: whoever needs it first makes it."""
+    """Values that several runnables share, by type; the first that needs one creates it."""
 
 
 class Running(Protocol):
@@ -61,4 +61,4 @@ class Runnable(Struct, frozen=True, kw_only=True):
     service_account: str
     """Empty for one that is no controller, and shows what the process shows."""
     build: Callable[[Context], Running]
-    """Called before the informers run; an engine adds its handlers and indexes then, and asks nothing."""
+    """Called before the informers run; a runnable adds its handlers and indexes then, and reads nothing."""

@@ -91,7 +91,7 @@ class ControllerRunner:
         return plan.again_after
 
     def _observation(self, key: Key, observer: Observer) -> Callable[[Outcome], None]:
-        """Tells the observer what comes of a reconciliation that begins now."""
+        """Report to the observer the outcome of a reconciliation that begins now."""
         clock = self._context.clock
         began, primary = clock.monotonic(), self._caches.of(self._controller.watches[0].resource).get(*key)
 
@@ -111,13 +111,13 @@ class ControllerRunner:
             self._memories[key] = memory
 
     def _park(self, key: Key) -> None:
-        """Have the key come back when the caches have come further; no worker waits for that."""
+        """Requeue the key when the caches have reached its writes; no worker waits for that."""
         if key not in self._parked:
             self._parked.add(key)
             start_in(self._parking, f"{self._controller.name}/parked", self._come_back(key))
 
     async def _come_back(self, key: Key) -> None:
-        with suppress(TimeoutError):  # what nobody saw for so long has expired
+        with suppress(TimeoutError):  # a write unseen for so long has expired
             async with within(self._context.clock, EXPIRY_SECONDS):
                 await self._own_writes.wait(key)
         self._parked.discard(key)

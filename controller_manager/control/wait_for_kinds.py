@@ -1,6 +1,6 @@
-"""Wait with a controller until the server has the resources that it needs, which custom ones may be at any time.
+"""Start a controller once the server has the resources that it needs; custom resources may appear at any time.
 
-Asks for exactly the versions that are needed: a server may prefer another one. Knows no controller.
+Reads exactly the versions that are needed: a server may prefer another one.
 """
 
 import logging
@@ -15,11 +15,11 @@ from mockube.controller_manager.control.runnable import Context, Running
 LOG: Final = logging.getLogger(__name__)
 
 REFRESH_SECONDS: Final = 30.0
-"""How often the server is asked again."""
+"""Seconds between two reads."""
 
 
 class WaitForKinds:
-    """Builds what is to run, and runs it, once all is there. What goes away later is watched for as after a failure."""
+    """Builds and runs a runnable once its resources are served. Informers retry resources that disappear later."""
 
     def __init__(
         self, needs: Sequence[Resource[Any]], build: Callable[[], Running], context: Context

@@ -22,7 +22,7 @@ from mockube.controller_manager.supervision import start, yield_to_loop
 LOG = logging.getLogger(__name__)
 
 Reconcile = Callable[[Key], Awaitable[timedelta | None]]
-"""Answers after which time the key is to come back, if it is to. What it raises makes the key come again with backoff."""
+"""Returns after which time the key is requeued, if at all. After an exception the key is requeued with backoff."""
 
 
 class TryAgain(Exception):

@@ -22,9 +22,9 @@ from mockube.controller_manager.supervision import all_ended, start, within
 LOG = logging.getLogger(__name__)
 
 JITTER: Final = 1.2
-"""How much longer than its period a wait for the next try may be, so that candidates do not all ask at once."""
+"""How much longer than its period a wait for the next try may be, so that candidates do not all try at once."""
 RELEASED_SECONDS: Final = 1
-"""How long a lease lasts that nobody holds."""
+"""The duration of a released lease."""
 
 
 class Timings(Struct, frozen=True, kw_only=True):
@@ -36,16 +36,16 @@ class Timings(Struct, frozen=True, kw_only=True):
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
-    """Who runs for what."""
+    """The identity of a candidate, and its lease."""
 
     lease: Key
     identity: str
-    """Of this process and no other, ever."""
+    """Unique to this process."""
     timings: Timings = Timings()
 
 
 class LeaseLost(Exception):
-    """Another process may be working by now."""
+    """Another process may be the leader by now."""
 
 
 class Elector:
@@ -61,9 +61,9 @@ class Elector:
         self._seen = 0.0
         """When it was seen to change."""
         self._renewed: float | None = None
-        """When this process last asked for the lease that it holds; None while it holds none."""
+        """When this process last sent a successful write of its lease; None while it does not hold it."""
         self._reported_problem = ""
-        """Why the lease was not to be had, as it was told last."""
+        """The last logged reason why the lease was not acquired."""
 
     @property
     def identity(self) -> str:
@@ -74,7 +74,7 @@ class Elector:
         return self._renewed is not None
 
     def may_write(self) -> bool:
-        """Whether nobody else can be working; asked anew before every write."""
+        """Whether the lease is still valid; called before every write."""
         return self._renewed is not None and self._left() > 0
 
     async def acquire(self) -> None:
@@ -98,7 +98,7 @@ class Elector:
         raise LeaseLost(f"the lease {self._candidate.lease} was not renewed in time")
 
     async def release(self) -> None:
-        """Let the next one begin at once; without an answer he waits until the lease has expired."""
+        """Release the lease, so that the next candidate need not wait until it expires."""
         if not self.is_leading or self.lease is None:
             return
         self._renewed = None
@@ -144,7 +144,7 @@ class Elector:
         return True
 
     def _tell(self, problem: str) -> None:
-        """Once: it is tried again every few seconds, perhaps for days."""
+        """Log a problem once: the lease is tried every few seconds, perhaps for days."""
         if problem != self._reported_problem:
             LOG.info("Waiting for the lease %s: %s", self._candidate.lease, problem)
         self._reported_problem = problem
@@ -223,7 +223,7 @@ async def lead(elector: Elector, work: Work, *, clock: Clock, patience: float) -
 
 
 async def work_alone(work: Work, *, clock: Clock, patience: float) -> None:
-    """Work until cancelled, where nobody else would. Raises what the work raises."""
+    """Run without leader election until cancelled. Raises the errors of the work."""
     working = start("work", work())
     try:
         await asyncio.wait({working})

@@ -1,4 +1,4 @@
-"""A histogram as plain numbers: an observation is two additions, and only who asks pays for the family."""
+"""A histogram as plain numbers: an observation is two additions, and the family is built when it is collected."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence

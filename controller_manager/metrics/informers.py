@@ -26,7 +26,7 @@ class InformerCounts(Struct):
     unusable: int = 0
     """Versions of objects that a view, an index or a handler could not take."""
     lag: Durations = field(default_factory=lambda: Durations(LAG_BUCKETS))
-    """From when somebody waited for a revision until the cache had it."""
+    """From the start of a wait for a revision until the cache reached it."""
 
     def take(self, event_type: str) -> None:
         self.events += 1

@@ -1,7 +1,6 @@
-"""How queues and leadership are doing, under the names that client-go and its kin gave them.
+"""Metrics of work queues and leader election, under client-go's names.
 
-Counting is on the way of every key, so it is a few additions to plain numbers; the families that Prometheus reads are
-made of them when it asks.
+Every key is counted, so counting is a few additions to plain numbers; the families are built when they are collected.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -20,7 +19,7 @@ QUEUE_BUCKETS: Final = tuple(10.0**power for power in range(-8, 2))
 
 
 class OneQueue:
-    """The numbers of one queue; it is what `WorkQueue` tells."""
+    """The numbers of one queue, as `WorkQueue` reports them."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -57,7 +56,7 @@ class OneQueue:
         return len(self._added)
 
     def unfinished(self) -> Sequence[float]:
-        """For how long each key that is being worked on has been."""
+        """Seconds since the start, for each key in processing."""
         now = self._clock.monotonic()
         return [now - began for began in self._processing.values()]
 
@@ -121,7 +120,7 @@ class QueueMetrics(Collector):
 
 
 class LeaderMetrics(Collector):
-    """Whether this process is the one that works."""
+    """Whether this process is the leader."""
 
     def __init__(self, lease: str, is_leading: Callable[[], bool]) -> None:
         self._lease = lease
@@ -138,7 +137,7 @@ class LeaderMetrics(Collector):
 
 
 class Metrics:
-    """What a process counts, and the registry that shows it; whoever counts something else registers it there."""
+    """The metrics of a process, and their registry; other collectors are registered there."""
 
     def __init__(self, clock: Clock) -> None:
         self.registry = CollectorRegistry()

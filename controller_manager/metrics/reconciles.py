@@ -1,4 +1,4 @@
-"""How controllers reconcile, under the names that controller-runtime gave: only of those whose users know them by these.
+"""Metrics of reconciliations under controller-runtime's names: only of controllers that have them upstream.
 
 OpenKruise's manager is made with controller-runtime, kube-controller-manager is not.
 """
@@ -22,19 +22,19 @@ SUCCESS: Final = "success"
 ERROR: Final = "error"
 AGAIN: Final = "requeue_after"
 _AT_ONCE: Final = "requeue"
-"""No controller here asks for that."""
+"""No controller here uses it."""
 
 
 class Runs(Protocol):
-    """Who is told of each reconciliation."""
+    """Receives each reconciliation."""
 
     def began(self) -> float:
-        """Answers what the end is to be told with."""
+        """Returns the value to pass to the end."""
 
     def ended(self, began: float, result: str) -> None: ...
 
     def panicked(self) -> None:
-        """It failed for a reason that nobody foresaw; the end is told as well."""
+        """It failed with an unexpected exception; its end is reported as well."""
 
 
 class Unobserved:
@@ -92,7 +92,7 @@ class ReconcileMetrics(Collector):
         self._controllers: dict[str, OneController] = {}
 
     def of(self, name: str, workers: int) -> Runs:
-        """Nobody is told of a controller without a name."""
+        """A controller without a name is not counted."""
         if not name:
             return UNOBSERVED
         one = self._controllers.setdefault(name, OneController(self._clock))

@@ -1,6 +1,6 @@
-"""What the client counts: upstream's metrics under upstream's names.
+"""Metrics of the client, under upstream's names.
 
-Counting is on the way of every request, so it is a few additions to plain numbers; families are made when asked for.
+Every request is counted, so counting is a few additions to plain numbers; families are built when they are collected.
 """
 
 from collections import Counter, defaultdict

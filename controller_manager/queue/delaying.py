@@ -1,6 +1,6 @@
-"""Keys that wait: a heap by the time at which each is due, on the injected clock, and a debouncer upon it.
+"""A delaying queue, a heap of keys by due time on the injected clock, and a debouncer upon it.
 
-The debouncer lets a key through once its object has been quiet for a while, and at the latest after a maximum delay.
+The debouncer adds a key once its object has been quiet for a while, and at the latest after a maximum delay.
 """
 
 import heapq
@@ -14,7 +14,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class DelayingQueue(Generic[K]):
-    """Holds each key once, at the earliest time that anybody asked for."""
+    """Holds each key once, at the earliest of its due times."""
 
     def __init__(self, add: Callable[[K], None], clock: Clock) -> None:
         """`add` is called with a key when it is due."""
@@ -22,7 +22,7 @@ class DelayingQueue(Generic[K]):
         self._clock = clock
         self._due: dict[K, float] = {}
         self._heap: list[tuple[float, int, K]] = []
-        """An entry whose time is not the one in `_due` was overtaken by an earlier one, and counts for nothing."""
+        """An entry whose time is not the one in `_due` was replaced by an earlier one, and is ignored."""
         self._numbers = itertools.count()
         self._timer: Timer | None = None
         self._closed = False
@@ -46,7 +46,7 @@ class DelayingQueue(Generic[K]):
             self._set_timer()
 
     def close(self) -> None:
-        """Forget every key, and take no more."""
+        """Drop every key, and accept no more."""
         self._closed = True
         self._due.clear()
         self._heap.clear()
@@ -80,17 +80,17 @@ class _Burst:
 
 
 class Debouncer(Generic[K]):
-    """A change has its key wait anew. It is looked at when the wait is over, so that a change costs next to nothing."""
+    """Each change restarts its key's wait. The timer is only checked when it fires, so that a change costs next to nothing."""
 
     def __init__(self, add: Callable[[K], None], clock: Clock) -> None:
-        """`add` is called with a key when it is let through."""
+        """`add` is called with a key when its wait is over."""
         self._add = add
         self._clock = clock
         self._delaying = DelayingQueue[K](self._look, clock)
         self._swarms: dict[K, _Burst] = {}
 
     def changed(self, key: K, *, quiet: float, max_delay: float) -> None:
-        """Let the key through when nothing has changed for some seconds, and after so many at the latest."""
+        """Add the key after `quiet` seconds without a change, and after `max_delay` seconds at the latest."""
         now = self._clock.monotonic()
         swarm = self._swarms.get(key)
         if swarm is None:
@@ -100,7 +100,7 @@ class Debouncer(Generic[K]):
             swarm.due = min(now + quiet, swarm.until)
 
     def close(self) -> None:
-        """Forget every key, and take no more."""
+        """Drop every key, and accept no more."""
         self._delaying.close()
         self._swarms.clear()
 

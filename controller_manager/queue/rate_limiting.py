@@ -1,4 +1,4 @@
-"""How long a key that failed has to wait: longer each time, and no more keys in all than a bucket has tokens for."""
+"""The delay of a key that failed: exponential per key, and limited over all keys by a token bucket."""
 
 from collections.abc import Hashable
 from typing import Final, Generic, TypeVar
@@ -17,7 +17,7 @@ OVERALL: Final = Rate(qps=10.0, burst=100)
 
 
 class Retries(Struct, frozen=True):
-    """How long a key that failed waits: first, and at most."""
+    """Seconds that a key that failed waits: first, and at most."""
 
     base: float = BASE_SECONDS
     max_seconds: float = LONGEST_SECONDS
@@ -27,7 +27,7 @@ DEFAULT_RETRIES: Final = Retries()
 
 
 class Backoff(Generic[K]):
-    """Twice as long for each failure of one key."""
+    """Exponential backoff per key."""
 
     def __init__(self, base: float = BASE_SECONDS, max_seconds: float = LONGEST_SECONDS) -> None:
         self._base = base
@@ -35,7 +35,7 @@ class Backoff(Generic[K]):
         self._failures: dict[K, int] = {}
 
     def fail(self, key: K) -> float:
-        """Count a failure; answers with the seconds to wait."""
+        """Count a failure; returns the seconds to wait."""
         before = self._failures.get(key, 0)
         self._failures[key] = before + 1
         # A large exponent would be no float, and is beyond the limit anyway.
@@ -46,7 +46,7 @@ class Backoff(Generic[K]):
 
 
 class RateLimiter(Generic[K]):
-    """The default of client-go's queues: a key's own backoff, or the bucket's wait if that is longer."""
+    """client-go's default rate limiter: a key's own backoff, or the bucket's wait if that is longer."""
 
     def __init__(self, clock: Clock, retries: Retries = DEFAULT_RETRIES) -> None:
         self._backoff = Backoff[K](retries.base, retries.max_seconds)

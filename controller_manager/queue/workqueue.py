@@ -1,6 +1,6 @@
-"""The queue between what happens and those who act on it: each key once, and never with two workers.
+"""The work queue between event handlers and workers: each key once, and never with two workers.
 
-Knows nothing of what a key names, of failures or of time, except for what it tells its metrics.
+Retries and delays are not its concern.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class QueueMetrics(Protocol):
-    """Who is told of every step of a key."""
+    """Receives every step of a key."""
 
     def added(self, key: Hashable) -> None:
         """It waits for a worker."""
@@ -23,13 +23,13 @@ class QueueMetrics(Protocol):
 
 
 class WorkQueue(Generic[K]):
-    """Its bound is the number of keys there are: a key that waits already is not put in twice."""
+    """Bounded by the number of keys: a key that waits already is not added twice."""
 
     def __init__(self, metrics: QueueMetrics) -> None:
         self._metrics = metrics
         self._order: deque[K] = deque()
         self._dirty: set[K] = set()
-        """Wanted. One that is also in `_processing` is put in line only when its worker is done."""
+        """Keys to process. One that is also in `_processing` is queued only when its worker is done."""
         self._processing: set[K] = set()
         self._takers: deque[asyncio.Future[None]] = deque()
         self._closed = False
@@ -48,7 +48,7 @@ class WorkQueue(Generic[K]):
             self._line_up(key)
 
     async def take(self) -> K | None:
-        """The next key, which is the caller's alone until he calls `done`; None once the queue is closed."""
+        """Return the next key, which no other worker gets until `done` is called; None once the queue is closed."""
         while not self._order and not self._closed:
             await self._wait()
         if self._closed:
@@ -66,7 +66,7 @@ class WorkQueue(Generic[K]):
             self._line_up(key)
 
     def close(self) -> None:
-        """Let no key in or out any more. What waits is left: whoever works next finds it by looking at everything."""
+        """Accept and return no more keys. Waiting keys are dropped: the next leader lists all objects."""
         self._closed = True
         while self._takers:
             _wake(self._takers.popleft())
@@ -85,7 +85,7 @@ class WorkQueue(Generic[K]):
             if taker in self._takers:
                 self._takers.remove(taker)
             elif self._order and self._takers:
-                # It was woken for a key that it will not take any more: somebody else has to.
+                # It was woken for a key that it will not take any more: another worker has to.
                 _wake(self._takers.popleft())
             raise
 

@@ -1,5 +1,5 @@
-"""The scheduler: each pod that has no node yet gets the best that can take it, or is told why there is none.
+"""The scheduler: each pod without a node is bound to the best feasible one, or its condition reports why there is none.
 
-It stands for kube-scheduler with its default profile, and can be left out where that one runs. A module belongs here if
+It is kube-scheduler with its default profile, and can be left out where that one runs. A module belongs here if
 it takes part in that.
 """

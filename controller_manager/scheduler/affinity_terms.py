@@ -30,7 +30,7 @@ class Term(Struct, frozen=True, kw_only=True):
 
 
 class Terms(Struct, frozen=True, kw_only=True):
-    """Of one pod: where it must be with others or apart from them, and where it would like to."""
+    """The required and preferred terms of one pod's affinity and anti-affinity."""
 
     affinity: tuple[Term, ...] = ()
     anti_affinity: tuple[Term, ...] = ()

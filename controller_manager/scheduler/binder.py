@@ -77,7 +77,7 @@ class Binder:
             allocations.pop(meta.uid(claim), None)
 
     async def _reserve(self, binding: Binding, node: str) -> None:
-        """Say which volume a claim is to have, or where a new one is wanted: others do the rest."""
+        """Write the volume of a claim, or the node for a new one: the volume controllers do the rest."""
         claim, volume = binding
         if volume is None:
             key = Key.of(claim)

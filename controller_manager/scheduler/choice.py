@@ -1,4 +1,4 @@
-"""Choose a node for a pod, or say why there is none. Pure."""
+"""Choose a node for a pod, or return why there is none. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.profile import FILTERS, SCORES
 
 OF_WRONG_TYPES: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
-"""What Python raises of an object whose fields have other types than its kind says."""
+"""The exceptions of an object whose fields have the wrong types."""
 UNREADABLE: Final = Refusal(("node(s) could not be checked for the pod",), is_final=True)
 
 

@@ -36,7 +36,7 @@ class NodeInfo:
         self.allocatable: Amounts = Counter()
         self.pods: dict[str, PodInfo] = {}
         self.with_terms: dict[str, PodInfo] = {}
-        """Those of the pods that wish to be with others or apart from them."""
+        """Those of the pods with affinity or anti-affinity terms."""
         self.by_owner: Counter[str] = Counter()
         self.requested: Amounts = Counter()
         self.weighed: Amounts = Counter()

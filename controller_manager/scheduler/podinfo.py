@@ -44,7 +44,7 @@ class PodInfo(Struct, frozen=True, kw_only=True, eq=False):
         )
 
     def seen_as(self, view: PodView) -> "PodInfo":
-        """The same pod, seen again: what it asks for is worked out anew only where that changed."""
+        """The same pod after an update: its requests are computed again only if they changed."""
         if all(self.spec.get(field) == view.object["spec"].get(field) for field in _WORKED_OUT):
             return replace(self, view=view)
         return PodInfo.of(view)

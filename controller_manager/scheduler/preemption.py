@@ -128,14 +128,14 @@ def _try(
 
 
 def _fitting(pod: PodInfo, trial: NodeInfo, world: ClusterSnapshot) -> Callable[[], Refusal | None]:
-    """Asks all filters anew each time: what they count beforehand changes with the pods that go."""
+    """Builds all filters again each time: their counts change with the victims."""
     nodes = [trial if one.name == trial.name else one for one in world.nodes]
     changed = replace(world, nodes=nodes)
     return lambda: find_able(pod, changed, only=trial).refusals.get(trial.name)
 
 
 def _protected(pods: Iterable[PodInfo], budgets: Sequence[_Budget]) -> set[str]:
-    """The uids of those whose going a budget does not allow any more."""
+    """The uids of pods whose eviction violates a disruption budget."""
     left = [budget.disruptions_allowed for budget in budgets]
     protected = set()
     for pod in pods:
@@ -148,7 +148,7 @@ def _protected(pods: Iterable[PodInfo], budgets: Sequence[_Budget]) -> set[str]:
 
 
 def _importance(pod: PodInfo) -> tuple[int, datetime]:
-    """Smaller is more important: higher priority first, then who runs longest."""
+    """Smaller is more important: higher priority first, then the earlier start."""
     return -pod.priority, _started(pod)
 
 

@@ -51,7 +51,7 @@ def nominated_node(pod: ReadOnlyTree) -> str:
 def unschedulable_patch(
     pod: ReadOnlyTree, message: str, now: datetime, nominee: str | None, reason: str = "Unschedulable"
 ) -> dict[str, Any] | None:
-    """A merge patch of the status; None where it says so already. `nominee` None leaves that field as it is."""
+    """A merge patch of the status; None without a difference. `nominee` None leaves that field as it is."""
     condition: Mapping[str, Any] = {
         "type": "PodScheduled",
         "status": "False",

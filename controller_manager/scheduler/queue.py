@@ -23,7 +23,7 @@ class _Waiting(Struct, eq=False):
     key: Key
     priority: int
     since: int
-    """A number that grows: who came first."""
+    """A growing number: the order of arrival."""
     attempts: int = 0
     is_ready: bool = False
     retry_at: float = 0.0
@@ -62,20 +62,20 @@ class SchedulingQueue:
             self._moved_meanwhile = True
 
     def drop(self, key: Key) -> None:
-        """It is gone, or has its node."""
+        """Remove a pod that is deleted or bound."""
         waiting = self._waiting.pop(key, None)
         self._stuck.pop(key, None)
         if waiting is not None:
             _stop(waiting)
 
     def move_all(self) -> None:
-        """The cluster changed in a way that may help those that are stuck."""
+        """The cluster changed in a way that may make unschedulable pods schedulable."""
         self._moved_meanwhile = True
         for waiting in [*self._stuck.values()]:
             self._release(waiting)
 
     async def take(self) -> Key:
-        """The next to be tried. `stick` or `drop` says what became of it."""
+        """Return the next pod to schedule. The caller ends with `stick` or `drop`."""
         while True:
             while self._ready:
                 waiting = heapq.heappop(self._ready)

@@ -1,7 +1,7 @@
-"""Take pods that wait, one after the other; decide on what is known; tell the server.
+"""Schedule waiting pods, one after the other, on the snapshot of the caches; bind them.
 
-Deciding is immediate and for one pod at a time, so that two never get the same room. Binding takes a while and goes on
-beside: its pod is taken to be on its node from the decision on.
+Decisions are synchronous and for one pod at a time, so that two never get the same room. Binding runs concurrently:
+its pod is assumed on its node from the decision on.
 """
 
 import asyncio
@@ -58,9 +58,9 @@ _WATCHED: Final = (
     STORAGE_CLASSES,
 )
 _NO_CLAIMS: Final = "no new claims to deallocate"
-"""What the allocator of devices has to say, for pods that claim none."""
+"""The device plugin's message of a preemption that does not help, for pods without claims."""
 _STILL_NONE: Final = "still not schedulable"
-"""And for those that claim some."""
+"""The same for pods with claims."""
 _BINDINGS: Final = 32
 """How many are under way at most; deciding waits for the oldest then."""
 
@@ -81,7 +81,7 @@ class Scheduler:
         self._informers_of_all = context.informers
         self._devices: DeviceState | None = None
         self._without_claims: set[Key] = set()
-        """Pods whose claims are not there yet."""
+        """Pods whose claims do not exist yet."""
         self._assumed: set[str] = set()
         self._nominees: dict[str, tuple[str, PodInfo]] = {}
         """By uid: the pods that wait for victims to go, and on which node."""
@@ -116,7 +116,7 @@ class Scheduler:
         finally:
             await asyncio.gather(*bindings)
 
-    # --- what the caches tell
+    # --- handlers of the caches
 
     def _node_changed(self, change: Change) -> None:
         if change.new is None:
@@ -141,7 +141,7 @@ class Scheduler:
             self._cluster.see(pod, pod.node)
             self._queue.drop(pod.key)
             if is_news:
-                self._queue.move_all()  # Somebody may want to be near it.
+                self._queue.move_all()  # Waiting pods may have affinity to it.
         elif not waits_for_node(pod):
             self._pod_removed(pod)
         elif pod.uid not in self._assumed:
@@ -225,7 +225,7 @@ class Scheduler:
         task.add_done_callback(bindings.discard)
 
     def _allocate(self, pod: PodInfo, node: NodeInfo, world: ClusterSnapshot) -> dict[str, ReadOnlyTree]:
-        """Nobody else is given these devices from now on."""
+        """Count these devices as in use from now on."""
         if self._devices is None or world.devices is None or not pod.spec.get("resourceClaims"):
             return {}
         return self._devices.allocate(pod.view, node.node, format_time(self._clock.now()))
@@ -234,7 +234,7 @@ class Scheduler:
         return best[int(fraction(self._chance) * len(best))]
 
     async def _refuse(self, pod: PodInfo, world: ClusterSnapshot, found: FeasibleNodes) -> None:
-        """Say why there is no node; where it helps, make lesser pods go."""
+        """Report why there is no node, and preempt pods of lower priority where that helps."""
         budgets = self._informers[POD_DISRUPTION_BUDGETS].lister.all()
         outcome = preempt(pod, world, found, budgets) if world.nodes and not found.is_error else ""
         message, nominee = diagnosis(found, len(world.nodes)), ""
@@ -256,7 +256,7 @@ class Scheduler:
             if patch is not None:
                 await self._client.patch(PODS, pod.view.key, patch, subresource="status")
         except (NotFound, Conflict):
-            return  # It is gone: the cache will say so.
+            return  # It is deleted: the cache will show that.
         except (ApiError, NoAnswer) as error:
             LOG.warning("scheduler: %s: %s", pod.view.key, error)
 
@@ -285,7 +285,7 @@ class Scheduler:
             self._room.release()
 
     def _unbound(self, pod: PodInfo, error: Exception) -> None:
-        """It may have been bound even so: what the caches say next counts."""
+        """It may be bound nevertheless: the caches' next update decides."""
         if pod.view.uid not in self._assumed:
             return
         LOG.info("scheduler: %s: binding failed: %s", pod.view.key, error)

@@ -1,7 +1,7 @@
 """The claims of a pod, and which volumes could serve them on a node. Pure.
 
-A claim of a class that waits for its first consumer is bound once the pod has a node: the scheduler picks the node with
-the volumes in mind, then says which, and binds the pod when its claims are bound.
+A claim of a class that waits for its first consumer is bound once the pod has a node: the scheduler picks a node
+for which there are volumes, writes them, and binds the pod when its claims are bound.
 """
 
 from collections.abc import Iterator, Sequence
@@ -43,7 +43,7 @@ class PodVolumeClaims(Struct):
         return bool(self.volumes or self.waiting)
 
     def assign(self, node: ReadOnlyTree, storage: Storage) -> list[Binding] | None:
-        """None where a claim cannot be served on this node."""
+        """Assign volumes; None if a claim cannot be bound on this node."""
         bindings: list[Binding] = []
         for claim in self.waiting:
             assigned = {meta.name(one.volume) for one in bindings if one.volume is not None}

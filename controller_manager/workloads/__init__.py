@@ -1,4 +1,4 @@
 """What controllers that own pods share: views, ranking, revisions, hashes.
 
-A module belongs here if several of them ask for it, and if it is pure.
+A module belongs here if several of them use it, and if it is pure.
 """

@@ -11,7 +11,7 @@ from mockube.controller_manager.client.podview import PodView
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 BY_RESOURCE_CLAIM: Final = "podResourceClaim"
 OF_POD_CLAIM: Final = "resource.kubernetes.io/pod-claim-name"
-"""The annotation of a claim that was made of a template: which of the pod's claims it is."""
+"""The annotation of a claim that was created from a template: which of the pod's claims it is."""
 
 
 class NotCreated(LookupError):
@@ -38,7 +38,7 @@ def has_claim(
 ) -> bool:
     """Whether a claim is not created yet, or the condition holds of one that the pod needs.
 
-    `holds` is given the ResourceClaim, None if there is none, and whether it is made of a template.
+    `holds` takes the ResourceClaim, None if there is none, and whether it is created from a template.
     """
     for pod_claim in pod_claims(pod):
         try:
@@ -68,7 +68,7 @@ def claims_of_pod(pod: PodView) -> Iterator[str]:
 
 
 def is_for_pod(pod: PodView, claim: ReadOnlyTree) -> bool:
-    """Whether a claim that was made of a template is the pod's."""
+    """Whether a claim that was created from a template is the pod's."""
     return meta.is_controlled_by(claim, pod.object)
 
 

@@ -48,7 +48,7 @@ class Changes(Struct):
 def arrange(
     owner: ReadOnlyTree, present: Sequence[ReadOnlyTree], desired: Mapping[Ports, Endpoints], shape: Shape
 ) -> Changes:
-    """For one address type."""
+    """Return the changes to the slices of one address type."""
     own = [one for one in present if _is_of(one, owner)]
     changes = Changes(delete=[one for one in present if not _is_of(one, owner)])
     by_ports: defaultdict[Ports, list[ReadOnlyTree]] = defaultdict(list)
@@ -66,7 +66,7 @@ def arrange(
 def _arrange_group(
     present: Sequence[ReadOnlyTree], desired: Endpoints, ports: Ports, shape: Shape
 ) -> Changes:
-    """Of slices that share their ports."""
+    """Return the changes to slices that share their ports."""
     missing = dict(desired)
     changes = Changes()
     same: list[ReadOnlyTree] = []

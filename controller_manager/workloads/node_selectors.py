@@ -14,7 +14,7 @@ Matches = Callable[[ReadOnlyTree], bool]
 
 
 def required_by(spec: ReadOnlyTree) -> Matches | None:
-    """None where any node will do."""
+    """Return a matcher of nodes; None if every node matches."""
     node_selector: Mapping[str, str] = spec.get("nodeSelector") or {}
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
@@ -30,7 +30,7 @@ def required_by(spec: ReadOnlyTree) -> Matches | None:
 
 
 def selects(selector: ReadOnlyTree, node: ReadOnlyTree) -> bool:
-    """One of the terms must hold; a term that says nothing holds for no node."""
+    """One of the terms must match; an empty term matches no node."""
     return any(term_holds(term, node) for term in selector.get("nodeSelectorTerms") or ())
 
 

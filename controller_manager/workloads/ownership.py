@@ -1,7 +1,7 @@
-"""Whose an object is: what an owner has, what it may take in, and what it must let go.
+"""Ownership: the objects that an owner has, those it may adopt, and those it must release.
 
 Pure, and the same for every owner that selects by labels. An object belongs to the one owner that its controller
-reference names; the selector only decides whether an owner keeps what it has, and adopts what nobody has.
+reference names; the selector decides whether an owner releases its object, and adopts an orphan.
 """
 
 from collections.abc import Callable, Iterable
@@ -22,7 +22,7 @@ from mockube.controller_manager.workloads.indexes import BY_OWNER, orphans_of
 class OwnedObjects(Struct, Generic[T], frozen=True, kw_only=True):
     owned: tuple[T, ...]
     orphans: tuple[T, ...]
-    """Nobody's, and selected: to be adopted."""
+    """Orphans that are selected: to be adopted."""
     strays: tuple[T, ...]
     """Owned, and no longer selected: to be released."""
 

@@ -1,4 +1,4 @@
-"""What a pod asks of a node: amounts in whole numbers, which are millicores of CPU, bytes and counts, and ports.
+"""A pod's requests: amounts in whole numbers (millicores of CPU, bytes, counts), and host ports.
 
 Pure. Upstream: component-helpers/resource, plugins/nodeports.
 """
@@ -18,7 +18,7 @@ Amounts = Counter[str]
 """By resource; what is absent is none."""
 
 _DEFAULTS: Final = {CPU: 100, MEMORY: 200 * 1024 * 1024}
-"""What a container that asks for nothing weighs when nodes are compared."""
+"""The assumed requests of a container without any, when nodes are scored."""
 
 
 def amounts(quantities: Mapping[str, Any] | None) -> Amounts:
@@ -30,9 +30,9 @@ def _amount(name: str, value: Any) -> int:
 
 
 def pod_requests(spec: ReadOnlyTree) -> Amounts:
-    """What must be free: for all that runs at once, or for an init container where one needs more.
+    """The amounts that must be free: for all containers that run at once, or for an init container that needs more.
 
-    What the pod asks for as a whole holds in place of what its containers do.
+    The pod's own resources replace those of its containers.
     """
     total = _of_containers(spec, _requests)
     total |= Counter(
@@ -42,7 +42,7 @@ def pod_requests(spec: ReadOnlyTree) -> Amounts:
 
 
 def nonzero_requests(spec: ReadOnlyTree) -> Amounts:
-    """As `requested`, for comparing nodes: who asks for nothing weighs something even so."""
+    """As `requested`, for scoring nodes, with defaults for containers without requests."""
     return _of_containers(spec, _with_defaults) + amounts(spec.get("overhead"))
 
 
@@ -64,7 +64,7 @@ def _of_containers(spec: ReadOnlyTree, requests: Any) -> Amounts:
             requested = {name: sidecars[name] for name in requested}
         else:
             requested = {name: amount + sidecars[name] for name, amount in requested.items()}
-        # Of what this one does not ask for there is no more than before.
+        # A resource that this one does not request stays as it was.
         for name, amount in requested.items():
             most[name] = max(most[name], amount)
     return running | most

@@ -29,14 +29,14 @@ _COST = re.compile(r"-?[0-9]+")
 
 
 class _Urgency(NamedTuple):
-    """What decides before any time is looked at; the lesser goes first."""
+    """The criteria before any time; the lesser is deleted first."""
 
     is_assigned: bool
     phase: int
     is_ready: bool
     deletion_cost: int
     company: int
-    """How many pods of its kin are on its node, negated: who is doubled up goes first."""
+    """The number of related pods on its node, negated: doubled up pods are deleted first."""
 
 
 class _Standing(Struct, frozen=True, kw_only=True):
@@ -101,7 +101,7 @@ def _age(since: datetime, now: datetime) -> int:
 
 
 def deletion_cost(pod: ReadOnlyTree) -> int:
-    """What its annotation says; one that is no number of 32 bits says nothing."""
+    """The annotation's value; one that is no number of 32 bits is ignored."""
     text = meta.annotations(pod).get(ANNOTATION_POD_DELETION_COST, "")
     if not _COST.fullmatch(text) or (text.startswith("0") and text != "0"):
         return 0

@@ -37,7 +37,7 @@ _GO_ESCAPES: Final = {
 
 
 class DesiredRevision(Struct, frozen=True, kw_only=True):
-    """What an owner wants to have recorded, should it not be yet."""
+    """The revision that an owner's present spec needs."""
 
     owner: ReadOnlyTree
     data: ReadOnlyTree
@@ -75,9 +75,9 @@ def settle(
     collision_count: int,
     named: Callable[[str], ReadOnlyTree | None],
 ) -> SyncedRevision:
-    """Find what is wanted in the ordered history, make it the newest again, or record it anew.
+    """Find the desired revision in the ordered history, renumber it as the newest, or create it.
 
-    `named` finds whatever ControllerRevision of the namespace has a name: hashes collide, and strangers' names do.
+    `named` returns the ControllerRevision of a name, whatever its owner: hashes and names may collide.
     """
     equal = [revision for revision in history if _is_equal(revision.get("data"), desired.data)]
     if equal and equal[-1] is history[-1]:
@@ -153,7 +153,7 @@ def _without_nulls(value: Any) -> Any:
 def truncate_history(
     history: Sequence[ReadOnlyTree], live: Collection[str], limit: int
 ) -> tuple[Action, ...]:
-    """Forget the oldest revisions that nobody lives by, beyond the limit; a negative limit keeps all."""
+    """Delete the oldest revisions beyond the limit that no pod has; a negative limit keeps all."""
     past = [revision for revision in history if meta.name(revision) not in live]
     surplus = past[: max(len(past) - limit, 0)] if limit >= 0 else []
     if not surplus:

@@ -9,11 +9,11 @@ from mockube.apimachinery.intstr import IntOrString, scaled_value
 
 _PERCENT: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)%")
 _MOST_DIGITS: Final = 100
-"""Python refuses to read thousands of them, and nobody means more."""
+"""Python refuses to parse thousands of them."""
 
 
 def kept_by(partition: IntOrString | None, replicas: int) -> int:
-    """A share is rounded up, but one of less than all leaves a pod to be updated. What is neither keeps nothing."""
+    """The number of pods that a partition keeps. A percentage below 100% is rounded up, but leaves a pod to be updated."""
     if isinstance(partition, str):
         count = _share(partition, replicas)
         if count == replicas > 1 and partition != "100%":

@@ -1,4 +1,4 @@
-"""Which pods stand behind a service, and where they are reached.
+"""The pods of a service, and their addresses and ports.
 
 Pure. Upstream: endpointslice/util and pkg/api/v1/pod.
 """
@@ -18,7 +18,7 @@ HEADLESS = "None"
 
 
 def selector_of(service: ReadOnlyTree) -> Mapping[str, str] | None:
-    """None where somebody else says which endpoints the service has."""
+    """None for a service without a selector, whose endpoints are written by users."""
     spec = service["spec"]
     return None if spec.get("type") == "ExternalName" else spec.get("selector")
 
@@ -85,7 +85,7 @@ def ready_changes(pods: Iterable[PodView]) -> Mapping[str, datetime]:
 
 
 def last_change(service: ReadOnlyTree, pods: Iterable[PodView], last_trigger: str) -> datetime | None:
-    """The oldest change of the service or its pods that was not told of yet."""
+    """The oldest change of the service or its pods after the last trigger time."""
     before = parse_time(last_trigger) if last_trigger else None
     moments = [meta.creation_timestamp(service), *(_ready_changed(pod) for pod in pods)]
     fresh = [moment for moment in moments if moment is not None and (before is None or moment > before)]
@@ -106,7 +106,7 @@ def of_service(_: Caches, change: Change) -> Iterable[Key]:
 
 
 def of_pod(services: Resource[ReadOnlyTree], caches: Caches, change: Change) -> Iterator[Key]:
-    """The services that select the pod, or did, if what stands in endpoints changed."""
+    """The services that select the pod, or did, if a field in its endpoints changed."""
     if (
         change.old is not None
         and change.new is not None
@@ -120,7 +120,7 @@ def of_pod(services: Resource[ReadOnlyTree], caches: Caches, change: Change) -> 
 
 
 def _endpoint_fields(pod: PodView) -> tuple[object, ...]:
-    """What endpoints show of a pod."""
+    """The fields of a pod from which endpoints are built."""
     spec = pod.object["spec"]
     named = (pod.uid, pod.labels, pod.node, spec.get("hostname"), spec.get("subdomain"))
     return (*named, addresses_of(pod), pod.is_ready, pod.is_terminal, pod.deleting)

@@ -47,7 +47,7 @@ class Field(Struct, frozen=True, kw_only=True):
     name: str
     """In Go."""
     json: str
-    """Empty for a struct whose fields stand among its owner's."""
+    """Empty for an embedded struct."""
     type: str
 
 
@@ -125,7 +125,7 @@ def _struct(value: Any, kind: GoType) -> str:
 
 
 def _of(tree: Mapping[str, Any], field: Field) -> Any:
-    # The fields of an embedded struct stand among its owner's.
+    # The fields of an embedded struct are inlined.
     return tree.get(field.json) if field.json else tree
 
 
@@ -184,7 +184,7 @@ _NANO_DIGITS: Final = 9
 
 
 def _quantity(value: Quantity) -> str:
-    """How Go keeps the canonical text: a whole number and a scale, or where that is not enough a large decimal."""
+    """Go's fields of a parsed quantity: an int64 and a scale, or where that is not enough a large decimal."""
     canonical = str(value)
     form = quantity.parse(canonical).format
     if canonical == "0":

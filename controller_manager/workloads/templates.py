@@ -1,7 +1,7 @@
-"""Pod templates: when two of them mean the same, and the pod that one makes.
+"""Pod templates: the semantic equality of two, and the pod of one.
 
-Pure. The hash that tells templates apart in names is `workloads.template_hash`'s business; it is never asked whether they
-are equal, since hashes collide and change with the types of a newer Kubernetes.
+Pure. The hash in names is `workloads.template_hash`; equality never uses it, since hashes collide and change with the
+types of a newer Kubernetes.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Which pods are updated first, where a workload says: by priority, and with pods of one kind scattered over the rest."""
+"""The order in which pods are updated: by priorityStrategy, and scattered by scatterStrategy."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -37,7 +37,7 @@ def _selects(selector: ReadOnlyTree | None, pod: PodView) -> bool:
 
 
 def _place(pod: PodView, terms: Sequence[ReadOnlyTree]) -> tuple[int, int]:
-    """The first term whose label the pod has, then the greatest number first. Who has none of them comes before all."""
+    """The first term whose label the pod has, then the greatest number first. A pod with none of them comes first."""
     for index, term in enumerate(terms):
         value = pod.labels.get(term["orderedKey"])
         if value is not None:

@@ -13,9 +13,9 @@ SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 """On a claim: the node of its first consumer, chosen by the scheduler."""
 STORAGE_PROVISIONER: Final = "volume.kubernetes.io/storage-provisioner"
 BETA_STORAGE_PROVISIONER: Final = "volume.beta.kubernetes.io/storage-provisioner"
-"""On a claim: who is to make its volume."""
+"""On a claim: the provisioner of its volume."""
 PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
-"""On a volume: who made it, and will delete it."""
+"""On a volume: the provisioner that created it, and will delete it."""
 BETA_STORAGE_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 BETA_DEFAULT_CLASS: Final = "storageclass.beta.kubernetes.io/is-default-class"
 
@@ -41,7 +41,7 @@ def class_name(obj: ReadOnlyTree) -> str:
 
 
 def says_its_class(claim: ReadOnlyTree) -> bool:
-    """Also a claim that says it wants none says so: it gets no default."""
+    """Whether a class is set, also the empty one: such a claim gets no default."""
     return BETA_STORAGE_CLASS in meta.annotations(claim) or claim["spec"].get("storageClassName") is not None
 
 
@@ -65,7 +65,7 @@ def waits_for_consumer(storage_class: ReadOnlyTree | None) -> bool:
 
 
 def is_bound_to(volume: ReadOnlyTree, claim: ReadOnlyTree) -> bool:
-    """The volume names this claim: for good with its uid, or as a wish of whoever made the volume."""
+    """Whether the volume names this claim: bound with its uid, or reserved by the volume's creator."""
     ref = volume["spec"].get("claimRef")
     if ref is None or (ref["namespace"], ref["name"]) != (meta.namespace(claim), meta.name(claim)):
         return False

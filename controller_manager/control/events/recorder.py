@@ -1,6 +1,6 @@
-"""Record Events without ever waiting: what is said goes into a bounded queue, and one writer carries it to the server.
+"""Record Events without ever waiting: they go into a bounded queue, from which one task writes them to the server.
 
-When the queue is full, what is said is dropped and counted: events are for people, and hold up no controller.
+When the queue is full, an event is dropped and counted: events never block a controller.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ QUEUE_LENGTH: Final = 10_000
 BURST: Final = 100
 """Of what can wait so many are written at once, as a kubelet's `--event-burst`,"""
 BUSY_RATE: Final = 50.0
-"""then so many a second, as its `--event-qps`, so that what they tell of does not take longer,"""
+"""then so many a second, as its `--event-qps`,"""
 QUIET_SECONDS: Final = 0.2
 """and all when nothing more has come for so long."""
 TRIES: Final = 12
@@ -54,20 +54,20 @@ class _Component(Struct, frozen=True, kw_only=True):
     resource: AnyResource
     shape: Shape
     can_wait: bool = False
-    """While much happens; for those who tell of each pod."""
+    """While much happens; for components with an event for each pod."""
 
 
 class EventWriter(Collector):
-    """The queues of all components, and who empties them."""
+    """The queues of all components, and the task that empties them."""
 
     def __init__(self, clock: Clock, luck: Chance) -> None:
         self._clock = clock
         self._luck = luck
         self._queue: asyncio.Queue[tuple[_Component, Occurrence]] = asyncio.Queue(QUEUE_LENGTH)
         self._waiting: asyncio.Queue[tuple[_Component, Occurrence]] = asyncio.Queue(QUEUE_LENGTH)
-        """What can wait."""
+        """Events that can wait."""
         self._said_at = 0.0
-        """When the last of it was said."""
+        """When the last event was recorded."""
         self._allowed = float(BURST)
         """How many of it may be written at once, at `_counted_at`."""
         self._counted_at = clock.monotonic()
@@ -155,7 +155,7 @@ class EventWriter(Collector):
                     await self._insist(component, write)
 
     async def _insist(self, component: _Component, write: EventWrite) -> None:
-        """Try again while nobody answers; an answer, even a refusal, is the end."""
+        """Retry until the server answers; any answer, even an error, is final."""
         wait = RETRY_SECONDS * chance.fraction(self._luck)  # not all managers at once when the server is back
         for _ in range(TRIES):
             try:
@@ -201,7 +201,7 @@ class Recorder:
         action: str = "",
         related: ReadOnlyTree | None = None,
     ) -> None:
-        """Action and related object are for events of events.k8s.io alone."""
+        """`action` and `related` are fields of events.k8s.io only."""
         occurrence = self._occurrence(reference(about), type_, reason, message)
         other = None if related is None else reference(related)
         self._writer.offer(self._component, replace(occurrence, action=action, related=other))
@@ -221,7 +221,7 @@ class Recorder:
 
 
 class Recorders(Struct, frozen=True, kw_only=True):
-    """Of one account; a component may say things under another name than its account's."""
+    """Of one account; a component may record events under another name than its account's."""
 
     writer: EventWriter
     client: Client

@@ -194,7 +194,7 @@ def _tolerates(alternative: Alternative, device: Device) -> bool:
 
 
 def _holds(constraint: ReadOnlyTree, chosen: _Chosen, others: Sequence[_Chosen]) -> bool:
-    """Whether all that a constraint is about have the same value of an attribute, or each another."""
+    """Whether the constrained devices have the same value of an attribute, or distinct ones."""
     if not _is_about(constraint, chosen.alternative):
         return True
     attribute = constraint.get("matchAttribute") or constraint.get("distinctAttribute") or ""

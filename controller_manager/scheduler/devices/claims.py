@@ -51,7 +51,7 @@ class DeviceSnapshot(Struct, frozen=True, kw_only=True):
 
 
 def device_ids(allocated: ReadOnlyTree) -> Iterator[DeviceId]:
-    """Access for administrators keeps nobody else out."""
+    """Devices with admin access stay free for others."""
     for one in (allocated.get("devices") or {}).get("results") or ():
         if not one.get("adminAccess"):
             yield DeviceId(one["driver"], one["pool"], one["device"])

@@ -27,7 +27,7 @@ class Device(Struct, frozen=True, eq=False):
 
     @property
     def place(self) -> ReadOnlyTree:
-        """What says from where it can be used: its slice, or itself."""
+        """The object with its node selection: its slice, or itself."""
         spec: ReadOnlyTree = self.slice["spec"]
         return self.tree if spec.get("perDeviceNodeSelection") else spec
 

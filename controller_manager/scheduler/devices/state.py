@@ -56,19 +56,19 @@ class DeviceState:
         return claims_of(pod, self._claims.lister)
 
     def allocate(self, pod: PodView, node: ReadOnlyTree, now: str) -> dict[str, ReadOnlyTree]:
-        """Nobody else is given from now on what the pod's claims are given here."""
+        """Allocate devices for the pod's claims; from now on they are in use."""
         found = allocate(pod, node, self.snapshot(), now)
         self.assume(found)
         return dict(found)
 
     def assume(self, allocations: Mapping[str, ReadOnlyTree]) -> None:
-        """What was decided counts before the cache shows it."""
+        """Count allocations before the cache shows them."""
         for uid, allocated in allocations.items():
             self._in_flight[uid] = allocated
             self._hold(uid, device_ids(allocated))
 
     def forget(self, uids: Iterable[str]) -> None:
-        """Nothing came of it."""
+        """Drop allocations that were not written."""
         for uid in uids:
             if self._in_flight.pop(uid, None) is not None:
                 self._hold(uid, ())

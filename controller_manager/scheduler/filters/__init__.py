@@ -1,4 +1,4 @@
-"""Which nodes can take a pod.
+"""The filter plugins: which nodes are feasible for a pod.
 
-A module belongs here if it is one reason why a node cannot; `filter` says what they all are.
+A module belongs here if it is one of them; `filter` lists them all.
 """

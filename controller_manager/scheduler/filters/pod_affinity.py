@@ -37,7 +37,7 @@ def inter_pod_affinity(pod: PodInfo, world: ClusterSnapshot) -> Check | None:
 
 
 def _is_with(terms: Iterable[Term], node: NodeInfo, counts: Places, *, is_first: bool) -> bool:
-    """The first pod of a group that wants to be together with itself may go anywhere that has the labels."""
+    """The first pod of a group with affinity to itself may run on any node with the topology labels."""
     return all(one.topology_key in node.labels and (is_first or _place(one, node) in counts) for one in terms)
 
 

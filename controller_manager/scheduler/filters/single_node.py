@@ -13,9 +13,9 @@ from mockube.controller_manager.workloads.tolerations import UNSCHEDULABLE, find
 class Refusal(NamedTuple):
     reasons: tuple[str, ...]
     is_final: bool = False
-    """No pod that goes would change it."""
+    """Preemption would not help."""
     is_error: bool = False
-    """Something is wrong with what the pod asks for, so that it is tried on no node; the reason says all."""
+    """The pod's request is invalid for every node; the reason is the whole message."""
 
 
 Check = Callable[[NodeInfo], Refusal | None]

@@ -1,4 +1,4 @@
-"""Which of the nodes that can take a pod is best.
+"""The score plugins: which of the feasible nodes is best.
 
-A module belongs here if it is one way to look at that; `score` says what they all are.
+A module belongs here if it is one of them; `score` lists them all.
 """

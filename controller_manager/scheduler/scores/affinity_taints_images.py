@@ -46,7 +46,7 @@ def _is_in_the_way(pod: PodInfo, taint: ReadOnlyTree) -> bool:
 
 
 def image_locality(pod: PodInfo, _: ClusterSnapshot, nodes: Sequence[NodeInfo]) -> list[float] | None:
-    """Where the images are; one that few nodes have counts for less, or pods would all go there."""
+    """Prefer nodes with the pod's images; an image on few nodes counts for less, so that pods do not all go there."""
     images = [container.get("image", "") for container in pod.spec.get("containers") or ()]
     sizes = [_sizes(node) for node in nodes]
     if not any(sizes):

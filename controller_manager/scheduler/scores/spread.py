@@ -1,6 +1,6 @@
 """Nodes that leave the spread more even. Upstream: plugins/podtopologyspread, scoring.
 
-A pod that says nothing is spread over hosts and zones together with the other pods of its controller.
+A pod without constraints is spread over hosts and zones with the other pods of its controller.
 """
 
 import math
@@ -28,7 +28,7 @@ _DEFAULTS: Final = ((LABEL_HOSTNAME, 3), (LABEL_ZONE, 5))
 
 def even_spread(pod: PodInfo, world: ClusterSnapshot, able: Sequence[NodeInfo]) -> list[float] | None:
     wishes = _wishes(pod)
-    # Whoever has asked for nothing is content with a node that has no zone.
+    # The default constraints do not require the topology labels.
     is_asked = bool(pod.spec.get("topologySpreadConstraints"))
     rated = [not is_asked or all(wish.topology_key in node.labels for wish in wishes) for node in able]
     if not wishes or not any(rated):

@@ -1,4 +1,4 @@
-"""The states of a pod's life that a label tells, and the hooks by which others hold a pod in one of them."""
+"""The lifecycle states in a pod's label, and the hooks by which other controllers hold a pod in one of them."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -16,7 +16,7 @@ ANNOTATION_SINCE: Final = "lifecycle.apps.kruise.io/timestamp"
 
 
 class State:
-    """What the label says; a pod whose life nobody tells has none."""
+    """The values of the label; a pod without a lifecycle has none."""
 
     PREPARING_NORMAL: Final = "PreparingNormal"
     NORMAL: Final = "Normal"
@@ -34,14 +34,14 @@ class Hook(Struct, frozen=True, kw_only=True):
     marks_not_ready: bool
 
     def holds(self, pod: PodView) -> bool:
-        """One of them is there, so that what was begun has to wait."""
+        """Whether the pod has one of the hook's labels or finalizers, so that its next state has to wait."""
         finalizers = meta.finalizers(pod.object)
         return any(finalizer in finalizers for finalizer in self.finalizers) or any(
             pod.labels.get(key) == value for key, value in self.labels.items()
         )
 
     def holds_wholly(self, pod: PodView) -> bool:
-        """All of them are there, so that the pod is as it should be."""
+        """Whether the pod has all of the hook's labels and finalizers."""
         finalizers = meta.finalizers(pod.object)
         return all(finalizer in finalizers for finalizer in self.finalizers) and all(
             pod.labels.get(key) == value for key, value in self.labels.items()
@@ -57,7 +57,7 @@ class Lifecycle(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, spec: ReadOnlyTree) -> "Lifecycle":
-        """From the spec of a workload."""
+        """Read the hooks from the spec of a workload."""
         lifecycle = spec.get("lifecycle") or {}
         return cls(
             pre_normal=_hook(lifecycle.get("preNormal")),
@@ -92,7 +92,7 @@ def state_of(pod: PodView) -> str:
 
 
 def is_settled(pod: PodView) -> bool:
-    """Nobody prepares anything with it."""
+    """Whether no transition is in progress."""
     return state_of(pod) in ("", State.NORMAL)
 
 
@@ -105,9 +105,9 @@ def annotations_of(now: datetime) -> dict[str, str]:
 
 
 def next_state(pod: PodView, lifecycle: Lifecycle, *, is_updated: bool, is_finished: bool) -> str | None:
-    """Where the pod goes by itself now, if anywhere: what it prepared is done, or no longer wanted.
+    """Return the pod's next state, or None: its preparation is finished, or no longer needed.
 
-    `is_updated` says that it has the revision wanted, `is_finished` that no update in place is going on.
+    `is_updated`: it has the desired revision; `is_finished`: no update in place is in progress.
     """
     hook = lifecycle.in_place_update
     match state_of(pod):

@@ -14,7 +14,7 @@ from mockube.controller_manager.workloads.inplace.update import Order, Step
 def observe_pod(
     pod: PodView, hooks: Lifecycle, now: datetime, *, revision: str, desired_revision: str
 ) -> Step:
-    """What the pod has come to by itself: known by one revision, while another may be wanted."""
+    """Continue the pod's update and lifecycle; `revision` is its own."""
     step = update.step(pod, now, revision=revision)
     finished = update.is_finished(pod)
     state = lifecycle.next_state(pod, hooks, is_updated=revision == desired_revision, is_finished=finished)
@@ -39,9 +39,9 @@ def change_pod(
 
 
 def patches_without_gates(tended: Iterable[Patch], update_patches: Iterable[Patch]) -> tuple[Patch, ...]:
-    """What pods have come to, but not the gates of those that begin to change.
+    """Return the pods' patches without the gate patches of pods whose update starts now.
 
-    One that was shut for a change that failed stays so: it would be shut again, and so on for ever.
+    A gate that was closed for a change that failed stays closed: else it would open and close for ever.
     """
     changing = {patch.key for patch in update_patches}
     return tuple(patch for patch in tended if not (patch.subresource and patch.key in changing))

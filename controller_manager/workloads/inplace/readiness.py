@@ -42,7 +42,7 @@ def with_gate(pod: ReadOnlyTree, gate: str) -> ReadOnlyTree:
 
 
 def condition(pod: PodView, name: str, fields: Mapping[str, str], now: datetime) -> dict[str, Any]:
-    """What a condition is to say, with null for what it says no longer."""
+    """Return a patch of a condition, with null for the fields to remove."""
     old = conditions.get(pod.object, name) or {}
     is_new = old.get("status") != fields["status"]
     since = format_time(now) if is_new else old.get("lastTransitionTime")
@@ -51,7 +51,7 @@ def condition(pod: PodView, name: str, fields: Mapping[str, str], now: datetime)
 
 
 def readiness_patch(pod: PodView, *changed: ReadOnlyTree) -> Patch:
-    """Whatever the kubelet has told since: nobody else writes a gate, and conditions are merged by their types."""
+    """Without a precondition: only this manager writes the gate, and conditions are merged by their types."""
     return Patch(
         resource=PODS,
         key=pod.key,
@@ -70,19 +70,19 @@ _KEYS: Final = {State.PREPARING_DELETE: "preDeleteHook", State.PREPARING_UPDATE:
 
 
 def with_readiness_gate(pod: ReadOnlyTree, hooks: Lifecycle) -> ReadOnlyTree:
-    """A new pod of a workload whose hooks may take it out of service."""
+    """Add the gate to a new pod of a workload whose hooks may take it out of service."""
     return with_gate(pod, GATE) if hooks.marks_not_ready else pod
 
 
 def open_new_gate(pod: PodView, now: datetime) -> tuple[Patch, ...]:
-    """The gate of a pod about which nothing was told yet."""
+    """Open the gate of a pod that has no condition yet."""
     if not has_gate(pod.object, GATE) or conditions.get(pod.object, GATE) is not None:
         return ()
     return (readiness_patch(pod, condition(pod, GATE, {"status": "True"}, now)),)
 
 
 def gate_patches(pod: PodView, hooks: Lifecycle, state: str, now: datetime) -> tuple[Patch, ...]:
-    """What a state makes of the gate: shut where the hook says so, and open again once nobody holds the pod."""
+    """Close the gate in a state whose hook says so, and open it when no reason is left."""
     present = _reasons(pod)
     reasons = _reasons_in(state, present, hooks)
     if not has_gate(pod.object, GATE) or reasons == present:
@@ -103,7 +103,7 @@ def _reasons_in(state: str, present: Sequence[Reason], hooks: Lifecycle) -> Sequ
 
 
 def _reasons(pod: PodView) -> Sequence[Reason]:
-    """What somebody spoiled says nothing."""
+    """An unreadable message counts as empty."""
     condition = conditions.get(pod.object, GATE) or {}
     try:
         reasons = orjson.loads(condition.get("message") or "[]")
@@ -113,13 +113,13 @@ def _reasons(pod: PodView) -> Sequence[Reason]:
 
 
 def move(pod: PodView, state: str, hooks: Lifecycle, now: datetime) -> tuple[Patch, ...]:
-    """What is missing to the state: out of service first, so that nobody is told of the state before."""
+    """Return the patches that move a pod to a state: out of service first, then the label."""
     marked = readiness.gate_patches(pod, hooks, state, now)
     return marked if state_of(pod) == state else (*marked, _patch(pod, state, now))
 
 
 def hold(pod: PodView, state: str, hooks: Lifecycle, now: datetime) -> tuple[Patch, ...]:
-    """Into a state, with all that holds it there put on again."""
+    """Move a pod to a state, and restore the labels and finalizers of its hook."""
     hook = hooks.holding_in(state)
     return (*readiness.gate_patches(pod, hooks, state, now), _patch(pod, state, now, hook))
 

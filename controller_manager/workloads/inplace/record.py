@@ -28,7 +28,7 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 def change_between(old: ReadOnlyTree, new: ReadOnlyTree, revision: str) -> Change | None:
-    """None if more differs than images, labels and annotations: then a pod has to be made anew."""
+    """None if more differs than images, labels and annotations: then a pod has to be recreated."""
     old_spec, new_spec = old.get("spec") or {}, new.get("spec") or {}
     if not same(_without_images(old_spec), _without_images(new_spec)):
         return None
@@ -44,7 +44,7 @@ def change_between(old: ReadOnlyTree, new: ReadOnlyTree, revision: str) -> Chang
 
 
 def _without_images(spec: ReadOnlyTree) -> dict[str, Any]:
-    """Whether a container has an image at all is kept: one that has none cannot get one in place."""
+    """Replace each image by whether there is one: a container without an image cannot get one in place."""
     containers = [
         {**container, "image": bool(container.get("image"))} for container in spec.get("containers") or ()
     ]
@@ -83,7 +83,7 @@ def state_text(pod: PodView, change: Change, since: datetime, *, is_made: bool) 
 
 
 def _replaced(pod: PodView, images: Mapping[str, str]) -> dict[str, ReadOnlyTree]:
-    """By their ids; a container of which nobody told anything yet is not waited for."""
+    """Image ids by container; a container without a status yet is not waited for."""
     return {
         status["name"]: {"imageID": status["imageID"]} if status.get("imageID") else {}
         for status in container_statuses(pod)
@@ -92,7 +92,7 @@ def _replaced(pod: PodView, images: Mapping[str, str]) -> dict[str, ReadOnlyTree
 
 
 def replaced_images(pod: PodView) -> Mapping[str, str]:
-    """The ids of the images that the update replaces, by container; empty if none is remembered."""
+    """The ids of the images that the update replaces, by container; empty if none is recorded."""
     last = _read(pod, ANNOTATION_STATE).get("lastContainerStatuses") or {}
     return {name: (status or {}).get("imageID") or "" for name, status in last.items()}
 
@@ -156,7 +156,7 @@ def until(pod: PodView, waits: Waiting) -> datetime | None:
 
 
 def _read(pod: PodView, annotation: str) -> ReadOnlyTree:
-    """What somebody spoiled says nothing."""
+    """An unreadable annotation counts as empty."""
     try:
         record = orjson.loads(meta.annotations(pod.object).get(annotation, "null"))
     except orjson.JSONDecodeError:

@@ -1,4 +1,4 @@
-"""Update a pod in place: take it out of service, change it, and put it back when its containers run anew.
+"""Update a pod in place: take it out of service, change it, and put it back when its new containers run.
 
 A readiness gate keeps the pod out of service. It opens for every pod that is not being updated, new ones among them.
 """
@@ -60,7 +60,7 @@ def is_finished(pod: PodView) -> bool:
 
 
 def _runs_anew(pod: PodView) -> bool:
-    """Each container whose image was replaced has another one, or at least the one that the pod names."""
+    """Whether each container whose image was replaced runs another one, or at least the one in the spec."""
     statuses = {status["name"]: status for status in record.container_statuses(pod)}
     named = {
         container["name"]: container.get("image") or "" for container in pod.object["spec"]["containers"]
@@ -85,7 +85,7 @@ def _tagged(image: str) -> str:
 def begin(
     pod: PodView, order: Order, now: datetime, saying: EventTemplate | None = None
 ) -> tuple[Patch, ...]:
-    """Shut the gate first: nobody may be sent to a pod that is about to change."""
+    """Close the gate first: a pod that is about to change must receive no traffic."""
     is_out = conditions.is_false(pod.object, GATE) and not pod.is_ready
     out = (_shut(pod, now),) if readiness.has_gate(pod.object, GATE) and not is_out else ()
     change = order.change
@@ -114,7 +114,7 @@ def step(pod: PodView, now: datetime, *, revision: str) -> Step:
 def _end_of_wait(pod: PodView, now: datetime, revision: str) -> Step:
     waits = record.waiting(pod)
     if waits is None or waits.change.revision != revision:
-        annotations = {record.ANNOTATION_GRACE: None}  # the update is decided on anew
+        annotations = {record.ANNOTATION_GRACE: None}  # the update is decided again
         return Step(patches=(_patch(pod, {"annotations": annotations}, {}),))
     due = record.until(pod, waits)
     if due is not None and due > now:
@@ -134,7 +134,7 @@ def _update_patch(
     labels: Mapping[str, str] | None = None,
     saying: EventTemplate | None = None,
 ) -> Patch:
-    """The change itself. What the workload and the record say goes before what the template says."""
+    """Return the patch of the change. Labels of the workload and the record override those of the template."""
     state = record.state_text(pod, change, since, is_made=True)
     metadata = {
         "labels": {**change.labels, **(labels or {})},
@@ -156,6 +156,6 @@ def _patch(
 
 def _shut(pod: PodView, now: datetime) -> Patch:
     shut = [readiness.condition(pod, GATE, {"status": "False", "reason": "StartInPlaceUpdate"}, now)]
-    if pod.is_ready:  # to become ready again is the kubelet's to say
+    if pod.is_ready:  # the kubelet reports when it is ready again
         shut.append(readiness.condition(pod, CONDITION_READY, {"status": "False", **_NOT_READY}, now))
     return readiness.readiness_patch(pod, *shut)

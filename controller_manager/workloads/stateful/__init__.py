@@ -1,4 +1,4 @@
-"""Sets of pods that have each a name, an order and storage of their own: what all kinds of StatefulSets do alike.
+"""Sets of pods with stable names, an order and storage: what all kinds of StatefulSets have in common.
 
-Pure. What belongs here holds of every such kind; what a kind does in its own way it says with `reconciliation.Kind`.
+Pure. A module belongs here if every such kind uses it; each kind defines its differences in a `reconciliation.Kind`.
 """

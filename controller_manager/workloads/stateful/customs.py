@@ -1,4 +1,4 @@
-"""What a kind of sets does with its pods beside making and deleting them."""
+"""What a kind of sets does with its pods beside creating and deleting them."""
 
 from typing import Protocol
 
@@ -10,19 +10,19 @@ from mockube.controller_manager.workloads.inplace.update import NO_STEP, Step
 
 class Customs(Protocol):
     def is_settled(self, pod: PodView, /) -> bool:
-        """Nobody prepares anything with it, so that it is available once it is ready for long enough."""
+        """Whether no transition is in progress, so that the pod is available once it is ready for long enough."""
 
     def is_prepared(self, pod: PodView, /) -> bool:
-        """It is not available because it is about to be updated."""
+        """Whether it is unavailable because it is about to be updated."""
 
     def born(self, pod: ReadOnlyTree, /) -> ReadOnlyTree:
-        """A new pod as it is made."""
+        """Return the body of a new pod."""
 
     def tended(self, pod: PodView, /) -> Step:
-        """What is done about a pod as it is, wherever the set stands."""
+        """Return the step of a pod that does not depend on the set's rollout."""
 
     def hold_patches(self, pod: PodView, /) -> tuple[Patch, ...] | None:
-        """What is done instead of deleting a pod that somebody holds; None if nobody does."""
+        """Return the patches in place of the deletion of a pod that a hook holds; None if none does."""
 
 
 class NoCustoms:

@@ -23,7 +23,7 @@ from mockube.controller_manager.workloads.stateful import storage
 from mockube.controller_manager.workloads.stateful.spec import SetView
 
 _PATIENCE: Final = timedelta(milliseconds=50)
-"""Its status tells of nothing but pods, whose own changes are looked at at once."""
+"""Its status depends only on pods, whose changes are reconciled at once."""
 
 
 def watches_of(resource: Resource[ReadOnlyTree]) -> tuple[Watch, ...]:

@@ -1,4 +1,4 @@
-"""One reconciliation of a set, whatever its kind: what is seen, what is done about it, and what is told."""
+"""One reconciliation of a set, whatever its kind: observe, scale and roll, write the status."""
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
@@ -40,7 +40,7 @@ class RolloutResult(NamedTuple):
 
 
 class Account(NamedTuple):
-    """What a status tells of beside what is seen."""
+    """What a status reports beside the observed state."""
 
     collision_count: int
     actions: tuple[Action, ...] = ()
@@ -59,7 +59,7 @@ class _Seen(NamedTuple):
 
 
 class Kind(Struct, frozen=True, kw_only=True):
-    """What the kinds of sets do each in its own way."""
+    """The differences between the kinds of sets."""
 
     resource: Resource[ReadOnlyTree]
     view: Callable[[ReadOnlyTree], SetView]
@@ -67,9 +67,9 @@ class Kind(Struct, frozen=True, kw_only=True):
     customs: Callable[[SetView, str, datetime], Customs]
     """By the name of the newest revision."""
     current_ordinals: Callable[[SetView, Sequence[Slot], str], Collection[int]]
-    """The ordinals whose new pods are of the current revision, by the name of the newest."""
+    """The ordinals whose new pods get the current revision; takes the name of the newest."""
     roll: Callable[[StatefulSetState], RolloutResult]
-    """Asked once the pods are those that there should be."""
+    """Called once every slot has its pod."""
     status: Callable[[StatefulSetState, Account], dict[str, Any]]
 
 
@@ -82,7 +82,7 @@ def reconcile(kind: Kind, caches: Caches, key: Key, now: datetime) -> Plan:
     except (SelectorError, IntOrStringError):
         return EMPTY_PLAN  # no server accepts such a set, and trying again would not mend it
     recorded, pods = state.revisions(caches, owner), state.pods(caches, owner)
-    # Whose they are is settled alone: the change brings the key back, and only then they are counted.
+    # Adoption and release are a reconciliation of their own: pods are counted after the caches show them.
     if first := (*_claimed(owner, CONTROLLER_REVISIONS, recorded), *_claimed(owner, PODS, pods)):
         return Plan(actions=first)
     history = revisions.in_order(recorded.owned)
@@ -98,7 +98,7 @@ def _planned(kind: Kind, scene: StatefulSetState, synced: SyncedRevision) -> Pla
     tended = [scene.customs.tended(pod) for pod in scene.pods if not pod.deleting]
     patches = tuple(patch for one in tended for patch in one.patches)
     scaling = scale(scene)
-    # Pods that come to another state of their lives are looked at again once they have.
+    # Pods that change their lifecycle state are reconciled again afterwards.
     is_moving = any(not patch.subresource for patch in patches)
     rolled = RolloutResult() if scaling.halted or is_moving else kind.roll(scene)
     update_patches = [action for action in rolled.actions if isinstance(action, Patch)]
@@ -156,7 +156,7 @@ def _scene(kind: Kind, caches: Caches, seen: _Seen) -> StatefulSetState:
 def _last(
     kind: Kind, scene: StatefulSetState, synced: SyncedRevision, account: Account, error: ApiError | None
 ) -> tuple[Action, ...]:
-    """The status, told even of a round that failed, unless its revision may not exist; then the end of old history."""
+    """The status, also of a round that failed, unless its revision may not exist; then the deletion of old revisions."""
     if error is not None and synced.actions:
         return ()
     live = {scene.current_name, scene.update_name, *map(identity.revision_of, scene.pods)}

@@ -1,7 +1,7 @@
-"""Bring a set to its pods: fill the slots, take away the condemned, each in its order.
+"""Scale a set: fill the slots, delete the condemned pods, each in its order.
 
-In order, a pod is only touched while all before it run and are available; in parallel nothing waits. Either step may
-end the round before the next, and before outdated pods are looked at.
+In order, a pod is changed only while all before it run and are available; in parallel nothing waits. Either step may
+end the round before the next, and before outdated pods are updated.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ from mockube.controller_manager.workloads.stateful.state import Slot, StatefulSe
 class ScalingResult(NamedTuple):
     actions: tuple[Action, ...]
     ended: bool
-    """No further pod comes or goes in this round,"""
+    """No further pod is created or deleted in this round,"""
     halted: bool
     """nor is one updated."""
 
@@ -46,7 +46,7 @@ def scale(state: StatefulSetState) -> ScalingResult:
 
 
 def _walked(state: StatefulSetState, steps: Iterable[_Step], room: int | None) -> ScalingResult:
-    """The actions of the steps up to the first that ends the round, or until so many pods are not available."""
+    """The actions of the steps up to the first that ends the round, or until `room` pods are unavailable."""
     walked: list[_Step] = []
     ended = halted = False
     for step in steps:
@@ -64,7 +64,7 @@ def _walked(state: StatefulSetState, steps: Iterable[_Step], room: int | None) -
 
 
 def _going(state: StatefulSetState, pod: PodView, *, blocks: bool = False) -> _Step:
-    """It goes, unless somebody holds it: then he is told."""
+    """Delete the pod, unless a hook holds it: then mark it for the hook's owner."""
     patches = state.customs.hold_patches(pod)
     if patches is None:
         return _Step(halts=True, deleted=pod, blocks=blocks)
@@ -79,7 +79,7 @@ def _slot_step(state: StatefulSetState, slot: Slot) -> _Step:
     if pod is None:
         return _creation(state, slot.ordinal)
     if pod.is_terminal:
-        # A pod that ended is replaced whatever its exit code; the new one is made once this one is gone.
+        # A pod that ended is replaced whatever its exit code; the new one is created once this one is deleted.
         blocks = state.owner.waits_for_ended
         return _Step(halts=True, blocks=blocks) if pod.deleting else _going(state, pod, blocks=blocks)
     halts = state.is_unavailable(pod)

@@ -30,17 +30,17 @@ class SetView(Struct, frozen=True, kw_only=True, eq=False):
     parallel: bool
     """Pods need not wait for each other when they come and go."""
     on_delete: bool
-    """Pods take the new template only when somebody deletes them."""
+    """Pods get the new template only when a user deletes them."""
     partition: int | None
-    """How many pods, from the first, keep the current revision; None if the set does not say how it rolls."""
+    """How many pods, from the first, keep the current revision; None without a rolling update strategy."""
     max_unavailable: IntOrString | None
-    """None unless it is said, and the server knows the field."""
+    """None unless it is set, and the server has the field."""
     min_ready_seconds: int
     claim_templates: tuple[ReadOnlyTree, ...]
     claims_go_when_scaled: bool
     claims_go_when_deleted: bool
     controls_claims: bool = True
-    """Whom claims go with is their controller; else one owner among others."""
+    """Whether claims have the set or pod as their controller, or as an ordinary owner."""
     revision_history_limit: int
     scale_limit: int | None = None
     """How many unavailable pods are enough to make no further ones, in parallel."""

@@ -19,7 +19,7 @@ from mockube.controller_manager.workloads.stateful.storage import Claims
 
 
 class Slot(Struct, frozen=True, kw_only=True):
-    """An ordinal that should have a pod; it has none before that is made, and after it is gone."""
+    """An ordinal that should have a pod; None before it is created and after it is deleted."""
 
     ordinal: int
     pod: PodView | None
@@ -30,7 +30,7 @@ class StatefulSetState(Struct, frozen=True, kw_only=True):
     customs: Customs
     slots: tuple[Slot, ...]
     condemned: tuple[PodView, ...]
-    """Pods whose ordinals are not wanted, the highest first."""
+    """Pods whose ordinals are no longer desired, the highest first."""
     claims: Claims
     history: Sequence[ReadOnlyTree]
     """The ControllerRevisions that there are, the oldest first."""
@@ -39,7 +39,7 @@ class StatefulSetState(Struct, frozen=True, kw_only=True):
     update: ReadOnlyTree
     """The ControllerRevision of the template as it is now."""
     current_ordinals: Collection[int]
-    """The ordinals whose new pods are made of the current revision."""
+    """The ordinals whose new pods get the current revision."""
     now: datetime
 
     @property

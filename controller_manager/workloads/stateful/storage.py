@@ -1,4 +1,4 @@
-"""The storage of a StatefulSet's pods: claims made from its templates, and whom they go with."""
+"""The storage of a StatefulSet's pods: claims from its templates, and their owners."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -35,7 +35,7 @@ def claim_name(owner: SetView, template: ReadOnlyTree, ordinal: int) -> str:
 
 
 def is_claim_of(owner: ReadOnlyTree, name: str) -> bool:
-    """Whether the claim could be one of the set's, whichever ordinals it has now."""
+    """Whether the claim could be one of the set's, whatever its present ordinals."""
     parent, _, ordinal = name.rpartition("-")
     templates = owner["spec"].get("volumeClaimTemplates") or ()
     return ordinal.isdecimal() and parent in {
@@ -116,7 +116,7 @@ def ending(owner: SetView, ordinal: int, claims: Claims) -> str:
 
 
 def is_stale(owner: SetView, ordinal: int, claims: Claims) -> bool:
-    """A claim still goes with the pod that had the name before: it must be gone before there is a new one."""
+    """Whether a claim is still owned by the previous pod of the name: it must be deleted before there is a new one."""
     if not owner.claims_go_when_scaled:
         return False
     pod = f"{owner.key.name}-{ordinal}"
@@ -124,11 +124,11 @@ def is_stale(owner: SetView, ordinal: int, claims: Claims) -> bool:
     return any(_is_about(kinds.PODS, pod, ref) for claim in present for ref in meta.owner_references(claim))
 
 
-# --- whom claims go with
+# --- the owners of claims
 
 
 def retention(owner: SetView, pod: PodView, ordinal: int, claims: Claims) -> tuple[Action, ...]:
-    """Have the garbage collector delete this pod's claims with whom the policy says: the pod, the set or nobody."""
+    """Set the owner with which the garbage collector deletes this pod's claims: the pod, the set or none."""
     actions: list[Action] = []
     for name in claim_names(owner, ordinal):
         claim = claims.get(name)
