@@ -239,12 +239,12 @@ class ApiServer:
         return Renderer(self._printer, backend.clock, report, backend.worker)
 
     def _renewed_pages(self, address: str, others: Pages) -> Pages:
-        def made() -> Pages:
+        def make_pages() -> Pages:
             left_out = tuple(f"/apis/{group}/" for group in self.aggregator.replaced())
             own = {path: page for path, page in others.items() if not path.startswith(left_out)}
             return with_index({**self._pages(address), **own})
 
-        pages = Renewed(made)
+        pages = Renewed(make_pages)
         for changes in (self.catalog.on_change, self.aggregator.remotes.on_change):
             changes.append(pages.outdate)
         return pages

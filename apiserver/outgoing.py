@@ -147,8 +147,8 @@ def _status_of(answer: Answer, kind: str = "") -> Mapping[str, Any]:
     """Return the status of a review, or raise _Refused or ReviewFailed."""
     if answer.code >= 400:
         is_text = answer.headers.get("content-type", "").startswith("text/")
-        said = answer.body.decode("utf-8", "replace").strip() if is_text else "unknown"
-        raise _Refused(str(status.generic(answer.code, server_message=said[:_MAX_SHOWN])), answer.code)
+        message = answer.body.decode("utf-8", "replace").strip() if is_text else "unknown"
+        raise _Refused(str(status.generic(answer.code, server_message=message[:_MAX_SHOWN])), answer.code)
     try:
         tree = orjson.loads(answer.body)
     except orjson.JSONDecodeError as error:
@@ -159,9 +159,9 @@ def _status_of(answer: Answer, kind: str = "") -> Mapping[str, Any]:
         raise ReviewFailed(
             "couldn't get version/kind; json parse error: json: cannot unmarshal into Go value"
         )
-    given = f"{str(tree.get('apiVersion')).rpartition('/')[2]}.{tree.get('kind')}"
-    if kind and tree.get("kind") and given != kind:
-        raise ReviewFailed(f"converting ({given}) to ({kind}): unknown conversion")
+    answer_kind = f"{str(tree.get('apiVersion')).rpartition('/')[2]}.{tree.get('kind')}"
+    if kind and tree.get("kind") and answer_kind != kind:
+        raise ReviewFailed(f"converting ({answer_kind}) to ({kind}): unknown conversion")
     found: Mapping[str, Any] = tree.get("status") or {}
     return found
 

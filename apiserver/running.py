@@ -85,14 +85,14 @@ async def running(config: Config, surroundings: Surroundings) -> AsyncIterator[A
         if config.features.simulate_metrics:
             server.bootstrap_roles.add(roles_of_metrics())
         await stack.enter_async_context(server)
-        wanted = (
+        required_objects = (
             *cluster(_facts(config, surroundings), server.catalog.groups),
             *packed_definitions(config.features.packs),
         )
 
         async def furnish() -> None:
-            made = await ensure(server.backend, server.stored_row, wanted)
-            LOG.info("Objects of the system: %d made", made)
+            created_count = await ensure(server.backend, server.stored_row, required_objects)
+            LOG.info("Objects of the system: %d made", created_count)
 
         await furnish()
         server.on_restored.append(furnish)
@@ -100,7 +100,9 @@ async def running(config: Config, surroundings: Surroundings) -> AsyncIterator[A
             server.bootstrap_roles.expect()
             server.supervisor.start("bootstrap-roles", server.bootstrap_roles.run)
             server.on_restored.append(server.bootstrap_roles.outdate)
-        _start_tasks(config, server, surroundings.port, [each for each in wanted if each.is_recreated])
+        _start_tasks(
+            config, server, surroundings.port, [each for each in required_objects if each.is_recreated]
+        )
         door = listening(
             server.http,
             surroundings.doors,
@@ -112,7 +114,9 @@ async def running(config: Config, surroundings: Surroundings) -> AsyncIterator[A
         yield server
 
 
-def _start_tasks(config: Config, server: ApiServer, port: int, kept: Sequence[RequiredObject]) -> None:
+def _start_tasks(
+    config: Config, server: ApiServer, port: int, objects_to_recreate: Sequence[RequiredObject]
+) -> None:
     """What goes on as long as the server runs."""
     backend, host, start = server.backend, socket.gethostname(), server.supervisor.start
     name = server_name(host, port)
@@ -129,7 +133,10 @@ def _start_tasks(config: Config, server: ApiServer, port: int, kept: Sequence[Re
         clock=backend.clock,
     )
     start("identity-lease", renew)
-    start("system-objects", partial(recreate_deleted, backend, server.stored_row, kept, backend.clock))
+    start(
+        "system-objects",
+        partial(recreate_deleted, backend, server.stored_row, objects_to_recreate, backend.clock),
+    )
     if is_on("DetectCacheInconsistency", config.features.feature_gates):
         start("watch-cache-check", server.self_check.run)
 

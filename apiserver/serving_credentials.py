@@ -78,26 +78,26 @@ def gather(config: Config, address: str, *, now: datetime, chance: Chance) -> Cr
     users = [file.absolute() for file in named if file is not None]
     with (
         _folder(config) as path,
-        folder.prepare_folder(path, server, now=now, chance=chance, users=users) as made,
+        folder.prepare_folder(path, server, now=now, chance=chance, users=users) as pki_folder,
     ):
-        authority = made.certificate(folder.AUTHORITY)
-        shown = serving.tls_cert_file or made.certificate(folder.SERVER)
-        key = serving.tls_private_key_file or made.key(folder.SERVER)
+        authority = pki_folder.certificate(folder.AUTHORITY)
+        serving_certificate = serving.tls_cert_file or pki_folder.certificate(folder.SERVER)
+        key = serving.tls_private_key_file or pki_folder.key(folder.SERVER)
         client_ca = authentication.client_ca_file or authority
         token = chance.bytes(TOKEN_BYTES).hex()
-        certificate = shown.read_bytes()
+        certificate = serving_certificate.read_bytes()
         return Credentials(
-            tls=_tls(shown, key, client_ca, authentication.requestheader_client_ca_file),
+            tls=_tls(serving_certificate, key, client_ca, authentication.requestheader_client_ca_file),
             server_ca=certificate if serving.tls_cert_file else authority.read_bytes(),
             client_ca=client_ca.read_bytes(),
             names=(*server.hosts, *names_of(certificate)),
-            trust=_trust(config, token, made.key(folder.ACCOUNTS)),
-            admin=made.pair(folder.CLIENT),
+            trust=_trust(config, token, pki_folder.key(folder.ACCOUNTS)),
+            admin=pki_folder.pair(folder.CLIENT),
             admin_token=token,
-            manager=made.pair(folder.CONTROLLERS),
-            kubelets=_kubelet_client(config.kubelets, made),
+            manager=pki_folder.pair(folder.CONTROLLERS),
+            kubelets=_kubelet_client(config.kubelets, pki_folder),
             request_headers_ca=_read(authentication.requestheader_client_ca_file),
-            **_proxy(serving, made),
+            **_proxy(serving, pki_folder),
         )
 
 
@@ -110,31 +110,33 @@ def _pair(certificate: Path, key: Path | None) -> Pair:
     return Pair(certificate=certificate.read_bytes(), key=(key or certificate).read_bytes())
 
 
-def _proxy(serving: Serving, made: folder.Folder) -> dict[str, Any]:
+def _proxy(serving: Serving, pki_folder: folder.Folder) -> dict[str, Any]:
     """The certificate that the command line names, or the generated one with its authority."""
     certificate, key = serving.proxy_client_cert_file, serving.proxy_client_key_file
     if certificate is not None and key is not None:
         return {"proxy": _pair(certificate, key), "proxy_ca": b""}
-    authority = made.certificate(folder.PROXY_AUTHORITY).read_bytes()
-    return {"proxy": made.pair(folder.PROXY_CLIENT), "proxy_ca": authority}
+    authority = pki_folder.certificate(folder.PROXY_AUTHORITY).read_bytes()
+    return {"proxy": pki_folder.pair(folder.PROXY_CLIENT), "proxy_ca": authority}
 
 
 def _trust(config: Config, admin_token: str, generated: Path) -> Trust:
     settings = config.authentication
     admin = User(name=folder.ADMIN.name, groups=(*folder.ADMIN.groups, tokens.AUTHENTICATED))
-    given, said = settings.token_auth_file, settings.authentication_config
+    token_file, authentication_config = settings.token_auth_file, settings.authentication_config
     signing = settings.service_account_signing_key_file or generated
     others = settings.service_account_key_file
     return Trust(
-        tokens={admin_token: admin, **(tokens.read(given) if given is not None else {})},
+        tokens={admin_token: admin, **(tokens.read(token_file) if token_file is not None else {})},
         keys=keys.load(signing.read_bytes(), [path.read_bytes() for path in others]),
         issuers=settings.service_account_issuer,
         audiences=settings.api_audiences,
-        anonymous=settings.anonymous_auth if said.anonymous is None else said.anonymous,
-        anonymous_paths=said.anonymous_paths,
+        anonymous=settings.anonymous_auth
+        if authentication_config.anonymous is None
+        else authentication_config.anonymous,
+        anonymous_paths=authentication_config.anonymous_paths,
         request_headers=request_headers(settings),
         token_webhook=_token_webhook(settings),
-        jwt=jwt_settings(said, config.openid, settings.service_account_issuer),
+        jwt=jwt_settings(authentication_config, config.openid, settings.service_account_issuer),
         token_lifetime=TokenLifetime(
             max_expiration_seconds=int(settings.service_account_max_token_expiration),
             extends_expiration=settings.service_account_extend_token_expiration,
@@ -154,10 +156,10 @@ def _token_webhook(settings: Authentication) -> TokenWebhookSettings | None:
     )
 
 
-def _kubelet_client(settings: Kubelets, made: folder.Folder) -> KubeletClient:
+def _kubelet_client(settings: Kubelets, pki_folder: folder.Folder) -> KubeletClient:
     certificate, key = settings.kubelet_client_certificate, settings.kubelet_client_key
     authority = settings.kubelet_certificate_authority
-    pair = made.pair(folder.KUBELET_CLIENT) if certificate is None else _pair(certificate, key)
+    pair = pki_folder.pair(folder.KUBELET_CLIENT) if certificate is None else _pair(certificate, key)
     return KubeletClient(
         certificate=pair.certificate,
         key=pair.key,

@@ -1,4 +1,4 @@
-"""AlwaysPullImages: nobody uses an image that a node has, unless they may pull it."""
+"""AlwaysPullImages: an image on a node is used only by pods that can pull it."""
 
 from collections.abc import Iterator
 from typing import Any, Final

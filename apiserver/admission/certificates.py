@@ -70,7 +70,7 @@ class CertificateSigning(Plugin):
 
 
 class CertificateSubjectRestriction(Plugin):
-    """Nobody becomes a member of system:masters by a certificate that was asked for."""
+    """Refuse a CSR for a member of system:masters."""
 
     about = frozenset({REQUEST})
 

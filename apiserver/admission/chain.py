@@ -126,7 +126,7 @@ OFF_BY_DEFAULT: Final = frozenset(
 
 
 class Configurations(Struct, frozen=True, kw_only=True):
-    """What plugins are told by `--admission-control-config-file`."""
+    """The plugins' configurations of `--admission-control-config-file`."""
 
     pod_security: Configuration = field(default_factory=Configuration)
     tolerations: TolerationConfiguration = field(default_factory=TolerationConfiguration)
@@ -218,7 +218,7 @@ _ALWAYS: Final[Sized] = (True,)
 
 
 class PluginSet(NamedTuple):
-    """What runs for one operation on one target, with what each needs and where its durations are observed."""
+    """The plugins for one operation on one target, with what each needs and its duration metrics."""
 
     plugins: Sequence[tuple[Run, Sized, Durations, Durations]]
     passed: Durations
@@ -226,7 +226,7 @@ class PluginSet(NamedTuple):
 
 
 class _Step:
-    """The plugins that are asked about a write, in their order: found once for each operation and target."""
+    """The plugins of a phase in their order; those that handle an operation and target are found once."""
 
     def __init__(self, name: str, plugins: Iterable[tuple[Plugin, Run]], metrics: AdmissionMetrics) -> None:
         self._known: dict[tuple[Operation, Target], PluginSet] = {}

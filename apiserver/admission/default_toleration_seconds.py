@@ -1,4 +1,4 @@
-"""DefaultTolerationSeconds: a pod stays a while on a node that is gone, unless it says for how long."""
+"""DefaultTolerationSeconds: a pod tolerates a not-ready or unreachable node for some minutes, unless it sets its own tolerations."""
 
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.wellknown import TAINT_NOT_READY, TAINT_UNREACHABLE

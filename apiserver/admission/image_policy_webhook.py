@@ -68,8 +68,8 @@ class ImagePolicyWebhook(Plugin):
             attributes.call.annotations[f"{_PREFIX}{name}"] = value
         if not answer.get("allowed"):
             reason = answer.get("reason")
-            said = f"image policy webhook backend denied one or more images: {reason}" if reason else ""
-            raise forbidden(attributes, said or "one or more images rejected by webhook backend")
+            message = f"image policy webhook backend denied one or more images: {reason}" if reason else ""
+            raise forbidden(attributes, message or "one or more images rejected by webhook backend")
 
     async def _ask(self, spec: Mapping[str, Any]) -> Mapping[str, Any]:
         review = {"kind": "ImageReview", "apiVersion": _VERSION, "metadata": {}, "spec": spec}

@@ -66,7 +66,7 @@ def _first_problems(check: Callable[[Tree, Tree], Iterator[str]], limits: list[T
 
 
 def _fill_in(pod: Tree, limits: list[Tree]) -> None:
-    """Give containers the defaults of one LimitRange, and say so in an annotation."""
+    """Set the defaults of one LimitRange on containers, and list them in an annotation."""
     defaults = {
         field: {
             name: amount
@@ -107,7 +107,7 @@ def _filled_in(
 
 
 class _Usage(NamedTuple):
-    """What is asked for of one resource, and what one limit allows."""
+    """The request and limit of one resource, and the constraint of one LimitRange item."""
 
     resource: str
     kind: str
@@ -141,7 +141,7 @@ def _maximum(usage: _Usage) -> str:
 
 
 def _maximum_request(usage: _Usage) -> str:
-    """Of claims, which have requests only."""
+    """For claims, which have requests only."""
     if usage.request is None:
         return f"maximum {usage.bound}.  No request is specified"
     if usage.request > usage.enforced:

@@ -283,7 +283,7 @@ def _audience_problem(authorization: Authorization, backend: Backend, attributes
 
 
 def _audiences(backend: Backend, pod: ReadOnlyTree, volume: ReadOnlyTree) -> Iterator[str]:
-    """Yield the audiences that a volume asks for; raise NotFound if an object that says so is not there."""
+    """Yield the audiences of a volume's tokens; raise NotFound if an object that names them does not exist."""
     for source in (volume.get("projected") or {}).get("sources") or ():
         if "serviceAccountToken" in source:
             yield source["serviceAccountToken"].get("audience") or ""

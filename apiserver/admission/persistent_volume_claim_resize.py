@@ -1,4 +1,4 @@
-"""PersistentVolumeClaimResize: a claim grows only where its storage class says that volumes can."""
+"""PersistentVolumeClaimResize: a claim grows only if its storage class allows volume expansion."""
 
 from mockube.apimachinery import meta, quantity
 from mockube.apimachinery.groups import GroupResource

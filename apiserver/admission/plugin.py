@@ -20,34 +20,34 @@ CLAIMS = frozenset({CLAIM})
 
 
 class Plugin:
-    """One plugin. It overrides what it does; it is asked for its operations and targets alone.
+    """One plugin. It overrides what it does; it is called for its operations and targets only.
 
     A tree that it changes may share its inner parts with others: they are replaced, never changed.
     """
 
     operations: frozenset[Operation] = CREATE
     about: frozenset[Target] = frozenset()
-    """What it is asked about; nothing in particular: everything that is written."""
+    """The targets that it handles; empty: all."""
 
     needs: GroupResource | None = None
-    """Of which there must be an object, or the plugin has nothing to do and is not asked."""
+    """A resource; while it has no objects the plugin has nothing to do, and is not called."""
 
     def handles(self, operation: Operation, target: Target) -> bool:
         return operation in self.operations and (not self.about or target in self.about)
 
     async def mutate(self, backend: Backend, attributes: Attributes) -> None:
-        """Change what is written, or refuse it; what others did before this write came is seen in the watch cache."""
+        """Change the object, or refuse the write. The watch cache has all writes before this one."""
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
-        """Let pass what is written, or raise why not."""
+        """Accept the write, or raise the error that refuses it."""
 
 
 class InvocationRounds:
-    """Which webhooks or policies are asked again, since others have changed what they had seen."""
+    """The webhooks or policies to invoke again because later ones changed the object."""
 
     def __init__(self) -> None:
         self.output: Tree | None = None
-        """As they left the object."""
+        """The object after the last invocation."""
         self._invoked_keys: set[object] = set()
         self.keys_to_reinvoke: set[object] = set()
 
@@ -56,12 +56,12 @@ class InvocationRounds:
         self._invoked_keys = set()
 
     def add_invoked(self, key: object) -> None:
-        """Note who was asked and may be asked again."""
+        """Record an invocation that may be repeated."""
         self._invoked_keys.add(key)
 
 
 def name_of(plugin: type[Plugin]) -> str:
-    """What upstream and its flags call it."""
+    """Return the plugin's name upstream and in flags."""
     return plugin.__name__
 
 

@@ -20,7 +20,7 @@ class PodNodeSelector(Plugin):
 
     def __init__(self, selectors: Mapping[str, str] | None = None) -> None:
         self._selectors = selectors or {}
-        """What the pods of a namespace may select; and what those select whose namespace says nothing."""
+        """Allowed node selectors by namespace, and the default of namespaces without an annotation."""
 
     async def mutate(self, backend: Backend, attributes: Attributes) -> None:
         pod = attributes.object

@@ -1,4 +1,4 @@
-"""What a pod asks for in all: of its containers, which run at once, and of those before them, one after the other."""
+"""The total requests of a pod: of its containers together, and of its init containers one after the other."""
 
 from collections.abc import Mapping
 from typing import Any, TypeAlias
@@ -9,7 +9,7 @@ from mockube.apimachinery.quantity import Quantity
 Amounts: TypeAlias = Mapping[str, Quantity]
 
 POD_LEVEL = frozenset({"cpu", "memory"})
-"""What a pod may ask for itself, and huge pages; what it then asks for, its containers share."""
+"""Pod-level resources, besides huge pages: containers share them."""
 
 
 def amounts(listed: Mapping[str, Any] | None) -> Amounts:
@@ -25,7 +25,7 @@ def pod_total(spec: Mapping[str, Any], field: str) -> Amounts:
     for container in spec.get("initContainers") or ():
         container_amounts = _of(container, field)
         if container.get("restartPolicy") == "Always":
-            # It goes on to run beside everything after it.
+            # A sidecar runs beside all later containers.
             _add(total, container_amounts)
             _add(sidecars, container_amounts)
             container_amounts = {name: sidecars[name] for name in container_amounts}
@@ -34,7 +34,7 @@ def pod_total(spec: Mapping[str, Any], field: str) -> Amounts:
                 name: amount + sidecars[name] if name in sidecars else amount
                 for name, amount in container_amounts.items()
             }
-        # Of what this one does not ask for there is no more than before.
+        # Resources that this container does not request stay as before.
         _raise(before, container_amounts)
     of_pod = amounts((spec.get("resources") or {}).get(field))
     shared = {

@@ -1,4 +1,4 @@
-"""Priority: how important a pod is follows from its PriorityClass, and from nothing that its client says."""
+"""Priority: a pod's priority follows from its PriorityClass only."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -51,7 +51,7 @@ class Priority(Plugin):
         return self._default
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
-        """There is one default class at most."""
+        """Refuse a second default class."""
         priority_class = attributes.object
         assert priority_class is not None
         if attributes.target == POD or not priority_class.get("globalDefault"):
@@ -68,7 +68,7 @@ class Priority(Plugin):
 
 
 def _keep(pod: Tree, old: Mapping[str, Any]) -> None:
-    """What was computed before stays if a client leaves it out."""
+    """Keep the computed fields that an update leaves out."""
     computed = {field: old[field] for field in ("priority", "preemptionPolicy") if field in old}
     pod["spec"] = computed | pod["spec"]
 

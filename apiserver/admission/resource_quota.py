@@ -187,7 +187,7 @@ class ResourceQuota(Plugin):
     async def _write(
         self, backend: Backend, namespace: str, changed: Sequence[tuple[_Quota, _Quota]]
     ) -> bool:
-        """Store what is used now; False if somebody else has written one of the quotas."""
+        """Store the new usage; False if one of the quotas was changed meanwhile."""
         keys = [old.stored.key for old, _ in changed]
         values = [_encoded(backend, namespace, new) for _, new in changed]
         transaction = Txn(
@@ -298,12 +298,12 @@ def _check_covered(
 
 
 def _format_scope(scope: ReadOnlyTree) -> str:
-    """A requirement as Go shows it."""
+    """Format a scope selector requirement as Go does."""
     return f"{{{scope['scopeName']} {scope['operator']} [{' '.join(scope.get('values') or ())}]}}"
 
 
 def _concerns(quota: _Quota, request: _Request) -> bool:
-    """Whether a quota counts what is written, which then must say what it uses."""
+    """Return whether a quota counts the object; raise Forbidden if a counted object lacks a request."""
     evaluator, attributes = request.evaluator, request.attributes
     names = evaluator.matching(quota.hard)
     if not names or not is_counted(evaluator, quota.requirements, request.object):

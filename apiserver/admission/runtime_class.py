@@ -1,4 +1,4 @@
-"""RuntimeClass: what a pod's runtime costs and where it can run is the class's to say."""
+"""RuntimeClass: a pod gets the overhead and the scheduling of its runtime class."""
 
 from mockube.apimachinery import gotext, quantity
 from mockube.apimachinery.groups import GroupResource

@@ -51,7 +51,7 @@ class ServiceAccount(Plugin):
             await _check_secrets(backend, attributes, spec, account)
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
-        """Check the pod as webhooks have left it."""
+        """Check the pod after all mutating plugins."""
         pod = attributes.object
         assert pod is not None
         if attributes.target == POD and ANNOTATION_MIRROR_POD in meta.annotations(pod):
@@ -66,7 +66,7 @@ class ServiceAccount(Plugin):
 
 
 async def _check_secrets(backend: Backend, attributes: Attributes, spec: Tree, account: ReadOnlyTree) -> None:
-    """Refuse secrets that are not the account's, if it says that its pods may use no others."""
+    """Refuse secrets that are not the account's, if it enforces mountable secrets."""
     if meta.annotations(account).get(ENFORCE) in ("true", "True", "TRUE", "t", "T", "1"):
         find = _not_mountable if attributes.target == POD else _not_mountable_in_ephemeral
         problem = await backend.worker.run(attributes.call.size, lambda: next(find(spec, account), ""))
@@ -87,7 +87,7 @@ async def _account(backend: Backend, attributes: Attributes, name: str) -> ReadO
 
 
 def _check_mirror_pod(attributes: Attributes, pod: Tree) -> None:
-    """A mirror pod shows what a kubelet runs by itself: nobody gave it an account or a secret."""
+    """Refuse a mirror pod with a service account or a secret."""
     spec = pod["spec"]
     if spec.get("serviceAccountName"):
         raise forbidden(attributes, "a mirror pod may not reference service accounts")
@@ -100,7 +100,7 @@ def _check_mirror_pod(attributes: Attributes, pod: Tree) -> None:
 
 
 def _wants_token(spec: Tree, account: ReadOnlyTree) -> bool:
-    """As the pod says, or else its account, or else yes."""
+    """Return automountServiceAccountToken of the pod, or else of its account, or else True."""
     for wish in (spec, account):
         if "automountServiceAccountToken" in wish:
             return bool(wish["automountServiceAccountToken"])
@@ -144,7 +144,7 @@ def _projection() -> Tree:
 
 
 def _not_mountable(spec: Tree, account: ReadOnlyTree) -> Iterator[str]:
-    """Where the account says that its pods may use its own secrets only: what is wrong."""
+    """Yield errors for secrets that an account that enforces mountable secrets does not reference."""
     allowed, ending = _mountable(account), _ending(account, "secret")
     for volume in spec.get("volumes", ()):
         secret = (volume.get("secret") or {}).get("secretName")

@@ -1,4 +1,4 @@
-"""TaintNodesByCondition: a new node gets no pods before it has said that it is ready."""
+"""TaintNodesByCondition: a new node gets no pods before it reports ready."""
 
 from mockube.apimachinery.wellknown import TAINT_NOT_READY
 from mockube.apiserver.admission.plugin import Plugin

@@ -30,7 +30,7 @@ _CONFLICT: Final = "pod tolerations (possibly merged with namespace default tole
 
 
 class TolerationConfiguration(Struct, frozen=True, kw_only=True):
-    """For namespaces that do not say themselves."""
+    """For namespaces without the annotation."""
 
     default: Sequence[Toleration] = ()
     whitelist: Sequence[Toleration] = ()
@@ -72,7 +72,7 @@ class PodTolerationRestriction(Plugin):
 
 
 def _of_namespace(backend: Backend, attributes: Attributes, annotation: str) -> Sequence[Toleration] | None:
-    """What a namespace says; None if it says nothing."""
+    """Return the tolerations of a namespace's annotation; None if it has none."""
     stored = backend.seen(NAMESPACES, "", attributes.namespace)
     text = None if stored is None else meta.annotations(stored.tree()).get(annotation)
     if not text:

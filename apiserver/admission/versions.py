@@ -15,7 +15,7 @@ _SYSTEM_FIELDS: Final = ("uid", "creationTimestamp")
 
 
 def to_version(backend: Backend, attributes: Attributes, row: Resource, tree: Tree | None) -> Tree | None:
-    """The object as a row has it."""
+    """Return the object in the version of a row."""
     if tree is None:
         return None
     if _is_scale(attributes):
@@ -45,7 +45,7 @@ async def prepare_version(backend: Backend, attributes: Attributes, row: Resourc
 
 
 def without_system_fields(attributes: Attributes, tree: Tree | None) -> Tree | None:
-    """A new object as mutating webhooks see it: it has no uid and no time yet."""
+    """Return a new object as mutating webhooks get it: without uid and creationTimestamp."""
     if tree is None or attributes.operation is not Operation.CREATE or attributes.subresource:
         return tree
     metadata = {name: value for name, value in tree["metadata"].items() if name not in _SYSTEM_FIELDS}
@@ -69,7 +69,7 @@ def _has_other_kind(attributes: Attributes) -> bool:
 
 
 def to_admitted_version(backend: Backend, attributes: Attributes, row: Resource, tree: Tree) -> Tree:
-    """What a webhook or a policy made of the object, decoded, with defaults, and in the form that is admitted.
+    """Return the object after a webhook or a policy: decoded, with defaults, in the version that is admitted.
 
     `NotConverted` if a webhook must be called for that form first.
     """

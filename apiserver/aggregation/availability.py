@@ -167,26 +167,26 @@ class Availability:
 
     def _problem_of_service(self, remote: Remote) -> tuple[str, str]:
         namespace, name, number = remote.service
-        shown = f'service/{name} in "{namespace}"'
+        subject = f'service/{name} in "{namespace}"'
         service = self._backend.seen(SERVICES, namespace, name)
         if service is None:
-            return "ServiceNotFound", f"{shown} is not present"
+            return "ServiceNotFound", f"{subject} is not present"
         spec = service.tree()["spec"]
         if spec.get("type") != "ClusterIP":
             return "", ""
         port = next((one for one in spec.get("ports") or () if one["port"] == number), None)
         if port is None:
-            return "ServicePortError", f"{shown} is not listening on port {number}"
+            return "ServicePortError", f"{subject} is not listening on port {number}"
         slices = [
             stored.tree()
             for stored in self._backend.all_seen(SLICES, namespace)
             if stored.labels.get(_SERVICE_NAME) == name
         ]
         if not slices:
-            return "EndpointsNotFound", f"cannot find endpointslices for {shown}"
+            return "EndpointsNotFound", f"cannot find endpointslices for {subject}"
         port_name = port.get("name") or ""
         if not any(_has_endpoint(one, port_name) for one in slices):
-            problem = f'endpointslices for {shown} have no addresses with port name "{port_name}"'
+            problem = f'endpointslices for {subject} have no addresses with port name "{port_name}"'
             return "MissingEndpoints", problem
         return "", ""
 

@@ -257,7 +257,7 @@ class Dialer:
 
 
 def _load_pair(context: ssl.SSLContext, client: KubeletClient) -> None:
-    """OpenSSL reads certificates from files alone, so they lie in some for a moment, where nobody else can read."""
+    """OpenSSL reads certificates from files alone, so they are in private files for a moment."""
     with tempfile.TemporaryDirectory() as folder:
         certificate, key = Path(folder, "certificate.pem"), Path(folder, "key.pem")
         certificate.write_bytes(client.certificate)

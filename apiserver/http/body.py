@@ -35,7 +35,7 @@ async def read(
 
 
 def _received(payload: "StreamReader", limit: int) -> bytes:
-    """The body that came whole before it was asked for, as small ones do."""
+    """A body that was read completely with the head, as small ones are."""
     try:
         data = payload.read_nowait()
     except (web.RequestPayloadError, ConnectionError) as error:

@@ -41,7 +41,7 @@ NO_DATA: Final = 64 * 1024
 PER_BYTE: Final = 16
 """How many of them each byte of data makes up for: more than enough for chunks of one byte."""
 UNWANTED_BODY_SECONDS: Final = 2.0
-"""How long a body is read that nobody wants, so that its sender reads the answer."""
+"""How long an unused body is read, so that its sender reads the response."""
 LINGER_SECONDS: Final = 0.5
 """How long a refused client may go on to send, so that it reads the refusal and not a reset connection."""
 
@@ -202,7 +202,7 @@ class Connection(web.RequestHandler):
         transport.write(data)
 
     def _decline_upgrade(self) -> None:
-        """Go on with HTTP: what came behind a request that asked for another protocol is parsed now."""
+        """Continue with HTTP: parse the data that followed an upgrade request."""
         if self._parser is None:
             return
         self._parser.set_upgraded(val=False)
@@ -233,7 +233,7 @@ class Connection(web.RequestHandler):
         return True
 
     async def _linger(self, payload: "StreamReader") -> None:
-        """Read for a while what is left of a body that nobody wants, so that its sender reads the answer."""
+        """Read the rest of an unused body for a while, so that its sender reads the response."""
         over = self.server.clock.call_later(UNWANTED_BODY_SECONDS, lambda: payload.set_exception(_NOT_READ))
         try:
             while not (self._force_close or payload.is_eof()):

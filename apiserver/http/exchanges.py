@@ -65,7 +65,7 @@ async def switch_protocols(request: Request, backend: BackendConnection) -> Resp
 
 
 async def _pipe(tunnel: Tunnel, backend: BackendConnection) -> None:
-    """Copy both ways, until one side has nothing more to say."""
+    """Copy both ways until one side is closed."""
     directions = (
         asyncio.create_task(_copy_bytes(tunnel.reader, backend.writer), name="from the client"),
         asyncio.create_task(_copy_bytes(backend.reader, tunnel.writer), name="from the backend"),

@@ -18,7 +18,7 @@ LOG = logging.getLogger(__name__)
 
 BACKLOG = 1024
 RECOVERY_SECONDS = 0.1
-"""How long nobody is accepted when the system has no socket left."""
+"""The pause of accepting connections when the system has no socket left."""
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 FAREWELL_SECONDS = 0.02
 """How long those are waited for, when all time is over, who have not had their answer, or keep their connection."""
@@ -37,7 +37,7 @@ class Door(Struct, frozen=True, kw_only=True):
 
 
 def bind(address: str, port: int) -> socket.socket:
-    """Take a port; nobody is let in yet. Port 0 is any that is free."""
+    """Bind a port without accepting connections. Port 0 is any free one."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     return socket.create_server((address, port), family=family, backlog=BACKLOG)
 
@@ -51,7 +51,7 @@ async def listening(
     drain_seconds: float,
     before_drain: Callable[[], None],
 ) -> AsyncIterator[None]:
-    """Serve; at the end let nobody in any more, and wait until all who are in have had their answer.
+    """Serve; at the end accept no more connections, and wait until all requests have been answered.
 
     `before_drain` ends what would not end by itself.
     """

@@ -1,4 +1,4 @@
-"""Asking another process how it is, over HTTP, as upstream's probes do and in their words."""
+"""HTTP health probes of another process, with the messages of upstream's probes."""
 
 import os
 from http import HTTPStatus
@@ -11,14 +11,14 @@ from mockube.apiserver.registry.component_statuses import Health
 
 SECONDS: Final = 20.0
 MAX_BODY: Final = 10 * 1024
-"""Bytes; what else is answered is not read."""
+"""Bytes of a response that are read."""
 _MOST_REDIRECTS: Final = 10
 
 
 async def probe(url: str) -> Health:
-    """Return how the component at a URL is. Its certificate does not matter, since nothing is sent to it.
+    """Return the health of the component at a URL. Its certificate does not matter, since nothing is sent to it.
 
-    As upstream, a redirect is followed only where it leads to the same host: elsewhere nobody is asked.
+    As upstream, a redirect is followed only where it leads to the same host: other hosts are not contacted.
     """
     try:
         async with ClientSession(timeout=ClientTimeout(total=SECONDS)) as session:

@@ -162,18 +162,18 @@ async def _log_error(backend: BackendConnection, head: ResponseHead, name: str) 
             text += data
             if len(text) > MAX_ERROR:
                 break
-    said = text[:MAX_ERROR].decode("utf-8", "replace")
+    message = text[:MAX_ERROR].decode("utf-8", "replace")
     if head.code == HTTPStatus.INTERNAL_SERVER_ERROR:
-        return status.internal_error(said)
+        return status.internal_error(message)
     if head.code == HTTPStatus.BAD_REQUEST:
-        return BadRequest(said)
-    return status.generic(head.code, server_message=said, resource=_LOGS, name=name)
+        return BadRequest(message)
+    return status.generic(head.code, server_message=message, resource=_LOGS, name=name)
 
 
 async def _send_messages(request: Request, body: AsyncIterator[bytes]) -> Response:
     """A log over a WebSocket: after an empty message, messages of bytes or of base64."""
-    _, offered = token_of_subprotocols(request.subprotocols)
-    protocol = next((one for one in offered or [""] if one in _LOG_PROTOCOLS), None)
+    _, client_protocols = token_of_subprotocols(request.subprotocols)
+    protocol = next((one for one in client_protocols or [""] if one in _LOG_PROTOCOLS), None)
     if protocol is None:
         return Response(HTTPStatus.FORBIDDEN)
     messages = request.client.messages(
@@ -227,14 +227,14 @@ def _own_headers(request: Request) -> Headers:
 
 def _forwarded_headers(request: Request) -> Headers:
     named = {word.strip().lower() for word in ",".join(request.headers.getall("Connection", ())).split(",")}
-    kept = [
+    headers = [
         (name, value)
         for name, value in _own_headers(request)
         if name.lower() not in _HOP_BY_HOP and name.lower() not in named and name.lower() not in _REPLACED
     ]
     host = request.header("Host")
     return [
-        *kept,
+        *headers,
         *_forwarded_for(request),
         ("X-Forwarded-Uri", request.path),
         ("X-Forwarded-Host", host),
@@ -249,16 +249,16 @@ def _forwarded_for(request: Request) -> Headers:
 
 def _upgrade_headers(request: Request) -> Headers:
     """As they came; a bearer token that was offered as a subprotocol is left out."""
-    kept = [
+    headers = [
         (name, value)
         for name, value in _own_headers(request)
         if name.lower() not in ("x-forwarded-for", "content-length")
     ]
     if SUBPROTOCOL in request.headers:
         _, others = token_of_subprotocols(request.subprotocols)
-        kept = [(name, value) for name, value in kept if name.lower() != SUBPROTOCOL.lower()]
-        kept += [(SUBPROTOCOL, ", ".join(others))] if others else []
-    return [*kept, *_forwarded_for(request), ("Content-Length", "0")][
+        headers = [(name, value) for name, value in headers if name.lower() != SUBPROTOCOL.lower()]
+        headers += [(SUBPROTOCOL, ", ".join(others))] if others else []
+    return [*headers, *_forwarded_for(request), ("Content-Length", "0")][
         : None if request.method == "POST" else -1
     ]
 

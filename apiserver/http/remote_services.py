@@ -1,4 +1,4 @@
-"""Others that the server asks about tokens and rights: one client for all, and metrics that are made when they are needed."""
+"""Webhooks that authenticate and authorize: one client for all, and metrics that are created on demand."""
 
 from collections.abc import Iterable
 

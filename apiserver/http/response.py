@@ -24,7 +24,7 @@ _COMPRESSED: Final = b"Content-Encoding: gzip\r\nVary: Accept-Encoding\r\nTransf
 
 
 class Refusal(Response):
-    """A response with a status line of its own, to a client that speaks no HTTP, or too much of it: Go's words."""
+    """Return a response with Go's status line and text, to a client that sends no HTTP or a request that is too large."""
 
     __slots__ = ("status_line",)
 

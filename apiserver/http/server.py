@@ -30,11 +30,11 @@ HEAD_SECONDS: Final = 32.0
 IDLE_SECONDS: Final = 90.0
 """How long a connection may wait for its next request."""
 STALLED_SECONDS: Final = 30.0
-"""How long a client may read nothing of what it is owed."""
+"""How long a client may read nothing of its response."""
 SWEEP_SECONDS: Final = 4.0
 """How often that is looked at."""
 READ_BUFFER: Final = 64 * 1024
-"""Bytes of a body that are read before somebody wants them; twice as many at most."""
+"""Bytes of a body that are read ahead; twice as many at most."""
 ALL_HEADS_BYTES: Final = 64 << 20
 """That the long heads of all connections may take together."""
 
@@ -71,7 +71,7 @@ async def _never_called(_request: web.BaseRequest) -> web.StreamResponse:
 
 
 class Server(web.Server):
-    """`clock` is that of sockets and clients, which nobody but a test steps."""
+    """`clock` is that of sockets and clients; only tests step it."""
 
     def __init__(
         self, handle: Handle, *, clock: Clock | None = None, authorities: Authorities | None = None
@@ -163,7 +163,7 @@ class Server(web.Server):
             transport.abort()
 
     async def drain(self, clock: Clock, seconds: float) -> None:
-        """Close each connection with its next answer; wait, but not for ever, until nobody is owed one."""
+        """Close each connection with its next response; wait for all responses up to a limit."""
         self._draining = True
         if not self._answering:
             return

@@ -39,7 +39,7 @@ MAX_BODY: Final = 16 << 20
 MAX_BUFFERED: Final = 1 << 20
 """Bytes of a body that is read before it is passed on; a longer one is passed on as it comes."""
 MAX_DOCUMENT: Final = 32 << 20
-"""Of what another server tells of itself."""
+"""Bytes of a document of another server."""
 CHECK_SECONDS: Final = 5.0
 CONNECT_SECONDS: Final = 30.0
 CHECKER: Final = User(name="system:kube-aggregator", groups=("system:masters",))
@@ -208,7 +208,7 @@ class ServiceProxy:
             return response.status, await response.content.read(MAX_DOCUMENT)
 
     def _session(self, remote: Remote, *, is_streamed: bool = False) -> ClientSession:
-        """What speaks to servers whose certificates one authority has signed.
+        """Return the client for servers whose certificates one authority has signed.
 
         A body that is streamed cannot be sent again, so it never goes over a connection that was used before.
         """

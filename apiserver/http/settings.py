@@ -1,4 +1,4 @@
-"""What the wiring of a server is told, besides its store and whom it trusts."""
+"""The settings of a server, besides its store and its trust."""
 
 from collections.abc import Callable, Mapping, Sequence
 from ipaddress import IPv4Network
@@ -43,7 +43,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Of admission."""
     authorization_modes: Sequence[str] = modes.DEFAULT
     authorization: "AuthorizationSettings | None" = None
-    """What says more than the modes do: webhooks and policies, and the file that names them."""
+    """Settings of authorization besides its modes: webhooks and policies, and the file that configures them."""
     webhook_services: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     """Where the Services of webhooks are, by NAMESPACE/NAME, that lead to no process of this machine."""
     authorities: Authorities | None = None

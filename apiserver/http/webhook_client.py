@@ -64,21 +64,21 @@ class WebhookClient:
             await self._session.close()
 
     async def post(self, endpoint: Endpoint, body: bytes, *, seconds: float) -> bytes:
-        shown = f"{endpoint.url}?timeout={seconds:.0f}s"
+        post_url = f"{endpoint.url}?timeout={seconds:.0f}s"
         try:
             if endpoint.pod is not None:
-                return await self._deadlines.within(seconds, self._post_to_pod(endpoint, shown, body))
-            return await self._post(endpoint, shown, body, ClientTimeout(total=seconds))
+                return await self._deadlines.within(seconds, self._post_to_pod(endpoint, post_url, body))
+            return await self._post(endpoint, post_url, body, ClientTimeout(total=seconds))
         except (TimeoutError, Timeout) as error:
-            raise _failed(shown, "context deadline exceeded") from error
+            raise _failed(post_url, "context deadline exceeded") from error
         except DialFailed as error:
             is_refused = str(error).endswith("connection refused")
-            raise _failed(shown, endpoint.hint if is_refused else str(error)) from error
+            raise _failed(post_url, endpoint.hint if is_refused else str(error)) from error
         except (ClientError, OSError, ValueError) as error:
-            raise _failed(shown, failure_reason(error, endpoint.url)) from error
+            raise _failed(post_url, failure_reason(error, endpoint.url)) from error
 
-    async def _post(self, endpoint: Endpoint, shown: str, body: bytes, limit: ClientTimeout) -> bytes:
-        url, server_name = URL(shown, encoded=True), None
+    async def _post(self, endpoint: Endpoint, post_url: str, body: bytes, limit: ClientTimeout) -> bytes:
+        url, server_name = URL(post_url, encoded=True), None
         headers = dict(_HEADERS)
         if endpoint.connect is not None:
             host, port = endpoint.connect
@@ -95,15 +95,15 @@ class WebhookClient:
             allow_redirects=False,
             timeout=limit,
         ) as response:
-            answer = await _read(response, shown)
+            answer = await _read(response, post_url)
         if response.status >= HTTPStatus.MULTIPLE_CHOICES:
             raise _refused(response.status, response.content_type, answer)
         return answer
 
-    async def _post_to_pod(self, endpoint: Endpoint, shown: str, body: bytes) -> bytes:
+    async def _post_to_pod(self, endpoint: Endpoint, post_url: str, body: bytes) -> bytes:
         """Over a connection for this call alone: what is in a pod is there to be tried, not to be fast."""
         assert endpoint.pod is not None
-        url, answer = URL(shown, encoded=True), bytearray()
+        url, answer = URL(post_url, encoded=True), bytearray()
         async with self._dialer.dial(endpoint.pod) as connection:
             await connection.writer.start_tls(self._context(endpoint.authority), server_hostname=url.host)
             headers = {"Host": url.authority, "Content-Length": str(len(body)), "Connection": "close"}
@@ -114,7 +114,7 @@ class WebhookClient:
             async for part in connection.body(head, "POST"):
                 answer += part
                 if len(answer) > MAX_ANSWER:
-                    raise _failed(shown, f"the response is longer than {MAX_ANSWER} bytes")
+                    raise _failed(post_url, f"the response is longer than {MAX_ANSWER} bytes")
         if head.code >= HTTPStatus.MULTIPLE_CHOICES:
             raise _refused(head.code, head.header("content-type"), bytes(answer))
         return bytes(answer)
@@ -132,18 +132,18 @@ class WebhookClient:
             self._contexts.move_to_end(authority)
             return self._contexts[authority]
         try:
-            made = ssl.create_default_context(cadata=authority.decode() or None)
+            context = ssl.create_default_context(cadata=authority.decode() or None)
         except (ssl.SSLError, UnicodeDecodeError) as error:
             problem = "unable to load root certificates: unable to parse bytes as PEM block"
             raise CallFailed(f"could not get REST client: {problem}") from error
-        made.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
         # As Go: a certificate that is trusted by itself needs no issuer, and need not be an authority's.
-        made.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-        made.verify_flags &= ~ssl.VERIFY_X509_STRICT
-        self._contexts[authority] = made
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        self._contexts[authority] = context
         if len(self._contexts) > MAX_CONTEXTS:
             self._contexts.popitem(last=False)
-        return made
+        return context
 
 
 class CheckedResolver(ThreadedResolver):
@@ -170,7 +170,7 @@ def check_address(host: str) -> None:
         )
 
 
-async def _read(response: ClientResponse, shown: str) -> bytes:
+async def _read(response: ClientResponse, post_url: str) -> bytes:
     parts, size = list[bytes](), response.content_length or 0
     if size <= MAX_ANSWER:
         size = 0
@@ -182,18 +182,18 @@ async def _read(response: ClientResponse, shown: str) -> bytes:
         else:
             return b"".join(parts)
     response.close()
-    raise _failed(shown, f"the response is longer than {MAX_ANSWER} bytes")
+    raise _failed(post_url, f"the response is longer than {MAX_ANSWER} bytes")
 
 
 def _refused(code: int, content_type: str, answer: bytes) -> CallFailed:
     is_text = content_type.startswith("text/")
-    said = answer.decode("utf-8", "replace").strip() if is_text else "unknown"
-    error = status.generic(code, server_message=said[:MAX_SHOWN])
+    message = answer.decode("utf-8", "replace").strip() if is_text else "unknown"
+    error = status.generic(code, server_message=message[:MAX_SHOWN])
     return CallFailed(f"failed to call webhook: {error}", code)
 
 
-def _failed(shown: str, reason: str) -> CallFailed:
-    return CallFailed(f'failed to call webhook: Post "{shown}": {reason}')
+def _failed(post_url: str, reason: str) -> CallFailed:
+    return CallFailed(f'failed to call webhook: Post "{post_url}": {reason}')
 
 
 def failure_reason(error: Exception, url: str) -> str:
@@ -222,8 +222,8 @@ def _x509(cause: Exception, url: str) -> str:
     if "expired" in problem or "not yet valid" in problem:
         return "x509: certificate has expired or is not yet valid"
     if "ostname mismatch" in problem or "IP address mismatch" in problem:
-        wanted = URL(url).host
-        return f"x509: certificate is not valid for any names, but wanted to match {wanted}"
+        host = URL(url).host
+        return f"x509: certificate is not valid for any names, but wanted to match {host}"
     if (
         "signature failure" in problem
         or "issuer" in problem

@@ -1,7 +1,7 @@
 """Tokens, client certificates and impersonation: upstream's metrics under upstream's names.
 
 Tokens and certificates are on the way of every request, so observing is an addition or two; the families that
-Prometheus reads are made when it asks.
+Prometheus reads are built at each scrape.
 """
 
 from collections import Counter
@@ -70,14 +70,14 @@ class CredentialMetrics(Collector):
             for status in ("blocked", "in_flight"):
                 active.add_metric([status], found.looking)
         yield active
-        taken = HistogramMetricFamily(
+        latency = HistogramMetricFamily(
             f"{_CACHE}_request_duration_seconds", "How long requests of the cache took.", labels=["status"]
         )
         hits = [found.remembered, *(0 for _ in _CACHE_BUCKETS)]
         for status, sums, total in (("hit", hits, 0.0), ("miss", self._looks.counts, self._looks.total)):
             if counts[status]:
-                taken.add_metric([status], _sums(_CACHE_BUCKETS, sums), total)
-        yield taken
+                latency.add_metric([status], _sums(_CACHE_BUCKETS, sums), total)
+        yield latency
         yield HistogramMetricFamily(
             "apiserver_client_certificate_expiration_seconds",
             "Distribution of the remaining lifetime on the certificate used to authenticate a request.",
@@ -96,26 +96,26 @@ class ImpersonationMetrics(Collector):
         self._checks: dict[Attempt, Durations] = {}
 
     def note(self, attempt: Attempt, seconds: float, checks: Iterable[tuple[Attempt, float]]) -> None:
-        """Note an attempt, and what the authorizer was asked for it."""
+        """Observe an attempt, and the authorization checks that it made."""
         self._attempts.setdefault(attempt, Durations(_IMPERSONATION_BUCKETS)).observe(seconds)
-        for check, taken in checks:
-            self._checks.setdefault(check, Durations(_IMPERSONATION_BUCKETS)).observe(taken)
+        for check, check_seconds in checks:
+            self._checks.setdefault(check, Durations(_IMPERSONATION_BUCKETS)).observe(check_seconds)
 
     def collect(self) -> Iterable[Metric]:
         yield from _impersonations("attempts", "impersonation attempts", self._attempts)
         yield from _impersonations("authorization_attempts", "authorization checks of them", self._checks)
 
 
-def _impersonations(name: str, what: str, found: Mapping[Attempt, Durations]) -> Iterable[Metric]:
+def _impersonations(name: str, subject: str, found: Mapping[Attempt, Durations]) -> Iterable[Metric]:
     labels = ["mode", "decision"]
     name = f"apiserver_impersonation_{name}"
-    counted = CounterMetricFamily(name, f"Total number of {what}.", labels=labels)
-    taken = HistogramMetricFamily(f"{name}_duration_seconds", f"Latency of {what}.", labels=labels)
+    counted = CounterMetricFamily(name, f"Total number of {subject}.", labels=labels)
+    latency = HistogramMetricFamily(f"{name}_duration_seconds", f"Latency of {subject}.", labels=labels)
     for attempt, durations in found.items():
         counted.add_metric(attempt, sum(durations.counts))
-        taken.add_metric(attempt, _sums(_IMPERSONATION_BUCKETS, durations.counts), durations.total)
+        latency.add_metric(attempt, _sums(_IMPERSONATION_BUCKETS, durations.counts), durations.total)
     yield counted
-    yield taken
+    yield latency
 
 
 def _sums(buckets: Sequence[float], counts: Sequence[int]) -> list[tuple[str, float]]:

@@ -136,7 +136,7 @@ class KnownDocuments:
 
 
 class Documents:
-    """The documents of a set of resources, each made when it is first asked for, and kept as text."""
+    """The documents of a set of resources, each encoded at its first request."""
 
     def __init__(
         self,
@@ -184,7 +184,7 @@ class Documents:
         return self._by_folder.get(folder, ())
 
     def _make_index(self) -> Text:
-        """Where each document of version 3 is, and the hash of what it says."""
+        """Return the paths of the version 3 documents, with the hash of each."""
         self._known.keep(self._rows.keys())
         paths = {
             folder: {"serverRelativeURL": f"/openapi/v3/{folder}?hash={self._digest(folder)}"}

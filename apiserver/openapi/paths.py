@@ -61,7 +61,7 @@ _TYPE_META: Final = frozenset({"apiVersion", "kind"})
 
 
 class _Place(Struct, frozen=True):
-    """Where operations of a resource are, and what their names say of it."""
+    """The path of a resource's operations, and the parts of their ids."""
 
     row: Resource
     sub: Subresource | None = None
@@ -83,7 +83,7 @@ class _Place(Struct, frozen=True):
 
     @property
     def named(self) -> tuple[str, str, str]:
-        """The kind that operations are said to be of."""
+        """The group, version and kind of the operations."""
         return (*self.row.group_version, self.row.kind) if self.row.custom else self.gvk
 
     @property
@@ -96,7 +96,7 @@ class _Place(Struct, frozen=True):
 
 
 class Writer(Struct):
-    """Writes paths. `returned` tells of which resources a deletion answers with the object."""
+    """Writes paths. A deletion of the resources in `returned` returns the object."""
 
     definitions: Definitions
     kinds: KindOf
@@ -369,7 +369,7 @@ def _responses(contents: Tree) -> Tree:
 
 
 def _shared(operations: Tree) -> Tree:
-    """Say once for the path which parameters all its operations have."""
+    """Return the path item with the parameters that all operations share."""
     each = [operation["parameters"] for operation in operations.values()]
     shared = [parameter for parameter in each[0] if all(parameter in others for others in each[1:])]
     path_item: Tree = {}

@@ -1,4 +1,4 @@
-"""Paths and operations of version 3 in the form of version 2, with the parameters that many operations share said once."""
+"""Paths and operations of version 3 in the form of version 2, with the parameters that many operations share defined once."""
 
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping, Sequence

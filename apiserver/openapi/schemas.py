@@ -150,7 +150,7 @@ def _mapped(schema: Mapping[str, Any], change: Callable[[Mapping[str, Any]], Sch
 
 
 def _embedded(schema: Mapping[str, Any], prefix: str) -> Schema:
-    """Return the schema with what its extensions mean said in the words of OpenAPI."""
+    """Return the schema with its extensions expressed in OpenAPI."""
     embedded_schema = _mapped(schema, lambda below: _embedded(below, prefix))
     if schema.get("x-kubernetes-int-or-string") and prefix == V3:
         embedded_schema.setdefault("anyOf", [{"type": "integer"}, {"type": "string"}])
@@ -205,7 +205,7 @@ _NOT_IN_V2: Final = frozenset({"allOf", "anyOf", "not", "nullable", "oneOf"})
 _LOCAL: Final = "#/$defs/"
 _DROPPED: Final = frozenset({"$schema", "$id", "additionalProperties"})
 _TYPE_META: Final = frozenset({"apiVersion", "kind"})
-"""Their allowed values are the package's addition; upstream says only that they are texts."""
+"""Their allowed values are the package's addition; upstream has them as plain strings."""
 
 V2: Final = "#/definitions/"
 V3: Final = "#/components/schemas/"
@@ -345,7 +345,7 @@ def _rules(key: str, value: list[Schema], prefix: str) -> Schema:
 
 
 def _type(key: str, value: Any, _prefix: str) -> Schema:
-    """The package lets every optional field be null; upstream does not say so."""
+    """The package makes every optional field nullable; upstream does not."""
     named = value if isinstance(value, str) else next(name for name in value if name != "null")
     return {key: named}
 

@@ -1,4 +1,4 @@
-"""Server-side apply: a client says what it wants to manage, and the server settles it with all other managers."""
+"""Server-side apply: a client sends the fields that it manages, and the server merges them with all other managers'."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -40,7 +40,7 @@ class Application(Struct, frozen=True, kw_only=True):
     time: str | None
 
     def merge_into(self, live: Tree) -> Tree:
-        """The live object with what is applied merged into it, read as an object of its kind."""
+        """Merge the applied configuration into the live object, and return it decoded as its kind."""
         config, manager = self.config, self.manager
         name, force = self.options.field_manager, self.options.force
         if not isinstance(config, dict):
@@ -53,9 +53,8 @@ class Application(Struct, frozen=True, kw_only=True):
         try:
             merged = manager.apply(live, config, manager=name, time=self.time, force=force)
             self.call.patched = merged
-            if _is_same(
-                merged, live
-            ):  # what upstream writes then was not read anew: its zero times stay null
+            if _is_same(merged, live):
+                # Upstream does not decode the object again in this case: its zero times stay null.
                 tree = orjson.loads(orjson.dumps(merged))
             else:
                 tree = self._decoded(merged).tree

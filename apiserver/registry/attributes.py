@@ -34,7 +34,7 @@ class Reinvocation(Struct, kw_only=True):
 
 
 class Attributes(Struct, kw_only=True):
-    """One write. `object` may be changed by a plugin that mutates, and by nobody else."""
+    """One write. `object` is changed by mutating plugins only."""
 
     operation: Operation
     call: Call
@@ -44,7 +44,7 @@ class Attributes(Struct, kw_only=True):
     dry_run: bool = False
     reinvocation: Reinvocation = field(default_factory=Reinvocation)
     target: Target = ("", "", "")
-    """Follows from the call: nobody gives it."""
+    """Derived from the call."""
 
     def __post_init__(self) -> None:
         # Every plugin may ask for it.

@@ -38,7 +38,7 @@ MAX_WARNINGS: Final = 10
 
 
 OF_WRONG_TYPES: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
-"""What Python raises of an object whose fields have other types than its kind says."""
+"""What Python raises for an object whose fields have other types than its kind's."""
 
 
 class CorruptObject(InternalError):
@@ -67,7 +67,7 @@ class Rules(Protocol):
     """What messages show where an update names no version."""
 
     def default(self, api_version: str, kind: str, tree: Tree) -> None:
-        """Fill in what was left out; the tree is nobody else's yet."""
+        """Set defaults in place; the tree is not shared yet."""
 
     def check_create(self, resource: Resource, tree: Tree) -> Sequence[FieldError]: ...
 
@@ -76,7 +76,7 @@ class Rules(Protocol):
     ) -> Sequence[FieldError]: ...
 
     def warn_create(self, resource: Resource, tree: Tree) -> Iterable[str]:
-        """What a client should be told of a new object that is not refused."""
+        """Return the warnings about a new object that is valid."""
 
     def warn_update(self, resource: Resource, subresource: str, new: Tree, old: Tree) -> Iterable[str]: ...
 
@@ -113,7 +113,7 @@ class Permits(Protocol):
         namespace: str = "",
         subresource: str = "",
     ) -> bool:
-        """Return whether a user may do what a verb says with an object, where the request's own check is not all."""
+        """Return whether a user is allowed a verb on an object, besides the request's own authorization."""
 
 
 def _allow_all(*_about: object, **_more: object) -> bool:
@@ -138,17 +138,17 @@ class Backend(Struct, frozen=True, kw_only=True):
     claimants: Mapping[GroupResource, Claimant] = field(default_factory=dict)
     permits: Permits = _allow_all
     watch_list: bool = True
-    """Whether watches may begin with what there is, if their clients wish."""
+    """Whether watches may send initial events if their clients request them."""
     expiry: Mapping[GroupResource, Expiry] = field(default_factory=dict)
-    """Of objects that are forgotten by themselves."""
+    """Leases of objects with a time to live."""
     conversions: Conversions = field(default_factory=dict)
     worker: Worker = field(default_factory=Worker)
     prepare: Callable[[Worker, Resource], Awaitable[None]] | None = None
-    """Makes what work on objects of a custom resource needs, before the first of them is worked on."""
+    """Compiles what a custom resource needs, before its first object is handled."""
     field_managers: dict[tuple[Resource, str], FieldManager] = field(default_factory=dict)
-    """For each resource and subresource that was written so far."""
+    """By resource and subresource; created at the first write."""
     resource_caches: dict[GroupResource, ResourceCache] = field(default_factory=dict)
-    """For each built-in resource that was looked at so far."""
+    """By built-in resource; found at the first read."""
 
     def strategy(self, resource: Resource) -> Strategy:
         return self.strategies.get(resource.group_resource, DEFAULT)

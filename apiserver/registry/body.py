@@ -25,11 +25,11 @@ from mockube.apiserver.wire.go_json import type_name
 from mockube.apiserver.wire.parse import NotJson, Parsed, Unreadable, parse
 
 SUMMARY_BYTES = 30
-"""Bytes of a body that is no object, in the error that says so."""
+"""Bytes of a body that is no object, as the error quotes them."""
 
 
 def read_object(backend: Backend, call: Call, options: WriteOptions) -> Tree:
-    """The object that a create or update was sent, as it would be stored, with its defaults."""
+    """Return the object of a create or update in stored form, with its defaults."""
     api_version, kind = expected_type(call)
     parsed = _parse(call.body, kind)
     tree, text = parsed.tree, parsed.text
@@ -70,7 +70,7 @@ def with_whole_numbers(tree: Tree, text: bytes) -> tuple[Tree, bytes]:
 
 
 def _refusal(call: Call, kind: str) -> str:
-    """How an error begins that says what is wrong with a body of the right kind."""
+    """Return the start of an error about a body of the right kind."""
     return f"{kind} in version {gotext.quote(call.resource.version)} cannot be handled as a {kind}: "
 
 
@@ -147,7 +147,7 @@ def _with_empty_managers(decoded: Decoded, tree: Tree) -> Decoded:
         return decoded
     metadata = decoded.tree.get("metadata")
     if metadata is not None:
-        # Go writes no empty list, but who reads one forgets the managers.
+        # Go encodes no empty list, but an empty list that is sent removes all managers.
         metadata["managedFields"] = []
     return decoded
 
@@ -195,7 +195,7 @@ def _parse(body: Body, kind: str) -> Parsed:
 def _check_kind(
     backend: Backend, parsed: Parsed, sent_type: tuple[str, str], expected: tuple[str, str]
 ) -> None:
-    """Refuse another kind: it is read as what it says that it is, and cannot be converted then."""
+    """Refuse another kind: the body is decoded as the kind that it names, and cannot be converted."""
     if sent_type == expected or sent_type in _EARLIER.get(expected, ()):
         return
     if sent_type in _CONVERTED.get(expected, ()):
@@ -226,13 +226,13 @@ _CONVERTED: Final = {
 
 
 def not_registered(api_version: str, kind: str) -> str:
-    """What Go's scheme says of a kind that it does not know."""
+    """Return the error of Go's scheme for a kind that is not registered."""
     scheme = f"version {gotext.quote(api_version)} in scheme {gotext.quote('pkg/runtime/scheme.go:111')}"
     return f"no kind {gotext.quote(kind)} is registered for {scheme}"
 
 
 def not_converted(backend: Backend, source: tuple[str, str], api_version: str, kind: str) -> str:
-    """Why one kind cannot be read as another."""
+    """Return the error for one kind that is sent in place of another."""
     if backend.schemas.kind(*source) is None:
         return not_registered(*source)
     group = api_version.rpartition("/")[0].partition(".")[0] or "core"
@@ -254,7 +254,7 @@ def type_of(tree: Any) -> tuple[str, str]:
 
 
 def missing_kind(text: str) -> str:
-    """What upstream says of an object that is no struct to it and does not say its kind."""
+    """Return upstream's error for an object without a Go struct whose kind is missing."""
     return f"Object 'Kind' is missing in '{text}'"
 
 
@@ -279,7 +279,7 @@ def _go_name(api_version: str, kind: str) -> str:
 
 
 def undecodable(error: Unreadable) -> str:
-    """What upstream says of a body that cannot be decoded: of JSON, that it looked for the kind first."""
+    """Return upstream's error for a body that cannot be decoded; it looks for the kind of JSON first."""
     return f"{_NO_TYPE}{error}" if isinstance(error, NotJson) else str(error)
 
 
@@ -295,7 +295,7 @@ def _not_recognized(body: Body, kind: str, problem: str) -> status.BadRequest:
 
 
 def _summary(data: bytes) -> str:
-    """How a body begins: in hexadecimal digits, unless it may be JSON."""
+    """Return the first bytes of a body: in hexadecimal digits, unless it may be JSON."""
     if not data:
         return "<empty>"
     start = data[:SUMMARY_BYTES]

@@ -22,7 +22,7 @@ NO_BODY = Body(data=b"")
 
 
 class Call(Struct, kw_only=True):
-    """One request. `warnings` collects what the client should be told besides the answer."""
+    """One request. `warnings` collects the response's warnings."""
 
     verb: str
     resource: Resource
@@ -35,9 +35,9 @@ class Call(Struct, kw_only=True):
     user_agent: str = ""
     warnings: list[str] = []
     annotations: dict[str, str] = {}
-    """What the audit log tells of the request besides; collected like the warnings."""
+    """Annotations of the audit event; collected like the warnings."""
     is_internal: bool = False
-    """Part of another request that was admitted: nobody is asked once more."""
+    """Part of another request that was admitted already: admission is not run again."""
     live: Stored | None = None
     """The object that is changed, as it is stored."""
     patched: Any = None
@@ -79,7 +79,7 @@ class ObjectAnswer(Struct, frozen=True, kw_only=True):
 
 
 class ListAnswer(Struct, frozen=True, kw_only=True):
-    """A list: its items as stored, and what its metadata says."""
+    """A list: its items as stored, and its metadata."""
 
     api_version: str
     kind: str

@@ -1,4 +1,4 @@
-"""ComponentStatuses: how the parts of a control plane are, asked of them at each request and never stored.
+"""ComponentStatuses: the health of control plane components, probed at each request and never stored.
 
 As upstream does, it is assumed that they are on the server's own machine, at the ports that they have by default.
 """

@@ -1,4 +1,4 @@
-"""custom.metrics.k8s.io and external.metrics.k8s.io: what kwok's CustomMetrics, ExternalMetrics and usages say.
+"""custom.metrics.k8s.io and external.metrics.k8s.io: the values of kwok's CustomMetrics, ExternalMetrics and usages.
 
 A metric of an object is the value that a CustomMetric gives for its kind, or, of a pod, the amount of a ResourceUsage that is
 neither CPU nor memory. An ExternalMetric has its own labels as those of its metric.
@@ -153,7 +153,7 @@ def _selects(selector: ReadOnlyTree, tree: ReadOnlyTree) -> bool:
 
 
 def _group_of(reference: ReadOnlyTree) -> str:
-    """Kwok writes the version where the group has no name."""
+    """Return the group of a reference: kwok writes the version in place of the core group."""
     group = str(reference.get("apiGroup") or "")
     if group == "v1":
         return ""
@@ -173,7 +173,7 @@ def _list(kind: str, api_version: str, items: list[Tree]) -> Tree:
 
 
 def resource_list(version: str, group: str, names: Iterable[Mapping[str, Any]]) -> Tree:
-    """What discovery says of a group of metrics."""
+    """Return the discovery document of a group of metrics."""
     return {
         "kind": "APIResourceList",
         "apiVersion": "v1",

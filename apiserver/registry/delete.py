@@ -66,7 +66,7 @@ async def delete_collection(backend: Backend, call: Call) -> ListAnswer:
         try:
             await delete_as(backend, one, options)
         except status.NotFound:
-            continue  # somebody else was quicker
+            continue  # another write came first
     if not options.dry_run and not _has_selector(call):
         await _delete_unreadable(backend, call)
     return found
@@ -87,7 +87,7 @@ async def _delete_unreadable(backend: Backend, call: Call) -> None:
 
 
 async def delete_as(backend: Backend, call: Call, options: DeleteOptions) -> ObjectAnswer:
-    """Delete the object that a call is about, as its options say."""
+    """Delete the object of a call according to its options."""
     undeletable = backend.strategy(call.resource).undeletable
     if call.verb != COLLECTION and (problem := undeletable.get(call.name)):
         raise status.forbidden(call.resource.group_resource, call.name, problem)
@@ -104,7 +104,7 @@ async def delete_as(backend: Backend, call: Call, options: DeleteOptions) -> Obj
 async def _delete_readable(
     backend: Backend, call: Call, options: DeleteOptions, stored: Stored
 ) -> ObjectAnswer | None:
-    """None if another write came between; `CorruptObject` if its fields have other types than its kind says."""
+    """None if another write came between; `CorruptObject` if its fields have other types than its kind's."""
     try:
         return await _delete_stored(backend, call, options, stored)
     except OF_WRONG_TYPES as error:
@@ -125,7 +125,7 @@ async def _delete_corrupt(
     backend: Backend, call: Call, options: DeleteOptions, error: CorruptObject
 ) -> ObjectAnswer | None:
     """Delete what cannot be read, whatever it may have waited for; None if another write came between."""
-    if options.uid is not None:  # nobody can tell whether it is the one that is meant
+    if options.uid is not None:  # the UID cannot be compared
         raise error
     metadata: Tree = {"name": call.name, "resourceVersion": str(error.revision)}
     if call.namespace:
@@ -202,7 +202,7 @@ def _mark(strategy: Strategy, old: Tree, options: DeleteOptions, now: datetime) 
 
 
 def _mark_sooner(tree: Tree, grace_period: int | None) -> Tree | None:
-    """A graceful deletion that goes on can be hastened, and nothing else of it can be changed."""
+    """Shorten the grace period of a pending deletion; None if it would not be shorter."""
     meta = tree["metadata"]
     left: int = meta.get("deletionGracePeriodSeconds", 0)
     if grace_period is None or grace_period >= left:
@@ -213,7 +213,7 @@ def _mark_sooner(tree: Tree, grace_period: int | None) -> Tree | None:
 
 
 def _policy(strategy: Strategy, meta: Tree, options: DeleteOptions) -> str:
-    """What becomes of dependents: as the client says, or as a finalizer says that is there, or as is usual."""
+    """Return the propagation policy: the client's, or that of an existing finalizer, or the default."""
     if strategy.dependents == UNSUPPORTED:
         return BACKGROUND
     if options.cascading:

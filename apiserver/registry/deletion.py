@@ -37,7 +37,7 @@ _OTHER_KINDS = {
         "PartialObjectMetadata", "PartialObjectMetadataList",
     ),
 }  # fmt: skip
-"""What upstream's decoder of options knows besides them, by apiVersion."""
+"""Other kinds that upstream's decoder of options accepts, by apiVersion."""
 
 
 class DeleteOptions(Struct, frozen=True, kw_only=True):
@@ -48,7 +48,7 @@ class DeleteOptions(Struct, frozen=True, kw_only=True):
     uid: str | None = None
     version: str | None = None
     cascading: bool = False
-    """Whether the client said, in the old way, that dependents should go as well."""
+    """Whether the client set the deprecated orphanDependents to false."""
 
 
 def delete_options(backend: Backend, call: Call) -> DeleteOptions:
@@ -56,7 +56,7 @@ def delete_options(backend: Backend, call: Call) -> DeleteOptions:
 
 
 def options_of(tree: Tree) -> DeleteOptions:
-    """The options that a `DeleteOptions` object tells of, checked."""
+    """Return the validated options of a `DeleteOptions` object."""
     dry_run = tree.get("dryRun") or ()
     refuse(KIND, [*_check(tree), *check_dry_run(dry_run)])
     grace = tree.get("gracePeriodSeconds")
@@ -85,7 +85,7 @@ def _from_body(backend: Backend, call: Call) -> Tree:
 
 
 def _check_kind(tree: Any) -> None:
-    """Options may say that they are of any group and version, but of no other kind."""
+    """Options may have any group and version, but no other kind."""
     api_version, kind = type_of(tree)
     if kind in ("", KIND):
         return
@@ -144,7 +144,7 @@ def check_preconditions(subject: GroupResource, name: str, options: DeleteOption
 def check_own_preconditions(
     subject: GroupResource, name: str, options: DeleteOptions, metadata: Tree
 ) -> None:
-    """The same, for a resource that compares them by itself, in its own words."""
+    """The same for a resource that compares them itself, with its own messages."""
     for field, expected, found in (
         ("UID", options.uid, metadata["uid"]),
         ("ResourceVersion", options.version, metadata["resourceVersion"]),

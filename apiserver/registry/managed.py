@@ -59,7 +59,7 @@ def _make(backend: Backend, resource: Resource, subresource: str) -> FieldManage
 
 
 def _converter(backend: Backend, resource: Resource) -> Callable[[Json, str], Json]:
-    """What shows an object in another version: where a webhook does it, `NotConverted` asks for it."""
+    """Converts an object to another version; raises `NotConverted` if a webhook has to."""
     remote = remote_conversion(backend, resource)
     if remote is None:
         local = _local_conversions(backend, resource)
@@ -142,14 +142,14 @@ def on_update(backend: Backend, call: Call, new: Tree, old: Tree, options: Write
 
 
 def without_none(tree: Tree) -> Tree:
-    """An object that nobody manages has no managers at all, rather than an empty list of them."""
+    """Return an object without managers with no managedFields rather than an empty list."""
     if not tree["metadata"].get("managedFields"):
         tree["metadata"].pop("managedFields", None)
     return tree
 
 
 def manager_name(call: Call, options: WriteOptions) -> str:
-    """Who writes: as the client says, or else as its program is called."""
+    """Return the field manager: as the client set it, or else from its user agent."""
     if options.field_manager:
         return options.field_manager
     program = call.user_agent.partition("/")[0]

@@ -22,7 +22,7 @@ def of(tree: Tree) -> Tree:
 
 
 def begin(tree: Tree, call: Call, *, now: datetime, chance: Chance) -> None:
-    """Give a new object what only the server may. A create drops whatever the client said of it before."""
+    """Set a new object's system fields. A create drops what the client sent in them."""
     metadata = of(tree)
     metadata.pop("selfLink", None)
     match_namespace(tree, call)
@@ -31,7 +31,7 @@ def begin(tree: Tree, call: Call, *, now: datetime, chance: Chance) -> None:
 
 
 def clear_system(tree: Tree) -> None:
-    """Drop what only the server may say of an object."""
+    """Drop the system fields of an object."""
     metadata = of(tree)
     for field in _SYSTEM:
         metadata.pop(field, None)
@@ -44,7 +44,7 @@ _DUPLICATES = (
 
 
 def without_duplicate_owners(tree: Tree, call: Call, *, when: str = "") -> Tree:
-    """The object with each owner once, as it was first named; the client is warned of the others."""
+    """Return the object with each owner reference once; add a warning for duplicates."""
     references = (tree.get("metadata") or {}).get("ownerReferences") or ()
     if len(references) < 2 or len({reference.get("uid") for reference in references}) == len(references):
         return tree
@@ -79,7 +79,7 @@ def check_new(tree: Tree, call: Call, *, dry_run: bool) -> None:
 
 
 def version(text: str) -> int:
-    """A resourceVersion that a client has seen, as a number; 0 if he says none."""
+    """Return the resourceVersion that a client sent, as a number; 0 if it sent none."""
     try:
         return gotext.parse_uint(text) if text else 0
     except gotext.NumberError as error:
@@ -87,7 +87,7 @@ def version(text: str) -> int:
 
 
 def match_namespace(tree: Tree, call: Call) -> None:
-    """An object is in the namespace of its URL; it may leave out which, but not name another. The cluster's are in none."""
+    """Set the namespace of the URL; refuse another one. Cluster-scoped objects have none."""
     metadata = of(tree)
     object_namespace = metadata.pop("namespace", "")
     if not call.resource.namespaced:
@@ -100,7 +100,7 @@ def match_namespace(tree: Tree, call: Call) -> None:
 
 
 def match_name(tree: Tree, name: str) -> None:
-    """An object that comes to a name's URL has that name."""
+    """Refuse an object whose name is not that of the URL."""
     object_name = of(tree).get("name")
     if not object_name:
         problem = f"the name of the object ({name} based on URL) was undeterminable: name must be provided"

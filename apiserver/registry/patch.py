@@ -109,7 +109,7 @@ async def patch(backend: Backend, call: Call, face: SubresourceView = ITSELF) ->
         if await backend.find(call.resource, call.namespace, call.name) is None:
             raise status.not_found(call.resource.group_resource, call.name) from None
         raise
-    call.growth = language.growth(read.given)
+    call.growth = language.growth(read.tree)
 
     def patched_tree(old: Tree) -> Tree:
         # The new object shares what the patch does not reach, and is filled in where it stands.
@@ -132,7 +132,7 @@ class Patch(NamedTuple):
     """A patch as it was sent, and what strict decoding minds of it."""
 
     language: Language
-    given: Any
+    tree: Any
     data: bytes
     complaints: Sequence[str] = ()
 
@@ -164,13 +164,13 @@ def _read(call: Call, language: Language, options: WriteOptions) -> Patch:
         parsed = parse(call.body.data, "application/json")
     except Unreadable as error:
         raise status.BadRequest(language.refusal.format(error)) from error
-    given = parsed.tree
+    tree = parsed.tree
     if options.field_validation == "Ignore":
-        return Patch(language, given, call.body.data)
+        return Patch(language, tree, call.body.data)
     try:
-        complaints = language.check(given)
+        complaints = language.check(tree)
         twice = (language.complaint.format(each) for each in duplicate_fields(parsed))
-        return Patch(language, given, call.body.data, (*complaints, *twice))
+        return Patch(language, tree, call.body.data, (*complaints, *twice))
     except PatchError as error:
         raise patch_refusal(error) from error
 
@@ -179,7 +179,7 @@ def _carry_out(backend: Backend, patch: Patch, old: Tree) -> Any:
     schema = backend.schemas.kind(old["apiVersion"], old["kind"])
     assert schema is not None
     try:
-        return patch.language.carry_out(old, patch.given, schema)
+        return patch.language.carry_out(old, patch.tree, schema)
     except PatchError as error:
         raise patch_refusal(error) from error
 
@@ -220,11 +220,11 @@ def _patched(
         outcome = Outcome(backend, patch, patched, old, not call.resource.custom)
         raise _refused_object(outcome, problem)
     call.warnings += as_warnings(found)
-    made: Tree = kind | decoded.tree
-    backend.rules.default(kind["apiVersion"], kind["kind"], made)
-    metadata.match_namespace(made, call)
-    metadata.match_name(made, call.name)
-    return made
+    new_object: Tree = kind | decoded.tree
+    backend.rules.default(kind["apiVersion"], kind["kind"], new_object)
+    metadata.match_namespace(new_object, call)
+    metadata.match_name(new_object, call.name)
+    return new_object
 
 
 def _check_type(call: Call, options: WriteOptions, outcome: Outcome) -> None:
@@ -244,8 +244,8 @@ def _check_type(call: Call, options: WriteOptions, outcome: Outcome) -> None:
     if not api_version:
         _check_internal(call, options, outcome, kind or old["kind"])
     elif (api_version, kind or old["kind"]) != (old["apiVersion"], old["kind"]):
-        given = api_version, kind or old["kind"]
-        raise _invalid(outcome, not_converted(outcome.backend, given, old["apiVersion"], old["kind"]))
+        patched_type = api_version, kind or old["kind"]
+        raise _invalid(outcome, not_converted(outcome.backend, patched_type, old["apiVersion"], old["kind"]))
 
 
 _NO_TEXT: Final = ".apiVersion accessor error: <nil> is of the type <nil>, expected string"
@@ -260,9 +260,9 @@ def _check_custom_type(patched: Tree, api_version: str, kind: str) -> None:
         raise status.internal_error("Object 'apiVersion' is missing in 'object has no apiVersion field'")
 
 
-def _check_same_type(call: Call, outcome: Outcome, given: tuple[str, str]) -> None:
+def _check_same_type(call: Call, outcome: Outcome, patched_type: tuple[str, str]) -> None:
     """A custom object that a patch makes one of another kind is refused by the name of that kind."""
-    api_version, kind = given
+    api_version, kind = patched_type
     expected = {"kind": outcome.old["kind"], "apiVersion": outcome.old["apiVersion"]}
     wrong = [
         errors.invalid(ROOT.child(name), value, f"must be {expected[name]}")
@@ -271,9 +271,9 @@ def _check_same_type(call: Call, outcome: Outcome, given: tuple[str, str]) -> No
     ]
     if not wrong:
         return
-    said = outcome.patched.get("metadata") or {}
-    if isinstance(said, dict) and isinstance(said.get("name", ""), str):
-        metadata.match_name({"metadata": dict(said)}, call.name)
+    patched_metadata = outcome.patched.get("metadata") or {}
+    if isinstance(patched_metadata, dict) and isinstance(patched_metadata.get("name", ""), str):
+        metadata.match_name({"metadata": dict(patched_metadata)}, call.name)
     raise status.invalid(GroupKind(api_version.rpartition("/")[0], kind), call.name, wrong)
 
 
@@ -281,8 +281,10 @@ def _check_internal(call: Call, options: WriteOptions, outcome: Outcome, kind: s
     """What has no apiVersion is read into upstream's own type, in which no field has the name that it was sent by."""
     if kind != outcome.old["kind"]:
         group = gotext.quote(call.resource.group)
-        where = f"the internal version of group {group} in scheme {gotext.quote('pkg/runtime/scheme.go:111')}"
-        raise _invalid(outcome, f"no kind {gotext.quote(kind)} is registered for {where}")
+        scheme = (
+            f"the internal version of group {group} in scheme {gotext.quote('pkg/runtime/scheme.go:111')}"
+        )
+        raise _invalid(outcome, f"no kind {gotext.quote(kind)} is registered for {scheme}")
     unknown = [
         f"unknown field {gotext.quote(name)}"
         for name in outcome.patched
@@ -298,7 +300,7 @@ def _check_internal(call: Call, options: WriteOptions, outcome: Outcome, kind: s
 def _refused_object(outcome: Outcome, error: DecodeError) -> ApiError:
     backend, patch, patched, old, _ = outcome
     if patch.language.shows_patch:
-        return _not_taken(gofmt.plain(strategic.as_merged(patch.given, old)), str(error))
+        return _not_taken(gofmt.plain(strategic.as_merged(patch.tree, old)), str(error))
     text = _written(outcome)
     problem = str(error)
     try:
@@ -314,17 +316,17 @@ def _invalid(outcome: Outcome, problem: str) -> ApiError:
 
 def _written(outcome: Outcome) -> str:
     """The text of what came of a patch, in which numbers and texts are as they were written."""
-    backend, patch, shown, old, is_typed = outcome
+    backend, patch, patched, old, is_typed = outcome
     if len(patch.data) <= MAX_WRITTEN:
-        again = patch._replace(given=written.loads(patch.data))
+        again = patch._replace(tree=written.loads(patch.data))
         # Upstream writes an object that it has no struct for with its fields in the order of the alphabet.
         text = (
             orjson.dumps(_in_order(backend, old))
             if is_typed
             else orjson.dumps(old, option=orjson.OPT_SORT_KEYS)
         )
-        shown = _carry_out(backend, again, written.loads(text))
-    return written.dumps(dict(sorted(shown.items())) if isinstance(shown, dict) else shown)
+        patched = _carry_out(backend, again, written.loads(text))
+    return written.dumps(dict(sorted(patched.items())) if isinstance(patched, dict) else patched)
 
 
 def _in_order(backend: Backend, tree: Tree) -> Tree:

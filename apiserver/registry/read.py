@@ -1,4 +1,4 @@
-"""Get and list: from what is at hand, as new as was asked for, in bytes that were made before."""
+"""Get and list from the watch cache, at least as new as requested, without encoding objects again."""
 
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
@@ -30,7 +30,7 @@ CONTINUE_EXPIRED = (
 
 
 class PageExpired(Expired):
-    """A page's revision is gone; the client is told where it may go on all the same."""
+    """The revision of a page was compacted; the error has a token to continue with."""
 
     def __init__(self, fresh_token: str) -> None:
         super().__init__(CONTINUE_EXPIRED)
@@ -78,7 +78,7 @@ async def list_objects(backend: Backend, call: Call) -> ListAnswer:
 async def _found(
     backend: Backend, call: Call, resource_cache: ResourceCache, scope: bytes, chosen: Selection, limit: int
 ) -> tuple[Sequence[Stored], int]:
-    """What the first page shows, and how many match in all."""
+    """Return the items of the first page and the number of all matches."""
     if chosen.matches is None:
         return resource_cache.select(scope, limit=limit), resource_cache.count(scope)
     if remote_conversion(backend, call.resource) is not None:
@@ -104,7 +104,7 @@ def _scope(backend: Backend, call: Call, chosen: Selection) -> bytes:
 def _page(
     backend: Backend, call: Call, chosen: Selection, items: Sequence[Stored], total: int, revision: int
 ) -> ListAnswer:
-    """The first page of what the watch cache showed at a revision."""
+    """Return the first page of a list from the watch cache at a revision."""
     metadata: dict[str, Any] = {"resourceVersion": str(revision)}
     if total > len(items):
         metadata["continue"] = _token(backend, call, items[-1].key, revision)
@@ -142,7 +142,7 @@ async def _next_page(backend: Backend, call: Call, options: ListOptions, chosen:
 async def _at(
     backend: Backend, call: Call, options: ListOptions, chosen: Selection, position: Continuation
 ) -> ListAnswer:
-    """A page as it was at one revision, read from the store's own history, until it is full or there is no more."""
+    """Return a page at an exact revision, read from the store."""
     prefix = backend.layout.scope(call.resource, call.namespace)
     start, end = prefix + position.start.encode(), prefix_end(prefix)
     found: list[Stored] = []

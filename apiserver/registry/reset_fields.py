@@ -19,9 +19,9 @@ def preserve_fields(new: Tree, old: Mapping[str, Any], paths: Sequence[Path]) ->
 
 
 def apply_fields(new: Tree, old: Tree, paths: Sequence[Path]) -> Tree:
-    """The old object with what is at some paths as it is in the new one. Neither tree is changed.
+    """Return the old object with the values of some paths from the new one. Neither tree is changed.
 
-    The managers of fields are the new one's too: they tell of the write itself.
+    managedFields are the new object's: they record the write itself.
     """
     tree = preserve_fields(old, new, (("metadata", "managedFields"),))
     for path in paths:
@@ -54,7 +54,7 @@ def _with(tree: Tree, path: Path, value: Any) -> Tree:
 
 
 def _with_each(base: Any, source: Any, path: Path) -> Any:
-    """The base with what is given at a path. A list whose elements are not the same ones is taken as it is given."""
+    """Return the base with the source's value at a path. A list with other elements is replaced as a whole."""
     if EACH not in path:
         return _with(base, path, _get(source, path))
     at = path.index(EACH)

@@ -1,4 +1,4 @@
-"""Resources that a task of the server follows: it is told that something changed, or which objects did."""
+"""Resources that a task of the server follows: it is notified of a change, or of the keys that changed."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -53,7 +53,7 @@ class ChangedKeys:
         self._changed.set()
 
     def take(self, known: Iterable[bytes] = ()) -> Sequence[bytes]:
-        """Return what has changed: after changes that were missed, everything that is there, and what was known."""
+        """Return the changed keys: after missed changes all keys in the cache and all `known` ones."""
         keys, self._keys = self._keys, {}
         if self._has_missed:
             self._has_missed = False
@@ -76,7 +76,7 @@ def followed_keys(
 def _following(
     backend: Backend, resources: Sequence[Resource], make: Callable[[ResourceCache], _Watcher]
 ) -> Iterator[Sequence[_Watcher]]:
-    """Make a watcher for each resource: it is offered changes, and told when they were missed, until the end of the block."""
+    """Subscribe a watcher for each resource until the end of the block; it also learns of missed changes."""
     watch_cache = backend.watch_cache
     caches = [watch_cache.resource_cache(backend.layout.resource_cache(each)) for each in resources]
     followers = [make(cache) for cache in caches]

@@ -1,4 +1,4 @@
-"""The verbs of metrics.k8s.io: what the pods and nodes in the watch cache use, worked out when it is asked for."""
+"""The verbs of metrics.k8s.io: what the pods and nodes in the watch cache use, computed for each request."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -60,7 +60,7 @@ class Measure:
         self._nodes: dict[str, ReadOnlyTree | None] = {}
 
     def pod(self, pod: ReadOnlyTree) -> Mapping[str, Amounts]:
-        """By container; nothing for a pod that does not run, or whose node cannot be asked."""
+        """Return usage by container; none for a pod that does not run, or whose node is not ready."""
         node = self.ready_node((pod.get("spec") or {}).get("nodeName") or "")
         return {} if node is None else containers_usage(pod, node, self._usages, self._expressions)
 

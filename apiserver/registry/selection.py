@@ -26,14 +26,14 @@ _NOT_KNOWN: Final = '{quoted} is not a known field selector: only "metadata.name
 
 
 class Selection(Struct, frozen=True, kw_only=True):
-    """`name` is what metadata.name must be, if the selector says so; `matches` is None when everything does."""
+    """`name` is the required metadata.name, if the selector has one; `matches` is None if every object matches."""
 
     name: str = ""
     label: tuple[str, str] | None = None
-    """A label and the one value that it must have, if the selector says so: what an index is asked for."""
+    """A label and its required value, if the selector has one: the key of an index."""
     matches: Callable[[Stored], bool] | None = None
     cost: int = 1
-    """How much longer than a short selector it takes to look at an object."""
+    """How much longer than a short selector it takes to match an object."""
 
 
 SELECT_ALL = Selection()
@@ -45,7 +45,7 @@ def selection(resource: Resource, label_selector: str, field_selector: str) -> S
 
 
 async def select_by(backend: Backend, call: Call, options: ListOptions) -> Selection:
-    """The selection that a request asks for."""
+    """Return the selection of a request's selectors."""
     by_label, by_field = options.label_selector, options.field_selector
     size = len(by_label) + len(by_field)
     return await backend.worker.run(size, selection, call.resource, by_label, by_field)

@@ -1,4 +1,4 @@
-"""How a subresource shows an object as something else, and what becomes of the object when that is written."""
+"""How a subresource represents an object as another kind, and how a write of that kind changes the object."""
 
 from collections.abc import Callable
 
@@ -13,11 +13,11 @@ from mockube.apiserver.registry.options import WriteOptions
 
 
 class SubresourceView(Struct, frozen=True, kw_only=True):
-    """What a client sees and writes in place of an object."""
+    """What a client reads and writes in place of an object."""
 
     show: Callable[[Tree], Tree]
     patched: Callable[[Tree], Tree] | None = None
-    """What a patch is carried out on, where that is not what a client sees."""
+    """What a patch is applied to, where that is not what a client reads."""
     take: Callable[[Tree, Tree], Tree]
     """The new object, of the old one and what was written; may refuse what was written."""
     manage: Callable[[Backend, Call, Tree, Tree, WriteOptions], Tree] = managed.on_update

@@ -1,4 +1,4 @@
-"""What a resourceVersion asks of a read, and the errors for those that cannot be served."""
+"""The meaning of a read's resourceVersion, and the errors for those that cannot be served."""
 
 from mockube.apimachinery import errors, gotext, status
 from mockube.apimachinery.paths import ROOT

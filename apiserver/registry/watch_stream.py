@@ -35,11 +35,11 @@ ADDED, MODIFIED, DELETED = (kind.value for kind in ChangeKind)
 
 
 Show = Callable[[Stored], Stored | None]
-"""Converts an object to the version that a client asks for; None if the object cannot be read."""
+"""Converts an object to the version of the request; None if the object cannot be read."""
 
 
 class Event(NamedTuple):
-    """What a watch is told. A bookmark has no object, only a version; the one that ends the initial events says so."""
+    """An event of a watch. A bookmark has no object, only a version; `ends_initial` marks the end of the initial events."""
 
     kind: str
     stored: Stored | None = None
@@ -49,7 +49,7 @@ class Event(NamedTuple):
 
 
 class Stream:
-    """One client's watch. `take` answers with the events since it was asked last."""
+    """One client's watch. `take` returns the events since its last call."""
 
     def __init__(
         self,
@@ -61,15 +61,15 @@ class Stream:
     ) -> None:
         self.prefix = prefix
         self.version = 0
-        """Nothing at or before it is sent any more."""
+        """Nothing at or before it is sent again."""
         self._resource_cache = resource_cache
         self._matches, self._cost = chosen.matches, chosen.cost
         self._show = show
-        """What shows objects as this client wants them, if not as they are stored."""
+        """Converts objects to the client's version, if it is not the stored one."""
         self._remote = remote
-        """The same, if a webhook does it: then the selector looks at what it returned, when the reader has it."""
+        """The same by a webhook: the selector is then applied to the converted objects, when they are read."""
         self._selected = None if remote is not None else chosen.matches
-        """What is looked at before."""
+        """The selector of stored objects."""
         self._queue: list[Event] = []
         self._waiter: asyncio.Future[None] | None = None
         self._ended = False
@@ -78,13 +78,13 @@ class Stream:
         self._owed = 0
         """How many events of the queue were there from the beginning."""
         self._next_check = UNCOUNTED
-        """How many events may wait until it is looked whether they are too many."""
+        """The number of queued events at which the backlog is checked next."""
         self.overflowed = False
-        """Whether the reader was cut off, for it did not read."""
+        """Whether the reader was cut off because it did not read."""
         self.error: ApiError | None = None
 
     def begin(self, stored: Sequence[Stored], version: int) -> None:
-        """Show what is there as if it had just been added."""
+        """Queue the objects that exist as ADDED events."""
         matches = self._selected
         objects = stored if matches is None else filter(matches, stored)
         self._queue += [Event(ADDED, one) for one in objects]
@@ -92,9 +92,9 @@ class Stream:
         self._begin_count()
 
     async def begin_in_turns(self, stored: Sequence[Stored], version: int, *, bookmark: bool) -> None:
-        """Show what is there at a version as if it had just been added, and a bookmark after it.
+        """Queue the objects that exist at a version as ADDED events, and a bookmark after them.
 
-        Changes that happen while the selector looks at it are queued behind.
+        Changes that arrive while the selector is applied are queued behind them.
         """
         self.version = version
         matches = self._selected
@@ -107,7 +107,7 @@ class Stream:
         self._next_check = len(self._queue) + UNCOUNTED
 
     def resume(self, version: int) -> None:
-        """Show what happened since a version; ends with an error if that is not known any more."""
+        """Queue the changes since a version; end with an error if they are no longer in the cache."""
         self.version, self._next_check = version, EVER
         try:
             for change in self._resource_cache.since(version, self.prefix):
@@ -136,7 +136,7 @@ class Stream:
         self.end(Expired("The resourceVersion for the provided watch is too old."))
 
     async def take(self) -> Sequence[Event]:
-        """The next events, at least one of them, or none if the watch is over."""
+        """Return the next events, at least one, or none if the watch has ended."""
         while not self._queue and not self._ended:
             self._waiter = asyncio.get_running_loop().create_future()
             try:
@@ -149,7 +149,7 @@ class Stream:
         return events
 
     async def converted(self, events: Sequence[Event]) -> Sequence[Event]:
-        """Events as this client wants them, where a webhook converts; the watch ends where it does not."""
+        """Return the events in the client's version if a webhook converts; the watch ends if it fails."""
         if self._remote is None:
             return events
         try:
@@ -187,10 +187,10 @@ class Stream:
         return converted_events
 
     def to_client_version(self, event: Event) -> Event | None:
-        """An event as this client wants it, or None if it cannot be shown so.
+        """Return an event with its object in the client's version, or None if it cannot be converted.
 
-        One at a time, so that not all of them are converted at once. It goes without its change, whose encoded form is
-        for those who see what is stored.
+        One at a time, so that not all of them are converted at once. The change is left out, since its encoded form is
+        that of the stored version.
         """
         if self._show is None or event.stored is None:
             return event
@@ -198,13 +198,13 @@ class Stream:
         return None if client_object is None else event._replace(stored=client_object, change=None)
 
     def end(self, error: ApiError | None) -> None:
-        """Let the reader have what is queued, then the error if there is one, then the end."""
+        """End the stream: the reader gets the queued events, then the error if there is one."""
         self._ended = True
         self.error = self.error or error
         self._wake()
 
     def _check_backlog(self) -> None:
-        """Cut the reader off if too much has happened since it read last; what was there when it began is not counted.
+        """Cut the reader off if it is too far behind; initial events are not counted.
 
         A reader that has some changes of a version and not all of them cannot go on from that version: it lists again.
         """
@@ -226,14 +226,14 @@ class Stream:
             self._waiter.set_result(None)
 
     def bookmark(self, version: int) -> None:
-        """Tell the reader that nothing up to a version is still to come, unless changes after it have come already."""
+        """Queue a bookmark of a version, unless changes after it were queued already."""
         if version < self._resource_cache.newest:
             return
         self._queue.append(Event(BOOKMARK, version=version))
         self._wake()
 
     def close(self) -> None:
-        """The reader is gone."""
+        """Unsubscribe; called when the reader is gone."""
         self._ended = True
         self._resource_cache.unfollow(self)
 

@@ -1,4 +1,4 @@
-"""Large answers, compressed: for whom, from which size on, and in a thread, so that nobody else has to wait.
+"""Compression of large answers: for which clients, from which size on, and in a thread, off the event loop.
 
 Compressing takes some milliseconds a megabyte even in the quickest way, which is the one that upstream takes too. zlib
 does it without the interpreter's lock.

@@ -84,7 +84,7 @@ class Connecting:
         return await self._proxy.stream(request, location, call.name)
 
     async def _admit(self, call: Call, option_fields: Tree) -> Tree:
-        """What was asked for, as admission leaves it; or it refuses."""
+        """Return the options after admission, or raise its refusal."""
         assert call.subresource is not None
         kind = {"kind": call.subresource.kind, "apiVersion": call.resource.api_version}
         attributes = Attributes(
@@ -95,7 +95,7 @@ class Connecting:
         return attributes.object or {}
 
     async def _check_create(self, call: Call, subresource: str) -> None:
-        """A WebSocket begins with a GET: who opens one must be allowed to create, as with other protocols."""
+        """Require the verb create for a WebSocket, which begins with a GET, as for other protocols."""
         resource = call.resource.group_resource
         scope = {"namespace": call.namespace, "subresource": subresource}
         permits = partial(self._backend.permits, call.user, "create", resource, call.name, **scope)

@@ -46,7 +46,7 @@ def serve_content(request: Request, content: Content, headers: Mapping[str, str]
         if found == _NO_PART:
             refused["Content-Range"] = f"bytes */{size}"
         return Response(416, [f"{found}\n".encode()], "text/plain; charset=utf-8", headers=refused)
-    if len(found) != 1:  # several parts are owed to nobody: the whole is an answer as well
+    if len(found) != 1:  # no multipart ranges: RFC 9110 allows to send the whole
         return Response(200, [content.body], content.content_type, headers=headers)
     start, end = found[0]
     headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"

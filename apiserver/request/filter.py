@@ -43,7 +43,7 @@ class Config(Struct, frozen=True, kw_only=True):
     seconds: float
     """How long a request may take."""
     watch_seconds: int
-    """How long a watch lasts whose client does not say, at the least."""
+    """The minimum duration of a watch without timeoutSeconds."""
     middleware: Middleware | None = None
     request_headers: "RequestHeaders | None" = None
     """By which front proxies name users."""

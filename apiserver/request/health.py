@@ -30,7 +30,7 @@ ONLY_FOR_READINESS = frozenset(
         *(check_name(name) for name in TASKS if is_restarted(name)),
     }
 )
-"""A server of which one of these fails may mend itself: nobody should kill it for that."""
+"""Checks that may recover without a restart, so /livez leaves them out."""
 NOT_FOR_READINESS = frozenset({"loopback-serving-certificate"})
 ROLES_HOOK: Final = "poststarthook/rbac/bootstrap-roles"
 HOOKS: Final = (
@@ -65,11 +65,11 @@ HOOKS: Final = (
     "poststarthook/apiservice-openapi-controller",
     "poststarthook/apiservice-openapiv3-controller",
 )
-"""The checks by which kube-apiserver tells that what it does after its start is done, in its order."""
+"""kube-apiserver's post-start hook checks, in its order."""
 
 
 async def ping() -> str:
-    """The server answers, for it is answering."""
+    """Always healthy: the server is answering."""
     return ""
 
 

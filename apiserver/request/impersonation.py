@@ -141,7 +141,7 @@ class _Mode(Struct, frozen=True):
 
 
 def _is_own_node(impersonation: Impersonation, requestor: User) -> bool:
-    """Whether a service account wants to be the node that its token is bound to."""
+    """Return whether a service account impersonates the node that its token is bound to."""
     node = _node_name(impersonation.user) if impersonation.has_only_a_name else ""
     is_account = split_username(requestor.name) is not None
     return bool(node) and is_account and list(requestor.extra.get(NODE_NAME, ())) == [node]
@@ -290,7 +290,7 @@ def _node_name(username: str) -> str:
 
 
 def _completed(impersonation: Impersonation, groups: Sequence[str]) -> tuple[str, ...]:
-    """Return the groups with the one that says whether the user counts as authenticated."""
+    """Return the groups with system:authenticated or system:unauthenticated."""
     own = tuple(groups)
     if impersonation.user == ANONYMOUS.name:
         return own if _UNAUTHENTICATED in own else (*own, _UNAUTHENTICATED)
@@ -338,7 +338,7 @@ _HEXADECIMAL: Final = frozenset("0123456789abcdefABCDEF")
 
 
 def _as_go(groups: Sequence[str], uid: str, extra: Mapping[str, Sequence[str]]) -> str:
-    """Write what was asked for as Go's `%#v` writes the user that upstream makes of it."""
+    """Format the impersonated user as Go's `%#v` does."""
     pairs = ", ".join(f"{quote(key)}:{_strings(values)}" for key, values in sorted(extra.items()))
     mapping = f"map[string][]string{{{pairs}}}" if extra else "map[string][]string(nil)"
     listed = _strings(groups) if groups else "[]string(nil)"

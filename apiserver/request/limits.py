@@ -37,7 +37,7 @@ class Budget(Struct, frozen=True, kw_only=True):
     writes: int = 200
     seconds: float = 60.0
     watch_seconds: int = 1800
-    """Of a watch whose client does not say, or by chance up to twice as many."""
+    """The minimum of a watch without timeoutSeconds; at random up to twice as many."""
 
 
 def is_long_running(info: RequestInfo) -> bool:
@@ -102,7 +102,7 @@ async def _write(response: Response, request: Request, config: Config) -> None:
     client = request.client
     try:
         await config.deadlines.within(config.seconds, client.write(response))
-    except ApiError:  # too late to say so
+    except ApiError:  # too late for an error response
         client.abort()
         request.is_aborted = True
     except ConnectionError:
@@ -179,7 +179,7 @@ class Deadlines:
 
 
 def allotted_seconds(timeout_values: Sequence[str], most: float) -> float:
-    """Seconds that a request may take: as many as its `?timeout=` says, if that is less than all may take."""
+    """Return the seconds that a request may take: those of `?timeout=`, at most `most`."""
     if not timeout_values or not timeout_values[0]:
         return most
     try:

@@ -21,7 +21,7 @@ class MetricsPages:
         self._metrics = metrics
 
     def versions(self) -> Pages:
-        """What discovery says of each version."""
+        """Return the discovery document of each version."""
 
         def listed(group: str, version: str) -> Page:
             async def page(request: Request) -> Response:

@@ -91,7 +91,7 @@ def _v3_index(documents: Documents, worker: Worker, clock: Clock) -> Page:
 
 
 def _hashed(documents: Documents, folder: str, worker: Worker, clock: Clock) -> Page:
-    """A document that may be asked for by its hash, and then never changes."""
+    """Return a page of a document; a request with its hash may be cached for ever."""
     modified = clock.now()
 
     async def page(request: Request) -> Response:

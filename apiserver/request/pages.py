@@ -30,7 +30,7 @@ _DOCUMENTS: Final = "/openapi/v3/"
 
 
 class Renewed(Mapping[str, Page]):
-    """Pages that are made anew when they are asked for after what they tell of has changed."""
+    """Pages that are built again at the first request after their content was outdated."""
 
     def __init__(self, make: Callable[[], Pages]) -> None:
         self._make = make
@@ -106,7 +106,7 @@ def _listed(path: str) -> str:
 
 
 def raw_document(tree: Any) -> Page:
-    """A page that always says the same, in indented JSON, whatever the client takes."""
+    """Return a page with constant content, in indented JSON whatever the Accept header."""
     body = json_body([orjson.dumps(tree)], pretty=True)
 
     async def page(_request: Request) -> Response:
@@ -116,7 +116,7 @@ def raw_document(tree: Any) -> Page:
 
 
 def document(tree: Any) -> Page:
-    """A page that always says the same, in the format that the client takes."""
+    """Return a page with constant content, in a format of the Accept header."""
     bodies = _Bodies(tree)
 
     async def page(request: Request) -> Response:
@@ -129,7 +129,7 @@ def document(tree: Any) -> Page:
 
 
 class _Bodies:
-    """One tree in each format that somebody has asked for."""
+    """One tree in each format that was requested."""
 
     def __init__(self, tree: Any) -> None:
         self._tree = tree
@@ -147,7 +147,7 @@ class _Bodies:
 
 
 def _either(alone: Page, items: Sequence[Any], endpoint: Endpoint) -> Page:
-    """Discovery as the client asks for it: of this level alone, or of everything below at once."""
+    """Return discovery in the form of the Accept header: of this level, or aggregated."""
     trees = {name: aggregated.discovery(items, name) for name in DISCOVERY_VERSIONS[endpoint]}
     all_bodies = {name: _Bodies(tree) for name, tree in trees.items()}
     etag = aggregated.etag(items)

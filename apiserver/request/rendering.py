@@ -1,4 +1,4 @@
-"""Answers as bytes, in the form that the client wants.
+"""Answers as bytes, in the client's output format.
 
 The usual case, an object or a list as JSON, consists of bytes that exist already: a list's are not even put together
 here, as they are many. Everything else is made from trees.
@@ -33,7 +33,7 @@ Report = Callable[[Stored, Exception], None]
 class Renderer:
     """Knows the time, for tables show ages.
 
-    What is stored may have fields of other types than its kind says, if somebody else wrote it. Such an object is
+    A stored object may have fields of other types than its kind's, if another program wrote it. Such an object is
     reported, and left out of a list with a warning.
     """
 
@@ -50,7 +50,7 @@ class Renderer:
         self._report = report
 
     async def object_off_loop(self, call: Call, answer: ObjectAnswer, output: OutputFormat) -> bytes:
-        """An object that has to be made into this form, in the worker's thread if it is large."""
+        """Render an object, in the worker's thread if it is large."""
         size = call.size if answer.stored is None else _size(answer.stored)
         return await self._worker.run(size, self.object, call, answer, output)
 
@@ -94,7 +94,7 @@ class Renderer:
         return await self._list(call, answer, output)
 
     async def _list(self, call: Call, answer: ListAnswer, output: OutputFormat) -> Sequence[bytes]:
-        """A list that has to be made object by object."""
+        """Render a list object by object."""
         if output.view is View.PARTIAL:
             _check_view(call, answer.api_version, answer.kind, output, listed=True)
             if not answer.items and output.format is not Format.PROTOBUF:
@@ -104,7 +104,7 @@ class Renderer:
         return _joined(_head(answer, output), "items", items, output.format)
 
     async def _each(self, call: Call, make: Callable[[Stored], _T], items: Sequence[Stored]) -> list[_T]:
-        """What is made of each object that it can be made of; the others are named in warnings."""
+        """Return the result of `make` for each object; those that fail are left out and named in warnings."""
         left_out: list[Stored] = []
 
         def try_make(stored: Stored) -> _T | None:
@@ -160,7 +160,7 @@ class Renderer:
 
 
 def is_encoded(answer: ObjectAnswer, output: OutputFormat) -> bool:
-    """Whether an object is stored in the form that is wanted."""
+    """Return whether an object is stored in the output format."""
     return answer.stored is not None and output.format is Format.JSON and output.view is View.OBJECT
 
 

@@ -149,7 +149,7 @@ class Request:
         self.decision: Verdict | None = None
         """Of the authorizer; None before it has decided."""
         self.annotations: dict[str, str] = {}
-        """What the audit log tells of it besides."""
+        """Annotations of its audit event."""
         self.is_in_flight = False
         """Whether it takes a place among the requests in flight, until its response is written."""
         self.is_aborted = False
@@ -204,7 +204,7 @@ class Request:
 
     @property
     def wants_pretty(self) -> bool:
-        """Whether JSON is indented: as the client says, and otherwise for those whose answers people read."""
+        """Whether JSON is indented: by ?pretty, and otherwise for curl, wget and browsers."""
         value = self.query.get("pretty", ("",))[0]
         return value in _TRUE if value else self.user_agent.startswith(_FOR_PEOPLE)
 
@@ -225,7 +225,7 @@ class Request:
 
     @property
     def subprotocols(self) -> Sequence[str]:
-        """Those that the client of a WebSocket offers."""
+        """The subprotocols that a WebSocket client offers."""
         lines = self.headers.getall(SUBPROTOCOL, [])
         return [protocol for line in lines for part in line.split(",") if (protocol := part.strip())]
 

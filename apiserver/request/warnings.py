@@ -1,4 +1,4 @@
-"""Warnings as headers: each told once, and no more of them than clients can be expected to read."""
+"""Warnings as headers: each once, and limited in number and length."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -7,10 +7,10 @@ from typing import Final
 import orjson
 
 TOTAL: Final = 4096
-"""Characters of all warnings together. If there are more, each is cut, and when that many were told it is enough."""
+"""Characters of all warnings together. If there are more, each is cut, and the rest is dropped when that many were sent."""
 EACH: Final = 256
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-"""What cannot stand in a header: a warning with one is not told."""
+"""Characters that a header cannot have: a warning with one is dropped."""
 
 
 def warning_headers(warnings: Collection[str]) -> Sequence[bytes]:
@@ -20,7 +20,7 @@ def warning_headers(warnings: Collection[str]) -> Sequence[bytes]:
 
 
 def fit_warnings(warnings: Collection[str]) -> Sequence[str]:
-    """What fits; all that came until it was too much is told, though cut."""
+    """Return the warnings that fit; those before the limit are cut, later ones dropped."""
     texts = [text for text in dict.fromkeys(warnings) if text and not _CONTROL.search(text)]
     total = 0
     for count, text in enumerate(texts, 1):

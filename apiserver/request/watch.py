@@ -1,4 +1,4 @@
-"""A watch: a stream of frames, each encoded once for everybody who wants it so."""
+"""A watch: a stream of frames, each encoded once for all watches of the same format."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ BOOKMARK_SECONDS = 60.0
 LAST_BOOKMARK_SECONDS = 2.0
 """Before the end of a watch, so that the client can go on from there."""
 LENGTH_BYTES = 4
-"""What a frame of protobuf begins with in a long answer: a message says itself how long it is."""
+"""The length prefix of a protobuf frame in a stream; a WebSocket message has its own length."""
 
 
 class Watching:
@@ -116,9 +116,9 @@ class Watching:
 
         while pending_events := await stream.take():
             events = await stream.converted(pending_events)
-            # A client that does not read is owed no more than a batch.
+            # At most one batch is buffered for a client that does not read.
             for batch in batches(events, _stored_bytes, count=len(events), max_bytes=PIECE):
-                # An object that somebody else has stored with fields of wrong types has no frame.
+                # A stored object with fields of wrong types has no frame.
                 encoded = await yield_between_batches(frame, batch, size=size, worker=self._backend.worker)
                 if frames := [*filter(None, encoded)]:
                     await sink.write(frames)
@@ -149,7 +149,7 @@ class Watching:
         return encode
 
     def _bookmark(self, call: Call, event: Event, output: OutputFormat) -> Tree:
-        """An object of the kind that has nothing but a version."""
+        """Return an object of the kind with a resourceVersion only."""
         metadata: Tree = {"resourceVersion": str(event.version)}
         if event.ends_initial:
             metadata["annotations"] = INITIAL_EVENTS_END

@@ -32,7 +32,7 @@ _UNIX_DATE: Final = "%a %b %e %H:%M:%S UTC %Y"
 def zpages(
     clock: Clock, flags: Callable[[], Mapping[str, str]], paths: Callable[[], Collection[str]]
 ) -> Pages:
-    """`paths` are those of all pages; what lies in a folder of theirs is not told."""
+    """`paths` are those of all pages; only their first segments are listed."""
     started = clock.now()
     return {
         "/flagz": _page("Flagz", lambda: {"flags": dict(sorted(flags().items()))}, _flags_text),
@@ -69,7 +69,7 @@ def _negotiate(accept: str, kind: str) -> tuple[str, str, bool]:
 
 
 def _version(clause: Clause, media_type: str, kind: str) -> str | None:
-    """Return the version that is asked for, "" for text, or None if there is none like it."""
+    """Return the requested version, "" for text, or None if there is no such version."""
     if clause.parameters.get("stream") or clause.parameters.get("sv"):
         return None
     if media_type == _TEXT:

@@ -14,13 +14,13 @@ from mockube.etcd.errors import KVError
 from mockube.etcd.kv import KV, NO_LEASE, Compare, Put, Range, RangeResult, Target, Txn
 
 SHARED_SECONDS = 60
-"""For so long a lease is given to new objects; it lasts as much longer, so that the last of them has all its time."""
+"""How long new objects share a lease, which lasts as much longer so that the last of them has its full time."""
 SHARED_OBJECTS = 1_000
 """Upstream's bound: a lease that ends deletes all of its objects in one revision."""
 
 
 class Expiry:
-    """Leases for objects that last for some seconds."""
+    """Leases for objects with a time to live."""
 
     def __init__(self, kv: KV, *, clock: Clock, seconds: float) -> None:
         self._kv = kv
@@ -50,14 +50,14 @@ KEY = b"compact_rev_key"
 
 
 class Compactor:
-    """What was the newest revision at the last turn is forgotten at the next."""
+    """Compacts at each turn to the newest revision of the turn before."""
 
     def __init__(self, kv: KV, *, clock: Clock, interval: float) -> None:
         self._kv = kv
         self._clock = clock
         self._interval = interval
         self._turns = 0
-        """How often it was done, by whomever, as far as is known here."""
+        """The number of compactions, of any server, that this one knows of."""
         self._revision = 0
         """The store's newest at the last turn."""
 

@@ -101,7 +101,7 @@ def _differences(
     *,
     passed_over: Mapping[bytes, int],
 ) -> Sequence[bytes]:
-    """Keys of an interval whose objects are not those that the store held at a revision."""
+    """Return the keys of an interval whose cached objects differ from the store's at a revision."""
     try:
         later = {change.after.key for change in resource_cache.since(revision, resource_cache.prefix)}
     except TooOld:  # everything was listed anew since then

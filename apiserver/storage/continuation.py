@@ -81,7 +81,7 @@ _ALPHABET = frozenset(string.ascii_letters.encode() + string.digits.encode() + b
 
 
 def _decoded(text: bytes) -> bytes:
-    """Base64 without padding, as in URLs; what is wrong is said as Go does."""
+    """Decode URL-safe base64 without padding; errors are Go's."""
     at = next((i for i, character in enumerate(text) if character not in _ALPHABET), len(text))
     if at == len(text) and len(text) % 4 == 1:
         at -= 1

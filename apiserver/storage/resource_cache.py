@@ -44,11 +44,11 @@ class Change:
         return self.after.revision
 
     def let_go(self) -> None:
-        """Keep no frames: hardly anybody asks for them any more, and who does has them made again."""
+        """Drop the encoded frames: few watches still need them, and they can be encoded again."""
         self._frames.clear()
 
     def frame(self, encode: Encode, kind: str, stored: Stored) -> bytes:
-        """The event encoded; every watch that wants it the same way is handed the same bytes."""
+        """Return the encoded event; all watches of the same format share the bytes."""
         encoded = self._frames.get((encode, kind))
         if encoded is None:
             encoded = self._frames[encode, kind] = encode(kind, stored)
@@ -58,7 +58,7 @@ class Change:
 LOG = logging.getLogger(__name__)
 
 HISTORY_SECONDS = 75.0
-"""How long a change can still be replayed to a watch that comes back, as upstream aims at."""
+"""How long a change can be replayed to a watch that resumes, as upstream's target."""
 HISTORY_LEAST, HISTORY_MOST = 100, 102_400
 """Changes, whatever their age; upstream's bounds."""
 
@@ -71,7 +71,7 @@ INDEXED_LABELS = 16
 
 
 class CacheWatcher(Protocol):
-    """Somebody who wants every change below a prefix."""
+    """A subscriber to every change below a prefix."""
 
     prefix: bytes
 
@@ -212,7 +212,7 @@ class ResourceCache:
         return [self.objects[key] for key in found]
 
     def _index(self, change: Change) -> None:
-        """Keep the indexes of labels true. There are none until somebody selects by one."""
+        """Update the label indexes. An index is created by the first selection of its label."""
         for name, by_value in self._labels.items():
             if change.before is not None and (had := change.before.labels.get(name)) is not None:
                 by_value[had].discard(change.after.key)

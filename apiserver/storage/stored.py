@@ -59,7 +59,7 @@ class Stored:
 
     @classmethod
     def unversioned(cls, value: bytes) -> "Stored":
-        """An object that is in no store, and so shows no resourceVersion."""
+        """Return an object that is not in the store, and so has no resourceVersion."""
         stored = cls(b"", value, 0)
         stored._item = b",{" + value[value.index(b'"metadata":') :]
         return stored
@@ -75,7 +75,7 @@ class Stored:
 
     @property
     def item(self) -> bytes:
-        """A comma, and the object's JSON as an item of a list, which says kind and apiVersion for all its items."""
+        """A comma, and the object's JSON as an item of a list, whose head has kind and apiVersion of all items."""
         if self._item is None:
             self._item = _as_item(self.value, self.revision)
         return self._item
@@ -91,7 +91,7 @@ class Stored:
         return self._labels
 
     def selectable(self, fields: Mapping[str, SelectableField]) -> Mapping[str, str]:
-        """What field selectors see: kept for one version of the resource, which most are asked for."""
+        """Return the fields for field selectors; cached for one version of the resource."""
         if self._selectable is None or self._selectable[0] is not fields:
             try:
                 tree = orjson.loads(self.value)

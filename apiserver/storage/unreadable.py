@@ -1,4 +1,4 @@
-"""Stored values that are not the object that their key names, as when somebody else wrote them into etcd.
+"""Stored values that are not the object of their key, such as those that another program wrote into etcd.
 
 Each is counted, and named in the log once for each revision. Lists and watches leave it out; a get of it is an error;
 it can be deleted by name.
@@ -49,7 +49,7 @@ class UnreadableObjects:
         self._revisions.clear()
 
     def report(self, folder: bytes, key: bytes, revision: int, error: Exception) -> None:
-        """Count and log an object that cannot be read, or not be shown as a client asked for it."""
+        """Count and log an object that cannot be read, or not be rendered for a client."""
         if self._reported.get(key) == revision:
             return
         if len(self._reported) >= MAX_REPORTED:

@@ -1,4 +1,4 @@
-"""Values of a store as canonical text, whoever wrote them.
+"""Values of a store as canonical text, whichever program wrote them.
 
 This server writes canonical JSON, and so does kube-apiserver where it stores JSON. What a kube-apiserver wrote in
 protobuf is decoded; JSON in another order, put there by hand, is put in order.
@@ -86,7 +86,7 @@ class TrustedValues:
         return value in self._values.get(key, ())
 
     def add(self, key: bytes, value: bytes) -> None:
-        """Add a value that is about to be written; when there are too many, forget all others."""
+        """Add a value that is about to be written; clear the set when it is full."""
         values = self._values.get(key, ())
         if value in values:
             return

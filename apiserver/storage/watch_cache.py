@@ -37,7 +37,7 @@ class WatchCache:
         self._root = root
         self._clock = clock
         self._read = read
-        """Makes canonical text of a value, whoever wrote it."""
+        """Returns the canonical text of a value."""
         self._resource_caches: dict[bytes, ResourceCache] = {}
         self._claimed: set[bytes] = set()
         self.revision = 0
@@ -76,7 +76,7 @@ class WatchCache:
         self._kinds[prefix] = heads
         (self._as_stored.discard if relabels else self._as_stored.add)(prefix)
         resource_cache = self._resource_caches.get(prefix)
-        # A version that has gone may be that of an object which is shown as one of another version.
+        # A removed version may be that of an object which is served as one of another version.
         has_lost = bool(resource_cache) and not {*before} <= {*heads}
         # What was shown as another version than it is stored in is needed as it is stored.
         has_lost = has_lost or (bool(resource_cache) and relabelled and not relabels and len(before) > 1)
@@ -98,7 +98,7 @@ class WatchCache:
             await self.rebuild()
 
     def resource_cache(self, prefix: bytes) -> ResourceCache:
-        """The resource cache of a folder, such as /registry/pods/. Folders of one segment must be asked for before `run`."""
+        """The resource cache of a folder, such as /registry/pods/. Folders of one segment must be requested before `run`."""
         self._claimed.add(prefix)
         return self._resource_cache(prefix)
 
@@ -120,7 +120,7 @@ class WatchCache:
         return list(self._resource_caches.values())
 
     def claimed(self) -> Sequence[ResourceCache]:
-        """The resource caches that were asked for: each has its folder for itself."""
+        """The resource caches by folder."""
         return [self._resource_caches[prefix] for prefix in self._claimed]
 
     async def run(self) -> None:
@@ -144,12 +144,12 @@ class WatchCache:
         await self._listed.wait()
 
     async def watch_lag(self) -> None:
-        """Look now and then how far the store is ahead, until cancelled: so `behind` knows since when it is."""
+        """Compare the store's revision from time to time until cancelled, so that `behind` has its start."""
         while True:
             await self._clock.sleep(LAG_SECONDS)
             try:
                 if await self.behind() and self._watch is not None:
-                    # What is ahead may be other keys than these: then a progress notification tells so.
+                    # The newer revisions may be of other keys: a progress notification confirms that.
                     await self._watch.request_progress()
             except KVError as error:
                 LOG.debug("the store does not tell its revision: %s", error)
@@ -295,7 +295,7 @@ class WatchCache:
             self.unreadable.discard(kv.key)
         if before is None:
             return None
-        # Deleted, or overwritten with what nobody can read: lists leave it out, and so do watches.
+        # Deleted, or overwritten with an unreadable value: lists and watches leave it out.
         return Change(ChangeKind.DELETED, before.at(kv.mod_revision), before, now)
 
     def _unchanged(self, folder: bytes, kv: KeyValue) -> Stored | None:

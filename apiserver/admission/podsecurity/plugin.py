@@ -1,4 +1,4 @@
-"""PodSecurity: pods are refused, and workloads' templates warned of, as their namespace's labels say."""
+"""PodSecurity: pods are refused, and workloads' templates warned of, according to their namespace's labels."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -157,7 +157,7 @@ def _pod(attributes: Attributes) -> Tree | None:
 
 
 def _is_asked(attributes: Attributes, policy: Policy, *, has_errors: bool) -> bool:
-    """Whether the policy may say anything of what is written."""
+    """Return whether the policy applies to the write."""
     if attributes.target not in _CHANGES:
         return has_errors or not policy.warn.level == policy.audit.level == PRIVILEGED
     if not has_errors and policy.is_privileged:

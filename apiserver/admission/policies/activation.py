@@ -1,4 +1,4 @@
-"""What the expressions of policies see: the object, the request, its namespace, and the rights of who asks."""
+"""The variables of policies' expressions: the object, the request, its namespace, and the requester's permissions."""
 
 from typing import Any, Final
 
@@ -46,7 +46,7 @@ def activation(backend: Backend, attributes: Attributes, row: Resource, *, mutat
 
 
 def authorizers(authorization: Authorization, attributes: Attributes) -> dict[str, Any]:
-    """The variables that answer questions about the rights of who asks."""
+    """Return the variables that check the requester's permissions."""
     answers = _answers(authorization, attributes.call.user)
     row = attributes.resource
     question = Question(

@@ -46,7 +46,7 @@ EXEMPT: Final = frozenset(
         ),
     }
 )
-"""What no policy is asked about."""
+"""Resources that no policy is evaluated for."""
 
 
 class PolicyDefinition:
@@ -71,7 +71,7 @@ class PolicyDefinition:
         try:
             self._compiler.add_variable(variable["name"], variable["expression"], self.has)
         except BadExpression:
-            return  # whoever uses it finds out
+            return  # reported when the policy is evaluated
 
 
 P = TypeVar("P", bound=PolicyDefinition)

@@ -94,7 +94,7 @@ def compile_expression(compiler: Compiler, text: str, returns: Sequence[Type], h
 
 
 class ConditionsFailed(Exception):
-    """Nobody knows whether matchConditions hold: some failed, and none is false."""
+    """matchConditions are undecided: some failed, and none is false."""
 
 
 class MatchConditions:

@@ -85,7 +85,7 @@ class MutatingPolicy(PolicyDefinition):
 
 
 def _applied(backend: Backend, tree: Tree, value: patches.ObjectValue) -> Tree:
-    """The object with another merged into it, as server-side apply does it, but for the managers of fields."""
+    """Merge an apply configuration into the object as server-side apply does, without managedFields."""
     _check_names(value)
     api_version, kind = tree["apiVersion"], tree["kind"]
     applied = _json(value) | {"apiVersion": api_version, "kind": kind}
@@ -113,7 +113,7 @@ def _applied(backend: Backend, tree: Tree, value: patches.ObjectValue) -> Tree:
 
 
 def _decoded(backend: Backend, before: Tree, patched: Any) -> Tree:
-    """The object that a JSON patch left; unlike another, a field that nobody knows is an error."""
+    """Return the object after a JSON patch; unlike in other patches, an unknown field is an error."""
     api_version, kind = before["apiVersion"], before["kind"]
     if not isinstance(patched, dict):
         raise status.internal_error("the patch leaves no object")

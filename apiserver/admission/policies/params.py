@@ -30,7 +30,7 @@ def param_row(backend: Backend, kind: ReadOnlyTree | None) -> Resource | None:
 def collect(
     backend: Backend, row: Resource | None, reference: ReadOnlyTree | None, namespace: str
 ) -> Sequence[Tree | None]:
-    """The parameters that a policy is evaluated with, each by itself; one None if it has none."""
+    """Return the params that a policy is evaluated with, one at a time; one None if it has no paramKind."""
     if row is None or reference is None:
         return (None,)
     params_namespace = _namespace(row, reference, namespace)

@@ -36,12 +36,12 @@ class Denial(Struct, frozen=True):
 
 
 class PolicyDecision(Struct):
-    """What a policy says of a write."""
+    """The result of a policy for a write."""
 
     denials: list[Denial] = field(default_factory=list)
     annotations: list[tuple[str, str]] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
-    """What failed and is no reason to refuse."""
+    """Failures that failurePolicy Ignore passes over."""
 
 
 class Policy(PolicyDefinition):
@@ -118,7 +118,7 @@ def _cut(text: str) -> str:
 
 
 def _failure_message(validation: ReadOnlyTree, message: Outcome) -> str:
-    """The message of a validation that failed: computed, written, or its expression."""
+    """Return the message of a failed validation: messageExpression, message, or its expression."""
     text = message.value.strip() if isinstance(message.value, str) else ""
     if len(text.encode()) > _MAX_MESSAGE or "\n" in text:
         text = ""

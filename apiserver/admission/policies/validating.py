@@ -81,7 +81,7 @@ def _denied(attributes: Attributes, refusal: _Refusal) -> PolicyDenied:
 
 
 class _PolicyEvaluation:
-    """One write, about which policies are asked."""
+    """Evaluates policies for one write."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class _PolicyEvaluation:
         self._metrics.observe(policy.name, meta.name(binding), error_type(problem), seconds, action)
 
     def _enforce(self, policy: Policy, binding: ReadOnlyTree, denial: Denial) -> Iterator[_Refusal]:
-        """Do what a binding wants done where its policy fails."""
+        """Carry out the validationActions of a binding for a denial."""
         name, call = meta.name(binding), self._attributes.call
         actions = binding["spec"].get("validationActions") or ()
         if denial.is_always:

@@ -118,7 +118,7 @@ async def call(
     *,
     mutating: bool,
 ) -> Answer:
-    """Send a review and return the answer, or raise CallFailed; ApiError where it must not even be asked."""
+    """Send a review and return the answer, or raise CallFailed; ApiError if the webhook must not be called."""
     hook, row = invocation.hook, invocation.row
     if attributes.dry_run and hook.spec.get("sideEffects") not in _HARMLESS:
         raise status.BadRequest(f"admission webhook {gotext.quote(hook.name)} does not support dry run")

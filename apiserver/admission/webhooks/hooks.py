@@ -22,7 +22,7 @@ EXEMPT: Final = frozenset(
     for prefix in ("validating", "mutating")
     for suffix in ("webhookconfigurations", "admissionpolicies", "admissionpolicybindings")
 )
-"""Of the group: what nobody is asked about, so that a faulty webhook can be taken away."""
+"""Resources of the group that no webhook is called for, so that a faulty webhook can be deleted."""
 
 
 class Hook(Struct, frozen=True, kw_only=True, eq=False):
@@ -53,7 +53,7 @@ class Hook(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Invocation(Struct, frozen=True, kw_only=True):
-    """A webhook that a write concerns, and the row by which it wants to see the object."""
+    """A webhook that matches a write, and the version in which it gets the object."""
 
     hook: Hook
     row: Resource

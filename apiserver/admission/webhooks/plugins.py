@@ -87,7 +87,7 @@ class MutatingAdmissionWebhook(Plugin):
     async def _apply(
         self, backend: Backend, invocation: Invocation, attributes: Attributes, answer: Answer, place: str
     ) -> bool:
-        """Carry out a patch; whether it changed anything."""
+        """Apply a patch, and return whether it changed the object."""
         if not answer.patch:
             return False
         hook, row = invocation.hook, invocation.row
@@ -148,7 +148,7 @@ class ValidatingAdmissionWebhook(Plugin):
     async def _ask_all(
         self, backend: Backend, relevant: Sequence[Invocation], attributes: Attributes
     ) -> None:
-        """All at once; of several refusals the first in their order counts."""
+        """Call all concurrently; raise the first refusal in their order."""
         reviews = (self._ask(backend, one, attributes, at) for at, one in enumerate(relevant))
         for outcome in await asyncio.gather(*reviews, return_exceptions=True):
             if isinstance(outcome, BaseException):

@@ -20,11 +20,11 @@ KIND: Final = "AdmissionReview"
 _BAD_REQUEST: Final = 400
 _SCHEME: Final = 'in scheme "pkg/runtime/scheme.go:111"'
 MAX_SHOWN: Final = 2048
-"""Bytes of an answer that an error shows."""
+"""Bytes of a response that an error quotes."""
 
 
 class CallFailed(Exception):
-    """A webhook could not be asked, or did not answer as it must."""
+    """A webhook could not be called, or its response is invalid."""
 
     def __init__(self, problem: str, code: int = 503) -> None:
         super().__init__(problem)
@@ -32,7 +32,7 @@ class CallFailed(Exception):
 
 
 class Denied(ApiError):
-    """What a webhook answered, in its own words and with its own code."""
+    """A webhook's refusal, with its message and code."""
 
     def __init__(self, message: str, details: Details | None, *, code: int, reason: str) -> None:
         super().__init__(message, details, code=code)
@@ -66,7 +66,7 @@ def check_versions(hook: Hook) -> None:
 def request(
     invocation: Invocation, attributes: Attributes, uid: str, new: Tree | None, old: Tree | None
 ) -> bytes:
-    """The review of a write, with the object as the webhook wants to see it."""
+    """Return the AdmissionReview of a write, with the object in the webhook's version."""
     row = invocation.row
     review_request = admission_request(attributes, row, row) | {"uid": uid, "object": new, "oldObject": old}
     return orjson.dumps({"kind": KIND, "apiVersion": VERSION, "request": review_request})
@@ -164,7 +164,7 @@ def _patch(text: str, patch_type: str | None) -> Any:
 
 
 def denied(hook: Hook, status: Tree | None) -> Denied:
-    """The error that a client gets of a webhook's refusal."""
+    """Return the error for a webhook's refusal."""
     result = status or {}
     prefix = f"admission webhook {gotext.quote(hook.name)} denied the request"
     message, reason, code = result.get("message"), result.get("reason"), result.get("code")

@@ -29,7 +29,7 @@ _HTTPS: Final = 443
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
-    """What to call. `connect` is where it really is, if the host of the URL does not say that."""
+    """The endpoint of a webhook. `connect` is its host and port, if they are not those of the URL."""
 
     url: str
     authority: bytes = b""
@@ -38,7 +38,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     pod: Location | None = None
     """The port of a pod, which is reached through a kubelet if a process runs there."""
     hint: str = ""
-    """What is said if none does."""
+    """The error if no process listens there."""
 
 
 class Caller(Protocol):
@@ -99,7 +99,7 @@ class OnlyPods(NoAddress):
 def resolve(
     backend: Backend, overrides: Mapping[str, tuple[str, int]], namespace: str, name: str, port: int
 ) -> tuple[str, int]:
-    """Host and port of what is behind a Service's port, or `NoAddress`."""
+    """Return the host and port of an endpoint of a Service's port, or raise `NoAddress`."""
     at = overrides.get(f"{namespace}/{name}")
     if at is not None:
         return at
@@ -133,7 +133,7 @@ def resolve(
 def _addresses(
     backend: Backend, namespace: str, name: str, port: str
 ) -> Iterator[tuple[str, int, ReadOnlyTree | None]]:
-    """Host and port of what is ready, and its node if it is simulated; an empty one if nobody knows it."""
+    """Yield host, port and node of ready endpoints; the node is None unless simulated, and empty if unknown."""
     for stored in backend.all_seen(SLICES, namespace):
         if stored.labels.get(_SERVICE_NAME) != name:
             continue
@@ -146,7 +146,7 @@ def _addresses(
 
 
 def _simulated_node(backend: Backend, endpoint: ReadOnlyTree) -> ReadOnlyTree | None:
-    """The node of a pod that has no address of its own; None if what is given has one."""
+    """Return the simulated node of an endpoint's pod, which has no address of its own; None otherwise."""
     target = endpoint.get("targetRef") or {}
     if (target.get("apiVersion", "v1"), target.get("kind")) != _POD:
         return None

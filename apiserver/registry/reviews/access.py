@@ -1,4 +1,4 @@
-"""What somebody may do: the SubjectAccessReviews, and the rules of the sender."""
+"""Authorization reviews: the SubjectAccessReviews, and the rules of the requesting user."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

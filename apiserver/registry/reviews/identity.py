@@ -1,4 +1,4 @@
-"""Who somebody is: TokenReview of a token, SelfSubjectReview of the sender."""
+"""Authentication reviews: TokenReview of a token, SelfSubjectReview of the requesting user."""
 
 from mockube.apimachinery import status
 from mockube.apimachinery.timestamps import format_time

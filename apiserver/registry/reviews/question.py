@@ -49,7 +49,7 @@ def object_of(attributes: Attributes) -> Tree:
 
 
 def answer(tree: Tree, status: Tree) -> ObjectAnswer:
-    """The question with its answer, and nothing that nobody set."""
+    """Return the review with its status, without fields that are not set."""
     spec = {"spec": tree["spec"]} if tree.get("spec") is not None else {}
     head = {"kind": tree["kind"], "apiVersion": tree["apiVersion"], "metadata": tree["metadata"]}
     return ObjectAnswer(code=201, tree={**head, **spec, "status": status})

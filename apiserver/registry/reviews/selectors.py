@@ -52,7 +52,7 @@ def _check_label(requirement: Mapping[str, Any], path: Path) -> Iterable[FieldEr
 
 
 def ignored_selectors(attributes: Mapping[str, Any]) -> str:
-    """Which selectors cannot be read in whole or in part, as the answer says it."""
+    """Return the errors of selectors that cannot be parsed in whole or in part, for the review's status."""
     judged = (
         ("fieldSelector", _field_requirement_is_read, fields.parse),
         ("labelSelector", lambda one: one.get("operator") in _OPERATORS, labels.parse),

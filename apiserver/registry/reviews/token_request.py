@@ -1,4 +1,4 @@
-"""TokenRequest: a token of a service account, bound to a pod, a secret or a node if the client wants it so."""
+"""TokenRequest: a token of a service account, bound to a pod, a secret or a node on request."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -36,7 +36,7 @@ class TokenRequests:
         _check_uid(metadata.get("uid", ""), uid, call.name)
         now, seconds = backend.clock.now(), spec.get("expirationSeconds", 3600)
         audiences = list(spec.get("audiences") or self._accounts.audiences)
-        asked = attributes.object = {
+        request = attributes.object = {
             **tree,
             "metadata": _metadata(metadata, call, uid, format_time(now)),
             "spec": {**spec, "audiences": audiences, "expirationSeconds": seconds},
@@ -47,10 +47,10 @@ class TokenRequests:
         await backend.admission.validate(backend, attributes)
         bound = await self._bound(call, spec.get("boundObjectRef"))
         account = Account(namespace=call.namespace, account=Reference(call.name, uid), **bound)
-        longest = self._accounts.lifetime.max_expiration_seconds
-        if 0 < longest < seconds:
-            call.warn(f"requested expiration of {seconds} seconds shortened to {longest} seconds")
-            seconds = longest
+        max_seconds = self._accounts.lifetime.max_expiration_seconds
+        if 0 < max_seconds < seconds:
+            call.warn(f"requested expiration of {seconds} seconds shortened to {max_seconds} seconds")
+            seconds = max_seconds
         is_extended = self._is_extended(account, audiences, seconds)
         token = self._accounts.give(
             account,
@@ -58,13 +58,15 @@ class TokenRequests:
             seconds=EXTENDED_SECONDS if is_extended else seconds,
             warn_after=seconds if is_extended else None,
         )
-        shown = {
+        returned_spec = {
             "audiences": audiences,
             "expirationSeconds": seconds,
             "boundObjectRef": spec.get("boundObjectRef"),
         }
         expires = format_time(now + timedelta(seconds=seconds))
-        return question.answer({**asked, "spec": shown}, {"token": token, "expirationTimestamp": expires})
+        return question.answer(
+            {**request, "spec": returned_spec}, {"token": token, "expirationTimestamp": expires}
+        )
 
     def _is_extended(self, account: Account, audiences: Sequence[str], seconds: int) -> bool:
         """Whether it is the token that a pod has by default, and for this server alone."""
@@ -81,11 +83,11 @@ class TokenRequests:
             raise status.not_found(GroupResource("", resource), name)
         return found
 
-    async def _bound(self, call: Call, wanted: Mapping[str, Any] | None) -> dict[str, Reference | None]:
-        """What the token is bound to, by the claim that tells of it."""
-        if not wanted:
+    async def _bound(self, call: Call, reference: Mapping[str, Any] | None) -> dict[str, Reference | None]:
+        """Return the objects that the token is bound to, by claim."""
+        if not reference:
             return {}
-        api_version, kind, name = (wanted.get(field, "") for field in ("apiVersion", "kind", "name"))
+        api_version, kind, name = (reference.get(field, "") for field in ("apiVersion", "kind", "name"))
         group, _, version = api_version.rpartition("/")
         # As upstream, whatever the version is.
         resource = _BINDABLE.get((group, kind))
@@ -93,20 +95,22 @@ class TokenRequests:
             raise status.BadRequest(f"cannot bind token to object of type {group}/{version}, Kind={kind}")
         found = await self._get(resource, "" if resource == "nodes" else call.namespace, name)
         uid = found["metadata"]["uid"]
-        if wanted.get("uid", uid) != uid:
-            given = wanted["uid"]
-            raise status.conflict(GroupResource("", kind), name, _ANOTHER.format(given=given, uid=uid))
+        if reference.get("uid", uid) != uid:
+            expected_uid = reference["uid"]
+            raise status.conflict(
+                GroupResource("", kind), name, _ANOTHER.format(expected=expected_uid, uid=uid)
+            )
         bound: dict[str, Reference | None] = {resource.removesuffix("s"): Reference.of(found)}
         if resource == "pods":
             bound["node"] = await self._node_of(found, call.name)
         return bound
 
     async def _node_of(self, pod: Tree, account: str) -> Reference | None:
-        """Where a pod runs, which its tokens tell."""
+        """Return the node of a pod, which is a claim of its tokens."""
         spec = pod["spec"]
         if spec.get("serviceAccountName", "") != account:
-            who = f"cannot bind token for serviceaccount {gotext.quote(account)}"
-            raise status.BadRequest(f"{who} to pod running with different serviceaccount name.")
+            problem = f"cannot bind token for serviceaccount {gotext.quote(account)}"
+            raise status.BadRequest(f"{problem} to pod running with different serviceaccount name.")
         name = spec.get("nodeName", "")
         if not name:
             return None
@@ -116,32 +120,34 @@ class TokenRequests:
 
 _BINDABLE = {("", "Pod"): "pods", ("", "Secret"): "secrets", ("", "Node"): "nodes"}
 _ANOTHER = (
-    "the UID in the bound object reference ({given}) does not match the UID in record. "
+    "the UID in the bound object reference ({expected}) does not match the UID in record. "
     "The object might have been deleted and then recreated"
 )
 
 
-def _metadata(given: Tree, call: Call, uid: str, time: str) -> Tree:
-    made = {"name": call.name, "namespace": call.namespace, "uid": uid, "creationTimestamp": time}
-    return made | {name: value for name, value in given.items() if name not in made}
+def _metadata(metadata: Tree, call: Call, uid: str, time: str) -> Tree:
+    system_fields = {"name": call.name, "namespace": call.namespace, "uid": uid, "creationTimestamp": time}
+    return system_fields | {name: value for name, value in metadata.items() if name not in system_fields}
 
 
-def _check_name(given: str, name: str) -> None:
-    if given not in ("", name):
-        said = "must match the service account name if specified"
-        raise status.invalid(KIND, name, [errors.invalid(ROOT.child("metadata", "name"), given, said)])
+def _check_name(sent_name: str, name: str) -> None:
+    if sent_name not in ("", name):
+        problem = "must match the service account name if specified"
+        raise status.invalid(KIND, name, [errors.invalid(ROOT.child("metadata", "name"), sent_name, problem)])
 
 
-def _check_uid(given: str, uid: str, name: str) -> None:
-    if given and given != uid:
-        said = f"the UID in the token request ({given}) does not match the UID of the service account ({uid})"
-        raise status.conflict(GroupResource(KIND.group, KIND.kind), name, said)
+def _check_uid(sent_uid: str, uid: str, name: str) -> None:
+    if sent_uid and sent_uid != uid:
+        problem = (
+            f"the UID in the token request ({sent_uid}) does not match the UID of the service account ({uid})"
+        )
+        raise status.conflict(GroupResource(KIND.group, KIND.kind), name, problem)
 
 
 def _check_seconds(seconds: int) -> list[FieldError]:
-    where = ROOT.child("spec", "expirationSeconds")
+    path = ROOT.child("spec", "expirationSeconds")
     if seconds < LEAST_SECONDS:
-        return [errors.invalid(where, seconds, "may not specify a duration less than 10 minutes")]
+        return [errors.invalid(path, seconds, "may not specify a duration less than 10 minutes")]
     if seconds > MOST_SECONDS:
-        return [errors.invalid(where, seconds, "may not specify a duration larger than 2^32 seconds")]
+        return [errors.invalid(path, seconds, "may not specify a duration larger than 2^32 seconds")]
     return []

@@ -71,7 +71,7 @@ async def _bind(backend: Backend, namespace: str, name: str, binding: Tree, *, d
 
 
 def _check_preconditions(pod: Tree, binding: Tree, key: str) -> None:
-    """A binding may say which pod it means, and which version of it."""
+    """Check the UID and resourceVersion of a binding, both optional, against the pod."""
     for field, display_name in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
         expected, found = binding["metadata"].get(field, ""), pod["metadata"][field]
         if expected not in ("", found):
@@ -93,12 +93,12 @@ def _problem(pod: Tree) -> str:
 
 
 def _bound(pod: Tree, binding: Tree, now: datetime) -> Tree:
-    """The pod with its node, and with the labels and annotations of the binding."""
+    """Return the pod with its node and with the labels and annotations of the binding."""
     bound_pod = pod | {"spec": pod["spec"] | {"nodeName": binding["target"]["name"]}}
     bound_pod = meta.with_annotations(bound_pod, dict(meta.annotations(binding)))
     bound_pod = meta.with_labels(bound_pod, dict(meta.labels(binding)))
     bound_pod = conditions.with_condition(bound_pod, _SCHEDULED, now)
-    # It has a node: which one it was hoped to get says nothing any more.
+    # The nomination is obsolete once the pod has a node.
     pod_status = {
         field: value for field, value in bound_pod["status"].items() if field != "nominatedNodeName"
     }

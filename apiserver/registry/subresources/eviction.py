@@ -1,4 +1,4 @@
-"""/eviction: a pod is deleted, unless a PodDisruptionBudget says that its application cannot spare it now."""
+"""/eviction: a pod is deleted unless a PodDisruptionBudget does not allow it."""
 
 from typing import Any
 
@@ -63,7 +63,7 @@ async def create(backend: Backend, call: Call) -> ObjectAnswer:
 
 
 async def _evict(backend: Backend, call: Call, options: DeleteOptions) -> None:
-    """Evict, again and again if the pod is changed meanwhile and its client does not mind."""
+    """Evict; retry if the pod changes meanwhile and the client set no resourceVersion."""
     for attempt in range(1, RETRIES + 1):
         pod = (await backend.get(call.resource, call.namespace, call.name)).tree()
         if not _is_spare(pod):
@@ -81,7 +81,7 @@ async def _evict(backend: Backend, call: Call, options: DeleteOptions) -> None:
 
 
 def _is_spare(pod: Tree) -> bool:
-    """A pod that does not serve, not yet or not any more, is in nobody's budget."""
+    """Return whether a pod is evicted without a budget: it is pending, terminal or being deleted."""
     return pod["status"].get("phase") in ("Pending", "Succeeded", "Failed") or meta.is_deleting(pod)
 
 

@@ -23,7 +23,7 @@ SIMULATED: Final = ("kwok.x-k8s.io/node", "fake")
 _BROADCAST: Final = "255.255.255.255"
 _SYSTEM: Final = "kube-system"
 _KUBELETS: Final = "mockube-kubelets"
-"""The ConfigMap in which the controller manager tells where simulated kubelets listen."""
+"""The ConfigMap in which the controller manager publishes the addresses of simulated kubelets."""
 _PODS, _NODES = GroupResource("", "pods"), GroupResource("", "nodes")
 _SERVICES, _ENDPOINTS = GroupResource("", "services"), GroupResource("", "endpoints")
 _CONFIG_MAPS: Final = GroupResource("", "configmaps")
@@ -196,7 +196,7 @@ class Locator:
 
 
 def gateway_of(backend: Backend, node: ReadOnlyTree) -> Gateway | None:
-    """The listener of a simulated node; None for one that is not simulated, or that nobody listens for."""
+    """Return the listener of a simulated node; None if the node is not simulated or has no listener."""
     key, value = SIMULATED
     if meta.annotations(node).get(key) != value:
         return None
@@ -240,7 +240,7 @@ def _first_port(pod: ReadOnlyTree) -> str:
 
 
 def check_address(address: str) -> None:
-    """Refuse what is no address of another machine, so that nobody reaches the server's own by the server."""
+    """Refuse an address of the server's own machine, so that the proxy does not reach it."""
     try:
         parsed = ip_address(address)
     except ValueError:

@@ -12,7 +12,7 @@ _NUMBERS = ("sinceSeconds", "tailLines", "limitBytes")
 
 
 def log_query(call: Call) -> list[tuple[str, str]]:
-    """Return what a kubelet is asked for, in the order in which upstream writes it."""
+    """Return the query of a kubelet's log endpoint, in upstream's order."""
     numbers = {name: number(call, name) for name in _NUMBERS}
     since = _since_time(call)
     _check(call, numbers, since)
