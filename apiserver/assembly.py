@@ -8,6 +8,7 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.schema import builtin, minors
 from mockube.apimachinery.schema.model import Schemas
 from mockube.apiserver.admission.chain import Admission, Metrics, plugins
+from mockube.apiserver.admission.device_admin_access import DeviceAdminAccess
 from mockube.apiserver.admission.role_escalation import RoleEscalation
 from mockube.apiserver.admission.webhooks.dispatch import Environment
 from mockube.apiserver.allocation.services import SERVICES, ServiceAllocator
@@ -53,7 +54,8 @@ def make_admission(
 ) -> Admission:
     made = plugins(webhooks, rights.authorization, metrics, settings.plugins, settings.minor, outbound)
     escalation = RoleEscalation(rights.authorization, rights.rbac.policy)
-    return Admission([*made, *pack_webhooks(settings.packs, catalog), escalation], metrics.admission)
+    own = (escalation, DeviceAdminAccess())
+    return Admission([*made, *pack_webhooks(settings.packs, catalog), *own], metrics.admission)
 
 
 def documented(catalog: Catalog) -> Sequence[Resource]:

@@ -14,6 +14,9 @@ from mockube.apimachinery.patch.errors import Inapplicable
 MAX_COPIED_BYTES: Final = 3 * 1024 * 1024
 """What all `copy` operations of one patch may add to an object together."""
 
+MAX_DEPTH: Final = 254
+"""How deep an object can be encoded."""
+
 Container: TypeAlias = dict[str, Any] | list[Any]
 
 
@@ -63,7 +66,25 @@ class Draft:
                 "Unable to complete the copy, the accumulated size increase of copy is "
                 f"{self._copied_bytes}, exceeding the limit {MAX_COPIED_BYTES}"
             )
-        return _copy(value)
+        return self._copy(value)
+
+    def _copy(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            members = sorted(value.items()) if id(value) in self._copies else value.items()
+            return {key: self._copy(member) for key, member in members}
+        return [self._copy(item) for item in value] if isinstance(value, list) else value
+
+    def reach(self, value: Any, depth: int = 0) -> Any:
+        """Return the value as one that an operation has looked into."""
+        if not isinstance(value, dict | list):
+            return value
+        if depth > MAX_DEPTH:
+            raise Inapplicable("exceeded max depth")
+        reached: Any = self.own(value)
+        for step, member in reached.items() if isinstance(reached, dict) else enumerate(reached):
+            if isinstance(member, dict | list):
+                reached[step] = self.reach(member, depth + 1)
+        return reached
 
     def finished(self) -> Container:
         """The document, with the keys of what was reached in order."""
@@ -74,12 +95,6 @@ class Draft:
                 copy.clear()
                 copy.update(items)
         return self.root
-
-
-def _copy(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _copy(member) for key, member in value.items()}
-    return [_copy(item) for item in value] if isinstance(value, list) else value
 
 
 def _encoded(value: Any) -> bytes:

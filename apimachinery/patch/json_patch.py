@@ -183,10 +183,11 @@ def _copy(draft: Draft, operation: Operation) -> None:
     source = _location(operation, "from")
     container, step = _found(draft, operation, source, f"doc is missing from path: {source}")
     with _explained(f"error in copy for from: '{source}'"):
-        value = read(container, step)
+        read(container, step)
     path = _location(operation)
+    taken_from = container, step
     container, step = _found(draft, operation, path, f"doc is missing destination path: {path}")
-    copy = draft.copied(value)
+    copy = draft.copied(read(*taken_from))  # into which the destination may have led
     with _explained("error while adding value during copy"):
         insert(container, step, copy)
 
@@ -194,12 +195,16 @@ def _copy(draft: Draft, operation: Operation) -> None:
 def _test(draft: Draft, operation: Operation) -> None:
     path = _location(operation)
     actual: Any = draft.root
+    container, step = actual, ""
     if path != "":
         container, step = _found(draft, operation, path, f"is missing path: {path}")
         with _explained(f"error in test for path: '{path}'"):
             actual = read(container, step)
     if not same(actual, operation.get("value")):
         raise TestFailed(f"testing value {path} failed: test failed")
+    reached = draft.reach(actual)
+    if path != "" and reached is not actual:
+        write(container, step, reached)
 
 
 _OPERATIONS: Final[Mapping[str, Callable[[Draft, Operation], None]]] = {

@@ -106,6 +106,14 @@ def _to_storage(backend: Backend, call: Call, tree: Tree) -> Tree:
     return tree
 
 
+async def as_if_stored(backend: Backend, call: Call, tree: Tree, to_store: Tree) -> Tree:
+    """The object of a dry run, as it would be read after it was stored: without what the stored version does not have."""
+    conversion = backend.conversion(call.resource)
+    if conversion is None or not conversion.at_storage:
+        return tree
+    return await backend.worker.run(call.size, from_stored, backend, call.resource, to_store)
+
+
 EMPTY_LIST: Final = b":[]"
 """Is looked for by `find`: `in` first tries the bytes as a number, which costs as much as the search of a small object."""
 JSON_STORED: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})

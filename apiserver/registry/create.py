@@ -17,6 +17,7 @@ from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.call import Call, ObjectAnswer
 from mockube.apiserver.registry.convert import (
     EMPTY_LIST,
+    as_if_stored,
     remote_conversion,
     to_storage,
     to_stored,
@@ -121,6 +122,8 @@ async def _create_named(backend: Backend, attributes: Attributes, tree: Tree) ->
         value = canonical_with(tree, texts)
     if remote_conversion(backend, attributes.resource) is not None:
         tree = to_store  # a dry run calls the webhook again as well
+    elif attributes.dry_run:
+        tree = await as_if_stored(backend, attributes.call, tree, to_store)
     try:
         return await _insert(backend, attributes, tree, value, claims)
     except TooLarge:

@@ -25,6 +25,7 @@ from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.call import Call, ObjectAnswer
 from mockube.apiserver.registry.convert import (
     EMPTY_LIST,
+    as_if_stored,
     old_object,
     to_storage,
     to_stored,
@@ -100,6 +101,7 @@ async def change(
         if raw_fields := backend.strategy(call.resource).raw:
             value = canonical_with(new, {name: stored_text(stored.value, name) for name in raw_fields})
         if options.dry_run:
+            new = await as_if_stored(backend, call, new, to_store)
             new["metadata"]["resourceVersion"] = str(stored.revision)
             return ObjectAnswer(tree=new)
         answer = await _store(backend, call, stored, new, value, claims)

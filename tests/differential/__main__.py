@@ -15,16 +15,18 @@ import re
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 import yaml
 
 from tests.conformance.golden import golden
-from tests.differential import custom, table, updates, users
+from tests.differential import custom, table, updates, users, verbs
 from tests.differential.conversations import Conversations
 from tests.differential.report import Report
 from tests.differential.schemas import Schemas
@@ -35,8 +37,9 @@ from tests.support.stores.etcd_server import QUICK, EtcdServer
 TOKEN = "admin"
 READ_ONLY = {"log", "exec", "attach", "portforward", "proxy"}
 """Subresources that need a kubelet."""
-OWN = {"uid", "resourceVersion", "clusterIP", "nodePort", "healthCheckNodePort"}
+OWN = {"uid", "resourceVersion", "clusterIP", "nodePort", "healthCheckNodePort", "continue"}
 """Fields that each server fills in by itself."""
+CONTINUE = re.compile(r"(?<=continue=)[^&]+")
 OWN_TEXT = re.compile(r"(10\.0\.\d+\.\d+|kube-api-access-\w{5}|\w{8}(-\w{4}){3}-\w{12})$")
 """What it fills into other fields."""
 CLUSTER_IP = re.compile(r"\b10\.(0|96)(\.\d{1,3}){2}\b")
@@ -73,33 +76,8 @@ def main() -> int:
         if not (real and ours):
             real, ours = _start(stack, Path(folder))
         servers = golden.Server(real, TOKEN), golden.Server(ours, TOKEN)
-        if options.custom:
-            found = custom.cases(options.seed)
-            report = run(
-                servers,
-                found,
-                requests=options.requests,
-                jobs=options.jobs,
-                prefix=f"c{options.seed}",
-                goes_on=True,
-            )
-        elif options.users:
-            found = users.cases(options.seed, _resources(servers[0]))
-            prefix = f"u{options.seed}"
-            report = run(
-                servers, found, requests=options.requests, jobs=options.jobs, prefix=prefix, goes_on=True
-            )
-        elif options.updates is not None:
-            inner = {path: resource.subresources for path, resource in _resources(servers[0]).items()}
-            found = updates.cases(tuple(options.updates), inner)
-            report = run(servers, found, jobs=options.jobs, prefix="p", goes_on=True)
-        elif options.table is not None:
-            report = run(servers, table.cases(tuple(options.table)), jobs=options.jobs, goes_on=True)
-        else:
-            found = conversations(servers[0], options.seed)
-            report = run(
-                servers, found, requests=options.requests, jobs=options.jobs, prefix=f"d{options.seed}"
-            )
+        found, settings = _cases(options, servers)
+        report = run(servers, found, jobs=options.jobs, seconds=options.seconds, **settings)
     for group in report.sorted()[: options.groups]:
         resources = ", ".join(f"{name} {count}" for name, count in group.resources.most_common(4))
         print(f"{group.count:5} {group.signature}\n      {resources}")
@@ -112,22 +90,43 @@ def main() -> int:
     return int(report.same < report.requests * options.least / 100)
 
 
+def _cases(options, servers):
+    """Return the conversations that were asked for, and how they are held."""
+    seed, real = options.seed, servers[0]
+    many = {"requests": options.requests}
+    if options.custom:
+        return custom.cases(seed), many | {"prefix": f"c{seed}", "goes_on": True}
+    if options.users:
+        return users.cases(seed, _resources(real)), many | {"prefix": f"u{seed}", "goes_on": True}
+    if options.verbs:
+        return verbs.cases(seed, _resources(real), _schemas(real)), many | {"prefix": f"v{seed}"}
+    if options.updates is not None:
+        inner = {path: resource.subresources for path, resource in _resources(real).items()}
+        return updates.cases(tuple(options.updates), inner), {"prefix": "p", "goes_on": True}
+    if options.table is not None:
+        return table.cases(tuple(options.table)), {"goes_on": True}
+    return conversations(real, seed), many | {"prefix": f"d{seed}"}
+
+
 def conversations(real, seed):
     """Yield conversations without end."""
-    resources = _resources(real)
+    found = Conversations(_schemas(real), _resources(real))
+    for number in itertools.count():
+        yield found.case(seed, number)
 
+
+def _schemas(real):
     @cache
     def schemas_of(group, version):
         path = f"apis/{group}/{version}" if group else f"api/{version}"
         return Schemas(real.send({"method": "GET", "path": f"/openapi/v3/{path}"})["body"])
 
-    found = Conversations(schemas_of, resources)
-    for number in itertools.count():
-        yield found.case(seed, number)
+    return schemas_of
 
 
-def run(servers, cases, *, requests=None, jobs=1, prefix="d", goes_on=False):
-    """Hold conversations: all of them, or until so many requests were answered."""
+def run(servers, cases, *, requests=None, seconds=None, jobs=1, prefix="d", goes_on=False):
+    """Hold conversations: all of them, or until so many requests were answered or so much time has passed."""
+    end = time.monotonic() + seconds if seconds else float("inf")
     report, lock = Report(), threading.Lock()
     numbered = enumerate(cases)
 
@@ -135,7 +134,9 @@ def run(servers, cases, *, requests=None, jobs=1, prefix="d", goes_on=False):
         while True:
             with lock:
                 number, case = next(numbered, (0, None))
-                if case is None or (requests is not None and report.requests >= requests):
+                if case is None or time.monotonic() > end:
+                    return
+                if requests is not None and report.requests >= requests:
                     return
             _converse(servers, case, f"{prefix}-{number}", report, lock, goes_on=goes_on)
 
@@ -224,6 +225,7 @@ def _translated(value, identities):
     if not value.startswith("/"):
         return identities.get(value, value)
     path, mark, query = value.partition("?")
+    query = CONTINUE.sub(lambda match: quote(identities.get(unquote(match[0]), match[0]), safe=""), query)
     return "/".join(identities.get(segment, segment) for segment in path.split("/")) + mark + query
 
 
@@ -267,6 +269,11 @@ def _comparable(answer, namespace):
     body = answer["body"]
     if "yaml" in answer["type"]:
         body = yaml.load(body, yaml.BaseLoader)
+    if "protobuf" in answer["type"]:
+        body = ""
+    if isinstance(body, list):  # of a watch, or of what was no watch after all
+        body = [event for event in body if not _is_plain_bookmark(event)]
+        body = body if not body or "type" in body[0] else body[0]
     if isinstance(body, dict):
         for key in ("items", "rows"):  # of a cluster, without what other conversations made
             if isinstance(body.get(key), list):
@@ -274,6 +281,11 @@ def _comparable(answer, namespace):
     body = _without_order(body)
     answer = golden.normalise(answer | {"body": body}, namespace, managed=True)
     return answer | {"type": answer["type"].replace(" ", "")}
+
+
+def _is_plain_bookmark(event):
+    """Whether it tells nothing but how far the server has come, which it does now and then."""
+    return event.get("type") == "BOOKMARK" and not event["object"]["metadata"].get("annotations")
 
 
 def _without_order(body):
@@ -359,9 +371,15 @@ def _options():
     parser.add_argument(
         "--updates", nargs="*", metavar="RESOURCE", help="the table of one-field updates, of these or all"
     )
+    parser.add_argument(
+        "--verbs",
+        action="store_true",
+        help="all methods of all subresources, options, pages, directives of patches, formats",
+    )
     parser.add_argument("--users", action="store_true", help="users that may do less than everything")
     parser.add_argument("--jobs", type=int, default=4)
     parser.add_argument("--groups", type=int, default=40, help="how many groups of differences to print")
+    parser.add_argument("--seconds", type=int, help="after how long no other conversation begins")
     parser.add_argument("--output", help="a file for every group's smallest reproducers, one a line")
     parser.add_argument("--examples", type=int, default=1, help="how many reproducers of each group")
     parser.add_argument("--least", type=float, default=0.0, help="per cent that have to be the same")

@@ -3,7 +3,7 @@
 import contextlib
 import json
 
-from tests.differential import custom, table, updates, users
+from tests.differential import custom, table, updates, users, verbs
 from tests.differential.__main__ import Resource, _comparable, _learn, _translated, _without_suffix
 from tests.differential.conversations import Conversations
 from tests.differential.report import Report
@@ -148,3 +148,27 @@ def test_users_are_given_roles_and_then_try_what_others_made():
     assert any("rolebindings" in request["path"] for request in requests[:5])
     senders = [request["headers"] for request in requests if "headers" in request]
     assert {"Impersonate-User": "viewer"} in senders
+
+
+def test_verbs_reach_every_method_every_patch_and_every_kind_of_list():
+    resources = {PATH: Resource("", "v1", "ConfigMap", ("status",))}
+    cases = verbs.cases(3, resources, lambda *_: Schemas(DOCUMENT))
+    sent = [request for _, case in zip(range(60), cases, strict=False) for request in answered(case)]
+    methods = {"POST", "GET", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"}
+    assert {request["method"] for request in sent} == methods
+    kinds = {request.get("headers", {}).get("Content-Type", "") for request in sent}
+    assert kinds > {*verbs.PATCHES, "application/yaml"}
+    paths = " ".join(request["path"] for request in sent)
+    assert all(part in paths for part in ("watch=true", "continue=", "fieldSelector=", "/status", "dryRun="))
+    assert any("$patch" in json.dumps(request.get("body")) for request in sent)
+
+
+def answered(case):
+    """The requests of a conversation of which each is answered with what was sent."""
+    requests, answer = [], None
+    with contextlib.suppress(StopIteration):
+        while True:
+            requests.append(request := case.send(answer))
+            status = 201 if request["method"] == "POST" else 200
+            answer = {"status": status, "body": request.get("body") or {}}
+    return requests

@@ -334,3 +334,44 @@ async def test_limits_are_for_claims_too(client):
     assert await refusal(client, CLAIMS, claim("2Gi")) == (
         "maximum storage usage per PersistentVolumeClaim is 1Gi, but request is 2Gi"
     )
+
+
+# --- administrative access to devices
+
+CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+NEEDS_LABEL = "admin access to devices requires the `resource.kubernetes.io/admin-access: true` label on the containing namespace"
+
+
+def device_claim(**exactly):
+    request = {"name": "r", "exactly": {"deviceClassName": "gpu"} | exactly}
+    return {"metadata": {"name": "c"}, "spec": {"devices": {"requests": [request]}}}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        (CLAIMS, device_claim(adminAccess=True), "spec.devices.requests[0].adminAccess"),
+        (
+            "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates",
+            {"metadata": {"name": "c"}, "spec": device_claim(adminAccess=True) | {"metadata": {}}},
+            "spec.devices.requests[0].adminAccess",
+        ),
+    ],
+)
+async def test_administrative_access_to_devices_needs_a_label_of_the_namespace(client, path, body, field):
+    refused = await client.post(path, body)
+    (cause,) = refused.body["details"]["causes"]
+    assert (refused.status, cause["field"]) == (422, field)
+    assert cause["message"] == f"Forbidden: {NEEDS_LABEL}"
+    labels = {"labels": {"resource.kubernetes.io/admin-access": "true"}}
+    await client.patch(CORE, {"metadata": labels})
+    assert (await client.post(path, body)).status == 201
+
+
+async def test_an_allocation_with_administrative_access_needs_the_label_too(client):
+    await client.post(CLAIMS, device_claim())
+    result = {"request": "r", "driver": "d.example.com", "pool": "p", "device": "d", "adminAccess": True}
+    allocation = {"allocation": {"devices": {"results": [result]}}}
+    refused = await client.patch(f"{CLAIMS}/c/status", {"status": allocation})
+    assert refused.status == 422
+    assert NEEDS_LABEL in refused.body["message"]

@@ -337,10 +337,12 @@ async def test_who_applies_in_another_version_needs_an_object_of_that_version(ve
     assert (refused.status, refused.body["message"]) == (500, problem)
 
 
-async def test_a_dry_run_shows_what_would_be_validated(versions):
-    path = f"{gadgets('v2')}?dryRun=All"
-    made = await versions.post(path, gadget({"a": "x", "new": "n"}, "v2"))
-    assert made.body["spec"] == {"a": "x", "new": "n", "e": "two"}
+async def test_a_dry_run_shows_what_would_be_stored(versions):
+    made = await versions.post(f"{gadgets('v2')}?dryRun=All", gadget({"a": "x", "new": "n"}, "v2"))
+    await versions.post(gadgets("v2"), gadget({"a": "x", "new": "n"}, "v2"))
+    changed = await versions.patch(f"{gadgets('v2')}/g?dryRun=All", {"spec": {"a": "z", "new": "k"}})
+    assert (made.body["spec"], changed.body["spec"]) == ({"a": "x"}, {"a": "z"})
+    assert changed.body["apiVersion"] == f"{GROUP}/v2"
 
 
 async def change_schema(client, schema):

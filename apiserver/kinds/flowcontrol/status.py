@@ -37,7 +37,7 @@ def _check_conditions(conditions: Sequence[ReadOnlyTree] | None, path: Path) -> 
             yield errors.duplicate(at, kind)
         seen.add(kind)
         if not kind:
-            yield errors.required(at, "must not be empty")
+            yield errors.required(at)
 
 
 update_status: Final[Update] = part(field("conditions", _check_conditions), "status")

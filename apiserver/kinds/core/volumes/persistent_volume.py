@@ -147,6 +147,7 @@ check_inline_spec: Final = every(
     ),
     pointer("nodeAffinity", _NOT_INLINE),
     _check_sources,
+    _check_local,
     optional("storageClassName", _NOT_INLINE),
     pointer(
         "volumeMode",

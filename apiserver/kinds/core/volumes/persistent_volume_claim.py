@@ -86,7 +86,7 @@ def _check_same_spec(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldErro
     now, before = within(new, "spec"), within(old, "spec")
     free = [_ATTRIBUTES_CLASS]
     if not before.get("volumeName"):
-        free.append("volumeName")
+        before = as_before(before, now, "volumeName")  # and so both have it where they are shown
     if _moves_class_to_spec(new, old) or _gets_class(new, old):
         free.append("storageClassName")
     now = as_before(now, before, *free)

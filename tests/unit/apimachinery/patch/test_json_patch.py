@@ -287,6 +287,21 @@ def test_what_is_reached_is_sorted_and_the_rest_is_not():
     assert orjson.dumps(patched) == b'{"a":{"a":2,"b":{"y":1,"x":2},"z":1},"b":{"z":1,"a":2}}'
 
 
+def test_what_is_tested_is_reached():
+    document = {"b": {"z": {"d": 1, "c": 2}, "a": 2}, "a": {"z": 1, "a": 2}}
+    patched = json_patch.apply(document, [{"op": "test", "path": "/b", "value": document["b"]}])
+    assert orjson.dumps(patched) == b'{"a":{"z":1,"a":2},"b":{"a":2,"z":{"c":2,"d":1}}}'
+    assert list(document) == ["b", "a"]
+
+
+def test_a_copy_has_the_order_of_what_is_copied():
+    document = {"b": {"z": 1, "a": {}}, "a": {"z": 1, "a": 2}}
+    patched = json_patch.apply(document, [{"op": "copy", "from": "/b", "path": "/b/a/x"}])
+    assert orjson.dumps(patched["b"]["a"]["x"]) == b'{"a":{},"z":1}'
+    patched = json_patch.apply(document, [{"op": "copy", "from": "/b", "path": "/c"}])
+    assert orjson.dumps(patched["c"]) == b'{"z":1,"a":{}}'
+
+
 def test_what_is_not_reached_is_shared():
     document = {"a": {"b": 1}, "c": [1]}
     patched = json_patch.apply(document, [add("/c/-", 2)])

@@ -77,6 +77,18 @@ spec: Forbidden: spec is immutable after creation except resources.requests and 
   "VolumeMode": null,
   "DataSource": null,
 """
+OTHER_CLASS = """\
+spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims
+@@ -10,7 +10,7 @@
+   }
+  },
+  "VolumeName": "w",
+- "StorageClassName": "a",
++ "StorageClassName": "b",
+  "VolumeMode": null,
+  "DataSource": null,
+  "DataSourceRef": null,
+"""
 ONE_FAMILY = (
     'spec.cidrs: Invalid value: ["10.0.0.0/24","10.0.1.0/24"]: may specify no more than one IP for each IP family, '
     "i.e 192.168.0.0/24 and 2001:db8::/64"
@@ -112,6 +124,9 @@ CHANGES = [
                  id="a claim is bound"),
     pytest.param("", "PersistentVolumeClaim", {"spec": CLAIM}, {"spec": {**CLAIM, "volumeName": "w"}}, [REPLACED],
                  id="a claim is bound once"),
+    pytest.param("", "PersistentVolumeClaim", {"spec": {**CLAIM, "volumeName": "", "storageClassName": "a"}},
+                 {"spec": {**CLAIM, "volumeName": "w", "storageClassName": "b"}}, [OTHER_CLASS],
+                 id="a claim is bound and gets another class"),
     pytest.param("events.k8s.io", "Event", EVENT, {**EVENT, "note": "b", "series": {"count": 1}},
                  ['series.count: Invalid value: "": should be at least 2',
                   "series.lastObservedTime: Required value", f'message: Invalid value: "b": {FIXED}'],
@@ -199,3 +214,9 @@ def test_a_namespace_terminates_when_it_is_deleted(phase, deleted, expected):
     row = resource("", "Namespace")
     found = validations.check_update(row, "status", tree, tree)
     assert [error.detail for error in found] == expected
+
+
+def test_a_condition_of_a_flow_schema_has_a_type():
+    old, new = {"spec": {}}, {"spec": {}, "status": {"conditions": [{}]}}
+    group = "flowcontrol.apiserver.k8s.io"
+    assert said(group, "FlowSchema", old, new, "status") == ["status.conditions[0].type: Required value"]

@@ -8,7 +8,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 CLUSTERED = {
     "Node", "PersistentVolume", "FlowSchema", "PriorityLevelConfiguration", "CustomResourceDefinition",
     "ValidatingWebhookConfiguration", "ResourceSlice", "IPAddress", "ServiceCIDR", "ClusterRole", "PriorityClass",
-    "CSINode", "StorageClass", "APIService",
+    "CSINode", "StorageClass", "APIService", "VolumeAttachment",
 }  # fmt: skip
 
 
@@ -85,6 +85,12 @@ CREATIONS = [
     pytest.param("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration", {"spec": QUEUED},
                  [("spec.limited.limitResponse.queuing.handSize: Invalid value: 12: required entropy bits of deckSize "
                   "1000 and handSize 12 should not be greater than 60")], id="hands are too large"),
+    pytest.param("storage.k8s.io", "VolumeAttachment",
+                 {"spec": {"attacher": "a", "nodeName": "n", "source": {"inlineVolumeSpec": {
+                     "accessModes": ["ReadWriteOnce"], "local": {"path": "a"}}}}},
+                 ["spec.source.inlineVolumeSpec.csi: Required value: has to be specified in the context of inline volumes",
+                  "spec.source.inlineVolumeSpec.nodeAffinity: Required value: Local volume requires node affinity"],
+                 id="a local volume says where it is"),
     pytest.param("flowcontrol.apiserver.k8s.io", "FlowSchema", {"spec": SCHEMA},
                  [("spec.matchingPrecedence: Invalid value: 1: only the schema named 'exempt' may have "
                   "matchingPrecedence 1"),

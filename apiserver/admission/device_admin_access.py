@@ -1,0 +1,73 @@
+"""Devices may be administered, whoever uses them, from namespaces alone that a label allows to.
+
+It is no plugin of upstream's, whose storage of claims does it behind the plugins that mutate. So it can not be disabled.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from mockube.apimachinery import errors, meta, status
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.admission.namespace_lifecycle import NAMESPACES
+from mockube.apiserver.admission.plugin import WRITE, Plugin
+from mockube.apiserver.registry.attributes import Attributes, Operation
+from mockube.apiserver.registry.backend import Backend
+
+_GROUP: Final = "resource.k8s.io"
+_CLAIMS, _TEMPLATES = "resourceclaims", "resourceclaimtemplates"
+_LABEL: Final = "resource.kubernetes.io/admin-access"
+_PROBLEM: Final = f"admin access to devices requires the `{_LABEL}: true` label on the containing namespace"
+
+
+class DeviceAdminAccess(Plugin):
+    operations = WRITE
+    about = frozenset({(_GROUP, _CLAIMS, ""), (_GROUP, _CLAIMS, "status"), (_GROUP, _TEMPLATES, "")})
+
+    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
+        """Refuse what the namespace is not allowed; nothing is changed."""
+        tree = attributes.object
+        assert tree is not None
+        path = _requested(attributes, tree)
+        if path is None:
+            return
+        await backend.watch_cache.fresh()
+        namespace = backend.seen(NAMESPACES, "", attributes.namespace)
+        if namespace is not None and meta.labels(namespace.tree()).get(_LABEL) == "true":
+            return
+        resource, wrong = attributes.resource, [errors.forbidden(path, _PROBLEM)]
+        if attributes.operation is Operation.CREATE:
+            wrong += _others(backend, attributes, tree)
+        raise status.invalid(resource.group_kind, meta.name(tree), wrong)
+
+
+def _others(backend: Backend, attributes: Attributes, tree: Tree) -> Iterable[FieldError]:
+    return backend.rules.check_create(attributes.resource, tree)
+
+
+def _requested(attributes: Attributes, tree: Tree) -> Path | None:
+    """Return where a new spec or a first allocation has administrative access."""
+    if attributes.operation is Operation.CREATE:
+        spec = tree.get("spec") or {}
+        spec = spec if attributes.resource.name == _CLAIMS else spec.get("spec") or {}
+        requests = (spec.get("devices") or {}).get("requests") or ()
+        first = _first(request.get("exactly") or {} for request in requests)
+        return None if first is None else ROOT.child("spec", "devices", "requests").index(first).child(_ADMIN)
+    if attributes.subresource != "status" or _first(_results(attributes.old or {})) is not None:
+        return None
+    first = _first(_results(tree))
+    here = ROOT.child("status", "allocation", "devices", "results")
+    return None if first is None else here.index(first).child(_ADMIN)
+
+
+_ADMIN: Final = "adminAccess"
+
+
+def _results(claim: Tree) -> list[Tree]:
+    allocation: Any = (claim.get("status") or {}).get("allocation") or {}
+    return (allocation.get("devices") or {}).get("results") or []
+
+
+def _first(members: Iterable[Tree]) -> int | None:
+    return next((index for index, member in enumerate(members) if member.get(_ADMIN)), None)
