@@ -1,4 +1,4 @@
-"""Which APIs are served, as `--runtime-config` switches them: kube-apiserver's rules, defaults and errors."""
+"""The APIs that `--runtime-config` enables and disables: kube-apiserver's rules, defaults and errors."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -55,7 +55,7 @@ NOT_SERVED: Final[tuple[Name, ...]] = (
     ("resource.k8s.io", "v1alpha3", "devicetaintrules"),
     ("resource.k8s.io", "v1alpha3", "resourcepoolstatusrequests"),
 )
-"""What kube-apiserver serves when it is told to, and this server cannot."""
+"""Resources that kube-apiserver can serve and this server cannot."""
 _SERVED_IN_PART: Final = frozenset({("resource.k8s.io", "v1beta2")})
 """Versions of which other resources can be served."""
 _NEEDED: Final[tuple[GroupVersion, ...]] = (
@@ -91,7 +91,7 @@ _BOOLEANS: Final = {
 
 
 class Overrides(Struct, frozen=True):
-    """What is switched on and off. A resource's own setting counts before that of its version."""
+    """The enabled and disabled APIs. A resource's own setting takes precedence over that of its version."""
 
     versions: Mapping[GroupVersion, bool] = field(default_factory=dict)
     resources: Mapping[Name, bool] = field(default_factory=dict)
@@ -108,7 +108,7 @@ NO_OVERRIDES: Final = Overrides()
 
 
 def read_pairs(text: str) -> tuple[Pair, ...]:
-    """Read `KEY=VALUE,KEY`, as kube-apiserver reads the flag: a value may be left out."""
+    """Parse `KEY=VALUE,KEY` like kube-apiserver: a value is optional."""
     parts = (one.partition("=") for one in text.split(",") if one)
     return tuple((key.strip(), value.strip()) for key, _, value in parts)
 
@@ -117,14 +117,14 @@ def runtime_config_problem(
     pairs: Iterable[Pair], minor: str = minors.NEWEST, *, has_priority_and_fairness: bool = True
 ) -> str:
     """Return what is wrong with the flag, in kube-apiserver's words, or what this server cannot do; "" if nothing is."""
-    given = _completed(pairs)
+    settings = _normalized_settings(pairs)
     try:
         if has_priority_and_fairness:
-            _check_flow_control(given)
-        _check_keys(given)
-        overrides = _merged(given)
+            _check_flow_control(settings)
+        _check_keys(settings)
+        overrides = _overrides(settings)
         _check_groups_needed(overrides)
-        _check_served(given)
+        _check_served(settings)
         if minor != minors.NEWEST:
             _check_minor(overrides, minor)
     except ValueError as error:
@@ -133,24 +133,24 @@ def runtime_config_problem(
 
 
 def read_overrides(pairs: Iterable[Pair]) -> Overrides:
-    """Return what a flag switches in which nothing is wrong; of a key that comes twice the last value counts."""
-    given = _completed(pairs)
-    return _merged(given) if given else NO_OVERRIDES
+    """Return the overrides of a valid flag; of a repeated key the last value counts."""
+    settings = _normalized_settings(pairs)
+    return _overrides(settings) if settings else NO_OVERRIDES
 
 
-def _completed(pairs: Iterable[Pair]) -> dict[str, str]:
-    """Return the settings by their keys, with the one name for all of the core group, and without a name of old."""
-    given = dict(pairs)
-    for key, value in tuple(given.items()):
+def _normalized_settings(pairs: Iterable[Pair]) -> dict[str, str]:
+    """Return the settings with one key for the core group, and without the legacy key."""
+    settings = dict(pairs)
+    for key, value in tuple(settings.items()):
         if key in ("v1", "api/v1") or key.startswith(("v1/", "api/v1/")):
-            del given[key]
-            given["/v1"] = value
-    given.pop("api/legacy", None)
-    return given
+            del settings[key]
+            settings["/v1"] = value
+    settings.pop("api/legacy", None)
+    return settings
 
 
 def left_out(pairs: Iterable[Pair]) -> list[str]:
-    """Return what a kube-apiserver would serve with these settings, and this server does not."""
+    """Return the resources that kube-apiserver would serve with these settings and this server does not."""
     overrides = read_overrides(pairs)
     return [
         f"{group}/{version}/{name}"
@@ -159,21 +159,21 @@ def left_out(pairs: Iterable[Pair]) -> list[str]:
     ]
 
 
-def _check_flow_control(given: Mapping[str, str]) -> None:
+def _check_flow_control(settings: Mapping[str, str]) -> None:
     for key in ("flowcontrol.apiserver.k8s.io/v1", "api/ga", "api/all"):
-        if given.get(key) == "false":
+        if settings.get(key) == "false":
             raise ValueError(
                 f"--runtime-config={key}=false conflicts with --enable-priority-and-fairness=true"
             )
-        if given.get(key) == "true":
+        if settings.get(key) == "true":
             return
 
 
-def _check_keys(given: Mapping[str, str]) -> None:
-    if given.get("api/all") == "false" and len(given) == 1:
+def _check_keys(settings: Mapping[str, str]) -> None:
+    if settings.get("api/all") == "false" and len(settings) == 1:
         raise ValueError("invalid runtime-config with only api/all=false")
     unknown = set()
-    for key in sorted(given.keys() - _GROUPS_OF_VERSIONS.keys()):
+    for key in sorted(settings.keys() - _GROUPS_OF_VERSIONS.keys()):
         if key.count("/") not in (1, 2):
             raise ValueError(f"runtime-config invalid key {key}")
         group, version = key.split("/")[:2]
@@ -183,31 +183,31 @@ def _check_keys(given: Mapping[str, str]) -> None:
         raise ValueError(f"unknown api groups {','.join(sorted(unknown))}")
 
 
-def _merged(given: Mapping[str, str]) -> Overrides:
+def _overrides(settings: Mapping[str, str]) -> Overrides:
     versions: dict[GroupVersion, bool] = {}
     resources: dict[Name, bool] = {}
     for key, matches in _GROUPS_OF_VERSIONS.items():
-        value = given.get(key)
+        value = settings.get(key)
         if value not in (None, "true", "false"):
             raise ValueError(f"invalid value {key}={value}")
         if value is not None:
             versions.update({each: value == "true" for each in _every_version() if matches(each[1])})
-    for key in sorted(given.keys() - _GROUPS_OF_VERSIONS.keys()):
+    for key in sorted(settings.keys() - _GROUPS_OF_VERSIONS.keys()):
         group, version, *resource = key.split("/")
         if version not in REGISTERED.get(group, ()):
             raise ValueError(
                 f"group version {'/'.join(filter(None, (group, version)))} that has not been registered"
             )
-        wanted = _boolean(key, given[key])
+        enabled = _boolean(key, settings[key])
         if not resource:
-            versions[group, version] = wanted
+            versions[group, version] = enabled
         elif resource[0] != resource[0].lower():
             problem = (
                 f"group/version/resource and resource is always lowercase plural, not {quote(resource[0])}"
             )
             raise ValueError(f"invalid key {key}: {problem}")
         else:
-            resources[group, version, resource[0]] = wanted
+            resources[group, version, resource[0]] = enabled
     return Overrides(versions, resources)
 
 
@@ -218,11 +218,11 @@ def _every_version() -> Iterator[GroupVersion]:
 def _boolean(key: str, value: str) -> bool:
     if not value:
         return True
-    wanted = _BOOLEANS.get(value)
-    if wanted is None:
+    enabled = _BOOLEANS.get(value)
+    if enabled is None:
         problem = f"strconv.ParseBool: parsing {quote(value)}: invalid syntax"
         raise ValueError(f"invalid value of {key}: {value}, err: {problem}")
-    return wanted
+    return enabled
 
 
 def _check_groups_needed(overrides: Overrides) -> None:
@@ -238,19 +238,25 @@ def _check_groups_needed(overrides: Overrides) -> None:
             )
 
 
-def _check_served(given: Mapping[str, str]) -> None:
-    """Refuse what is named and cannot be served; where it is one of many, a warning names it."""
-    named = _merged({key: value for key, value in given.items() if key not in _GROUPS_OF_VERSIONS})
+def _check_served(settings: Mapping[str, str]) -> None:
+    """Refuse a resource that is set by name and cannot be served; one of a group of versions is a warning only."""
+    named_overrides = _overrides(
+        {key: value for key, value in settings.items() if key not in _GROUPS_OF_VERSIONS}
+    )
     for name in NOT_SERVED:
         group, version, resource = name
         is_whole = (group, version) not in _SERVED_IN_PART
-        if named.resources.get(name) or (is_whole and named.versions.get((group, version))):
+        if named_overrides.resources.get(name) or (
+            is_whole and named_overrides.versions.get((group, version))
+        ):
             raise ValueError(f"--runtime-config: {group}/{version}/{resource} is not supported")
 
 
 def _check_minor(overrides: Overrides, minor: str) -> None:
-    """Refuse to turn on what an older minor does not serve by default: only the newest has conversions for it."""
+    """Refuse to enable what an older minor does not serve by default: only the newest has conversions for it."""
     for name, is_on in (*overrides.versions.items(), *overrides.resources.items()):
         if is_on and not _STABLE(name[1]):
-            shown = "/".join(name)
-            raise ValueError(f"--runtime-config: {shown} is not supported with --kubernetes-version={minor}")
+            api_name = "/".join(name)
+            raise ValueError(
+                f"--runtime-config: {api_name} is not supported with --kubernetes-version={minor}"
+            )

@@ -106,9 +106,9 @@ _STATUS: Final = every(
         "unavailableReplicas", "terminatingReplicas", "collisionCount",
     ),
     no_more_than_field(
-        "replicas", "updatedReplicas", "readyReplicas", "availableReplicas", shown="status.replicas"
+        "replicas", "updatedReplicas", "readyReplicas", "availableReplicas", title="status.replicas"
     ),
-    no_more_than_field("readyReplicas", "availableReplicas", shown="readyReplicas"),
+    no_more_than_field("readyReplicas", "availableReplicas", title="readyReplicas"),
 )  # fmt: skip
 
 

@@ -75,9 +75,9 @@ _STATUS: Final = every(
         "terminatingReplicas",
     ),
     no_more_than_field(
-        "replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", shown="status.replicas"
+        "replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", title="status.replicas"
     ),
-    no_more_than_field("readyReplicas", "availableReplicas", shown="readyReplicas"),
+    no_more_than_field("readyReplicas", "availableReplicas", title="readyReplicas"),
 )  # fmt: skip
 
 

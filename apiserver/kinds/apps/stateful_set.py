@@ -219,9 +219,9 @@ _STATUS: Final = every(
     ),
     no_more_than_field(
         "replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas",
-        shown="status.replicas",
+        title="status.replicas",
     ),
-    no_more_than_field("readyReplicas", "availableReplicas", shown="status.readyReplicas"),
+    no_more_than_field("readyReplicas", "availableReplicas", title="status.readyReplicas"),
 )  # fmt: skip
 
 

@@ -92,13 +92,13 @@ def counts(*names: str) -> Check:
     return every(*(field(name, non_negative) for name in names))
 
 
-def no_more_than_field(name: str, *names: str, shown: str) -> Check:
-    """Check that each of these fields is at most the field `name`, which messages call `shown`."""
+def no_more_than_field(name: str, *names: str, title: str) -> Check:
+    """Check that each of these fields is at most the field `name`, which messages name `title`."""
 
     def check(status: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
         most = status.get(name, 0)
         return [
-            errors.invalid(path.child(other), status.get(other, 0), f"cannot be greater than {shown}")
+            errors.invalid(path.child(other), status.get(other, 0), f"cannot be greater than {title}")
             for other in names
             if status.get(other, 0) > most
         ]

@@ -84,9 +84,9 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
 _STATUS: Final = every(
     counts("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"),
     no_more_than_field(
-        "replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", shown="status.replicas"
+        "replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", title="status.replicas"
     ),
-    no_more_than_field("readyReplicas", "availableReplicas", shown="readyReplicas"),
+    no_more_than_field("readyReplicas", "availableReplicas", title="readyReplicas"),
 )
 
 _NAMES: Final = NameRule(partial(names.check_dns1123_subdomain, unit=names.BYTES), lambda _beginning: [])

@@ -36,8 +36,8 @@ def _exact_request(request: Tree) -> Tree:
     rest = {name: value for name, value in request.items() if name not in _EXACTLY}
     if not exactly:
         return rest
-    made: Tree = {"name": rest.pop("name", ""), "exactly": {"deviceClassName": "", **exactly}}
-    return made | rest
+    exact_request: Tree = {"name": rest.pop("name", ""), "exactly": {"deviceClassName": "", **exactly}}
+    return exact_request | rest
 
 
 def _flat_request(request: Tree) -> Tree:
@@ -58,13 +58,13 @@ def _basic_device(device: Tree) -> Tree:
 
 
 def _changed(tree: Tree, path: tuple[str, ...], change: Callable[[Tree], Tree]) -> Tree:
-    """Return a tree in which each element of a list is another; one that lacks the list stays as it is."""
+    """Return a tree with each element of a list changed; a tree without the list is returned as it is."""
     name, *rest = path
-    inner: Any = tree.get(name)
-    if not inner:
+    value: Any = tree.get(name)
+    if not value:
         return tree
-    made = _changed(inner, tuple(rest), change) if rest else [change(each) for each in inner]
-    return {**tree, name: made}
+    new_value = _changed(value, tuple(rest), change) if rest else [change(each) for each in value]
+    return {**tree, name: new_value}
 
 
 _REQUESTS: Final = ("spec", "devices", "requests")
@@ -89,11 +89,14 @@ def template_from_stored(tree: Tree) -> Tree:
 
 
 def slice_to_stored(tree: Tree) -> Tree:
-    made = _changed(tree, _DEVICES, _plain_device)
-    spec = made.get("spec")
+    stored_slice = _changed(tree, _DEVICES, _plain_device)
+    spec = stored_slice.get("spec")
     if not spec:
-        return made
-    return {**made, "spec": {name: value for name, value in spec.items() if name not in _OMITTED or value}}
+        return stored_slice
+    return {
+        **stored_slice,
+        "spec": {name: value for name, value in spec.items() if name not in _OMITTED or value},
+    }
 
 
 def slice_from_stored(tree: Tree) -> Tree:
@@ -101,4 +104,4 @@ def slice_from_stored(tree: Tree) -> Tree:
 
 
 _OMITTED: Final = ("nodeName", "allNodes")
-"""Fields of a slice that are pointers in v1 alone: there an empty one is a value."""
+"""Fields of a slice that are pointers in v1 only, where an empty one is a value."""

@@ -93,7 +93,7 @@ def os_of(spec: ReadOnlyTree) -> str:
 
 
 def containers_of(spec: ReadOnlyTree, path: Path) -> Iterator[tuple[ReadOnlyTree, Path]]:
-    """Every container and where it is, in the order in which upstream visits them."""
+    """Yield every container and its path, in upstream's order."""
     for field in ("initContainers", "containers", "ephemeralContainers"):
         for index, container in enumerate(spec.get(field) or ()):
             yield container, path.child(field).index(index)
@@ -101,9 +101,9 @@ def containers_of(spec: ReadOnlyTree, path: Path) -> Iterator[tuple[ReadOnlyTree
 
 Answer = TypeVar("Answer")
 
-_SPECS: Final = 40
-_LONGEST: Final = 16 * 1024
-"""Bytes of a spec that is remembered."""
+_MAX_SPECS: Final = 40
+_MAX_SPEC_BYTES: Final = 16 * 1024
+"""The size of the largest spec that is cached."""
 
 _PREFIX: Final = b"kube-api-access-"
 _TOKEN: Final = re.compile(_PREFIX + rb"[a-z0-9]{5}")
@@ -111,9 +111,9 @@ _ANY_TOKEN: Final = b"kube-api-access-00000"
 
 
 def spec_cache_key(spec: ReadOnlyTree) -> bytes:
-    """The spec's JSON with another name for the volume of its token: as long, as good, and used nowhere else.
+    """Return the spec's JSON with a fixed name, of the same length, for the volume of its token.
 
-    So a spec is valid if and only if another with the same key is: they differ in that name only.
+    Specs with the same key differ in that name only, so they are either all valid or all invalid.
     """
     text = orjson.dumps(spec)
     at = text.find(_PREFIX)  # much sooner than the pattern would be
@@ -123,6 +123,6 @@ def spec_cache_key(spec: ReadOnlyTree) -> bytes:
     return text.replace(named[0], _ANY_TOKEN)
 
 
-def cached_by_spec(question: Callable[[ReadOnlyTree], Answer]) -> Callable[[bytes], Answer]:
+def cached_by_spec(function: Callable[[ReadOnlyTree], Answer]) -> Callable[[bytes], Answer]:
     """Cache a function of a spec by `spec_cache_key`. The function gets a tree of its own."""
-    return remembered(_SPECS, max_length=_LONGEST)(lambda text: question(orjson.loads(text)))
+    return remembered(_MAX_SPECS, max_length=_MAX_SPEC_BYTES)(lambda text: function(orjson.loads(text)))

@@ -52,7 +52,7 @@ def _prepare_update(new: Tree, old: Tree, _request: Request) -> None:
     spec = dict(new["spec"])
     _keep_allocated(spec, old["spec"])
     _match_cluster_ips(spec, old["spec"])
-    new["spec"] = _without_meaningless(spec, old["spec"])
+    new["spec"] = _without_unused_fields(spec, old["spec"])
     if spec.get("type") != LOAD_BALANCER:
         new["status"] = new.get("status", {}) | {"loadBalancer": {}}
 
@@ -94,25 +94,25 @@ def _match_cluster_ips(spec: Tree, old: Tree) -> None:
             del spec["clusterIPs"]
 
 
-def _without_meaningless(spec: Tree, old: Tree) -> Tree:
-    """What the new type does not need goes, as far as the client left it as it was."""
-    gone: set[str] = set()
+def _without_unused_fields(spec: Tree, old: Tree) -> Tree:
+    """Return the spec without the fields that the new type does not use and the client did not change."""
+    removed_fields: set[str] = set()
     if needs_cluster_ip(old) and not needs_cluster_ip(spec):
         if _same(spec, old, "clusterIP", "clusterIPs"):
-            gone |= {"clusterIP", "clusterIPs"}
-        gone |= {field for field in ("ipFamilies", "ipFamilyPolicy") if _same(spec, old, field)}
+            removed_fields |= {"clusterIP", "clusterIPs"}
+        removed_fields |= {field for field in ("ipFamilies", "ipFamilyPolicy") if _same(spec, old, field)}
     for field, needs in _NEEDED_BY.items():
         if needs(old) and not needs(spec) and _same(spec, old, field):
-            gone.add(field)
-    kept = {field: value for field, value in spec.items() if field not in gone}
+            removed_fields.add(field)
+    new_spec = {field: value for field, value in spec.items() if field not in removed_fields}
     if needs_node_port(old) and not needs_node_port(spec) and node_ports(spec) <= node_ports(old):
-        kept["ports"] = [
+        new_spec["ports"] = [
             {field: value for field, value in port.items() if field != "nodePort"}
             for port in spec.get("ports", ())
         ]
-        if not kept["ports"]:
-            del kept["ports"]
-    return kept
+        if not new_spec["ports"]:
+            del new_spec["ports"]
+    return new_spec
 
 
 def _is_load_balancer(spec: Tree) -> bool:
