@@ -134,7 +134,16 @@ print(os.environ["KUBECONFIG"] == os.environ["MOCKUBE_ROOT"] + "/kubeconfig")
 
 
 def test_it_is_restarted_with_back_off_and_keeps_its_previous_log(cluster, pods):
-    name = create(pods, python("import os; print('run', os.environ['HOSTNAME']); raise SystemExit(4)"))
+    script = """
+import os
+left = [place + "/left" for place in (os.environ["TMPDIR"], os.environ["MOCKUBE_ROOT"] + "/scratch")]
+print("found", [os.path.exists(path) for path in left])
+for path in left:
+    open(path, "w").close()
+raise SystemExit(4)
+"""
+    mounted = {"volumeMounts": [{"name": "scratch", "mountPath": "/scratch"}]}
+    name = create(pods, {**python(script), **mounted}, volumes=[{"name": "scratch", "emptyDir": {}}])
 
     def crashes(pod):
         return status_of(pod).get("state", {}).get("waiting", {}).get("reason") == "CrashLoopBackOff"
@@ -145,7 +154,7 @@ def test_it_is_restarted_with_back_off_and_keeps_its_previous_log(cluster, pods)
     cluster.advance(11)
     pod = cluster.wait("Pod", name, lambda pod: status_of(pod).get("restartCount") == 2 and crashes(pod))
     assert status_of(pod)["state"]["waiting"]["message"].startswith("back-off 20s restarting failed")
-    assert pods.read_namespaced_pod_log(name, "default", previous=True) == f"run {name}\n"
+    assert pods.read_namespaced_pod_log(name, "default", previous=True) == "found [False, True]\n"
     until(lambda: any(reason == "BackOff" for reason, _ in events(cluster, name)), "the event")
 
 

@@ -43,9 +43,10 @@ def container_root(pod_folder: Path, name: str) -> Path:
 
 
 def make_root(base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> Path:
-    """The container's root with all mounts; what is there already stays."""
+    """A new root of the container with all mounts: what an earlier run has left goes, but in volumes."""
     pod_folder = base / meta.uid(pod)
     root = container_root(pod_folder, container["name"])
+    shutil.rmtree(root, ignore_errors=True)
     for folder in ("tmp", "dev"):
         (root / folder).mkdir(parents=True, exist_ok=True)
     write_volumes(base, pod, container, references)
