@@ -10,7 +10,12 @@ from mockube.apimachinery import conditions, errors, gotext, meta
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.apiextensions.structural import check_structural
-from mockube.apiserver.kinds.apiextensions.validation import APPROVAL, approval_problem, is_protected
+from mockube.apiserver.kinds.apiextensions.validation import (
+    APPROVAL,
+    approval_problem,
+    authorities_problem,
+    is_protected,
+)
 
 Names: TypeAlias = Mapping[str, Any]
 Condition: TypeAlias = Mapping[str, Any]
@@ -132,6 +137,9 @@ _NOT_ACCEPTED: Final = _condition("Established", "False", "NotAccepted", "not al
 _ESTABLISHED: Final = _condition(
     "Established", "True", "InitialNamesAccepted", "the initial names have been accepted"
 )
+_INVALID_AUTHORITIES: Final = _condition(
+    "Established", "False", "InvalidCABundle", "The conversion webhook CABundle is invalid"
+)
 
 Change: TypeAlias = Callable[[ReadOnlyTree], Tree | None]
 """Return the new object for an old one; None if nothing changes."""
@@ -161,7 +169,9 @@ def with_names(old: ReadOnlyTree, used_names: UsedNames, now: datetime) -> Tree 
 
 
 def may_be_served(tree: ReadOnlyTree) -> bool:
-    return conditions.is_true(tree, "Established") or conditions.is_true(tree, "NamesAccepted")
+    if conditions.is_true(tree, "Established"):
+        return True
+    return conditions.is_true(tree, "NamesAccepted") and not authorities_problem(tree)
 
 
 def is_unstructured(tree: ReadOnlyTree) -> bool:
@@ -169,10 +179,10 @@ def is_unstructured(tree: ReadOnlyTree) -> bool:
 
 
 def with_established(old: ReadOnlyTree, now: datetime) -> Tree | None:
-    """Return a definition with the condition Established, which is never removed, or None if nothing changes."""
+    """Return a definition with the condition Established, or None if nothing changes. What is established stays so."""
     if conditions.is_true(old, "Established") or not conditions.is_true(old, "NamesAccepted"):
         return None
-    return conditions.with_condition(old, _ESTABLISHED, now)
+    return with_condition(old, _INVALID_AUTHORITIES if authorities_problem(old) else _ESTABLISHED, now)
 
 
 def with_condition(old: ReadOnlyTree, condition: Condition, now: datetime) -> Tree | None:

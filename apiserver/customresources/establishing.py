@@ -39,9 +39,10 @@ SLICE_BYTES: Final = 256 * 1024
 DEFINITIONS: Final = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 
 
-class _Spec(Struct):
+class _Spec(Struct, omit_defaults=True):
     group: str
     names: dict[str, Any]
+    conversion: dict[str, Any] | None = None
 
 
 class _Definition(Struct, omit_defaults=True):
@@ -223,7 +224,7 @@ class Establishing:
             if definition_status.may_be_served(self._definitions[name].tree):
                 # It is served before its status says so: a client that reads the status may send requests at once.
                 await self._serve(name, self._definitions[name])
-                await self._update_status(name, lambda old: definition_status.with_established(old, now()))
+            await self._update_status(name, lambda old: definition_status.with_established(old, now()))
         except (*OF_WRONG_TYPES, RecursionError) as error:
             self._backend.watch_cache.report_malformed(self._definitions[name].stored, error)
 

@@ -1,7 +1,12 @@
 """The conditions of definitions over time, as a real kube-apiserver 1.36 showed them to a watch."""
 
+import base64
+
 import pytest
 
+from mockube.apimachinery.chance import SeededChance
+from mockube.apimachinery.clock import RealClock
+from mockube.apiserver.pki.issue import make_authority
 from tests.support.server import apiserver
 from tests.support.server.definitions import DEFINITIONS, GROUP, WIDGETS, definition
 
@@ -151,3 +156,68 @@ async def test_a_definition_with_another_finalizer_is_served_until_that_is_gone(
     present = (await client.get(f"{DEFINITIONS}/{WIDGETS_NAME}")).body
     assert present["metadata"]["finalizers"] == ["example.com/hold"]
     assert (await client.get(WIDGETS)).body["items"] == []
+
+
+INVALID = ("Established", "False", "InvalidCABundle", "The conversion webhook CABundle is invalid")
+CERTIFICATE = make_authority("kubernetes", now=RealClock().now(), chance=SeededChance()).certificate
+KEY = b"-----BEGIN RSA PRIVATE KEY-----\nAAAA\n-----END RSA PRIVATE KEY-----\n"
+BAD_CERTIFICATE = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+NO_BLOCK, NO_CERTIFICATE, MALFORMED = (
+    f"unable to load root certificates: {problem}"
+    for problem in (
+        "unable to parse bytes as PEM block",
+        "no valid certificate authority data seen",
+        "failed to parse certificate: x509: malformed certificate",
+    )
+)
+BUNDLES = {
+    b"bad": NO_BLOCK,
+    b" \n": NO_BLOCK,
+    KEY: NO_CERTIFICATE,
+    KEY + b"zz": NO_BLOCK,
+    BAD_CERTIFICATE: MALFORMED,
+    CERTIFICATE + BAD_CERTIFICATE: "",
+    BAD_CERTIFICATE + CERTIFICATE: "",
+    CERTIFICATE + b"bad": "",
+    b"x\n" + CERTIFICATE: "",
+    b"": "",
+}
+
+
+def converted(bundle, plural="widgets", kind="Widget"):
+    config = {"url": "https://a.b/c", "caBundle": base64.b64encode(bundle).decode()}
+    webhook = {"conversionReviewVersions": ["v1"], "clientConfig": config}
+    return definition(plural=plural, kind=kind, conversion={"strategy": "Webhook", "webhook": webhook})
+
+
+@pytest.mark.parametrize("bundle", BUNDLES)
+async def test_a_definition_whose_webhook_cannot_be_known_is_not_established(client, bundle):
+    last = [ACCEPTED, INVALID if BUNDLES[bundle] else ESTABLISHED]
+    assert (await create(client, converted(bundle), last))[-1] == last
+    answer = await client.get(f"/apis/{GROUP}/v1")
+    assert answer.status == (404 if BUNDLES[bundle] else 200)
+
+
+async def test_it_is_established_once_its_certificates_are_mended(client):
+    await create(client, converted(b"bad"), [ACCEPTED, INVALID])
+    path = f"{DEFINITIONS}/{WIDGETS_NAME}"
+    tree = (await client.patch(path, {"metadata": {"labels": {"a": "b"}}})).body
+    assert said(tree)[-1] == INVALID
+    tree["spec"]["conversion"] = converted(CERTIFICATE)["spec"]["conversion"]
+    version = tree["metadata"]["resourceVersion"]
+    assert (await client.put(path, tree)).status == 200
+    await seen(client, WIDGETS_NAME, version, [ACCEPTED, ESTABLISHED])
+
+
+async def test_an_established_definition_takes_no_wrong_certificates(client):
+    await create(client, converted(CERTIFICATE), [ACCEPTED, ESTABLISHED])
+    path = f"{DEFINITIONS}/{WIDGETS_NAME}"
+    for bundle, problem in BUNDLES.items():
+        change = {"spec": {"conversion": converted(bundle)["spec"]["conversion"]}}
+        answer = await client.patch(f"{path}?dryRun=All", change)
+        assert answer.status == (422 if problem else 200)
+        if problem:
+            (cause,) = answer.body["details"]["causes"]
+            shown = base64.b64encode(bundle).decode()
+            assert cause["field"] == "spec.conversion.webhookClientConfig.caBundle"
+            assert cause["message"] == f'Invalid value: "{shown}": {problem}'

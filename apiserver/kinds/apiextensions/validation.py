@@ -1,5 +1,6 @@
 """Validation of CustomResourceDefinitions: names, versions together, conversion, approval."""
 
+import base64
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -11,7 +12,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.apiextensions.versions import common_check, to_internal, version_check
-from mockube.apiserver.kinds.common import objectmeta
+from mockube.apiserver.kinds.common import objectmeta, pem
 from mockube.apiserver.kinds.common.checks import (
     Check,
     each,
@@ -133,8 +134,22 @@ def _check_stored(tree: ReadOnlyTree) -> Iterator[FieldError]:
 # --- conversion
 
 
-def _conversion(*, any_accepted: bool) -> Check:
+def authorities_problem(definition: ReadOnlyTree) -> str:
+    """Return what is wrong with the certificates of the authorities that the conversion webhook is known by."""
+    return _bundle_problem(within(definition, "spec", "conversion", "webhook", "clientConfig"))
+
+
+def _bundle_problem(client_config: ReadOnlyTree) -> str:
+    return pem.authorities_problem(base64.b64decode(client_config.get("caBundle") or ""))
+
+
+def _conversion(*, any_accepted: bool, any_authorities: bool) -> Check:
     """Return the check of the conversion. Messages have the paths of upstream's internal type."""
+
+    def check_authorities(config: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+        problem = "" if any_authorities else _bundle_problem(config)
+        if problem:
+            yield errors.invalid(path.child("caBundle"), config["caBundle"], problem)
 
     def check_versions(versions: list[str], path: Path) -> Iterable[FieldError]:
         return check_review_versions(versions, path, any_accepted=any_accepted)
@@ -165,6 +180,7 @@ def _conversion(*, any_accepted: bool) -> Check:
             yield from webhook(inner, path)
         else:
             yield from client("webhookClientConfig")(inner, path)
+            yield from check_authorities(inner["webhookClientConfig"], path.child("webhookClientConfig"))
             yield from webhook(inner, path)
 
     return pointer("conversion", check)
@@ -173,14 +189,14 @@ def _conversion(*, any_accepted: bool) -> Check:
 # --- the definition
 
 
-def _spec(language: Language, *, any_accepted: bool = False) -> Check:
+def _spec(language: Language, *, any_accepted: bool = False, any_authorities: bool = True) -> Check:
     return every(
         required("group", _check_group),
         required("scope", one_of("Cluster", "Namespaced")),
         partial(_check_versions, language=language),
         field("names", _REQUIRED_NAMES, _NAMES, absent={}),
         common_check(language),
-        _conversion(any_accepted=any_accepted),
+        _conversion(any_accepted=any_accepted, any_authorities=any_authorities),
     )
 
 
@@ -258,9 +274,10 @@ def _any_accepted(old: ReadOnlyTree) -> bool:
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree, language: Language) -> Iterator[FieldError]:
     yield from objectmeta.check_update(new, old)
-    check_spec = _spec(language, any_accepted=_any_accepted(old))
-    yield from check_spec(to_internal(within(new, "spec")), _SPEC)
     established = conditions.is_true(old, "Established")
+    any_authorities = not established or bool(authorities_problem(old))
+    check_spec = _spec(language, any_accepted=_any_accepted(old), any_authorities=any_authorities)
+    yield from check_spec(to_internal(within(new, "spec")), _SPEC)
     for way in (*(_FIXED_ONCE_ESTABLISHED if established else ()), *_ALWAYS_FIXED):
         yield from immutable_fields(*way)(new, old)
     yield from _check_rest(new)

@@ -182,11 +182,7 @@ def _block_problem(block: pem.Block) -> str:
         return f'only CERTIFICATE PEM blocks are allowed, found "{block.type}"'
     if block.headers:
         return "no PEM block headers are permitted"
-    try:
-        x509.load_der_x509_certificate(block.data)
-    except ValueError:
-        return "x509: malformed certificate"
-    return ""
+    return pem.certificate_problem(block.data)
 
 
 # --- the object

@@ -8,7 +8,9 @@ import binascii
 from collections.abc import Iterator
 from typing import Final
 
+from cryptography import x509
 from msgspec import Struct
+from msgspec.structs import replace
 
 _BEGIN: Final = b"-----BEGIN "
 _END: Final = b"\n-----END "
@@ -19,6 +21,8 @@ class Block(Struct, frozen=True, kw_only=True):
     type: str
     headers: bytes
     data: bytes
+    end: int = 0
+    """Where the text goes on behind it."""
 
 
 def blocks(text: bytes) -> list[Block]:
@@ -42,8 +46,8 @@ def _blocks(text: bytes) -> Iterator[Block]:
             continue
         block, reached = _read_block(text, begin + len(_BEGIN), end)
         if block is not None:
-            yield block
             at = _line(text, closing - 1)[1]
+            yield replace(block, end=at)
         elif reached > closing:
             return
         else:
@@ -83,3 +87,28 @@ def _line(text: bytes, at: int) -> tuple[bytes, int]:
     if stop < 0:
         return text[at:].rstrip(b" \t"), len(text)
     return text[at:stop].removesuffix(b"\r").rstrip(b" \t"), stop + 1
+
+
+def certificate_problem(data: bytes) -> str:
+    """Return why the data of a block is no certificate; "" if it is one."""
+    try:
+        x509.load_der_x509_certificate(data)
+    except ValueError:
+        return "x509: malformed certificate"
+    return ""
+
+
+def authorities_problem(text: bytes) -> str:
+    """Return why a client that was to trust only these certificates could not be made, as client-go words it."""
+    if not text:
+        return ""
+    found = blocks(text)
+    certificates = [block.data for block in found if block.type == "CERTIFICATE" and not block.headers]
+    problems = [certificate_problem(data) for data in certificates]
+    if "" in problems:
+        return ""
+    if problems:
+        return f"unable to load root certificates: failed to parse certificate: {problems[0]}"
+    if not found or found[-1].end < len(text):
+        return "unable to load root certificates: unable to parse bytes as PEM block"
+    return "unable to load root certificates: no valid certificate authority data seen"
