@@ -1,6 +1,6 @@
-"""The pods that kubelets have admitted to their nodes, with what they ask for together.
+"""The pods that kubelets have admitted to their nodes, with the sums of their requests.
 
-A node's sums are worked out when the first pod is to be admitted there, and kept up to date pod by pod from then on.
+A node's sums are computed when the first pod is to be admitted there, and updated pod by pod from then on.
 """
 
 import logging
@@ -44,14 +44,14 @@ from mockube.controller_manager.workloads.pod_requests import (
 
 LOG = logging.getLogger(__name__)
 _BETWEEN_REJECTIONS: Final = timedelta(milliseconds=40)
-"""A kubelet sends 50 requests a second, and a status takes two: pods that are made again and again come no faster."""
+"""A kubelet sends 50 requests a second, and a status takes two: pods that are recreated for ever come no faster."""
 
 
 class _Pod(Struct, frozen=True):
     requested: Amounts
     ports: tuple[HostPort, ...]
     generation: int
-    """Of the pod when it was admitted: a later one is resized."""
+    """The pod's generation at admission: a later one is a resize."""
 
 
 class _Preemptor(Struct, frozen=True):
@@ -60,10 +60,10 @@ class _Preemptor(Struct, frozen=True):
     key: Key
     victims: frozenset[str]
     until: datetime
-    """It waits no longer."""
+    """The end of its wait."""
 
 
-class _Node(Struct):
+class _NodePods(Struct):
     node: ReadOnlyTree = field(default_factory=dict)
     allocatable: Amounts = field(default_factory=Counter)
     pods: dict[str, _Pod] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class _Node(Struct):
     with_ports: dict[str, tuple[HostPort, ...]] = field(default_factory=dict)
     rejects_from: datetime | None = None
     victims: dict[str, datetime] = field(default_factory=dict)
-    """Since when pods end that make room for critical ones; what they ask for counts no longer."""
+    """Since when preempted pods end; their requests no longer count."""
     preemptors: dict[str, _Preemptor] = field(default_factory=dict)
 
     def set_node(self, node: ReadOnlyTree) -> None:
@@ -93,9 +93,9 @@ class _Node(Struct):
             self.with_ports.pop(uid, None)
 
     def usage(self) -> NodeUsage:
-        return NodeUsage(self.allocatable, self.requested, len(self.pods), self._taken())
+        return NodeUsage(self.allocatable, self.requested, len(self.pods), self._host_ports())
 
-    def _taken(self) -> Iterator[HostPort]:
+    def _host_ports(self) -> Iterator[HostPort]:
         return (port for ports in self.with_ports.values() for port in ports)
 
 
@@ -107,111 +107,113 @@ class AdmittedPods:
         preempt: Callable[[PodView], None] = lambda _: None,
         look: Callable[[Key], None] = lambda _: None,
     ) -> None:
-        """`preempt` is called for a pod that is to end; `look` for a pod that can be looked at again."""
+        """`preempt` is called for a pod to end; `look` for a pod to reconcile again."""
         self._pods = pods
         self._preempt = preempt
         self._look = look
-        self._nodes: dict[str, _Node] = {}
+        self._nodes: dict[str, _NodePods] = {}
 
     def admit(self, pod: PodView, node: ReadOnlyTree, now: datetime) -> Step | None:
-        """What a kubelet does about a pod that it rejects, or when; None for one that it takes or took before."""
+        """Return the step that rejects a pod, now or later; None for a pod that is admitted."""
         if pod.deleting or pod.is_terminal or is_admitted(pod.object):
             return None
-        held = self._at(pod.node)
-        if pod.uid in held.pods:
-            return _wait_for_victims(held, pod, now) if held.preemptors else None
-        held.set_node(node)
+        node_pods = self._pods_of(pod.node)
+        if pod.uid in node_pods.pods:
+            return _wait_for_victims(node_pods, pod, now) if node_pods.preemptors else None
+        node_pods.set_node(node)
         new = _admitted(pod.object)
-        rejection = rejection_of(pod.object, node, new.requested, new.ports, held.usage())
+        rejection = rejection_of(pod.object, node, new.requested, new.ports, node_pods.usage())
         if rejection is None and is_critical(pod.object):
-            rejection = self._make_room(held, pod, new, now)
+            rejection = self._make_room(node_pods, pod, new, now)
         if rejection is None:
-            held.add(pod.uid, new)
-            return _wait_for_victims(held, pod, now) if held.preemptors else None
-        if held.rejects_from is not None and now < held.rejects_from:
-            return Step(again_at=held.rejects_from)
-        held.rejects_from = now + _BETWEEN_REJECTIONS
+            node_pods.add(pod.uid, new)
+            return _wait_for_victims(node_pods, pod, now) if node_pods.preemptors else None
+        if node_pods.rejects_from is not None and now < node_pods.rejects_from:
+            return Step(again_at=node_pods.rejects_from)
+        node_pods.rejects_from = now + _BETWEEN_REJECTIONS
         return reject(pod.object, rejection, now)
 
-    def _make_room(self, held: _Node, pod: PodView, new: _Pod, now: datetime) -> Rejection | None:
-        """Have others end that are in the way of a critical pod; a rejection where that would not do."""
-        shortage = shortage_of(new.requested, held.usage())
+    def _make_room(self, node_pods: _NodePods, pod: PodView, new: _Pod, now: datetime) -> Rejection | None:
+        """Preempt other pods for a critical one; returns a rejection where that does not help."""
+        shortage = shortage_of(new.requested, node_pods.usage())
         if not shortage:
             return None
         others = {
             one.uid: one
             for one in self._pods.by_index(BY_NODE, pod.node)
-            if one.uid in held.pods and is_preemptable(pod.object, one.object)
+            if one.uid in node_pods.pods and is_preemptable(pod.object, one.object)
         }
         candidates = [
-            Candidate(uid, (one.object.get("status") or {}).get("qosClass") or "", held.pods[uid].requested)
+            Candidate(
+                uid, (one.object.get("status") or {}).get("qosClass") or "", node_pods.pods[uid].requested
+            )
             for uid, one in others.items()
         ]
         try:
             chosen = [others[one.uid] for one in pods_to_preempt(candidates, shortage)]
         except NothingToPreempt as error:
-            why = f"preemption: error finding a set of pods to preempt: {error}"
-            message = f"Unexpected error while attempting to recover from admission failure: {why}"
+            problem = f"preemption: error finding a set of pods to preempt: {error}"
+            message = f"Unexpected error while attempting to recover from admission failure: {problem}"
             return Rejection("UnexpectedAdmissionError", message)
         for one in chosen:
-            held.remove(one.uid)
-            held.victims[one.uid] = now
+            node_pods.remove(one.uid)
+            node_pods.victims[one.uid] = now
             self._preempt(one)
-        longest = sum(longest_kill(one.object) for one in chosen)
-        until = now + timedelta(seconds=longest)
-        held.preemptors[pod.uid] = _Preemptor(pod.key, frozenset(one.uid for one in chosen), until)
+        seconds = sum(longest_kill(one.object) for one in chosen)
+        until = now + timedelta(seconds=seconds)
+        node_pods.preemptors[pod.uid] = _Preemptor(pod.key, frozenset(one.uid for one in chosen), until)
         return None
 
     def preempted_since(self, pod: PodView) -> datetime | None:
-        """Since when a pod is to end so that a critical one has room; None if it may stay."""
-        held = self._nodes.get(pod.node)
-        return held.victims.get(pod.uid) if held is not None and held.victims else None
+        """When a pod was preempted; None if it was not."""
+        node_pods = self._nodes.get(pod.node)
+        return node_pods.victims.get(pod.uid) if node_pods is not None and node_pods.victims else None
 
     def see(self, change: Change) -> None:
-        """A pod of a node whose sums are known came, ended, was resized or is gone."""
+        """Update a node's sums after a change of a pod."""
         old: PodView | None = change.old
         new: PodView | None = change.new
         if old is not None and (new is None or new.uid != old.uid) and old.node in self._nodes:
             self._remove(self._nodes[old.node], old.uid)
         if new is None or new.node not in self._nodes:
             return
-        held = self._nodes[new.node]
+        node_pods = self._nodes[new.node]
         if new.is_terminal:
-            self._remove(held, new.uid)
-        elif new.uid in held.victims:
+            self._remove(node_pods, new.uid)
+        elif new.uid in node_pods.victims:
             return
-        elif (known := held.pods.get(new.uid)) is not None:
+        elif (known := node_pods.pods.get(new.uid)) is not None:
             if known.generation != meta.generation(new.object):
-                held.add(new.uid, _admitted(new.object, known.generation))
+                node_pods.add(new.uid, _admitted(new.object, known.generation))
         elif is_admitted(new.object):
-            held.add(new.uid, _admitted(new.object))
+            node_pods.add(new.uid, _admitted(new.object))
 
-    def _remove(self, held: _Node, uid: str) -> None:
-        held.remove(uid)
-        held.preemptors.pop(uid, None)
-        if held.victims.pop(uid, None) is not None:
-            for preemptor in held.preemptors.values():
+    def _remove(self, node_pods: _NodePods, uid: str) -> None:
+        node_pods.remove(uid)
+        node_pods.preemptors.pop(uid, None)
+        if node_pods.victims.pop(uid, None) is not None:
+            for preemptor in node_pods.preemptors.values():
                 self._look(preemptor.key)
 
     def forget_node(self, name: str) -> None:
         self._nodes.pop(name, None)
 
-    def _at(self, name: str) -> _Node:
+    def _pods_of(self, name: str) -> _NodePods:
         if name not in self._nodes:
-            held = self._nodes[name] = _Node()
+            node_pods = self._nodes[name] = _NodePods()
             for pod in self._pods.by_index(BY_NODE, name):
                 if not pod.is_terminal and is_admitted(pod.object):
-                    held.add(pod.uid, _admitted(pod.object))
+                    node_pods.add(pod.uid, _admitted(pod.object))
         return self._nodes[name]
 
 
-def _wait_for_victims(held: _Node, pod: PodView, now: datetime) -> Step | None:
-    preemptor = held.preemptors.get(pod.uid)
+def _wait_for_victims(node_pods: _NodePods, pod: PodView, now: datetime) -> Step | None:
+    preemptor = node_pods.preemptors.get(pod.uid)
     if preemptor is None:
         return None
-    if now < preemptor.until and not preemptor.victims.isdisjoint(held.victims):
+    if now < preemptor.until and not preemptor.victims.isdisjoint(node_pods.victims):
         return Step(again_at=preemptor.until)
-    del held.preemptors[pod.uid]
+    del node_pods.preemptors[pod.uid]
     return None
 
 
@@ -226,26 +228,26 @@ def _admitted(pod: ReadOnlyTree, generation: int | None = None) -> _Pod:
 
 
 def _allocated(pod: ReadOnlyTree) -> ReadOnlyTree:
-    """The spec with what the containers were given, which a resize that is not done yet does not change."""
+    """The spec with the allocated resources of its containers, which a pending resize does not change."""
     status = pod.get("status") or {}
-    given = {
-        held["name"]: held["allocatedResources"]
+    requests = {
+        container_status["name"]: container_status["allocatedResources"]
         for name in ("containerStatuses", "initContainerStatuses")
-        for held in status.get(name) or ()
-        if held.get("allocatedResources")
+        for container_status in status.get(name) or ()
+        if container_status.get("allocatedResources")
     }
     spec: ReadOnlyTree = pod["spec"]
-    if not given:
+    if not requests:
         return spec
 
     def allocated(container: ReadOnlyTree) -> ReadOnlyTree:
-        resources = {**(container.get("resources") or {}), "requests": given[container["name"]]}
+        resources = {**(container.get("resources") or {}), "requests": requests[container["name"]]}
         return {**container, "resources": resources}
 
     return {
         **spec,
         **{
-            name: [allocated(one) if one["name"] in given else one for one in spec.get(name) or ()]
+            name: [allocated(one) if one["name"] in requests else one for one in spec.get(name) or ()]
             for name in ("containers", "initContainers")
         },
     }

@@ -1,6 +1,6 @@
-"""The Events by which a kubelet tells of its node: which ones follow from a start or a change, and their writing.
+"""The Events of a kubelet about its node: which ones follow from a start or a change, and their writing.
 
-They are written at a kubelet's pace, for thousands of nodes that start together would hold up everything else.
+They are written at a kubelet's rate: thousands of nodes that start at once would block all other writes.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from mockube.controller_manager.control.events.recorder import Recorder
 from mockube.controller_manager.kubelet.effects import EmitEvent
 from mockube.controller_manager.kubelet.node_objects import is_silent, is_simulated
 
-LONGEST: Final = 100_000
+QUEUE_LENGTH: Final = 100_000
 """Events that wait; more are not written."""
 BURST: Final = 100
 """As many are written at once,"""
@@ -28,11 +28,11 @@ _REASONS: Final[Sequence[tuple[str, Mapping[str, str]]]] = (
     ("PIDPressure", {"True": "NodeHasInsufficientPID", "False": "NodeHasSufficientPID"}),
     ("Ready", {"True": "NodeReady", "False": "NodeNotReady"}),
 )
-"""Of each condition in a kubelet's order, by its status; a controller sets Unknown, and tells of that itself."""
+"""Of each condition in a kubelet's order, by its status; Unknown is set by a controller, which records its own Event."""
 
 
 def node_events(old: ReadOnlyTree | None, new: ReadOnlyTree) -> list[EmitEvent]:
-    """What the kubelet of a node tells of a change; `old` is None where the kubelet starts."""
+    """Return the Events of a change; `old` is None where the kubelet starts."""
     if old is None:
         return _start_events(new)
     before, now = _statuses(old), _statuses(new)
@@ -43,16 +43,16 @@ def node_events(old: ReadOnlyTree | None, new: ReadOnlyTree) -> list[EmitEvent]:
 
 
 def _start_events(node: ReadOnlyTree) -> list[EmitEvent]:
-    """All but Ready are told of anew."""
+    """A start records every condition but Ready."""
     statuses = _statuses(node)
     reasons = [by_status.get(statuses[kind], "") for kind, by_status in _REASONS[:-1]]
-    told = [_status_event(node, reason) for reason in reasons if reason]
+    status_events = [_status_event(node, reason) for reason in reasons if reason]
     if _is_unschedulable(node):
-        told.append(_status_event(node, _schedulable_reason(node)))
+        status_events.append(_status_event(node, _schedulable_reason(node)))
     enforced = "Updated Node Allocatable limit across pods"
     return [
         EmitEvent("Normal", "Starting", "Starting kubelet."),
-        *told,
+        *status_events,
         EmitEvent("Normal", "NodeAllocatableEnforced", enforced),
     ]
 
@@ -70,7 +70,7 @@ def _boot_id(node: ReadOnlyTree) -> str:
 
 
 def _statuses(node: ReadOnlyTree) -> dict[str, str]:
-    """Of each condition; one that is not there yet is not met."""
+    """The status of each condition; an absent one counts as False."""
     found = {condition.get("type"): condition.get("status") for condition in conditions.of(node)}
     return {kind: found.get(kind) or "False" for kind, _ in _REASONS}
 
@@ -93,7 +93,7 @@ class NodeEvents:
     def __init__(self, recorder: Recorder, clock: Clock) -> None:
         self._recorder = recorder
         self._clock = clock
-        self._queue: asyncio.Queue[tuple[str, EmitEvent]] = asyncio.Queue(LONGEST)
+        self._queue: asyncio.Queue[tuple[str, EmitEvent]] = asyncio.Queue(QUEUE_LENGTH)
 
     def see(self, change: Change) -> None:
         old, new = change.old, change.new

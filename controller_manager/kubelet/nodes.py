@@ -64,7 +64,7 @@ class SimulatedNodes:
         self._statuses = self._loop(context, "simulated-nodes", self._play)
         self._absent: dict[str, dict[str, Any]] = {}
         """The nodes that are to be registered, once."""
-        self._asked = DesiredNodes(nodes=self._options.simulate_nodes)
+        self._desired = DesiredNodes(nodes=self._options.simulate_nodes)
         self._nodes.add_handler(self._changed)
         self._config_maps.add_handler(self._resized)
 
@@ -77,16 +77,16 @@ class SimulatedNodes:
 
     async def _take_stock(self) -> None:
         """See which nodes are to come, and which to go."""
-        asked = desired_nodes(self._config_maps.lister.get(*RESIZING), self._options)
+        desired = desired_nodes(self._config_maps.lister.get(*RESIZING), self._options)
         version = (await self._client.raw("GET", "/version")).get("gitVersion") or ""
         registered = {meta.name(one) for one in (await self._client.list(CSI_NODES)).items}
         capacity = dict(self._options.simulate_node_capacity)
         self._absent = {
-            name: node(number, asked, capacity=capacity, version=version, now=self._clock.now())
-            for number in range(1, asked.nodes + 1)
+            name: node(number, desired, capacity=capacity, version=version, now=self._clock.now())
+            for number in range(1, desired.nodes + 1)
             if self._is_absent(name := node_name(number), registered)
         }
-        self._asked = asked
+        self._desired = desired
         for name in [*self._absent, *(meta.name(one) for one in self._nodes.lister.all())]:
             self._statuses.add(Key("", name))
 
@@ -130,7 +130,7 @@ class SimulatedNodes:
 
     def _is_surplus(self, present: ReadOnlyTree) -> bool:
         number = number_in(meta.name(present)) or 0
-        return self._asked.no_more and number > self._asked.nodes and is_simulated(present)
+        return self._desired.no_more and number > self._desired.nodes and is_simulated(present)
 
     async def _delete(self, present: ReadOnlyTree) -> None:
         """As `kubectl delete node` does: its pods are garbage from then on."""

@@ -134,23 +134,23 @@ def _os_rejection(pod: ReadOnlyTree, node: ReadOnlyTree) -> Rejection | None:
 
 
 def _resource_rejection(requested: Amounts, usage: NodeUsage) -> Rejection | None:
-    for name, wanted, used in _wanted(requested, usage) if usage.allocatable else ():
+    for name, amount, used in _amounts_by_resource(requested, usage) if usage.allocatable else ():
         capacity = usage.allocatable[name]
-        if wanted > capacity - used:
-            counts = f"requested: {wanted}, used: {used}, capacity: {capacity}"
+        if amount > capacity - used:
+            counts = f"requested: {amount}, used: {used}, capacity: {capacity}"
             return Rejection(f"OutOf{name}", f"Node didn't have enough resource: {name}, {counts}")
     return None
 
 
 def shortage_of(requested: Amounts, usage: NodeUsage) -> dict[str, int]:
-    """How much is lacking of each resource."""
-    wanted_and_used = _wanted(requested, usage) if usage.allocatable else ()
-    lacking = {name: wanted + used - usage.allocatable[name] for name, wanted, used in wanted_and_used}
+    """Return the missing amount of each resource."""
+    amounts = _amounts_by_resource(requested, usage) if usage.allocatable else ()
+    lacking = {name: request + used - usage.allocatable[name] for name, request, used in amounts}
     return {name: amount for name, amount in lacking.items() if amount > 0}
 
 
-def _wanted(requested: Amounts, usage: NodeUsage) -> Iterator[tuple[str, int, int]]:
-    """Resources in upstream's order, with how much is wanted and used."""
+def _amounts_by_resource(requested: Amounts, usage: NodeUsage) -> Iterator[tuple[str, int, int]]:
+    """Resources in upstream's order, with the requested and the used amount."""
     yield PODS, 1, usage.pods
     first = (CPU, MEMORY, _EPHEMERAL_STORAGE)
     for name in (*first, *(name for name in requested if name not in first)):
@@ -159,7 +159,7 @@ def _wanted(requested: Amounts, usage: NodeUsage) -> Iterator[tuple[str, int, in
 
 
 def _is_extended(name: str) -> bool:
-    """What a node does not know of these may be a resource of the cluster, or of a claim."""
+    """An extended resource that the node does not have may be one of the cluster, or of a claim."""
     return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
 
 
@@ -169,7 +169,7 @@ def _predicate_rejection(
     matches = required_by(spec)
     if matches is not None and not matches(node):
         return _failed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")
-    if any(wanted.collides(taken) for taken in usage.host_ports for wanted in ports):
+    if any(port.collides(used_port) for used_port in usage.host_ports for port in ports):
         return _failed("NodePorts", "node(s) didn't have free ports for the requested pod ports")
     taints = (node.get("spec") or {}).get("taints") or ()
     if find_untolerated_taint(spec, taints, ("NoExecute",)):
@@ -187,7 +187,7 @@ def reject(pod: ReadOnlyTree, rejection: Rejection, now: datetime) -> Step:
     status: dict[str, Any] = {
         "startTime": format_time(now),
         **{field: old[field] for field in _OF_OTHERS if field in old},
-        "conditions": [held for held in conditions.of(pod) if held["type"] not in _CONDITIONS],
+        "conditions": [condition for condition in conditions.of(pod) if condition["type"] not in _CONDITIONS],
         "message": f"Pod was rejected: {rejection.message}",
         "observedGeneration": meta.generation(pod),
         "phase": FAILED,

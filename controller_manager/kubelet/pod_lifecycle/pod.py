@@ -56,7 +56,7 @@ class NodeContext(Struct, frozen=True, kw_only=True):
 
 
 def step(pod: ReadOnlyTree, home: NodeContext, now: datetime) -> Step:
-    """What the kubelet does now about a pod that is bound to its node."""
+    """Return the kubelet's next step for a pod that is bound to its node."""
     script = script_of(meta.annotations(pod))
     members = members_of(pod, script, ids=home.details, processes=home.processes)
     if meta.is_deleting(pod):
@@ -69,8 +69,8 @@ def step(pod: ReadOnlyTree, home: NodeContext, now: datetime) -> Step:
             return Step(effects=to_stop.tells if home.details else (), actions=to_stop.actions)
         stopped = order.stop(members, now, code=KILLED)
         status = _status(pod, replace(stopped, phase=FAILED), home, now)
-        told = (EmitEvent("Normal", *_OVERDUE.values()), *stopped.tells) if home.details else ()
-        return Step(effects=(*told, *_written(pod, {**status, **_OVERDUE})))
+        events = (EmitEvent("Normal", *_OVERDUE.values()), *stopped.tells) if home.details else ()
+        return Step(effects=(*events, *_written(pod, {**status, **_OVERDUE})))
     return _live(pod, members, script, home, now)
 
 

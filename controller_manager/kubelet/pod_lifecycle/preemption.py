@@ -1,4 +1,4 @@
-"""Which pods a kubelet ends so that a critical one has room, and what their status says then.
+"""The pods that a kubelet preempts for a critical one, and their status.
 
 Pure. Upstream: pkg/kubelet/preemption.
 """
@@ -25,7 +25,7 @@ _LEAST_KILL_SECONDS: Final = 10.0
 _DEFAULT_GRACE: Final = 30.0
 
 Shortage = Mapping[str, int]
-"""How much is lacking of resources."""
+"""Missing amounts by resource."""
 
 
 class Candidate(NamedTuple):
@@ -54,14 +54,14 @@ def is_preemptable(preemptor: ReadOnlyTree, pod: ReadOnlyTree) -> bool:
 
 
 def pods_to_preempt(candidates: Sequence[Candidate], shortage: Shortage) -> list[Candidate]:
-    """The fewest pods that make up for a shortage, those first that were promised least."""
+    """Return the fewest pods that cover a shortage, by QoS class: BestEffort pods first."""
     best_effort, burstable, guaranteed = (
         [one for one in candidates if one.quality == quality]
         for quality in ("BestEffort", "Burstable", "Guaranteed")
     )
     lacking = _less(shortage, [*best_effort, *burstable, *guaranteed])
     if lacking:
-        raise NothingToPreempt(_told(lacking))
+        raise NothingToPreempt(_shortage_message(lacking))
     from_guaranteed = _nearest(guaranteed, _less(shortage, [*best_effort, *burstable]))
     from_burstable = _nearest(burstable, _less(shortage, [*best_effort, *from_guaranteed]))
     from_best_effort = _nearest(best_effort, _less(shortage, [*from_burstable, *from_guaranteed]))
@@ -69,7 +69,7 @@ def pods_to_preempt(candidates: Sequence[Candidate], shortage: Shortage) -> list
 
 
 def _nearest(candidates: list[Candidate], shortage: Shortage) -> list[Candidate]:
-    """Of these, the one that leaves least of the shortage, and so on until nothing is left of it."""
+    """Choose the pod that leaves least of the shortage, again and again until it is covered."""
     left, chosen = list(candidates), []
     while shortage:
         best = min(left, key=lambda one: (_distance(one, shortage), one.amount(MEMORY), one.amount(CPU)))
@@ -89,7 +89,7 @@ def _less(shortage: Shortage, freed: Sequence[Candidate]) -> Shortage:
     return {name: amount for name, amount in left.items() if amount > 0}
 
 
-def _told(lacking: Shortage) -> str:
+def _shortage_message(lacking: Shortage) -> str:
     amounts = "".join(f"(res: {name}, q: {amount}), " for name, amount in lacking.items())
     return f"no set of running pods found to reclaim resources: [{amounts}]"
 
@@ -97,8 +97,8 @@ def _told(lacking: Shortage) -> str:
 def preempted_status(pod: ReadOnlyTree, status: ReadOnlyTree, now: datetime) -> dict[str, Any]:
     """The status of a pod that was ended, with the reason."""
     target = {**_TARGET, "observedGeneration": meta.generation(pod)}
-    told = conditions.set_condition(list(status["conditions"]), target, now)
-    return {**status, "conditions": told, "reason": PREEMPTING, "message": MESSAGE}
+    updated = conditions.set_condition(list(status["conditions"]), target, now)
+    return {**status, "conditions": updated, "reason": PREEMPTING, "message": MESSAGE}
 
 
 def grace_of(pod: ReadOnlyTree) -> float:

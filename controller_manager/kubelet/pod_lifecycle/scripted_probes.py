@@ -38,10 +38,12 @@ class ProbedRun(Struct, frozen=True):
 
 
 def probed_run(container: ReadOnlyTree, script: Script) -> ProbedRun | None:
-    """None where the probes of the container change nothing."""
+    """None where the container has no scripted or delayed probes."""
     if not _is_scripted(container, script) and not _takes_time(container):
         return None
-    times = tuple(probe_times(held) if (held := container.get(probe.value)) else None for probe in Probe)
+    times = tuple(
+        probe_times(probe_spec) if (probe_spec := container.get(probe.value)) else None for probe in Probe
+    )
     after = (script.startup_after, script.fail_readiness_after, script.fail_liveness_after)
     return _probed_run(times, after, script.ready_after)
 
@@ -54,7 +56,7 @@ def _is_scripted(container: ReadOnlyTree, script: Script) -> bool:
         (Probe.READINESS, script.fail_readiness_after != inf),
         (Probe.LIVENESS, script.fail_liveness_after != inf),
     ]
-    return any(asked and container.get(probe.value) for probe, asked in scripted)
+    return any(is_set and container.get(probe.value) for probe, is_set in scripted)
 
 
 def _takes_time(container: ReadOnlyTree) -> bool:

@@ -223,13 +223,13 @@ class ProcessRun:
 
     def _end(self, code: int, *, reason: str = "", message: str = "", started: bool | None = True) -> None:
         now = self._context.clock.now()
-        begun = (self.state.started or now) if started else None
+        started_at = (self.state.started or now) if started else None
         ended = Exit(code=code, at=now, reason=reason, message=message)
-        self.change(started=begun, exit=ended, is_ready=False)
+        self.change(started=started_at, exit=ended, is_ready=False)
 
     async def _prepare(self) -> CommandSpec | None:
         """Wait until all that it refers to is there; None if it is stopped before."""
-        told = ""
+        reported_problem = ""
         while not self._stop_requested.is_set():
             try:
                 references = await self._references.load(self.container)
@@ -240,9 +240,9 @@ class ProcessRun:
             problem = self._refusal(references)
             if not problem:
                 return self._specify(references)
-            if problem != told:
+            if problem != reported_problem:
                 self._report(problem, references)
-                told = problem
+                reported_problem = problem
             await self._wait_for_stop(RETRY_SECONDS)
         return None
 
@@ -258,8 +258,8 @@ class ProcessRun:
     def _report(self, problem: str, references: References) -> None:
         volume, _ = missing_volume(self.pod, self.container, references)
         if volume:
-            told = f'MountVolume.SetUp failed for volume "{volume}" : {problem}'
-            self.record_event("Warning", "FailedMount", told)
+            message = f'MountVolume.SetUp failed for volume "{volume}" : {problem}'
+            self.record_event("Warning", "FailedMount", message)
         else:
             self.record_event("Warning", "Failed", f"Error: {problem}")
             self.change(waiting_reason="CreateContainerConfigError", waiting_message=problem)

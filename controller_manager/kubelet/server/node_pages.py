@@ -53,7 +53,7 @@ class NodePages:
             return _json({"kubeletconfig": configuration(node)})
         if path == "/stats/summary":
             measured = await self._usage.measure(node)
-            return _json(summary(measured, everything=query.get("only_cpu_and_memory") != "true"))
+            return _json(summary(measured, with_file_systems=query.get("only_cpu_and_memory") != "true"))
         text = await self._metrics(path, node)
         return None if text is None else web.Response(text=text, headers=_TEXT)
 
@@ -95,7 +95,7 @@ def configuration(node: ReadOnlyTree) -> dict[str, Any]:
     return {**found, "maxPods": _whole(pods)} if pods is not None else found
 
 
-def summary(measured: Measurement, *, everything: bool = True) -> dict[str, Any]:
+def summary(measured: Measurement, *, with_file_systems: bool = True) -> dict[str, Any]:
     """A Summary of stats.kubelet.k8s.io/v1alpha1: CPU and memory, and how much room the disk of the node has."""
     node, at = measured.node, measured.at
     status = node.get("status") or {}
@@ -106,7 +106,7 @@ def summary(measured: Measurement, *, everything: bool = True) -> dict[str, Any]
         "cpu": _cpu(measured, node, at),
         "memory": _memory(measured, node, at, room=_whole(capacity.get("memory"))),
     }
-    if everything:
+    if with_file_systems:
         disk = _disk(_whole(capacity.get("ephemeral-storage")), at)
         stats |= {"fs": disk, "runtime": {"imageFs": disk, "containerFs": disk}}
     return {"node": stats, "pods": [_pod_stats(measured, pod, at) for pod in measured.pods]}

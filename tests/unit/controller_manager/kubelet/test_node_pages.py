@@ -131,7 +131,7 @@ def test_a_summary_has_what_metrics_server_and_autoscalers_read():
 
 
 def test_a_summary_can_leave_out_what_is_neither_cpu_nor_memory():
-    assert "fs" not in summary(measured(), everything=False)["node"]
+    assert "fs" not in summary(measured(), with_file_systems=False)["node"]
 
 
 def test_a_configuration_allows_as_many_pods_as_the_node():
