@@ -81,9 +81,9 @@ def read_endpoint(path: Path) -> Endpoint:
         raise BadKubeconfig(f"{path}: {error}") from error
     if not isinstance(tree, dict):
         raise BadKubeconfig(f"{path}: invalid configuration: no configuration has been provided")
-    context = _named(path, tree, "contexts", tree.get("current-context") or "", "context")
-    cluster = _named(path, tree, "clusters", context.get("cluster") or "", "cluster")
-    user = _named(path, tree, "users", context["user"], "user") if context.get("user") else {}
+    context = _section(path, tree, "contexts", tree.get("current-context") or "", "context")
+    cluster = _section(path, tree, "clusters", context.get("cluster") or "", "cluster")
+    user = _section(path, tree, "users", context["user"], "user") if context.get("user") else {}
     if not cluster.get("server"):
         raise BadKubeconfig(f"{path}: invalid configuration: no server found for cluster")
     refused = sorted(user.keys() & {"exec", "auth-provider", "as", "as-groups", "as-uid"})
@@ -103,7 +103,7 @@ def read_endpoint(path: Path) -> Endpoint:
     )
 
 
-def _named(path: Path, tree: Mapping[str, Any], part: str, name: str, field: str) -> Mapping[str, Any]:
+def _section(path: Path, tree: Mapping[str, Any], part: str, name: str, field: str) -> Mapping[str, Any]:
     for one in tree.get(part) or ():
         if isinstance(one, dict) and one.get("name") == name and isinstance(one.get(field) or {}, dict):
             return one.get(field) or {}
@@ -111,7 +111,7 @@ def _named(path: Path, tree: Mapping[str, Any], part: str, name: str, field: str
 
 
 def _bytes_of(path: Path, tree: Mapping[str, Any], name: str) -> bytes:
-    """Return what stands in the file itself, or in the one that it names, relative to itself."""
+    """Return inline data, or the content of the named file, relative to the kubeconfig."""
     try:
         if tree.get(f"{name}-data"):
             return base64.b64decode(tree[f"{name}-data"])

@@ -229,14 +229,14 @@ class _Step:
     """The plugins of a phase in their order; those that handle an operation and target are found once."""
 
     def __init__(self, name: str, plugins: Iterable[tuple[Plugin, Run]], metrics: AdmissionMetrics) -> None:
-        self._known: dict[tuple[Operation, Target], PluginSet] = {}
+        self._plugin_sets: dict[tuple[Operation, Target], PluginSet] = {}
         self._name = name
         self._plugins = tuple(plugins)
         self._metrics = metrics
 
-    def concerned(self, backend: Backend, attributes: Attributes) -> PluginSet:
+    def plugins_for(self, backend: Backend, attributes: Attributes) -> PluginSet:
         key = attributes.operation, attributes.target
-        return self._known.get(key) or self._find(backend, key)
+        return self._plugin_sets.get(key) or self._find(backend, key)
 
     def _find(self, backend: Backend, key: tuple[Operation, Target]) -> PluginSet:
         operation = key[0].value
@@ -249,16 +249,18 @@ class _Step:
             for plugin, run in self._plugins
             if plugin.handles(*key)
         ]
-        self._known[key] = plugin_set = PluginSet(found, *self._metrics.durations(self._name, operation))
+        self._plugin_sets[key] = plugin_set = PluginSet(
+            found, *self._metrics.durations(self._name, operation)
+        )
         return plugin_set
 
 
-async def _run(concerned: PluginSet, backend: Backend, attributes: Attributes) -> None:
+async def _run(plugin_set: PluginSet, backend: Backend, attributes: Attributes) -> None:
     monotonic = backend.clock.monotonic
     began = start = monotonic()
-    rejected = concerned.rejected
+    rejected = plugin_set.rejected
     try:
-        for run, needed, passed, rejected in concerned.plugins:  # noqa: B007 - the last one is the one that refused
+        for run, needed, passed, rejected in plugin_set.plugins:  # noqa: B007 - the last one is the one that refused
             if not needed:
                 passed.quick += 1
                 continue
@@ -278,9 +280,9 @@ async def _run(concerned: PluginSet, backend: Backend, attributes: Attributes) -
     except BaseException:
         now = monotonic()
         rejected.observe(now - start)
-        concerned.rejected.observe(now - began)
+        plugin_set.rejected.observe(now - began)
         raise
-    concerned.passed.observe(start - began)
+    plugin_set.passed.observe(start - began)
 
 
 class Admission:
@@ -299,12 +301,12 @@ class Admission:
             await backend.watch_cache.fresh()
         if attributes.call.is_internal:
             return
-        concerned = self._mutating.concerned(backend, attributes)
-        await _run(concerned, backend, attributes)
+        plugin_set = self._mutating.plugins_for(backend, attributes)
+        await _run(plugin_set, backend, attributes)
         if attributes.reinvocation.is_wanted:
             attributes.reinvocation.is_again = True
-            await _run(concerned, backend, attributes)
+            await _run(plugin_set, backend, attributes)
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
         if not attributes.call.is_internal:
-            await _run(self._validating.concerned(backend, attributes), backend, attributes)
+            await _run(self._validating.plugins_for(backend, attributes), backend, attributes)

@@ -49,7 +49,7 @@ class ImagePolicyWebhook(Plugin):
             kind="v1alpha1.ImageReview",
         )
         self._clock = outbound.clock
-        self._known: OrderedDict[bytes, tuple[float, Mapping[str, Any]]] = OrderedDict()
+        self._answers: OrderedDict[bytes, tuple[float, Mapping[str, Any]]] = OrderedDict()
 
     async def validate(self, _backend: Backend, attributes: Attributes) -> None:
         pod = attributes.object
@@ -86,10 +86,10 @@ class ImagePolicyWebhook(Plugin):
         attributes.call.annotations[f"{_PREFIX}failed-open"] = "true"
 
     def _answer(self, key: bytes) -> Mapping[str, Any] | None:
-        until, answer = self._known.get(key, (0.0, None))
+        until, answer = self._answers.get(key, (0.0, None))
         if answer is None or until <= self._clock.monotonic():
             return None
-        self._known.move_to_end(key)
+        self._answers.move_to_end(key)
         return answer
 
     def _remember(self, key: bytes, answer: Mapping[str, Any]) -> None:
@@ -97,10 +97,10 @@ class ImagePolicyWebhook(Plugin):
         seconds = settings.allow_seconds if answer.get("allowed") else settings.deny_seconds
         if seconds <= 0 or len(key) > MAX_KNOWN_SIZE:
             return
-        self._known[key] = self._clock.monotonic() + seconds, answer
-        self._known.move_to_end(key)
-        if len(self._known) > MAX_ANSWERS:
-            self._known.popitem(last=False)
+        self._answers[key] = self._clock.monotonic() + seconds, answer
+        self._answers.move_to_end(key)
+        if len(self._answers) > MAX_ANSWERS:
+            self._answers.popitem(last=False)
 
 
 def review_spec(pod: ReadOnlyTree, attributes: Attributes) -> dict[str, Any]:

@@ -38,7 +38,9 @@ class PodNodeSelector(Plugin):
         _check_conflicts(attributes, self._of_namespace(backend, attributes), pod_selector)
         allowed = _labels(self._selectors.get(attributes.namespace, ""))
         if allowed and not pod_selector.items() <= allowed.items():
-            raise _refused(attributes, "pod node label selector labels conflict with its namespace whitelist")
+            raise _forbidden(
+                attributes, "pod node label selector labels conflict with its namespace whitelist"
+            )
 
     def _of_namespace(self, backend: Backend, attributes: Attributes) -> Mapping[str, str]:
         stored = backend.seen(NAMESPACES, "", attributes.namespace)
@@ -53,10 +55,10 @@ def _check_conflicts(
 ) -> None:
     if any(pod_selector.get(name, value) != value for name, value in namespace_selector.items()):
         problem = "pod node label selector conflicts with its namespace node label selector"
-        raise _refused(attributes, problem)
+        raise _forbidden(attributes, problem)
 
 
-def _refused(attributes: Attributes, problem: str) -> ApiError:
+def _forbidden(attributes: Attributes, problem: str) -> ApiError:
     assert attributes.object is not None
     name = attributes.object["metadata"].get("name", "")
     return status.forbidden(attributes.resource.group_resource, name, problem)

@@ -39,7 +39,7 @@ class Priority(Plugin):
         else:
             spec = pod["spec"]
             name = spec.get("priorityClassName", "")
-            computed = _named(backend, attributes, name) if name else self._of_default_class(backend)
+            computed = _of_name(backend, attributes, name) if name else self._of_default_class(backend)
             pod["spec"] = _with_priority(attributes, spec, computed)
 
     def _of_default_class(self, backend: Backend) -> _Computed:
@@ -93,7 +93,7 @@ def _differs(field: str, value: object, computed: object) -> str:
     )
 
 
-def _named(backend: Backend, attributes: Attributes, name: str) -> _Computed:
+def _of_name(backend: Backend, attributes: Attributes, name: str) -> _Computed:
     stored = backend.seen(PRIORITY_CLASSES, "", name)
     if stored is None:
         raise forbidden(attributes, f"no PriorityClass with name {name} was found")

@@ -103,8 +103,8 @@ class ResourceQuota(Plugin):
         self._limited = limited
         self.needs = None if limited else QUOTAS
         self._waiting: dict[str, _Waiting] = {}
-        self._written: dict[bytes, Stored] = {}
-        """What was written last, until the watch cache shows it."""
+        self._own_writes: dict[bytes, Stored] = {}
+        """The last writes, until the watch cache has them."""
         self._evaluators: Evaluators | None = None
 
     def handles(self, operation: Operation, target: Target) -> bool:
@@ -175,13 +175,13 @@ class ResourceQuota(Plugin):
         return not changed or await self._write(backend, namespace, changed)
 
     def _quotas(self, backend: Backend, namespace: str) -> list[_Quota]:
-        return [_read(self._latest(stored)) for stored in backend.all_seen(QUOTAS, namespace)]
+        return [_quota_of(self._latest(stored)) for stored in backend.all_seen(QUOTAS, namespace)]
 
     def _latest(self, seen: Stored) -> Stored:
-        written = self._written.get(seen.key)
+        written = self._own_writes.get(seen.key)
         if written is None or written.revision > seen.revision:
             return written or seen
-        del self._written[seen.key]
+        del self._own_writes[seen.key]
         return seen
 
     async def _write(
@@ -200,15 +200,15 @@ class ResourceQuota(Plugin):
         result = await backend.kv.txn(transaction)
         for key, value in zip(keys, values, strict=True):
             if result.succeeded:
-                self._written[key] = Stored(key, value, result.revision)
+                self._own_writes[key] = Stored(key, value, result.revision)
             else:
-                self._written.pop(key, None)
-        while len(self._written) > MAX_WRITTEN:
-            del self._written[next(iter(self._written))]
+                self._own_writes.pop(key, None)
+        while len(self._own_writes) > MAX_WRITTEN:
+            del self._own_writes[next(iter(self._own_writes))]
         return result.succeeded
 
 
-def _read(stored: Stored) -> _Quota:
+def _quota_of(stored: Stored) -> _Quota:
     tree = stored.tree()
     state = tree.get("status") or {}
     return _Quota(
@@ -261,8 +261,8 @@ def _check(backend: Backend, quotas: Sequence[_Quota], request: _Request) -> Seq
     if negative := [name for name, amount in usage.items() if amount < quantity.ZERO]:
         problem = f"quota usage is negative for resource(s): {amounts.show_names(negative)}"
         raise forbidden(attributes, problem)
-    added = {quota.name: _added(request, usage, backend, quota.requirements) for quota in concerned}
-    uses_more = any(added.values()) if concerned else bool(_added(request, usage, backend, ()))
+    added = {quota.name: _added_usage(request, usage, backend, quota.requirements) for quota in concerned}
+    uses_more = any(added.values()) if concerned else bool(_added_usage(request, usage, backend, ()))
     if request.limited and uses_more:
         _check_covered(quotas, concerned, request, usage)
     return [
@@ -274,11 +274,11 @@ def _check(backend: Backend, quotas: Sequence[_Quota], request: _Request) -> Seq
 
 
 def _check_covered(
-    quotas: Sequence[_Quota], concerned: Sequence[_Quota], request: _Request, usage: Amounts
+    quotas: Sequence[_Quota], charged_quotas: Sequence[_Quota], request: _Request, usage: Amounts
 ) -> None:
     """Refuse what may be used only where a quota counts it, and none does."""
     evaluator, attributes = request.evaluator, request.attributes
-    counted = {name for quota in concerned for name in evaluator.matching(quota.hard)}
+    counted = {name for quota in charged_quotas for name in evaluator.matching(quota.hard)}
     missing = {
         name
         for one in request.limited
@@ -316,10 +316,10 @@ def _concerns(quota: _Quota, request: _Request) -> bool:
     return True
 
 
-def _added(
+def _added_usage(
     request: _Request, usage: Amounts, backend: Backend, requirements: Sequence[ReadOnlyTree]
 ) -> Amounts:
-    """What a write uses beyond what the object that it changes does, of which a quota counts both."""
+    """Return the usage that a write adds; that of the old object is subtracted if the quota counts it."""
     old, evaluator = request.attributes.old, request.evaluator
     is_update = request.attributes.operation is Operation.UPDATE
     if is_update and old is not None and is_counted(evaluator, requirements, old):

@@ -151,7 +151,7 @@ def _not_mountable(spec: Tree, account: ReadOnlyTree) -> Iterator[str]:
         if secret is not None and secret not in allowed:
             yield f'volume with secret.secretName="{secret}" {ending}'
     for field, kind in (("initContainers", "init container"), ("containers", "container")):
-        yield from _not_mountable_in(spec.get(field) or (), kind, account)
+        yield from _unmountable_in(spec.get(field) or (), kind, account)
     pull = {secret.get("name") for secret in account.get("imagePullSecrets", ())}
     for at, reference in enumerate(spec.get("imagePullSecrets", ())):
         name = reference.get("name", "")
@@ -160,10 +160,10 @@ def _not_mountable(spec: Tree, account: ReadOnlyTree) -> Iterator[str]:
 
 
 def _not_mountable_in_ephemeral(spec: Tree, account: ReadOnlyTree) -> Iterator[str]:
-    return _not_mountable_in(spec.get("ephemeralContainers") or (), "ephemeral container", account)
+    return _unmountable_in(spec.get("ephemeralContainers") or (), "ephemeral container", account)
 
 
-def _not_mountable_in(containers: Iterable[Tree], kind: str, account: ReadOnlyTree) -> Iterator[str]:
+def _unmountable_in(containers: Iterable[Tree], kind: str, account: ReadOnlyTree) -> Iterator[str]:
     allowed, ending = _mountable(account), _ending(account, "secret")
     for container in containers:
         for variable in container.get("env", ()):

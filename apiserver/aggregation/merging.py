@@ -104,7 +104,7 @@ class OtherGroups(Struct, frozen=True, kw_only=True):
     """Of the built-in groups of this server."""
     of_versions: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
-    def merged(self, groups: Iterable[Group]) -> Sequence[MergedGroup]:
+    def merge(self, groups: Iterable[Group]) -> Sequence[MergedGroup]:
         return merged(groups, self.remotes, self.priorities, self.of_versions)
 
 

@@ -97,7 +97,7 @@ class WebhookClient:
         ) as response:
             answer = await _read(response, post_url)
         if response.status >= HTTPStatus.MULTIPLE_CHOICES:
-            raise _refused(response.status, response.content_type, answer)
+            raise _status_failure(response.status, response.content_type, answer)
         return answer
 
     async def _post_to_pod(self, endpoint: Endpoint, post_url: str, body: bytes) -> bytes:
@@ -116,7 +116,7 @@ class WebhookClient:
                 if len(answer) > MAX_ANSWER:
                     raise _failed(post_url, f"the response is longer than {MAX_ANSWER} bytes")
         if head.code >= HTTPStatus.MULTIPLE_CHOICES:
-            raise _refused(head.code, head.header("content-type"), bytes(answer))
+            raise _status_failure(head.code, head.header("content-type"), bytes(answer))
         return bytes(answer)
 
     def _opened(self) -> ClientSession:
@@ -185,7 +185,7 @@ async def _read(response: ClientResponse, post_url: str) -> bytes:
     raise _failed(post_url, f"the response is longer than {MAX_ANSWER} bytes")
 
 
-def _refused(code: int, content_type: str, answer: bytes) -> CallFailed:
+def _status_failure(code: int, content_type: str, answer: bytes) -> CallFailed:
     is_text = content_type.startswith("text/")
     message = answer.decode("utf-8", "replace").strip() if is_text else "unknown"
     error = status.generic(code, server_message=message[:MAX_SHOWN])

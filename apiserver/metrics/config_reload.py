@@ -17,14 +17,14 @@ class ConfigReloadMetrics:
         self._subsystem = subsystem
         self._server = digest(server)
         self._clock = clock
-        self._applied = ""
+        self._config_hash = ""
         self._reloads = Counter(
             f"{self._prefix}_automatic_reloads",
             f"Automatic reloads of {subsystem} configuration, by status and server.",
             ["status", "apiserver_id_hash"],
             registry=None,
         )
-        self._last = Gauge(
+        self._last_reload = Gauge(
             f"{self._prefix}_automatic_reload_last_timestamp_seconds",
             f"Timestamp of the last automatic reload of {subsystem} configuration, by status and server.",
             ["status", "apiserver_id_hash"],
@@ -32,23 +32,23 @@ class ConfigReloadMetrics:
         )
 
     def applied(self, data: bytes) -> None:
-        self._applied = digest(data)
+        self._config_hash = digest(data)
 
     def reloaded(self, *, success: bool) -> None:
         status = "success" if success else "failure"
         self._reloads.labels(status, self._server).inc()
-        self._last.labels(status, self._server).set(self._clock.now().timestamp())
+        self._last_reload.labels(status, self._server).set(self._clock.now().timestamp())
 
     def collect(self) -> Iterable[Metric]:
         yield from self._reloads.collect()
-        yield from self._last.collect()
-        if self._applied:
+        yield from self._last_reload.collect()
+        if self._config_hash:
             info = GaugeMetricFamily(
                 f"{self._prefix}_last_config_info",
                 f"The last {self._subsystem} configuration that was applied, by its digest.",
                 labels=["apiserver_id_hash", "hash"],
             )
-            info.add_metric([self._server, self._applied], 1)
+            info.add_metric([self._server, self._config_hash], 1)
             yield info
 
 

@@ -147,14 +147,14 @@ class Documents:
         minor: str = minors.NEWEST,
         known: KnownDocuments | None = None,
     ) -> None:
-        self._known = known or KnownDocuments()
+        self._document_cache = known or KnownDocuments()
         self._minor = minor
         self._info = {"title": "Kubernetes", "version": openapi_version(minor)}
         self._customs = tuple(customs)
         self._by_folder: dict[str, list[Custom]] = {}
         for custom in self._customs:
             self._by_folder.setdefault(_folder(custom.row), []).append(custom)
-        self._others = tuple(others)
+        self._foreign_documents = tuple(others)
         self._returned = frozenset(key for key, strategy in strategies.items() if strategy.returns_deleted)
         self._rows: dict[str, list[Resource]] = {}
         for row in rows:
@@ -168,7 +168,7 @@ class Documents:
         )
 
     def v3(self, folder: str) -> Text:
-        text = self._known.text(folder, self._customs_of(folder), self._make_v3)
+        text = self._document_cache.text(folder, self._customs_of(folder), self._make_v3)
         self._let_go()
         return text
 
@@ -178,19 +178,19 @@ class Documents:
             vars(self).pop(name, None)
 
     def _digest(self, folder: str) -> str:
-        return self._known.digest(folder, self._customs_of(folder), self._make_v3)
+        return self._document_cache.digest(folder, self._customs_of(folder), self._make_v3)
 
     def _customs_of(self, folder: str) -> Sequence[Custom]:
         return self._by_folder.get(folder, ())
 
     def _make_index(self) -> Text:
         """Return the paths of the version 3 documents, with the hash of each."""
-        self._known.keep(self._rows.keys())
+        self._document_cache.keep(self._rows.keys())
         paths = {
             folder: {"serverRelativeURL": f"/openapi/v3/{folder}?hash={self._digest(folder)}"}
             for folder in self.folders
         }
-        for other in self._others:
+        for other in self._foreign_documents:
             paths |= other.places
         self._let_go()
         return _text(orjson.dumps({"paths": dict(sorted(paths.items()))}))
@@ -207,7 +207,7 @@ class Documents:
             paths |= self._paths(folder)
         shared = SharedParameters()
         document = self._own_v2(paths, shared)
-        for other in self._others:
+        for other in self._foreign_documents:
             add_foreign(document, other)
         return document
 

@@ -27,7 +27,9 @@ def _message(table: Table, tree: ReadOnlyTree, extensions: int = 0) -> bytes:
     fields = [write(number, tree[name]) for name, (number, write) in table.items() if name in tree]
     if extensions:
         fields += [
-            _named(extensions, name, _any(value)) for name, value in tree.items() if name.startswith("x-")
+            _named_value(extensions, name, _any(value))
+            for name, value in tree.items()
+            if name.startswith("x-")
         ]
     return b"".join(fields)
 
@@ -56,7 +58,7 @@ def _anys(number: int, values: list[Any]) -> bytes:
     return b"".join(_bytes(number, _any(value)) for value in values)
 
 
-def _named(number: int, name: str, value: bytes) -> bytes:
+def _named_value(number: int, name: str, value: bytes) -> bytes:
     return _bytes(number, _text(1, name) + _bytes(2, value))
 
 
@@ -66,7 +68,8 @@ def _info(number: int, info: ReadOnlyTree) -> bytes:
 
 def _paths(number: int, paths: ReadOnlyTree) -> bytes:
     return _bytes(
-        number, b"".join(_named(2, path, _message(_PATH_ITEM, item, 10)) for path, item in paths.items())
+        number,
+        b"".join(_named_value(2, path, _message(_PATH_ITEM, item, 10)) for path, item in paths.items()),
     )
 
 
@@ -93,25 +96,27 @@ def _parameter(parameter: ReadOnlyTree) -> bytes:
 
 
 def _shared_parameters(number: int, named: ReadOnlyTree) -> bytes:
-    return _bytes(number, b"".join(_named(1, name, _parameter(one)) for name, one in named.items()))
+    return _bytes(number, b"".join(_named_value(1, name, _parameter(one)) for name, one in named.items()))
 
 
 def _requirements(number: int, requirements: list[ReadOnlyTree]) -> bytes:
     return b"".join(
-        _bytes(number, b"".join(_named(1, name, _texts(1, scopes)) for name, scopes in one.items()))
+        _bytes(number, b"".join(_named_value(1, name, _texts(1, scopes)) for name, scopes in one.items()))
         for one in requirements
     )
 
 
 def _security(number: int, named: ReadOnlyTree) -> bytes:
-    schemes = (_named(1, name, _bytes(2, _message(_API_KEY, one))) for name, one in named.items())
+    schemes = (_named_value(1, name, _bytes(2, _message(_API_KEY, one))) for name, one in named.items())
     return _bytes(number, b"".join(schemes))
 
 
 def _responses(number: int, responses: ReadOnlyTree) -> bytes:
     return _bytes(
         number,
-        b"".join(_named(1, code, _bytes(1, _message(_RESPONSE, body))) for code, body in responses.items()),
+        b"".join(
+            _named_value(1, code, _bytes(1, _message(_RESPONSE, body))) for code, body in responses.items()
+        ),
     )
 
 
@@ -120,7 +125,7 @@ def _schema(tree: ReadOnlyTree) -> bytes:
 
 
 def _schemas(number: int, named: ReadOnlyTree) -> bytes:
-    return _bytes(number, b"".join(_named(1, name, _schema(tree)) for name, tree in named.items()))
+    return _bytes(number, b"".join(_named_value(1, name, _schema(tree)) for name, tree in named.items()))
 
 
 def _one_schema(number: int, tree: ReadOnlyTree) -> bytes:

@@ -99,11 +99,13 @@ def _types(response: Tree) -> list[str]:
 def _response(response: Tree) -> Tree:
     content = response.get("content")
     response_v2: Tree = {"description": response["description"]}
-    return response_v2 | ({"schema": _renamed(next(iter(content.values()))["schema"])} if content else {})
+    return response_v2 | (
+        {"schema": _rewrite_reference(next(iter(content.values()))["schema"])} if content else {}
+    )
 
 
 def _body(request: Tree) -> Tree:
-    schema = _renamed(next(iter(request["content"].values()))["schema"])
+    schema = _rewrite_reference(next(iter(request["content"].values()))["schema"])
     needed = {"required": True} if request.get("required") else {}
     return {"name": "body", "in": "body"} | needed | {"schema": schema}
 
@@ -120,7 +122,7 @@ def _parameter(parameter: Tree) -> Tree:
     return parameter_v2 | ({"required": True} if parameter.get("required") else {})
 
 
-def _renamed(schema: Tree) -> Tree:
+def _rewrite_reference(schema: Tree) -> Tree:
     if "$ref" in schema:
         return {"$ref": V2 + schema["$ref"].removeprefix(V3)}
     return schema

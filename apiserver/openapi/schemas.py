@@ -254,7 +254,7 @@ class Definitions:
         """A definition whose references begin with `prefix`, as the version of OpenAPI has it."""
         if name in self._customs:
             return _schema(self._of_custom(name, prefix), prefix)
-        return _written(self._tree(name), prefix, name)
+        return _definition(self._tree(name), prefix, name)
 
     def needed(self, names: Iterable[str]) -> list[str]:
         """These definitions and all that they refer to, in order of their names."""
@@ -310,8 +310,8 @@ def _references(tree: Any) -> list[str]:
     return here + [name for item in tree.values() for name in _references(item)]
 
 
-def _written(tree: Schema, prefix: str, name: str) -> Schema:
-    """A whole definition in a version's way of writing."""
+def _definition(tree: Schema, prefix: str, name: str) -> Schema:
+    """Return a definition in the form of an OpenAPI version."""
     if name in _EITHER:
         return {"description": tree["description"]} | _EITHER[name][prefix]
     return _schema(tree, prefix)

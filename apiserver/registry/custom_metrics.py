@@ -69,8 +69,8 @@ class CustomMetrics:
         ]
         return _list("ExternalMetricValueList", f"{EXTERNAL.name}/{EXTERNAL.versions[0]}", items)
 
-    def known(self) -> Iterator[tuple[str, bool]]:
-        """The names of metrics as discovery lists them, `pods/requests`, and whether they are of a namespace."""
+    def metric_names(self) -> Iterator[tuple[str, bool]]:
+        """Yield the names of metrics as in discovery, such as `pods/requests`, and whether they are namespaced."""
         found: dict[str, bool] = {}
         kinds = {(row.group, row.kind): row for row in self._backend.rows.values()}
         for tree in self._all(CUSTOM_METRICS):

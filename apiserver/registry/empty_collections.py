@@ -16,7 +16,7 @@ def show_empty_collections(
     call: Call, tree: Tree, wrong: Sequence[FieldError], check: Check
 ) -> Sequence[FieldError]:
     """Return the errors of an object as they are with the empty collections that were sent, if they are the same ones."""
-    with_empty = _with_empty(tree, _sent(call))
+    with_empty = _with_empty(tree, _sent_tree(call))
     if with_empty is tree:
         return wrong
     again = check(with_empty)
@@ -29,7 +29,7 @@ def show_empty_collections(
 
 def has_more_empty(call: Call, of: Type, tree: Tree, names: Sequence[str]) -> bool:
     """Return whether a client sent empty collections in some of an object's fields that the object does not have."""
-    sent = _sent(call)
+    sent = _sent_tree(call)
     return isinstance(sent, dict) and _has_more_empty(
         of, tree, {name: sent[name] for name in names if name in sent}
     )
@@ -55,7 +55,7 @@ def _is_missing(of: Type, value: Any, sent: Any) -> bool:
     return of.shape in (Shape.LIST, Shape.MAP) and not value and _is_empty(sent) and value != sent
 
 
-def _sent(call: Call) -> Any:
+def _sent_tree(call: Call) -> Any:
     return call.patched if call.patched is not None else _body(call)
 
 

@@ -63,7 +63,7 @@ def _converter(backend: Backend, resource: Resource) -> Callable[[Json, str], Js
     remote = remote_conversion(backend, resource)
     if remote is None:
         local = _local_conversions(backend, resource)
-        return partial(_converted, local) if local else with_api_version
+        return partial(_convert, local) if local else with_api_version
 
     def convert(tree: Json, version: str) -> Json:
         try:
@@ -94,7 +94,7 @@ def _other_versions(backend: Backend, resource: Resource) -> Iterable[str]:
     return {stored, *local} - {resource.api_version}
 
 
-def _converted(conversions: Mapping[str, Conversion], tree: Json, version: str) -> Json:
+def _convert(conversions: Mapping[str, Conversion], tree: Json, version: str) -> Json:
     """Return an object in another version, by way of the stored one."""
     source: Tree = dict(tree)
     own = conversions.get(source["apiVersion"])

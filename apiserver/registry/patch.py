@@ -118,7 +118,7 @@ async def patch(backend: Backend, call: Call, face: SubresourceView = ITSELF) ->
         patched = call.patched = _carry_out(backend, read, seen)
         if language.reads_type:
             _check_type(call, options, Outcome(backend, read, patched, seen, not call.resource.custom))
-        new = face.take(own, _patched(backend, call, options, read, patched, seen))
+        new = face.take(own, _decode_patched(backend, call, options, read, patched, seen))
         return face.manage(backend, call, new, own, options)
 
     async def transform(old: Tree) -> Tree:
@@ -197,7 +197,7 @@ def patch_refusal(error: PatchError) -> ApiError:
             return ApiError(str(error))
 
 
-def _patched(
+def _decode_patched(
     backend: Backend, call: Call, options: WriteOptions, patch: Patch, patched: Tree, old: Tree
 ) -> Tree:
     """What came of a patch, read as an object of its kind."""
@@ -301,7 +301,7 @@ def _refused_object(outcome: Outcome, error: DecodeError) -> ApiError:
     backend, patch, patched, old, _ = outcome
     if patch.language.shows_patch:
         return _not_taken(gofmt.plain(strategic.as_merged(patch.tree, old)), str(error))
-    text = _written(outcome)
+    text = _patched_text(outcome)
     problem = str(error)
     try:
         decode_as(backend, patched, (old["apiVersion"], old["kind"]), text=text.encode())
@@ -311,10 +311,10 @@ def _refused_object(outcome: Outcome, error: DecodeError) -> ApiError:
 
 
 def _invalid(outcome: Outcome, problem: str) -> ApiError:
-    return _not_taken(_written(outcome), problem)
+    return _not_taken(_patched_text(outcome), problem)
 
 
-def _written(outcome: Outcome) -> str:
+def _patched_text(outcome: Outcome) -> str:
     """The text of what came of a patch, in which numbers and texts are as they were written."""
     backend, patch, patched, old, is_typed = outcome
     if len(patch.data) <= MAX_WRITTEN:

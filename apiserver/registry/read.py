@@ -71,11 +71,11 @@ async def list_objects(backend: Backend, call: Call) -> ListAnswer:
     # What may be of any age is not cut into pages.
     limit = 0 if options.resource_version == "0" else options.limit
     revision = backend.watch_cache.revision  # of what is selected from now on, before others have their turn
-    items, total = await _found(backend, call, resource_cache, scope, chosen, limit)
+    items, total = await _first_items(backend, call, resource_cache, scope, chosen, limit)
     return _page(backend, call, chosen, items, total, revision)
 
 
-async def _found(
+async def _first_items(
     backend: Backend, call: Call, resource_cache: ResourceCache, scope: bytes, chosen: Selection, limit: int
 ) -> tuple[Sequence[Stored], int]:
     """Return the items of the first page and the number of all matches."""

@@ -101,11 +101,11 @@ def _fields(resource: Resource, text: str) -> fields.Selector:
     known = selectable_fields(resource)
     for term in selector.terms:
         if term.field not in known:
-            raise status.BadRequest(_refused(resource, term.field))
+            raise status.BadRequest(_unsupported_message(resource, term.field))
     return selector
 
 
-def _refused(resource: Resource, label: str) -> str:
+def _unsupported_message(resource: Resource, label: str) -> str:
     """Upstream has several messages: a kind with a conversion of labels of its own has its own."""
     usual = _NOT_SUPPORTED if _names_own_labels(resource) else _NOT_KNOWN
     return (resource.refused_label or usual).format(label=label, quoted=gotext.quote(label))

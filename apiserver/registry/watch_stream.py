@@ -123,7 +123,7 @@ class Stream:
     def offer(self, change: Change) -> None:
         if change.revision <= self.version:
             return
-        event = self._seen(change, self._selected)
+        event = self._selected_event(change, self._selected)
         if event is None:
             return
         self._queue.append(event)
@@ -148,19 +148,19 @@ class Stream:
         events, self._queue, self._owed, self._next_check = self._queue, [], 0, UNCOUNTED
         return events
 
-    async def converted(self, events: Sequence[Event]) -> Sequence[Event]:
+    async def convert(self, events: Sequence[Event]) -> Sequence[Event]:
         """Return the events in the client's version if a webhook converts; the watch ends if it fails."""
         if self._remote is None:
             return events
         try:
-            return await self._converted(self._remote, events)
+            return await self._convert_events(self._remote, events)
         except ApiError as error:
             LOG.warning("a watch of %s ends: %s", self.prefix.decode(errors="replace"), error)
             self._queue, self.version = [], EVER
             self.end(None)
             return ()
 
-    async def _converted(self, remote: RemoteConversion, events: Sequence[Event]) -> Sequence[Event]:
+    async def _convert_events(self, remote: RemoteConversion, events: Sequence[Event]) -> Sequence[Event]:
         matches = self._matches
         items = [event.stored for event in events if event.stored is not None]
         if matches is not None:
@@ -181,9 +181,11 @@ class Stream:
                 continue
             before = event.change.before
             before = None if before is None else converted_objects[before.key, before.revision]
-            seen = self._seen(Change(event.change.kind, stored, before, event.change.moment), matches)
-            if seen is not None:
-                converted_events.append(seen._replace(change=None))
+            selected_event = self._selected_event(
+                Change(event.change.kind, stored, before, event.change.moment), matches
+            )
+            if selected_event is not None:
+                converted_events.append(selected_event._replace(change=None))
         return converted_events
 
     def to_client_version(self, event: Event) -> Event | None:
@@ -237,8 +239,8 @@ class Stream:
         self._ended = True
         self._resource_cache.unfollow(self)
 
-    def _seen(self, change: Change, matches: Callable[[Stored], bool] | None) -> Event | None:
-        """What a change looks like through the selector: an object may enter or leave without being new or gone."""
+    def _selected_event(self, change: Change, matches: Callable[[Stored], bool] | None) -> Event | None:
+        """Return a change as an event for the selector: an object that starts or ceases to match is added or deleted."""
         if matches is None:
             return Event(change.kind.value, change.after, change)
         was = change.before is not None and matches(change.before)

@@ -61,7 +61,7 @@ class Connecting:
         if request.query.get("dryRun"):
             raise BadRequest("dryRun is not supported")
         if name == "proxy":
-            await self._admit(call, {"path": _rest(request, call)})
+            await self._admit(call, {"path": _proxy_path(request, call)})
             return await self._proxied(request, call)
         ports = _ports(call) if name == "portforward" else []
         option_fields = {"ports": ports} if ports else {} if name == "portforward" else _streams(call, name)
@@ -113,8 +113,8 @@ class Connecting:
         return await self._proxy.forward(request, location, upgrade_required=False)
 
 
-def _rest(request: Request, call: Call) -> str:
-    """The path behind `proxy`."""
+def _proxy_path(request: Request, call: Call) -> str:
+    """Return the path after `proxy`."""
     rest = request.path.split(f"/{call.name}/proxy", 1)[1]
     return rest or ("/" if request.path.endswith("/") else "")
 

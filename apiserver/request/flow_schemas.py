@@ -43,25 +43,25 @@ class Flows:
             backend.watch_cache.resource_cache(layout.resource_cache(rows[name]))
             for name in (FLOW_SCHEMAS, PRIORITY_LEVELS)
         ]
-        self._seen: tuple[int, int] | None = None
+        self._revisions: tuple[int, int] | None = None
         self._schemas: Sequence[_Schema] = ()
-        self._known: dict[Any, str] = {}
+        self._heads: dict[Any, str] = {}
 
     def head(self, user: User, info: RequestInfo) -> str:
         """Return the lines of a response's head that name schema and level by their uids."""
         schemas, levels = self._caches
         newest = schemas.newest, levels.newest
-        if newest != self._seen:
-            self._seen, self._schemas, self._known = newest, self._ordered(), {}
+        if newest != self._revisions:
+            self._revisions, self._schemas, self._heads = newest, self._ordered(), {}
         key = (
             *(user.name, tuple(user.groups), info.verb, info.group, info.resource, info.subresource),
             info.namespace if info.is_resource else info.path,
         )
-        found = self._known.get(key)
+        found = self._heads.get(key)
         if found is None:
-            if len(self._known) >= MOST_KNOWN:
-                self._known.clear()
-            found = self._known[key] = self._find(user, info)
+            if len(self._heads) >= MOST_KNOWN:
+                self._heads.clear()
+            found = self._heads[key] = self._find(user, info)
         return found
 
     def _find(self, user: User, info: RequestInfo) -> str:

@@ -171,7 +171,7 @@ def health_pages(checks: Mapping[str, Check], results: HealthResults | None = No
         }
         pages[f"/{endpoint}"] = _all_of(endpoint, chosen, results)
         for name, check in chosen.items():
-            pages[f"/{endpoint}/{name}"] = _one(check)
+            pages[f"/{endpoint}/{name}"] = _check_page(check)
     return pages
 
 
@@ -199,7 +199,7 @@ def _all_of(endpoint: str, checks: Mapping[str, Check], results: HealthResults) 
     return page
 
 
-def _one(check: Check) -> Page:
+def _check_page(check: Check) -> Page:
     async def page(_request: Request) -> Response:
         problem = await check()
         if problem:

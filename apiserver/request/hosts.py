@@ -55,7 +55,7 @@ class Hosts:
         self._names = frozenset({LOCAL, *names})
         self._checks = ANY not in names
         # A few texts come again and again; what is refused is not worth remembering.
-        self._known = lru_cache(maxsize=256)(self._check)
+        self._check_cached = lru_cache(maxsize=256)(self._check)
 
     def check(self, request: Request) -> None:
         """Raise an ApiError, unless the request is for this server and no foreign page sends it."""
@@ -85,7 +85,7 @@ class Hosts:
             )
 
     def _is_allowed(self, host: str) -> bool:
-        return len(host) <= _MAX_HEADER_LENGTH and self._known(host)
+        return len(host) <= _MAX_HEADER_LENGTH and self._check_cached(host)
 
     def _check(self, host: str) -> bool:
         name = host_name(host)

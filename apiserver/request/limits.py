@@ -110,42 +110,42 @@ async def _write(response: Response, request: Request, config: Config) -> None:
 
 
 class InFlight:
-    """Counts the requests that are being answered."""
+    """Limits the requests in flight, as --max-requests-inflight does."""
 
     def __init__(self, budget: Budget) -> None:
-        self._most = {True: budget.reads, False: budget.writes}
-        self._now = {True: 0, False: 0}
+        self._limits = {True: budget.reads, False: budget.writes}
+        self._counts = {True: 0, False: 0}
 
     def enter(self, verb: str, user: User) -> bool:
-        """Whether there is a place for a request; whoever got one must `leave`.
+        """Count a request, and return whether it is within the limit; `leave` must follow.
 
-        Masters always get one, for they may be the ones who have to mend the server.
+        Members of system:masters are not limited: they may have to repair the server.
         """
         reads = verb in READS
-        most = self._most[reads]
-        if most and self._now[reads] >= most and MASTERS not in user.groups:
+        limit = self._limits[reads]
+        if limit and self._counts[reads] >= limit and MASTERS not in user.groups:
             return False
-        self._now[reads] += 1
+        self._counts[reads] += 1
         return True
 
     def count(self, verb: str) -> int:
         """Return how many requests are in flight, of reads or of writes."""
-        return self._now[verb in READS]
+        return self._counts[verb in READS]
 
     def leave(self, verb: str) -> None:
-        self._now[verb in READS] -= 1
+        self._counts[verb in READS] -= 1
 
 
 class Deadlines:
-    """Stops what takes too long. Requests are many and hardly ever late, so they share one timer, which waits for the first."""
+    """Cancels requests after their deadlines. Few are late, so all share one timer, set to the earliest deadline."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._due: dict[asyncio.Task[object], float] = {}
-        """When each is late that is at work and has not been stopped."""
+        """The deadline of each running task."""
         self._timer: Timer | None = None
         self._rings = math.inf
-        """When the timer does: not after the first is due, but perhaps before, if that one was done in time."""
+        """The time of the timer: at or before the earliest deadline."""
 
     async def within(self, seconds: float, work: Awaitable[T]) -> T:
         """What the work comes to, or Timeout: it is stopped, though what it has begun may be done all the same."""

@@ -23,14 +23,14 @@ class MetricsPages:
     def versions(self) -> Pages:
         """Return the discovery document of each version."""
 
-        def listed(group: str, version: str) -> Page:
+        def make_page(group: str, version: str) -> Page:
             async def page(request: Request) -> Response:
                 return _json(request, self._resources(group, version))
 
             return page
 
         return {
-            f"/apis/{group.name}/{version}": listed(group.name, version)
+            f"/apis/{group.name}/{version}": make_page(group.name, version)
             for group in (CUSTOM, EXTERNAL)
             for version in group.versions
         }
@@ -58,7 +58,7 @@ class MetricsPages:
         else:
             names = [
                 {"name": name, "namespaced": namespaced, "kind": "MetricValueList"}
-                for name, namespaced in self._metrics.known()
+                for name, namespaced in self._metrics.metric_names()
             ]
         return resource_list(version, group, names)
 

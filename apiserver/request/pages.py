@@ -65,7 +65,7 @@ def api_pages(
     """`address` is where clients find the server, `others` the groups that other servers have a part in."""
     groups, endpoint = list(groups), aggregated.endpoint(minor)
     core = [group for group in groups if not group.name]
-    named = others.merged([group for group in groups if group.name])
+    named = others.merge([group for group in groups if group.name])
     items = aggregated.as_written([group.whole(others.documents) for group in named], minor)
     own = aggregated.as_written(aggregated.discovery_items(core), minor)
     versions = _either(document(legacy.core_versions(address)), own, endpoint)
@@ -95,13 +95,13 @@ _OF_THE_AGGREGATOR: Final = "apiregistration.k8s.io"
 
 def with_index(pages: Pages) -> Pages:
     """The same, and one that names them."""
-    listed = {_listed(path) for path in pages} | {"/apis/"}
+    listed = {_index_path(path) for path in pages} | {"/apis/"}
     index = raw_document({"paths": sorted(listed)})
     return {**pages, "/": index, "/index.html": index}
 
 
-def _listed(path: str) -> str:
-    """Of many documents in one folder only the folder is named."""
+def _index_path(path: str) -> str:
+    """Return the path for the index: OpenAPI documents are listed by their folder only."""
     return _DOCUMENTS if path.startswith(_DOCUMENTS) else path
 
 

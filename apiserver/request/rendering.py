@@ -100,10 +100,10 @@ class Renderer:
             if not answer.items and output.format is not Format.PROTOBUF:
                 return [write(_head(answer, output) | {"items": None}, output.format)]
         shape, encode = _shape(answer, output), _ITEMS[output.format]
-        items = await self._each(call, lambda stored: encode(shape(stored)), answer.items)
-        return _joined(_head(answer, output), "items", items, output.format)
+        items = await self._make_each(call, lambda stored: encode(shape(stored)), answer.items)
+        return _join_items(_head(answer, output), "items", items, output.format)
 
-    async def _each(self, call: Call, make: Callable[[Stored], _T], items: Sequence[Stored]) -> list[_T]:
+    async def _make_each(self, call: Call, make: Callable[[Stored], _T], items: Sequence[Stored]) -> list[_T]:
         """Return the result of `make` for each object; those that fail are left out and named in warnings."""
         left_out: list[Stored] = []
 
@@ -126,16 +126,16 @@ class Renderer:
     async def _table(self, call: Call, answer: ListAnswer, output: OutputFormat) -> Sequence[bytes]:
         printer, items = self._printer(call.resource), answer.items
         if order := printer.order:
-            keys = await self._each(call, lambda stored: (order(stored.tree()), stored), items)
+            keys = await self._make_each(call, lambda stored: (order(stored.tree()), stored), items)
             items = [stored for _, stored in sorted(keys, key=itemgetter(0))]
         row = self._row(printer, call.parameter("includeObject"), output.version)
         encode = _ITEMS[output.format]
-        rows = await self._each(call, lambda stored: encode(row(stored.tree())), items)
+        rows = await self._make_each(call, lambda stored: encode(row(stored.tree())), items)
         head = table.make(printer, (), _without_empty(answer.metadata), version=output.version)
         if not rows and printer.has_no_rows:
             return [write(head | {"rows": None}, output.format)]
         del head["rows"]
-        return _joined(head, "rows", rows, output.format)
+        return _join_items(head, "rows", rows, output.format)
 
     def event_object(
         self, resource: Resource, include: str, stored: Stored, output: OutputFormat, *, header: bool
@@ -181,7 +181,7 @@ _ITEMS: Mapping[Format, Callable[[Tree], bytes]] = {
 """How an item of a list is encoded by itself."""
 
 
-def _joined(head: Tree, field: str, items: Sequence[bytes], format_: Format) -> Sequence[bytes]:
+def _join_items(head: Tree, field: str, items: Sequence[bytes], format_: Format) -> Sequence[bytes]:
     """What encoded items are together: in no format are they encoded again."""
     if format_ is Format.PROTOBUF:
         return [envelope.encode_list(head, items)]

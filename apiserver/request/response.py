@@ -80,15 +80,15 @@ def error_response(error: Exception, request: "Request", warnings: Sequence[str]
 
     An unexpected one is logged, and described in general words only.
     """
-    known = _known(error)
-    seconds = known.details.retry_after_seconds if known.details else 0
-    tree = known.status()
+    api_error = _to_api_error(error)
+    seconds = api_error.details.retry_after_seconds if api_error.details else 0
+    tree = api_error.status()
     text = orjson.dumps(tree)
     output = negotiate(request.header("Accept"), Endpoint.PLAIN) or _UNKNOWN
     is_json = output.format is Format.JSON
     pretty = output.pretty or request.wants_pretty
     body = json_body([text], pretty=pretty) if is_json else [write(tree, output.format)]
-    response = Response(known.code, body, output.format.value, warnings=warnings, retry_after=seconds)
+    response = Response(api_error.code, body, output.format.value, warnings=warnings, retry_after=seconds)
     response.refusal = text
     return response
 
@@ -113,7 +113,7 @@ def json_body(parts: Sequence[bytes | memoryview], *, pretty: bool) -> Sequence[
     return [*parts, b"\n"]
 
 
-def _known(error: Exception) -> ApiError:
+def _to_api_error(error: Exception) -> ApiError:
     if isinstance(error, ApiError):
         return error
     if isinstance(error, TooLarge):

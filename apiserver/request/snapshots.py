@@ -94,7 +94,7 @@ async def _take(request: Request, backend: Backend, deadlines: Deadlines) -> Res
         raise BadRequest(str(error)) from error
     except NotEmpty as error:
         raise Conflict(str(error)) from error
-    await backend.watch_cache.reached(revision)
+    await backend.watch_cache.wait_reached(revision)
     LOG.warning("%d objects of a snapshot were put in the place of all others", found.count)
     return Response(200, [orjson.dumps({"objects": found.count, "revision": revision})])
 

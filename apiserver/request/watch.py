@@ -115,7 +115,7 @@ class Watching:
             return 0 if is_plain else _stored_bytes(event)
 
         while pending_events := await stream.take():
-            events = await stream.converted(pending_events)
+            events = await stream.convert(pending_events)
             # At most one batch is buffered for a client that does not read.
             for batch in batches(events, _stored_bytes, count=len(events), max_bytes=PIECE):
                 # A stored object with fields of wrong types has no frame.

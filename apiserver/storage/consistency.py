@@ -78,7 +78,7 @@ class SelfCheck:
         while True:
             page = await self._kv.range(Range(key=low, range_end=end, limit=self._limit, keys_only=True))
             high = page.kvs[-1].key + b"\x00" if page.more else end
-            await self._watch_cache.reached(page.revision)
+            await self._watch_cache.wait_reached(page.revision)
             wrong += _differences(
                 resource_cache,
                 (low, high),

@@ -41,12 +41,12 @@ class WatchCache:
         self._resource_caches: dict[bytes, ResourceCache] = {}
         self._claimed: set[bytes] = set()
         self.revision = 0
-        """Every change up to here has been taken in."""
+        """Every change up to this revision is in the cache."""
         self._watch: Watch | None = None
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
-        self._listed = asyncio.Event()
+        self._list_done = asyncio.Event()
         self._consistent = asyncio.Event()
-        """Clear while the resource caches show some changes of a large batch and not others."""
+        """Clear while the resource caches have a part of a large batch of changes."""
         self._consistent.set()
         self.on_reset: list[Callable[[], None]] = []
         self.unreadable = UnreadableObjects()
@@ -141,7 +141,7 @@ class WatchCache:
             await self._watch.close()
 
     async def wait_listed(self) -> None:
-        await self._listed.wait()
+        await self._list_done.wait()
 
     async def watch_lag(self) -> None:
         """Compare the store's revision from time to time until cancelled, so that `behind` has its start."""
@@ -166,7 +166,7 @@ class WatchCache:
         head = (await self._kv.status()).revision
         if head > self.revision:
             await self._take_pending()
-            await self.reached(head)
+            await self.wait_reached(head)
         return self.revision
 
     async def _take_pending(self) -> None:
@@ -191,8 +191,8 @@ class WatchCache:
         while not self._consistent.is_set():
             await self._consistent.wait()
 
-    async def reached(self, revision: int, *, within: float | None = None) -> bool:
-        """Wait until the watch cache has seen a revision, at most so many seconds; answers whether it has."""
+    async def wait_reached(self, revision: int, *, within: float | None = None) -> bool:
+        """Wait until the watch cache has a revision, at most `within` seconds; return whether it has."""
         if revision <= self.revision:
             return True
         reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -233,10 +233,10 @@ class WatchCache:
         for folder in self._resource_caches.keys() | found.keys():
             resource_cache = self._resource_caches.setdefault(folder, ResourceCache(folder))
             resource_cache.reset(found.get(folder, ()), revision)
-        restarted = self._listed.is_set()
+        restarted = self._list_done.is_set()
         self._advance(revision)
         self._consistent.set()
-        self._listed.set()
+        self._list_done.set()
         if restarted:
             for callback in self.on_reset:
                 callback()

@@ -36,7 +36,7 @@ async def write(client, folder, name, tree, namespace=""):
     key = b"/registry/%b%b" % (folder, (f"{namespace}/" if namespace else "").encode() + name.encode())
     value = orjson.dumps(tree | {"metadata": metadata})
     result = await backend.kv.put(Put(key=key, value=value))
-    await backend.watch_cache.reached(result.revision)
+    await backend.watch_cache.wait_reached(result.revision)
 
 
 def malformed(row):

@@ -25,7 +25,7 @@ async def write(client, value, key=KEY):
     """As somebody else writes it into the store."""
     backend = client.server.backend
     result = await backend.kv.put(Put(key=key, value=value))
-    await backend.watch_cache.reached(result.revision)
+    await backend.watch_cache.wait_reached(result.revision)
 
 
 async def names(client, query=""):

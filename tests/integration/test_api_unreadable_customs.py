@@ -60,7 +60,7 @@ async def write(client, name, **fields):
     tree = {"kind": "Widget", "apiVersion": "e.com/v1", "metadata": metadata} | fields
     backend = client.server.backend
     put = Put(key=f"/registry/e.com/widgets/default/{name}".encode(), value=orjson.dumps(tree))
-    await backend.watch_cache.reached((await backend.kv.put(put)).revision)
+    await backend.watch_cache.wait_reached((await backend.kv.put(put)).revision)
 
 
 async def define(client, *versions, path=WIDGETS, **fields):

@@ -386,7 +386,7 @@ async def test_a_pod_that_cannot_be_scheduled_for_an_error_is_tried_again_beside
     }
     backend = cluster.server.server.backend
     result = await backend.kv.put(Put(key=b"/registry/pods/default/bad", value=orjson.dumps(tree)))
-    await backend.watch_cache.reached(result.revision)
+    await backend.watch_cache.wait_reached(result.revision)
     await cluster.manager.settle()
     await cluster.node("a")
     await cluster.node("b")

@@ -289,7 +289,7 @@ async def test_workloads_of_wrong_types_stop_no_other(story, spec):
         tree = {"apiVersion": "apps.kruise.io/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec}
         key = f"/registry/apps.kruise.io/{plural}/default/bad".encode()
         result = await story.server.server.backend.kv.put(Put(key=key, value=orjson.dumps(tree)))
-        await story.server.server.backend.watch_cache.reached(result.revision)
+        await story.server.server.backend.watch_cache.wait_reached(result.revision)
         path = f"/apis/apps.kruise.io/v1alpha1/namespaces/default/{plural}/bad"
         assert (await story.read(path))["spec"] == spec
     await story.deploy(united("CloneSet", SPREAD))

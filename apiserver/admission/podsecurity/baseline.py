@@ -12,9 +12,9 @@ from mockube.apiserver.admission.podsecurity.check import (
     Violation,
     container_names,
     containers,
-    counted,
     has_user_namespace,
-    named,
+    name_list,
+    plural_of,
     quoted,
     security_context,
     setters,
@@ -62,12 +62,12 @@ def _apparmor(annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
         if name.startswith(APPARMOR) and not _is_allowed_apparmor(value)
     )
     if wrong:
-        found.append(counted("annotation", len(wrong)))
+        found.append(plural_of("annotation", len(wrong)))
     if not found:
         return None
     values = [*sorted(bad), *wrong]
     return Violation(
-        counted("forbidden AppArmor profile", len(values)),
+        plural_of("forbidden AppArmor profile", len(values)),
         f"{' and '.join(found)} must not set AppArmor profile type to {quoted(values)}",
     )
 
@@ -100,7 +100,7 @@ def added_capabilities(reason: str, spec: ReadOnlyTree, allowed: Collection[str]
     names = container_names(spec, is_bad)
     if not names:
         return None
-    problem = f"{named('container', names)} must not include {quoted(sorted(bad))}"
+    problem = f"{name_list('container', names)} must not include {quoted(sorted(bad))}"
     return Violation(reason, f"{problem} in securityContext.capabilities.add")
 
 
@@ -111,7 +111,7 @@ def _host_namespaces(_annotations: Annotations, spec: ReadOnlyTree) -> Violation
 
 def _host_path_volumes(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
     names = [volume["name"] for volume in spec.get("volumes") or () if volume.get("hostPath") is not None]
-    return Violation("hostPath volumes", named("volume", names)) if names else None
+    return Violation("hostPath volumes", name_list("volume", names)) if names else None
 
 
 def _host_ports(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
@@ -121,8 +121,8 @@ def _host_ports(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | No
     names, values = _users(spec, ports)
     if not names:
         return None
-    subject = f"{named('container', names)} {counted('uses', len(names), 'use')}"
-    return Violation("hostPort", f"{subject} {counted('hostPort', len(values))} {', '.join(values)}")
+    subject = f"{name_list('container', names)} {plural_of('uses', len(names), 'use')}"
+    return Violation("hostPort", f"{subject} {plural_of('hostPort', len(values))} {', '.join(values)}")
 
 
 def _users(
@@ -137,8 +137,8 @@ def _host_probes(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | N
     names, hosts = _users(spec, lambda container: list(_hosts(container)))
     if not names:
         return None
-    subject = f"{named('container', sorted(set(names)))} {counted('uses', len(names), 'use')}"
-    field = counted("probe or lifecycle host", len(hosts))
+    subject = f"{name_list('container', sorted(set(names)))} {plural_of('uses', len(names), 'use')}"
+    field = plural_of("probe or lifecycle host", len(hosts))
     return Violation("probe or lifecycle host", f"{subject} {field} {quoted(hosts)}")
 
 
@@ -159,7 +159,7 @@ def _privileged(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | No
     if not names:
         return None
     return Violation(
-        "privileged", f"{named('container', names)} must not set securityContext.privileged=true"
+        "privileged", f"{name_list('container', names)} must not set securityContext.privileged=true"
     )
 
 
@@ -173,7 +173,7 @@ def proc_mount(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | Non
         return None
     return Violation(
         "procMount",
-        f"{named('container', names)} must not set securityContext.procMount to {quoted(values)}",
+        f"{name_list('container', names)} must not set securityContext.procMount to {quoted(values)}",
     )
 
 
@@ -187,14 +187,14 @@ def _selinux(types: Collection[str], _annotations: Annotations, spec: ReadOnlyTr
     def is_bad(context: ReadOnlyTree) -> bool:
         options = context.get("seLinuxOptions") or {}
         is_bad_type = _collect_other(options or None, types, bad)
-        named = {field for field in ("user", "role") if options.get(field)}
-        fields.update(named)
-        return is_bad_type or bool(named)
+        name_list = {field for field in ("user", "role") if options.get(field)}
+        fields.update(name_list)
+        return is_bad_type or bool(name_list)
 
     found = setters(spec, is_bad)
     if not found:
         return None
-    data = [named("type", sorted(bad))] if bad else []
+    data = [name_list("type", sorted(bad))] if bad else []
     data += [f"{field} may not be set" for field in ("user", "role") if field in fields]
     problem = f"{' and '.join(found)} set forbidden securityContext.seLinuxOptions"
     return Violation("seLinuxOptions", f"{problem}: {'; '.join(data)}")
@@ -209,7 +209,7 @@ def _seccomp_annotations(annotations: Annotations, spec: ReadOnlyTree) -> Violat
     )
     if not wrong:
         return None
-    return Violation("seccompProfile", f"forbidden {counted('annotation', len(wrong))} {', '.join(wrong)}")
+    return Violation("seccompProfile", f"forbidden {plural_of('annotation', len(wrong))} {', '.join(wrong)}")
 
 
 def _is_allowed_seccomp(value: str) -> bool:

@@ -51,13 +51,13 @@ def quoted(names: Collection[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)
 
 
-def counted(singular: str, count: int, plural: str = "") -> str:
+def plural_of(singular: str, count: int, plural: str = "") -> str:
     return singular if count == 1 else plural or f"{singular}s"
 
 
-def named(singular: str, names: Collection[str]) -> str:
-    """Such as `containers "a", "b"`."""
-    return f"{counted(singular, len(names))} {quoted(names)}"
+def name_list(singular: str, names: Collection[str]) -> str:
+    """Return, for example, `containers "a", "b"`."""
+    return f"{plural_of(singular, len(names))} {quoted(names)}"
 
 
 def container_names(spec: ReadOnlyTree, is_bad: Callable[[ReadOnlyTree], Any]) -> list[str]:
@@ -65,8 +65,8 @@ def container_names(spec: ReadOnlyTree, is_bad: Callable[[ReadOnlyTree], Any]) -
 
 
 def setters(spec: ReadOnlyTree, is_bad: Callable[[ReadOnlyTree], Any]) -> list[str]:
-    """Who of the pod and its containers has a security context that is bad: the pod first."""
+    """Return the pod and the containers whose security context is bad: the pod first."""
     found = ["pod"] if is_bad(security_context(spec)) else []
     if names := container_names(spec, lambda container: is_bad(security_context(container))):
-        found.append(named("container", names))
+        found.append(name_list("container", names))
     return found

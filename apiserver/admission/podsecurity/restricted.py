@@ -17,10 +17,10 @@ from mockube.apiserver.admission.podsecurity.check import (
     Violation,
     container_names,
     containers,
-    counted,
     has_user_namespace,
     is_windows,
-    named,
+    name_list,
+    plural_of,
     quoted,
     security_context,
     setters,
@@ -54,7 +54,7 @@ def _allow_privilege_escalation(_annotations: Annotations, spec: ReadOnlyTree) -
     names = container_names(spec, is_bad)
     if not names:
         return None
-    problem = f"{named('container', names)} must set securityContext.allowPrivilegeEscalation=false"
+    problem = f"{name_list('container', names)} must set securityContext.allowPrivilegeEscalation=false"
     return Violation("allowPrivilegeEscalation != false", problem)
 
 
@@ -64,7 +64,7 @@ def _capabilities(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | 
 
     reason, details = "unrestricted capabilities", list[str]()
     if names := container_names(spec, lacks_drop):
-        details.append(f'{named("container", names)} must set securityContext.capabilities.drop=["ALL"]')
+        details.append(f'{name_list("container", names)} must set securityContext.capabilities.drop=["ALL"]')
     if added := added_capabilities(reason, spec, ("NET_BIND_SERVICE",)):
         details.append(added.detail)
     return Violation(reason, "; ".join(details)) if details else None
@@ -79,8 +79,10 @@ def _volumes(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
             types.add(next((name for name in _OTHER_VOLUMES if name in present), "unknown"))
     if not names:
         return None
-    subject = f"{named('volume', names)} {counted('uses', len(names), 'use')}"
-    return Violation("restricted volume types", f"{subject} {named('restricted volume type', sorted(types))}")
+    subject = f"{name_list('volume', names)} {plural_of('uses', len(names), 'use')}"
+    return Violation(
+        "restricted volume types", f"{subject} {name_list('restricted volume type', sorted(types))}"
+    )
 
 
 def _run_as_non_root(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
@@ -90,7 +92,9 @@ def _run_as_non_root(_annotations: Annotations, spec: ReadOnlyTree) -> Violation
     names = _without(spec, "runAsNonRoot", lambda value: value is True)
     if not names:
         return None
-    return Violation(reason, f"pod or {named('container', names)} must set securityContext.runAsNonRoot=true")
+    return Violation(
+        reason, f"pod or {name_list('container', names)} must set securityContext.runAsNonRoot=true"
+    )
 
 
 def _without(spec: ReadOnlyTree, field: str, is_set: Callable[[Any], bool]) -> list[str]:
@@ -113,7 +117,7 @@ def _seccomp(annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
     names = _without(spec, "seccompProfile", lambda profile: (profile or {}).get("type") in PROFILES)
     if not names:
         return None
-    problem = f"pod or {named('container', names)} must set securityContext.seccompProfile.type to"
+    problem = f"pod or {name_list('container', names)} must set securityContext.seccompProfile.type to"
     return Violation(
         "seccompProfile", f"{problem} {' or '.join(map(quoted, (['RuntimeDefault'], ['Localhost'])))}"
     )

@@ -64,9 +64,9 @@ class Evaluation:
         self._activation["variables"] = self._variables
 
     def all(self, expressions: Sequence[Expression | None]) -> list[Outcome]:
-        return [self._one(expression) for expression in expressions]
+        return [self._evaluate(expression) for expression in expressions]
 
-    def _one(self, expression: Expression | None) -> Outcome:
+    def _evaluate(self, expression: Expression | None) -> Outcome:
         if expression is None:
             return Outcome()
         if isinstance(expression.compiled, BadExpression):

@@ -60,14 +60,14 @@ class MutatingAdmissionPolicy(Plugin):
 
     def _mutate(self, backend: Backend, attributes: Attributes) -> None:
         refusals: list[_Refusal] = []
-        concerned: list[Invocation[MutatingPolicy]] = []
+        invocations: list[Invocation[MutatingPolicy]] = []
         for one in self._source.invocations(backend, attributes):
             if isinstance(one, Invocation):
-                concerned.append(one)
+                invocations.append(one)
             else:
                 refusals.append(_Refusal(one.policy, one.problem, one.binding))
-        if concerned:
-            refusals += _Write(backend, attributes, self._authorization, self._metrics).carry_out(concerned)
+        if invocations:
+            refusals += _Write(backend, attributes, self._authorization, self._metrics).carry_out(invocations)
         refusals = [one for one in refusals if not one.policy.fails_open]
         if refusals:
             raise _denied(attributes, refusals)
@@ -120,14 +120,14 @@ class _Write:
                 **self._authorizers,
             }
 
-    def carry_out(self, concerned: Sequence[Invocation[MutatingPolicy]]) -> list[_Refusal]:
+    def carry_out(self, invocations: Sequence[Invocation[MutatingPolicy]]) -> list[_Refusal]:
         """Carry out the mutations of policies in their order; what they could not do is returned."""
         rounds, reinvocation = self._rounds, self._attributes.reinvocation
         if reinvocation.is_again and rounds.output != self._attributes.object:
             rounds.require_reinvocation()
         refusals: list[_Refusal] = []
         try:
-            for invocation in concerned:
+            for invocation in invocations:
                 refusals += self._invoke(invocation)
             if self._is_patched:
                 rounds.require_reinvocation()

@@ -62,7 +62,7 @@ class MutatingPolicy(PolicyDefinition):
         tree: Tree = activation["object"]
         value = self._evaluate(mutation.expression, activation)
         if mutation.is_apply:
-            return _applied(backend, tree, value)
+            return _apply_configuration(backend, tree, value)
         try:
             operations = [_operation(one) for one in value]
             patched = json_patch.apply(tree, operations)
@@ -84,7 +84,7 @@ class MutatingPolicy(PolicyDefinition):
         return outcome.value
 
 
-def _applied(backend: Backend, tree: Tree, value: patches.ObjectValue) -> Tree:
+def _apply_configuration(backend: Backend, tree: Tree, value: patches.ObjectValue) -> Tree:
     """Merge an apply configuration into the object as server-side apply does, without managedFields."""
     _check_names(value)
     api_version, kind = tree["apiVersion"], tree["kind"]

@@ -56,7 +56,7 @@ class Registry:
             self._hooks = Hooks(configurations, self._equivalents)
         if not configurations:
             return ()
-        return self._hooks.concerned(attributes.operation, attributes.resource, attributes.subresource)
+        return self._hooks.matching(attributes.operation, attributes.resource, attributes.subresource)
 
 
 async def is_concerned(

@@ -66,14 +66,14 @@ class Hooks:
         self.configurations = configurations
         self._hooks = [*_read(configurations)]
         self._equivalents = equivalents
-        self._concerned: dict[tuple[Operation, Resource, str], Sequence[Invocation]] = {}
+        self._invocations: dict[tuple[Operation, Resource, str], Sequence[Invocation]] = {}
 
-    def concerned(self, operation: Operation, row: Resource, subresource: str) -> Sequence[Invocation]:
-        """The webhooks whose rules name such a write, in their order."""
+    def matching(self, operation: Operation, row: Resource, subresource: str) -> Sequence[Invocation]:
+        """Return the webhooks whose rules match a write, in their order."""
         key = operation, row, subresource
-        if key not in self._concerned:
-            self._concerned[key] = [*self._find(operation, row, subresource)]
-        return self._concerned[key]
+        if key not in self._invocations:
+            self._invocations[key] = [*self._find(operation, row, subresource)]
+        return self._invocations[key]
 
     def _find(self, operation: Operation, row: Resource, subresource: str) -> Iterator[Invocation]:
         if row.group == GROUP and row.name in EXEMPT:

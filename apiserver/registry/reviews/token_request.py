@@ -45,7 +45,7 @@ class TokenRequests:
         if wrong := _check_seconds(seconds):
             raise status.invalid(KIND, "", wrong)
         await backend.admission.validate(backend, attributes)
-        bound = await self._bound(call, spec.get("boundObjectRef"))
+        bound = await self._bound_objects(call, spec.get("boundObjectRef"))
         account = Account(namespace=call.namespace, account=Reference(call.name, uid), **bound)
         max_seconds = self._accounts.lifetime.max_expiration_seconds
         if 0 < max_seconds < seconds:
@@ -83,7 +83,9 @@ class TokenRequests:
             raise status.not_found(GroupResource("", resource), name)
         return found
 
-    async def _bound(self, call: Call, reference: Mapping[str, Any] | None) -> dict[str, Reference | None]:
+    async def _bound_objects(
+        self, call: Call, reference: Mapping[str, Any] | None
+    ) -> dict[str, Reference | None]:
         """Return the objects that the token is bound to, by claim."""
         if not reference:
             return {}

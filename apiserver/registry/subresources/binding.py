@@ -56,7 +56,7 @@ def _check(binding: Tree) -> list[FieldError]:
 
 
 async def _bind(backend: Backend, namespace: str, name: str, binding: Tree, *, dry_run: bool) -> bool:
-    """Whether it was done; if not, another write came between."""
+    """Store the binding; False if another write came between."""
     stored = await backend.get(backend.rows[PODS], namespace, name)
     pod = stored.tree()
     _check_preconditions(pod, binding, stored.key.decode())
@@ -66,7 +66,7 @@ async def _bind(backend: Backend, namespace: str, name: str, binding: Tree, *, d
     if dry_run:
         return True
     seen = Compare(key=stored.key, target=Target.MOD, operand=stored.revision)
-    put = backend.put(stored.key, canonical(_bound(pod, binding, backend.clock.now())))
+    put = backend.put(stored.key, canonical(_with_node(pod, binding, backend.clock.now())))
     return (await backend.kv.txn(Txn(compare=(seen,), then=(put,)))).succeeded
 
 
@@ -81,7 +81,7 @@ def _check_preconditions(pod: Tree, binding: Tree, key: str) -> None:
 
 
 def _problem(pod: Tree) -> str:
-    """Why a pod cannot be given a node, if it cannot."""
+    """Return why a pod cannot be bound, or ""."""
     spec = pod["spec"]
     if meta.is_deleting(pod):
         return "is being deleted, cannot be assigned to a host"
@@ -92,7 +92,7 @@ def _problem(pod: Tree) -> str:
     return ""
 
 
-def _bound(pod: Tree, binding: Tree, now: datetime) -> Tree:
+def _with_node(pod: Tree, binding: Tree, now: datetime) -> Tree:
     """Return the pod with its node and with the labels and annotations of the binding."""
     bound_pod = pod | {"spec": pod["spec"] | {"nodeName": binding["target"]["name"]}}
     bound_pod = meta.with_annotations(bound_pod, dict(meta.annotations(binding)))

@@ -134,7 +134,7 @@ async def test_a_slow_reader_that_has_some_changes_of_a_version_lists_again(stor
             revision = (await stream.take())[-1].change.revision
             stream.bookmark(revision - 1)  # this would be a step back
         revision = await rewriting
-        await watch_cache.reached(revision)
+        await watch_cache.wait_reached(revision)
         assert (stream.overflowed, not await stream.take()) == (True, True)
         assert (stream.error is not None) is has_some
 
@@ -149,7 +149,7 @@ async def test_a_bookmark_is_of_no_version_before_a_change_that_was_shown(store)
         await until(lambda: not watch_cache.is_consistent)
         stream.bookmark(watch_cache.revision)
         revision = await rewriting
-        await watch_cache.reached(revision)
+        await watch_cache.wait_reached(revision)
         stream.bookmark(watch_cache.revision)
         events = await stream.take()
     assert [event.version for event in events if event.change is None] == [revision]
