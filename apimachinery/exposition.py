@@ -58,9 +58,9 @@ def _lines(name: str, family: Family) -> Iterator[str]:
             labels = tuple(sorted(pair for pair in sample.labels.items() if pair[0] not in _BOUNDS))
             metrics.setdefault(labels, []).append(sample)
     for labels in sorted(metrics):
-        shown = ",".join(f'{key}="{value.translate(_ESCAPED)}"' for key, value in labels)
+        label_text = ",".join(f'{key}="{value.translate(_ESCAPED)}"' for key, value in labels)
         for sample in sorted(metrics[labels], key=_place):
-            yield _line(sample, shown)
+            yield _line(sample, label_text)
 
 
 def _place(sample: Sample) -> int:
@@ -73,5 +73,5 @@ def _line(sample: Sample, labels: str) -> str:
         if bound in sample.labels:
             last = f'{bound}="{general(float(sample.labels[bound]))}"'
             labels = f"{labels},{last}" if labels else last
-    shown = f"{{{labels}}}" if labels else ""
-    return f"{sample.name}{shown} {general(float(sample.value))}\n"
+    label_text = f"{{{labels}}}" if labels else ""
+    return f"{sample.name}{label_text} {general(float(sample.value))}\n"

@@ -111,7 +111,7 @@ class Cluster(Handle):
     ) -> None:
         if not 0 <= nodes <= MOST_NODES:
             raise ValueError(f"nodes is from 0 to {MOST_NODES}, and not {nodes}")
-        wanted = ClusterOptions(
+        options = ClusterOptions(
             nodes=nodes,
             packs=packs,
             minor=_minor(version),
@@ -119,7 +119,7 @@ class Cluster(Handle):
             manager_flags=tuple(manager_flags),
             images=images,
         )
-        super().__init__(HostedRun[Plane](partial(control_plane, wanted), name="mockube"))
+        super().__init__(HostedRun[Plane](partial(control_plane, options), name="mockube"))
 
     @property
     def awaited(self) -> AsyncCluster:

@@ -86,10 +86,10 @@ class ServerClient:
         return await self._client.get(resource, Key(namespace if resource.namespaced else "", name))
 
     async def list(self, kind: str, *, namespace: str = "default", labels: str = "") -> list[Parsed]:
-        """Those that a selector of labels means; "" as the namespace is all of them."""
+        """Return the objects that match a label selector; "" as the namespace means all namespaces."""
         resource = await self._resource(*_kind_and_group(kind))
-        where = namespace if resource.namespaced else ""
-        return (await self._client.list(resource, where, label_selector=labels)).items
+        searched_namespace = namespace if resource.namespaced else ""
+        return (await self._client.list(resource, searched_namespace, label_selector=labels)).items
 
     async def delete(self, kind: str, name: str, *, namespace: str = "default") -> None:
         resource = await self._resource(*_kind_and_group(kind))
@@ -181,11 +181,11 @@ def objects(manifests: str | Path) -> Iterator[Parsed]:
 def _not_met(
     kind: str, name: str, condition: Condition, seconds: float, last: Mapping[str, Any] | None
 ) -> str:
-    wanted = condition if isinstance(condition, str) else "as was asked"
+    condition_text = condition if isinstance(condition, str) else "as was asked"
     if last is None:
         return f"{kind} {name} was not there within {seconds:g} seconds"
     status = orjson.dumps(last.get("status") or {}).decode()
-    return f"{kind} {name} was not {wanted} within {seconds:g} seconds; its status is {status}"
+    return f"{kind} {name} was not {condition_text} within {seconds:g} seconds; its status is {status}"
 
 
 def _kind_and_group(name: str) -> tuple[str, str | None]:

@@ -81,11 +81,11 @@ class Stage(Struct, frozen=True, kw_only=True):
         )
 
     async def tell_events(self, watch: Watch, until: Revision) -> None:
-        """Tell what the watch delivers, up to the event of a revision that must come."""
+        """Print the events of a watch up to a revision, which must come."""
         async for batch in watch:
             for event in batch.events:
-                told = f"watched: {event.kind.value} {event.kv.key.decode()}"
-                self.tell(told, f"revision {event.kv.mod_revision}")
+                line = f"watched: {event.kind.value} {event.kv.key.decode()}"
+                self.tell(line, f"revision {event.kv.mod_revision}")
             if batch.revision >= until:
                 break
 
@@ -96,8 +96,8 @@ Scene: TypeAlias = Callable[[Stage], Awaitable[None]]
 async def write(stage: Stage) -> None:
     for key, value in FIRST_KEYS:
         await stage.put(key, value)
-    everything = Range(key=REGISTRY.encode(), range_end=prefix_end(REGISTRY.encode()), count_only=True)
-    found = await stage.store.range(everything)
+    registry = Range(key=REGISTRY.encode(), range_end=prefix_end(REGISTRY.encode()), count_only=True)
+    found = await stage.store.range(registry)
     stage.tell(f"count {REGISTRY}", f"{found.count} keys at revision {found.revision}")
 
 

@@ -45,12 +45,12 @@ async def ask_for(client: Client, nodes: int, more: Mapping[str, str], clock: Cl
 
 
 async def wanted_by(client: Client, flag: int) -> int:
-    """How many there are to be where the manager was told a number by its flag."""
+    """Return the desired number of nodes; `flag` is the number of the manager's flag."""
     try:
-        asked = await client.get(CONFIG_MAPS, RESIZING)
+        config_map = await client.get(CONFIG_MAPS, RESIZING)
     except NotFound:
-        asked = None
-    return desired_nodes(asked, Simulation(simulate_nodes=flag)).nodes
+        config_map = None
+    return desired_nodes(config_map, Simulation(simulate_nodes=flag)).nodes
 
 
 async def count(client: Client) -> int:

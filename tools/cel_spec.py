@@ -101,30 +101,30 @@ def unescape(text: str) -> bytes:
 
 def value_of(message: Message) -> Any:
     """Return a value of an expression as a test writes it."""
-    ((kind, (given,)),) = message.items()
+    ((kind, (content,)),) = message.items()
     if kind == "map_value":
-        entries = given.get("entries", [])
+        entries = content.get("entries", [])
         return {map_key(value_of(one["key"][0])): value_of(one["value"][0]) for one in entries}
     if kind == "list_value":
-        return [value_of(one) for one in given.get("values", [])]
+        return [value_of(one) for one in content.get("values", [])]
     if kind in ("string_value", "bytes_value"):
-        return given.decode() if kind == "string_value" else given
+        return content.decode() if kind == "string_value" else content
     readers = {"int64_value": int, "uint64_value": lambda text: Uint(int(text)), "double_value": float}
     if kind in readers:
-        return readers[kind](given)
+        return readers[kind](content)
     if kind in ("bool_value", "null_value"):
-        return given == "true" if kind == "bool_value" else None
+        return content == "true" if kind == "bool_value" else None
     raise NotApplicable
 
 
 def type_of(message: Message) -> types.Type:
-    ((kind, (given,)),) = message.items()
-    if kind == "primitive" and given in _PRIMITIVES:
-        return _PRIMITIVES[given]
+    ((kind, (content,)),) = message.items()
+    if kind == "primitive" and content in _PRIMITIVES:
+        return _PRIMITIVES[content]
     if kind == "list_type":
-        return types.list_of(type_of(given["elem_type"][0]))
+        return types.list_of(type_of(content["elem_type"][0]))
     if kind == "map_type":
-        return types.map_of(type_of(given["key_type"][0]), type_of(given["value_type"][0]))
+        return types.map_of(type_of(content["key_type"][0]), type_of(content["value_type"][0]))
     if kind in ("dyn", "null"):
         return types.DYN if kind == "dyn" else types.NULL
     raise NotApplicable
@@ -164,20 +164,26 @@ def is_passed(test: Message) -> bool:
         return fails
     if fails:
         return False
-    wanted = test.get("value") or (test["typed_result"][0]["result"] if "typed_result" in test else None)
-    return is_same(value, True if wanted is None else value_of(wanted[0]))
+    expected_value = test.get("value") or (
+        test["typed_result"][0]["result"] if "typed_result" in test else None
+    )
+    return is_same(value, True if expected_value is None else value_of(expected_value[0]))
 
 
-def is_same(value: Any, wanted: Any) -> bool:
-    if isinstance(wanted, float) and math.isnan(wanted):
+def is_same(value: Any, expected_value: Any) -> bool:
+    if isinstance(expected_value, float) and math.isnan(expected_value):
         return isinstance(value, float) and math.isnan(value)
-    return (type(value) is type(wanted) and equals(value, wanted) is True) or _are_alike(value, wanted)
+    return (type(value) is type(expected_value) and equals(value, expected_value) is True) or _are_alike(
+        value, expected_value
+    )
 
 
-def _are_alike(value: Any, wanted: Any) -> bool:
+def _are_alike(value: Any, expected_value: Any) -> bool:
     """Lists and maps may be of subclasses of Python's."""
     return (
-        isinstance(value, list | dict) and isinstance(value, type(wanted)) and equals(value, wanted) is True
+        isinstance(value, list | dict)
+        and isinstance(value, type(expected_value))
+        and equals(value, expected_value) is True
     )
 
 
@@ -194,8 +200,8 @@ def main(folder: Path) -> None:
                     outcome = "left out"
                 counts[outcome] += 1
                 if outcome == "failed":
-                    where = f"{name}/{section['name'][0].decode()}/{test['name'][0].decode()}"
-                    print(f"  {where}: {test['expr'][0].decode()[:100]}")
+                    test_name = f"{name}/{section['name'][0].decode()}/{test['name'][0].decode()}"
+                    print(f"  {test_name}: {test['expr'][0].decode()[:100]}")
         print(f"{name}: {dict(counts)}")
         total += counts
     print(f"{total['passed']} of {total['passed'] + total['failed']} passed, {total['left out']} left out")

@@ -87,11 +87,11 @@ def process(out: Path, module: str, *flags: str, at_once: bool = False) -> Itera
         child.wait()
 
 
-def wait(holds: Callable[[], bool], what: str) -> None:
+def wait(holds: Callable[[], bool], condition: str) -> None:
     end = time.monotonic() + PATIENCE
     while not holds():
         if time.monotonic() > end:
-            raise SystemExit(f"gave up waiting for {what}")
+            raise SystemExit(f"gave up waiting for {condition}")
         time.sleep(0.05)
 
 

@@ -21,20 +21,20 @@ ENTRY = re.compile(r"^([a-z0-9.-]+)==(?:.*\\\n)+.*\n", re.MULTILINE)
 
 
 def parts() -> Mapping[str, str]:
-    """What each file is to hold."""
+    """Return the content of each file."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     roots = {"run": project["project"]["dependencies"], "build": project["dependency-groups"]["build"]}
     lock = {found[1]: found[0] for found in ENTRY.finditer((ROOT / "requirements.lock").read_text())}
     return {
-        f"{name}.txt": "".join(lock[needed] for needed in sorted(closure(asked)))
-        for name, asked in roots.items()
+        f"{name}.txt": "".join(lock[needed] for needed in sorted(closure(requirements)))
+        for name, requirements in roots.items()
     }
 
 
-def closure(asked: Iterable[str]) -> set[str]:
-    """Those that are asked for, and all that they need, by name."""
+def closure(requirements: Iterable[str]) -> set[str]:
+    """Return the names of the requirements and of all that they need."""
     found: set[str] = set()
-    left = [Requirement(one) for one in asked]
+    left = [Requirement(one) for one in requirements]
     while left:
         requirement = left.pop()
         name = canonicalize_name(requirement.name)

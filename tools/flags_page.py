@@ -146,7 +146,7 @@ def _flag_row(name: str, flag: Any) -> tuple[str, str]:
 
 def _table(rows: Iterable[tuple[str, str]], head: str = "flag") -> str:
     lines = [f"| {head} | |", "|---|---|"]
-    return "\n".join([*lines, *(f"| {_cell(flag)} | {_cell(what)} |" for flag, what in rows)])
+    return "\n".join([*lines, *(f"| {_cell(flag)} | {_cell(description)} |" for flag, description in rows)])
 
 
 def _cell(text: str) -> str:

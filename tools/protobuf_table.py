@@ -63,7 +63,7 @@ GROUP_NAME = re.compile(r'^const GroupName = "([^"]*)"', re.MULTILINE)
 WireField: TypeAlias = list[Any]
 """As in the file of wire numbers: name, number, type, and "r" where repeated."""
 Row: TypeAlias = list[Any]
-"""As in the table: name in JSON, number, type as Go would write it, and how it is shown if not by `omitempty`."""
+"""As in the table: name in JSON, number, type as Go would write it, and the option of JSON if not `omitempty`."""
 
 
 class Member(NamedTuple):
@@ -71,11 +71,11 @@ class Member(NamedTuple):
 
     name: str
     optional: bool
-    shown: str
+    json_option: str
 
 
 class Message(NamedTuple):
-    """What both sources say of a message."""
+    """A message, by both sources."""
 
     package: str
     name: str
@@ -151,11 +151,11 @@ def members(body: str, slices: frozenset[str]) -> Iterator[tuple[int, Member]]:
         number = re.match(r"\w+,(\d+),", tags.get("protobuf", ""))
         if number is not None:
             name, *options = tags.get("json", "").split(",")
-            shown = next(
+            json_option = next(
                 (option for option in ("inline", "omitzero", "omitempty") if option in options), "always"
             )
             optional = match["type"].startswith("*") or match["type"] in slices
-            yield int(number[1]), Member(name.removeprefix("-"), optional, shown)
+            yield int(number[1]), Member(name.removeprefix("-"), optional, json_option)
 
 
 # --- to rows
@@ -178,7 +178,7 @@ def rows(message: Message) -> list[Row]:
     by_number = {field[1]: field for field in message.fields}
     members = message.members
     if not members and NO_STRUCTS.fullmatch(message.name):
-        members = {number: Member("", optional=True, shown="omitempty") for number in by_number}
+        members = {number: Member("", optional=True, json_option="omitempty") for number in by_number}
     if members.keys() != by_number.keys():
         raise SystemExit(
             f"{message.name}: the wire has the fields {sorted(by_number)}, Go has {sorted(members)}"
@@ -190,10 +190,19 @@ def row(message: Message, field: WireField, member: Member) -> Row:
     proto_name, number, proto_type, *repeated = field
     of = "json" if JSON_TEXTS.fullmatch(message.name) else type_name(message.package, proto_type)
     spelled = f"[]{of}" if repeated else f"*{of}" if member.optional else of
-    if member.shown == "inline":
+    if member.json_option == "inline":
         return ["", number, spelled, "inline"]
-    shown = "empty" if repeated and message.name.endswith("List") and proto_name == "items" else member.shown
-    return [member.name or proto_name, number, spelled, *([] if shown == "omitempty" else [shown])]
+    json_option = (
+        "empty"
+        if repeated and message.name.endswith("List") and proto_name == "items"
+        else member.json_option
+    )
+    return [
+        member.name or proto_name,
+        number,
+        spelled,
+        *([] if json_option == "omitempty" else [json_option]),
+    ]
 
 
 def type_name(package: str, proto_type: str) -> str:

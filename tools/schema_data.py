@@ -64,10 +64,12 @@ def merge_struct(name: str, fields: list[Json], definitions: Mapping[str, Json])
     properties, required = definition.get("properties", {}), definition.get("required", ())
     merged = []
     for field in fields:
-        made = field | {"type": merge_type(field["type"], properties.get(field["name"], {}), definitions)}
+        merged_field = field | {
+            "type": merge_type(field["type"], properties.get(field["name"], {}), definitions)
+        }
         if field["name"] in required:
-            made["required"] = True
-        merged.append(made)
+            merged_field["required"] = True
+        merged.append(merged_field)
     return merged
 
 

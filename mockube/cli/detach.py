@@ -1,7 +1,7 @@
 """Work that outlives the shell: done by a process in a session of its own, which reports until it is ready.
 
-The reports are lines on a pipe: a word that says what kind it is, a tab, and what is said. When the pipe is at its end
-without the word that all is ready, the process has ended, and its exit code is the answer.
+The reports are lines on a pipe: their kind, a tab, and a message. If the pipe ends without a report of kind `ready`,
+the process has ended, and its exit code is the result.
 """
 
 import asyncio
@@ -24,16 +24,16 @@ _MODE: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
 
 
 class Reports:
-    """The end of the process that works: what it says goes to its log as well."""
+    """The working process's end of the pipe; its log gets the messages as well."""
 
     def __init__(self, descriptor: int) -> None:
         self._pipe = os.fdopen(descriptor, "w")
 
-    def step(self, what: str) -> None:
-        self._report(STEP, what)
+    def step(self, message: str) -> None:
+        self._report(STEP, message)
 
-    def say(self, what: str) -> None:
-        self._report(SAY, what)
+    def say(self, message: str) -> None:
+        self._report(SAY, message)
 
     def ready(self) -> None:
         """The last report."""
@@ -41,11 +41,11 @@ class Reports:
         with suppress(BrokenPipeError):
             self._pipe.close()
 
-    def _report(self, kind: str, what: str) -> None:
-        print(what or kind, file=sys.stderr, flush=True)
+    def _report(self, kind: str, message: str) -> None:
+        print(message or kind, file=sys.stderr, flush=True)
         if not self._pipe.closed:
-            with suppress(BrokenPipeError):  # whoever waited was killed
-                self._pipe.write(f"{kind}\t{what}\n")
+            with suppress(BrokenPipeError):  # the waiting process was killed
+                self._pipe.write(f"{kind}\t{message}\n")
                 self._pipe.flush()
 
 
@@ -53,7 +53,7 @@ Work: TypeAlias = Callable[[Reports], int]
 
 
 def detach(work: Work, log: Path) -> int | None:
-    """None once it is ready; its exit code if it has ended before. In the process that works it never returns."""
+    """Return None once it is ready, or its exit code if it has ended before. In the working process it never returns."""
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
@@ -73,15 +73,15 @@ def detach(work: Work, log: Path) -> int | None:
 
 
 def _leave(log: Path) -> None:
-    """Hold nothing of the terminal."""
+    """Close the terminal and write to the log."""
     os.setsid()
-    nothing, written = os.open(os.devnull, os.O_RDONLY), os.open(log, _MODE, 0o600)
-    for mine, instead in ((_STDIN, nothing), (_STDOUT, written), (_STDERR, written)):
+    null_device, written = os.open(os.devnull, os.O_RDONLY), os.open(log, _MODE, 0o600)
+    for mine, instead in ((_STDIN, null_device), (_STDOUT, written), (_STDERR, written)):
         os.dup2(instead, mine)
 
 
 async def _follow(reader: int, child: int, progress: Progress) -> str:
-    """Show what is reported; answers with what kind the last report was. Ctrl+C is passed on."""
+    """Print the reports and return the last one's kind. Ctrl+C is passed on to the child."""
     loop = asyncio.get_running_loop()
     kind = ""
     lines = asyncio.StreamReader()
@@ -89,8 +89,8 @@ async def _follow(reader: int, child: int, progress: Progress) -> str:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, os.kill, child, number)
     async for line in lines:
-        kind, _, what = line.decode().rstrip("\n").partition("\t")
+        kind, _, message = line.decode().rstrip("\n").partition("\t")
         if kind in {STEP, SAY}:
-            {STEP: progress.step, SAY: progress.say}[kind](what)
+            {STEP: progress.step, SAY: progress.say}[kind](message)
     progress.done()
     return kind

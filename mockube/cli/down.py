@@ -48,18 +48,18 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _end(found: FoundCluster, signals: tuple[signal.Signals, ...]) -> None:
-    """Wait for the process that ran it when it was looked for; another one may run it by the end."""
-    clock, lock, meant = RealClock(), found.place.lock, found.holder
-    if meant is None:
+    """End the process that ran the cluster when it was found, and wait for that; another may run it by then."""
+    clock, lock, process = RealClock(), found.place.lock, found.holder
+    if process is None:
         return
-    if not meant.pid:  # it has taken the lock this moment
+    if not process.pid:  # it has taken the lock this moment
         raise Failure(f'"{found.place.name}" is just being started: try again')
-    send_signals(meant, signals)
+    send_signals(process, signals)
 
     def has_ended() -> bool:
-        """Return whether the lock is free, or another process's; one that is just being let go names nobody."""
+        """Return whether the lock is free, or another process's; a lock that is being released has no process."""
         now = holder(lock)
-        return now is None or (bool(now.pid) and now != meant)
+        return now is None or (bool(now.pid) and now != process)
 
     if not asyncio.run(until(has_ended, clock, seconds=SECONDS)):
         raise TimedOut(f'"{found.place.name}" has not ended within {SECONDS:g} s: --now waits for nobody')

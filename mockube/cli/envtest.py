@@ -136,7 +136,7 @@ def launchers(folder: Path, options: argparse.Namespace) -> Mapping[str, str]:
     from mockube.apimachinery.version import version  # noqa: PLC0415 - for few
 
     python = f"{shlex.quote(sys.executable)} -P"
-    shown = {"mark": _MARK, "version": version(options.kubernetes_version)}
+    header = {"mark": _MARK, "version": version(options.kubernetes_version)}
     run_server = (_WITH_CONTROLLERS if options.with_controllers else _ALONE).format(
         python=python, nodes=options.nodes
     )
@@ -146,13 +146,13 @@ def launchers(folder: Path, options: argparse.Namespace) -> Mapping[str, str]:
     return {
         "kube-apiserver": _SERVER.format(
             mark=_MARK,
-            help=_HELP.format(name="kube-apiserver", **shown),
+            help=_HELP.format(name="kube-apiserver", **header),
             flags=shlex.join(version_flags(options)),
             run=run_server,
         ),
         "etcd": _ETCD.format(
             mark=_MARK,
-            help=_HELP.format(name="etcd", **shown),
+            help=_HELP.format(name="etcd", **header),
             python=shlex.quote(sys.executable),
             script=shlex.quote(str(script)),
         ),

@@ -74,15 +74,15 @@ class _Report:
     def tell(self, item: Item) -> None:
         assert item.outcome is not None
         if item.origin is None and item.outcome is not Outcome.FAILED:
-            return  # nobody has named it
+            return  # an implied object
         if item.outcome is Outcome.FAILED:
-            where = f"{item.origin}: " if item.origin else ""
-            self.refuse(f"{where}{item.title}: {item.why}")
+            prefix = f"{item.origin}: " if item.origin else ""
+            self.refuse(f"{prefix}{item.title}: {item.reason}")
             return
         self.counts[item.outcome] += 1
-        why = f" ({item.why})" if item.why else ""
-        print(f"{item.title} {item.outcome}{why}{self._dry}")
+        reason = f" ({item.reason})" if item.reason else ""
+        print(f"{item.title} {item.outcome}{reason}{self._dry}")
 
     def summary(self) -> str:
-        told = [f"{self.counts[one]} {one}" for one in Outcome if self.counts[one]]
-        return f"{', '.join(told) or 'nothing to import'}{self._dry}"
+        counts = [f"{self.counts[one]} {one}" for one in Outcome if self.counts[one]]
+        return f"{', '.join(counts) or 'nothing to import'}{self._dry}"

@@ -30,10 +30,10 @@ def add_flags(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     place = find(options.name, os.environ).place
-    wanted = [options.component] if options.component else COMPONENTS
-    files = {name: place.log(name) for name in wanted if place.log(name).exists()}
+    components = [options.component] if options.component else COMPONENTS
+    files = {name: place.log(name) for name in components if place.log(name).exists()}
     if not files:
-        raise Missing(f'"{place.name}" has no logs of {" and ".join(wanted)}')
+        raise Missing(f'"{place.name}" has no logs of {" and ".join(components)}')
     tails = [Tail(path, name if len(files) > 1 else "") for name, path in files.items()]
     lines = merge_lines(tails)
     _show(lines if options.tail is None else lines[max(0, len(lines) - options.tail) :])

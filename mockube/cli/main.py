@@ -115,19 +115,19 @@ def _dispatch(arguments: list[str]) -> int:
     if not arguments:
         front.print_help(sys.stderr)
         return Code.USAGE
-    given = front.read(_meant(arguments), {})
-    if given.command not in COMMANDS:
-        front.error(f'there is no command "{given.command}"{nearest(given.command, COMMANDS)}')
-    command = COMMANDS[given.command]
+    options = front.read(_expand_aliases(arguments), {})
+    if options.command not in COMMANDS:
+        front.error(f'there is no command "{options.command}"{nearest(options.command, COMMANDS)}')
+    command = COMMANDS[options.command]
     own = Parser(prog=f"mockube {command.name}")
     command.fill(own)
-    before = {"name": given.name} if "name" in given else {}
+    before = {"name": options.name} if "name" in options else {}
     if before and "--name" not in own.flags():
         own.error("it is about no cluster, and takes no --name")
-    return command.imported().run(own.read(given.rest, os.environ, argparse.Namespace(**before)))
+    return command.imported().run(own.read(options.rest, os.environ, argparse.Namespace(**before)))
 
 
-def _meant(arguments: list[str]) -> list[str]:
+def _expand_aliases(arguments: list[str]) -> list[str]:
     match arguments:
         case ["help", *words]:
             return [*words[:1], "--help"]
@@ -173,6 +173,6 @@ def _unable(error: OSError) -> int:
         # The reader has gone, as in `mockube demo | head -n 1`. Python would flush, and fail, once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return signal_exit_code(signal.SIGPIPE)
-    where = f"{error.filename}: " if error.filename else ""
-    print(f"mockube: {where}{error.strerror or error} (`mockube doctor` may know more)", file=sys.stderr)
+    path = f"{error.filename}: " if error.filename else ""
+    print(f"mockube: {path}{error.strerror or error} (`mockube doctor` may know more)", file=sys.stderr)
     return Code.ERROR

@@ -45,13 +45,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _run(options: argparse.Namespace, access: Access) -> str:
-    """The answer."""
+    """Return the line to print."""
     clock = RealClock()
     async with open_client(access, clock) as client:
         if options.nodes is None:
             return str(await resizing.count(client))
-        given = {"zones": options.zones, "labels": options.labels}
-        more = {name: text for name, text in given.items() if text}
+        flags = {"zones": options.zones, "labels": options.labels}
+        more = {name: text for name, text in flags.items() if text}
         await resizing.ask_for(client, options.nodes, more, clock)
         await resizing.wait_for(client, options.nodes, clock=clock, seconds=options.timeout)
         return "1 node is ready" if options.nodes == 1 else f"{options.nodes} nodes are ready"

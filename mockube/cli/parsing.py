@@ -27,7 +27,7 @@ class Parser(argparse.ArgumentParser):
         environment: Mapping[str, str],
         namespace: argparse.Namespace | None = None,
     ) -> argparse.Namespace:
-        self.take(environment, given=set(_names(arguments)))
+        self.take(environment, flag_names=set(_names(arguments)))
         options, rest = self.parse_known_args([*_dashed(arguments)], namespace)
         if rest:
             self.error(_stranger(rest[0], [*self.flags()]))
@@ -49,14 +49,14 @@ class Parser(argparse.ArgumentParser):
             if isinstance(action.choices, Mapping):
                 yield from (one for one in action.choices.values() if isinstance(one, Parser))
 
-    def take(self, environment: Mapping[str, str], *, given: set[str]) -> None:
-        """What the environment says becomes the default of a flag that is not given."""
+    def take(self, environment: Mapping[str, str], *, flag_names: set[str]) -> None:
+        """Read the defaults of flags that are not on the command line from the environment."""
         for action in self._actions:
             text = environment.get(variable(action)) if action.option_strings else ""
-            if text and given.isdisjoint(action.option_strings):
+            if text and flag_names.isdisjoint(action.option_strings):
                 action.default, action.required = self._value(action, text), False
         for below in self._below():
-            below.take(environment, given=given)
+            below.take(environment, flag_names=flag_names)
 
     def _value(self, action: argparse.Action, text: str) -> Any:
         try:

@@ -1,7 +1,7 @@
-"""The flags of the two processes as flags of `mockube up`: who knows a flag gets it.
+"""The flags of the two processes as flags of `mockube up`: a flag goes to the process that has it.
 
-What both know goes to the API server, but for how they log, which goes to both. What only upstream's programs know is
-taken, as they take it, and named in a warning of theirs.
+A flag of both goes to the API server, but flags of logging go to both. A flag that only upstream's programs have is
+accepted, as the processes accept it, and named in a warning of theirs.
 """
 
 import argparse
@@ -32,24 +32,24 @@ OURS: Final = frozenset(
         "data_dir",
     }
 )
-"""Flags of theirs that `mockube up` has itself, or whose answer it knows."""
+"""Flags of theirs that `mockube up` has itself, or whose value it sets."""
 
 
 def add_passed(parser: Parser) -> None:
-    taken = set(OURS)
-    for who, sections in ((SERVER, settings.SECTIONS), (MANAGER, manager.SECTIONS)):
+    known_flags = set(OURS)
+    for component, sections in ((SERVER, settings.SECTIONS), (MANAGER, manager.SECTIONS)):
         for record in sections.values():
-            whose = BOTH if record is Logging else who
-            group = parser.add_argument_group(f"{whose}: {record.__doc__}")
+            section_owner = BOTH if record is Logging else component
+            group = parser.add_argument_group(f"{section_owner}: {record.__doc__}")
             for name, flag in flags_of(record).items():
-                if name not in taken:
-                    taken.add(name)
-                    _add(group, whose, name, flag)
-    for who, names in ((SERVER, SERVER_IGNORED), (MANAGER, MANAGER_IGNORED)):
+                if name not in known_flags:
+                    known_flags.add(name)
+                    _add(group, section_owner, name, flag)
+    for component, names in ((SERVER, SERVER_IGNORED), (MANAGER, MANAGER_IGNORED)):
         for dashed in names:
-            if dashed.replace("-", "_") not in taken:
-                taken.add(dashed.replace("-", "_"))
-                parser.add_argument(f"--{dashed}", dest=f"{who}.{dashed}", **_SILENT)
+            if dashed.replace("-", "_") not in known_flags:
+                known_flags.add(dashed.replace("-", "_"))
+                parser.add_argument(f"--{dashed}", dest=f"{component}.{dashed}", **_SILENT)
 
 
 _SILENT: Final[Mapping[str, Any]] = {
@@ -62,22 +62,22 @@ _SILENT: Final[Mapping[str, Any]] = {
 
 
 def split_flags(options: argparse.Namespace) -> tuple[Sequence[str], Sequence[str]]:
-    """The flags that were given, for the API server and for the controller manager."""
+    """Return the flags for the API server and for the controller manager."""
     found: dict[str, list[str]] = {SERVER: [], MANAGER: [], BOTH: []}
     for dest, texts in vars(options).items():
-        who, dot, name = dest.partition(".")
+        component, dot, name = dest.partition(".")
         if dot:
-            found[who] += [f"--{name}={text}" if text else f"--{name}" for text in texts]
+            found[component] += [f"--{name}={text}" if text else f"--{name}" for text in texts]
     return [*found[SERVER], *found[BOTH]], [*found[MANAGER], *found[BOTH]]
 
 
-def _add(group: Any, who: str, name: str, flag: Flag) -> None:
+def _add(group: Any, component: str, name: str, flag: Flag) -> None:
     dashed = name.replace("_", "-")
     short = [f"-{flag.short}"] if flag.short else []
     options: dict[str, Any] = {
         "action": "append",
         "default": [],
-        "dest": f"{who}.{dashed}",
+        "dest": f"{component}.{dashed}",
         "help": flag.help.replace("%", "%%"),
         "metavar": flag.metavar or name.rpartition("_")[2].upper(),
         "type": _checked(flag),

@@ -1,4 +1,4 @@
-"""What is said while something goes on, on stderr: one live line at a terminal, a line for each step elsewhere."""
+"""Progress on stderr: one live line at a terminal, a line for each step elsewhere."""
 
 import sys
 from typing import Final, Protocol
@@ -14,41 +14,41 @@ class Out(Protocol):
     def flush(self) -> object: ...
 
 
-def print_line(what: str) -> None:
-    print(f"mockube: {what}", file=sys.stderr, flush=True)
+def print_line(message: str) -> None:
+    print(f"mockube: {message}", file=sys.stderr, flush=True)
 
 
 class Progress:
-    """`step` says what goes on, until something else is said or it is `done`; `say` says what has happened, and stays."""
+    """`step` shows what goes on until the next message or `done`; `say` prints a line that stays."""
 
     def __init__(self, out: Out, *, live: bool, clock: Clock) -> None:
         self._out = out
         self._live = live
         self._clock = clock
         self._began = clock.monotonic()
-        self._what = ""
+        self._message = ""
         self._timer: Timer | None = None
 
-    def step(self, what: str) -> None:
+    def step(self, message: str) -> None:
         self.done()
         if self._live:
-            self._what = what
+            self._message = message
             self._draw()
         else:
-            self._write(f"mockube: {what}\n")
+            self._write(f"mockube: {message}\n")
 
-    def say(self, what: str) -> None:
+    def say(self, message: str) -> None:
         self.done()
-        self._write(f"mockube: {what}\n")
+        self._write(f"mockube: {message}\n")
 
     def done(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-            self._timer, self._what = None, ""
+            self._timer, self._message = None, ""
             self._write(_ERASE)
 
     def _draw(self) -> None:
-        self._write(f"{_ERASE}mockube: {self._what} ... {self._clock.monotonic() - self._began:.1f} s")
+        self._write(f"{_ERASE}mockube: {self._message} ... {self._clock.monotonic() - self._began:.1f} s")
         self._timer = self._clock.call_later(_TICK, self._draw)
 
     def _write(self, text: str) -> None:

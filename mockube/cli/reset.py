@@ -29,19 +29,19 @@ def run(options: argparse.Namespace) -> int:
         empty(found.place)
         print_line(f'"{options.name}" is empty, and not running')
         return 0
-    place, record, meant = found.place, ready_record(found), found.holder
-    assert meant is not None, "it runs"
+    place, record, process = found.place, ready_record(found), found.holder
+    assert process is not None, "it runs"
     refuse_reset(record, place)
-    send_signals(meant, (RESET,))
+    send_signals(process, (RESET,))
     clock = RealClock()
-    if not asyncio.run(until(lambda: _is_done(place, meant, record.resets), clock, seconds=SECONDS)):
+    if not asyncio.run(until(lambda: _is_done(place, process, record.resets), clock, seconds=SECONDS)):
         raise TimedOut(f'"{place.name}" was not ready again within {SECONDS:g} s: `mockube logs` may say why')
     print_line(f'"{place.name}" is empty, and ready')
     return 0
 
 
-def _is_done(place: ClusterFolder, meant: Holder, resets_before: int) -> bool:
+def _is_done(place: ClusterFolder, process: Holder, resets_before: int) -> bool:
     found = look(place)
-    if found.holder != meant:
+    if found.holder != process:
         raise Failure(f'"{place.name}" has ended instead: `mockube logs` may say why')
     return found.state is State.RUNNING and found.record is not None and found.record.resets > resets_before

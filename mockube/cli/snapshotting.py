@@ -27,12 +27,12 @@ async def restore(options: argparse.Namespace) -> None:
 
 
 def _place(options: argparse.Namespace) -> SnapshotPlace:
-    given = {name: getattr(options, name) for name in STORE_FLAGS if getattr(options, name)}
-    store, clock = Store(**given), RealClock()
+    flags = {name: getattr(options, name) for name in STORE_FLAGS if getattr(options, name)}
+    store, clock = Store(**flags), RealClock()
     if problem := store_problem(store):
         raise Misused(problem)
-    if given and not (store.data_dir or store.etcd_servers):
-        flag = next(iter(given)).replace("_", "-")
+    if flags and not (store.data_dir or store.etcd_servers):
+        flag = next(iter(flags)).replace("_", "-")
         raise Misused(f"--{flag} says nothing by itself: --data-dir or --etcd-servers must be there as well")
     if store.etcd_servers:
         return Etcd(settings=store, clock=clock)

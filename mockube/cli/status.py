@@ -24,13 +24,13 @@ def run(options: argparse.Namespace) -> int:
     if options.output == "json":
         print(msgspec.json.encode(_tree(found, health)).decode())
     else:
-        print(_shown(found, health))
+        print(_status_table(found, health))
     if found.state is State.STOPPED:
         return Code.NOT_FOUND
     return Code.UNHEALTHY if health.problems else Code.OK
 
 
-def _shown(found: FoundCluster, health: Health) -> str:
+def _status_table(found: FoundCluster, health: Health) -> str:
     place, running = found.place, found.record
     rows = [(f"{place.name}:", f"{found.state}{', and not well' if health.problems else ''}")]
     rows += [("problem", problem) for problem in health.problems]

@@ -40,10 +40,10 @@ READY: Final = """mockube {version}: a Kubernetes cluster is ready, with {nodes}
   kubectl create deployment web --image=nginx --replicas=3
   kubectl get pods -o wide
 
-{kept}
+{store_note}
 {end}"""
 
-_KEPT: Final = {
+_STORE_NOTES: Final = {
     True: "What is stored is kept in {store}.",
     False: "What is stored is gone with it; `mockube up --keep` would keep it.",
 }
@@ -73,11 +73,11 @@ def add_flags(parser: Parser) -> None:
         "--write-kubeconfig", type=Path, metavar="FILE", help="write its kubeconfig there as well"
     )
     store = parser.add_argument_group("Store")
-    kept = store.add_mutually_exclusive_group()
-    kept.add_argument(
+    persistence = store.add_mutually_exclusive_group()
+    persistence.add_argument(
         "--keep", action="store_true", help="keep what is stored, for the next time (memory only)"
     )
-    kept.add_argument("--data-dir", type=Path, metavar="DIR", help="the same, in a folder of your own")
+    persistence.add_argument("--data-dir", type=Path, metavar="DIR", help="the same, in a folder of your own")
     add_passed(parser)
 
 
@@ -86,13 +86,13 @@ def run(options: argparse.Namespace) -> int:
     found = look(place)
     if found.state in {State.RUNNING, State.STARTING}:
         return _there(place, found.record, content=options.exist_ok)
-    wanted = _wanted(options, place)
+    spec = _cluster_spec(options, place)
     for line in _exposure(options):
         print(f"warning: {line}", file=sys.stderr)
     if not options.detach:
-        return _attached(place, wanted)
+        return _attached(place, spec)
     place.prepare()
-    code = detach(lambda reports: _reporting(place, wanted, reports), place.log(OURS))
+    code = detach(lambda reports: _reporting(place, spec, reports), place.log(OURS))
     running = record.read(place.record)
     if code is None and running is not None:
         print(greeting(place, running))
@@ -115,7 +115,7 @@ def _there(place: ClusterFolder, running: Record | None, *, content: bool) -> in
     return 0
 
 
-def _attached(place: ClusterFolder, wanted: ClusterSpec) -> int:
+def _attached(place: ClusterFolder, spec: ClusterSpec) -> int:
     clock = RealClock()
     progress = Progress(sys.stderr, live=is_live(), clock=clock)
 
@@ -126,15 +126,15 @@ def _attached(place: ClusterFolder, wanted: ClusterSpec) -> int:
         else:
             print(greeting(place, running), flush=True)
 
-    supervisor = Supervisor(place, wanted, clock=clock, tell=progress.say, step=progress.step)
+    supervisor = Supervisor(place, spec, clock=clock, tell=progress.say, step=progress.step)
     try:
         return asyncio.run(supervisor.run(once_ready=ready))
     finally:
         progress.done()
 
 
-def _reporting(place: ClusterFolder, wanted: ClusterSpec, reports: Reports) -> int:
-    supervisor = Supervisor(place, wanted, clock=RealClock(), tell=reports.say, step=reports.step)
+def _reporting(place: ClusterFolder, spec: ClusterSpec, reports: Reports) -> int:
+    supervisor = Supervisor(place, spec, clock=RealClock(), tell=reports.say, step=reports.step)
     try:
         return asyncio.run(supervisor.run(once_ready=lambda _: reports.ready()))
     except Failure as failure:
@@ -142,16 +142,16 @@ def _reporting(place: ClusterFolder, wanted: ClusterSpec, reports: Reports) -> i
         return code_of(failure)
 
 
-def _wanted(options: argparse.Namespace, place: ClusterFolder) -> ClusterSpec:
+def _cluster_spec(options: argparse.Namespace, place: ClusterFolder) -> ClusterSpec:
     server, manager = split_flags(options)
-    given = vars(options)
-    port = given[f"{SERVER}.secure-port"] or [str(usual(place, os.environ))]
-    address = given[f"{SERVER}.bind-address"] or [LOOPBACK]
+    flags = vars(options)
+    port = flags[f"{SERVER}.secure-port"] or [str(usual(place, os.environ))]
+    address = flags[f"{SERVER}.bind-address"] or [LOOPBACK]
     refuse_taken(address[-1], int(port[-1]), os.environ)
     copy_to = options.write_kubeconfig and options.write_kubeconfig.absolute()
     if copy_to is not None:
         refuse_others(place, copy_to)
-    etcd = given[f"{SERVER}.etcd-servers"]
+    etcd = flags[f"{SERVER}.etcd-servers"]
     if etcd and (options.keep or options.data_dir):
         raise Misused(
             "--etcd-servers, and --keep or --data-dir, exclude each other: what is stored is in etcd or here"
@@ -177,18 +177,18 @@ def _wanted(options: argparse.Namespace, place: ClusterFolder) -> ClusterSpec:
 
 
 def _exposure(options: argparse.Namespace) -> Sequence[str]:
-    """What lets others in, by flags or by the environment that the server gets."""
-    given, environment = vars(options), os.environ
+    """Return warnings of flags, or of variables that the server reads, which let others in."""
+    flags, environment = vars(options), os.environ
     found: dict[str, list[str]] = {}
     for name in ("authorization-mode", "allowed-hosts"):
         variable = f"{ENVIRONMENT}_{name.upper().replace('-', '_')}"
-        texts = given[f"{SERVER}.{name}"] or [environment.get(variable, "")]
+        texts = flags[f"{SERVER}.{name}"] or [environment.get(variable, "")]
         found[name] = [word for text in texts for word in words(text)]
     return warnings(found["authorization-mode"], found["allowed-hosts"])
 
 
 def _folder(options: argparse.Namespace, place: ClusterFolder) -> Path | None:
-    """Where the store is kept. What was kept once is not forgotten because a flag is left out the next time."""
+    """Return the folder of the store. A store that was kept once is used again without the flag."""
     if options.data_dir is not None:
         return Path(options.data_dir).absolute()
     return place.data if options.keep or place.data.exists() else None
@@ -201,6 +201,6 @@ def greeting(place: ClusterFolder, record: Record) -> str:
         nodes=record.nodes,
         elsewhere="" if record.detached else ". In another shell",
         kubeconfig=shlex.quote(str(place.kubeconfig)),
-        kept=_KEPT[record.store != MEMORY].format(store=record.store),
+        store_note=_STORE_NOTES[record.store != MEMORY].format(store=record.store),
         end=f"`mockube down{name}` ends it." if record.detached else "Ctrl+C ends it.",
     )

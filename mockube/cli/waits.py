@@ -20,9 +20,9 @@ class Wait(Struct, frozen=True, kw_only=True):
 
 def wait(text: str) -> Wait:
     """`nodes`, `30s` or `server/30s`."""
-    what, slash, time = text.rpartition("/")
+    target, slash, time = text.rpartition("/")
     if not slash and time in {*Until}:
         return Wait(until=Until(time))
-    if slash and what not in {*Until}:
-        raise ArgumentTypeError(f'"{what}" is none of {", ".join(Until)}')
-    return Wait(until=Until(what or Until.NODES), seconds=seconds(time))
+    if slash and target not in {*Until}:
+        raise ArgumentTypeError(f'"{target}" is none of {", ".join(Until)}')
+    return Wait(until=Until(target or Until.NODES), seconds=seconds(time))

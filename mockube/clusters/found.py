@@ -34,7 +34,7 @@ def look(place: ClusterFolder) -> FoundCluster:
     if running is not None and found is not None and found.pid != running.pid:
         found = None  # of an earlier run, that was killed
     return FoundCluster(
-        place=place, state=_state(found, held=running is not None), record=found, holder=running
+        place=place, state=_state(found, is_locked=running is not None), record=found, holder=running
     )
 
 
@@ -66,7 +66,7 @@ def _flag(name: str) -> str:
     return "" if name == "default" else f" --name {name}"
 
 
-def _state(found: Record | None, *, held: bool) -> State:
-    if held:
+def _state(found: Record | None, *, is_locked: bool) -> State:
+    if is_locked:
         return State.RUNNING if found and found.ready else State.STARTING
     return State.DEAD if found else State.STOPPED

@@ -1,4 +1,4 @@
-"""Is a cluster well? Asks its server, with nothing but Python's own HTTP, so that the answer comes quickly."""
+"""The health of a cluster, by requests with Python's own HTTP: another client would take longer to import."""
 
 import http.client
 import ssl
@@ -24,19 +24,19 @@ class Health(Struct, frozen=True, kw_only=True):
 
 
 def examine(found: FoundCluster) -> Health:
-    """Of one that runs, or ought to."""
+    """Return the health of a cluster that runs, or should."""
     if found.record is None or found.state is State.DEAD:
         return Health(problems=("the process that ran it was killed",))
     if found.state is State.STARTING:
         return Health(problems=("it is not ready yet",))
     silent = [f"the {name} does not run" for name, one in found.record.components.items() if not one.pid]
     try:
-        return _asked(found.place.kubeconfig, silent)
+        return _check_server(found.place.kubeconfig, silent)
     except (OSError, http.client.HTTPException, KubeconfigError) as error:
         return Health(problems=(*silent, f"{found.record.url} does not answer: {error}"))
 
 
-def _asked(kubeconfig: Path, problems: list[str]) -> Health:
+def _check_server(kubeconfig: Path, problems: list[str]) -> Health:
     access = read(kubeconfig)
     status, body = _get(access, "/readyz")
     if status != http.client.OK:
@@ -49,10 +49,8 @@ def _asked(kubeconfig: Path, problems: list[str]) -> Health:
 
 def _get(access: Access, path: str) -> tuple[int, bytes]:
     context = ssl.create_default_context(cadata=access.authority.decode())
-    where = urlsplit(access.server)
-    connection = http.client.HTTPSConnection(
-        where.hostname or "", where.port, context=context, timeout=SECONDS
-    )
+    url = urlsplit(access.server)
+    connection = http.client.HTTPSConnection(url.hostname or "", url.port, context=context, timeout=SECONDS)
     try:
         connection.request("GET", path, headers={"Authorization": f"Bearer {access.token}"})
         answer = connection.getresponse()

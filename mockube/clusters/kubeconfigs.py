@@ -93,11 +93,11 @@ def _is_config(tree: Any) -> bool:
     )
 
 
-def _is_list_of_entries(entries: Any, what: str) -> bool:
+def _is_list_of_entries(entries: Any, field: str) -> bool:
     return isinstance(entries, list) and all(
         isinstance(entry, dict)
         and isinstance(entry.get("name"), str)
-        and isinstance(entry.get(what) or {}, dict)
+        and isinstance(entry.get(field) or {}, dict)
         for entry in entries
     )
 

@@ -18,13 +18,13 @@ from mockube.failure import Failure
 
 _TRIES: Final = 20
 _PAUSE: Final = 0.01
-"""Whoever only looks whether it is held has it for a moment."""
-_LONGEST: Final = 100
+"""A process that only checks whether the lock is held has it for a moment."""
+_MAX_BYTES: Final = 100
 """Bytes of the file that are read."""
 
 
 class ClusterLocked(Failure):
-    """Somebody else runs the cluster."""
+    """Another process runs the cluster."""
 
 
 class Holder(NamedTuple):
@@ -67,7 +67,7 @@ def holder(path: Path) -> Holder | None:
     try:
         if _lock(descriptor, fcntl.LOCK_SH):
             return None
-        pid, _, started = os.pread(descriptor, _LONGEST, 0).decode(errors="replace").strip().partition(" ")
+        pid, _, started = os.pread(descriptor, _MAX_BYTES, 0).decode(errors="replace").strip().partition(" ")
         return Holder(int(pid), started) if pid.isdecimal() else Holder(0, "")
     finally:
         os.close(descriptor)
@@ -98,9 +98,9 @@ def _start_of(pid: int) -> str:
     return line.rpartition(")")[2].split()[19]
 
 
-def _lock(descriptor: int, how: int) -> bool:
+def _lock(descriptor: int, operation: int) -> bool:
     try:
-        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

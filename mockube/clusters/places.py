@@ -88,7 +88,7 @@ def places(environment: Mapping[str, str]) -> Sequence[ClusterFolder]:
 
 
 def clusters_folder(environment: Mapping[str, str]) -> Path:
-    """The folder of all clusters. What is not absolute is ignored, as the XDG specification wants it."""
-    said = Path(environment.get("XDG_DATA_HOME", ""))
-    data = said if said.is_absolute() else Path.home() / ".local" / "share"
+    """Return the folder of all clusters. A relative $XDG_DATA_HOME is ignored, as the XDG specification requires."""
+    xdg_data_home = Path(environment.get("XDG_DATA_HOME", ""))
+    data = xdg_data_home if xdg_data_home.is_absolute() else Path.home() / ".local" / "share"
     return data / "mockube" / "clusters"

@@ -27,10 +27,10 @@ _TABLES: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 
 
 def usual(place: ClusterFolder, environment: Mapping[str, str]) -> int:
-    """That is taken if no flag says which."""
-    said = environment.get(VARIABLE, "")
-    if said.isdigit():
-        return int(said)
+    """Return the port to listen on without a flag."""
+    port = environment.get(VARIABLE, "")
+    if port.isdigit():
+        return int(port)
     if place.name == DEFAULT:
         return UPSTREAM
     before = port_of(read_url(place))

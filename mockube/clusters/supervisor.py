@@ -43,7 +43,7 @@ class Until(StrEnum):
 
 
 class ClusterSpec(Struct, frozen=True, kw_only=True):
-    """What a cluster shall be."""
+    """The options of a cluster."""
 
     version: str
     nodes: int
@@ -55,7 +55,7 @@ class ClusterSpec(Struct, frozen=True, kw_only=True):
     """As in the record."""
     detached: bool = False
     copy_to: Path | None = None
-    """Where a kubeconfig is wanted besides the cluster's own."""
+    """Where to write a copy of the cluster's kubeconfig."""
     until: Until = Until.NODES
     seconds: float = math.inf
     """How long to wait until it is ready."""
@@ -63,10 +63,10 @@ class ClusterSpec(Struct, frozen=True, kw_only=True):
 
 class Supervisor:
     def __init__(
-        self, place: ClusterFolder, wanted: ClusterSpec, *, clock: Clock, tell: Tell, step: Tell
+        self, place: ClusterFolder, spec: ClusterSpec, *, clock: Clock, tell: Tell, step: Tell
     ) -> None:
         self._place = place
-        self._wanted = wanted
+        self._spec = spec
         self._clock = clock
         self._tell = tell
         self._step = step
@@ -74,17 +74,17 @@ class Supervisor:
         self._late = False
         self._record = Record(
             pid=os.getpid(),
-            version=wanted.version,
+            version=spec.version,
             started=format_time(clock.now()),
-            detached=wanted.detached,
-            nodes=wanted.nodes,
-            packs=wanted.packs,
-            store=wanted.store,
-            flags=(*wanted.flags, *wanted.manager_flags),
+            detached=spec.detached,
+            nodes=spec.nodes,
+            packs=spec.packs,
+            store=spec.store,
+            flags=(*spec.flags, *spec.manager_flags),
         )
 
     async def run(self, *, once_ready: Callable[[Record], None]) -> int:
-        """Until a signal says stop, or the server ends; answers with an exit code."""
+        """Run until a signal stops it or the server ends; return the exit code."""
         async with holding(self._place, self._clock):
             with self._written_down():
                 while True:
@@ -99,7 +99,7 @@ class Supervisor:
         place = self._place
         for component in (SERVER, MANAGER):
             self._launch().log(component).write_bytes(b"")
-        if not self._wanted.detached:
+        if not self._spec.detached:
             place.log(OURS).unlink(missing_ok=True)
         record.write(place, self._record)
         try:
@@ -127,14 +127,14 @@ class Supervisor:
         if plane.failed is not None:
             self._tell(exit_message(plane.failed, code))
         if self._late:
-            raise TimedOut(f"it was not ready within {self._wanted.seconds:g} s, and has been ended")
+            raise TimedOut(f"it was not ready within {self._spec.seconds:g} s, and has been ended")
         return code
 
     async def _make_ready(self, plane: ControlPlane, usable: ModuleType) -> None:
         url = kubeconfigs.publish(self._place)
-        if self._wanted.copy_to is not None:
-            kubeconfigs.copy(self._place, self._wanted.copy_to)
-        if self._wanted.until is Until.NODES:
+        if self._spec.copy_to is not None:
+            kubeconfigs.copy(self._place, self._spec.copy_to)
+        if self._spec.until is Until.NODES:
             self._step("waiting for its nodes")
             await first(self._wait_nodes(usable), plane.wait_over())
         if plane.is_over:
@@ -155,7 +155,7 @@ class Supervisor:
             if self._late:
                 plane.stop()
 
-        seconds = math.inf if self._record.resets else self._wanted.seconds
+        seconds = math.inf if self._record.resets else self._spec.seconds
         timer = self._clock.call_later(seconds, expire)
         try:
             yield
@@ -163,18 +163,18 @@ class Supervisor:
             timer.cancel()
 
     def _launch(self) -> Launch:
-        place, wanted = self._place, self._wanted
+        place, spec = self._place, self._spec
         same_port = port_of(self._record.url)
         return Launch(
             kubeconfig=place.admin,
             logs=place.logs,
-            nodes=wanted.nodes,
-            packs=wanted.packs,
+            nodes=spec.nodes,
+            packs=spec.packs,
             flags=(
-                *("--cert-dir", str(place.pki), *wanted.flags),
+                *("--cert-dir", str(place.pki), *spec.flags),
                 *(("--secure-port", str(same_port)) if same_port else ()),
             ),
-            manager_flags=wanted.manager_flags,
+            manager_flags=spec.manager_flags,
         )
 
     def _note(self, plane: ControlPlane) -> None:

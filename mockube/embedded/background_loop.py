@@ -21,16 +21,16 @@ R = TypeVar("R")
 
 
 class HostedRun(Generic[T]):
-    """Begun once, and ended once; any thread may wait for what is `opened`, and for when it has `ended`."""
+    """Starts once and ends once; any thread may wait until the block is `opened` and until it has `ended`."""
 
     def __init__(self, block: Callable[[], AbstractAsyncContextManager[T]], *, name: str) -> None:
         self._block = block
         self.opened: Future[T] = Future()
         self.ended: Future[None] = Future()
-        """Raises what has ended the block, if it did not end because it was to."""
+        """Raises the error that has ended the block, unless it was stopped."""
         self._loop: asyncio.AbstractEventLoop
         self._main: asyncio.Task[None]
-        self._begun = threading.Event()
+        self._loop_ready = threading.Event()
         self._is_to_end = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -39,15 +39,15 @@ class HostedRun(Generic[T]):
         self._thread.start()
 
     def stop(self) -> None:
-        """Have the block end, whether it is open yet or not."""
-        self._begun.wait()
+        """Stop the block, whether it is open yet or not."""
+        self._loop_ready.wait()
         if not self._is_to_end and not self.ended.done():
             self._is_to_end = True
             with suppress(RuntimeError):  # it has just ended by itself
                 self._loop.call_soon_threadsafe(self._main.cancel)
 
     def close(self) -> None:
-        """Have it end, and wait until nothing of it is left. Raises what has ended it before."""
+        """Stop it and wait until nothing of it is left. Raise the error that has ended it before."""
         if self._thread.ident is None:
             return
         self.stop()
@@ -85,16 +85,16 @@ class HostedRun(Generic[T]):
         main = asyncio.current_task()
         assert main is not None
         self._main = main
-        self._begun.set()
-        async with self._block() as held:
-            self.opened.set_result(held)
+        self._loop_ready.set()
+        async with self._block() as resource:
+            self.opened.set_result(resource)
             try:
                 await self._loop.create_future()
             except asyncio.CancelledError:
                 main.uncancel()
 
     def _fail(self, error: BaseException) -> None:
-        self._begun.set()
+        self._loop_ready.set()
         if not self.opened.done():
             self.opened.set_exception(error)
         self.ended.set_exception(error)

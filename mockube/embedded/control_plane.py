@@ -66,22 +66,22 @@ class Plane(Struct, frozen=True, kw_only=True):
 
 
 @asynccontextmanager
-async def control_plane(wanted: ClusterOptions) -> AsyncIterator[Plane]:
-    """From when its nodes are ready and pods can be made; ValueError for flags that mean nothing."""
+async def control_plane(options: ClusterOptions) -> AsyncIterator[Plane]:
+    """Run a control plane, which yields once its nodes are ready and pods can be created; ValueError for bad flags."""
     clock, chance = TravelClock(), SystemChance()
     faults = Faults(clock)
     recorder = Recorder(faults.inject, clock)
     async with AsyncExitStack() as stack:
-        heard = stack.enter_context(capture_log())
+        journal = stack.enter_context(capture_log())
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="mockube-")))
         config = server_config(
             folder,
-            packs=wanted.packs,
-            flags=wanted.flags,
-            metrics=wanted.nodes > 0,
-            minor=wanted.minor,
+            packs=options.packs,
+            flags=options.flags,
+            metrics=options.nodes > 0,
+            minor=options.minor,
         )
-        manager_config = _manager_config(wanted, folder)
+        manager_config = _manager_config(options, folder)
         site = await stack.enter_async_context(
             serving(config, folder, clock=clock, chance=chance, middleware=recorder.record)
         )
@@ -97,23 +97,23 @@ async def control_plane(wanted: ClusterOptions) -> AsyncIterator[Plane]:
         await stack.enter_async_context(_working(manager))
         stack.callback(faults.clear)
         async with _reaching(site, site.controllers, clock) as own:
-            await own.wait_usable(wanted.nodes, seconds=START_SECONDS)
+            await own.wait_usable(options.nodes, seconds=START_SECONDS)
         reach = await stack.enter_async_context(_reaching(site, site.admin, clock))
-        yield Plane(clock=clock, site=site, reach=reach, recorder=recorder, faults=faults, journal=heard)
+        yield Plane(clock=clock, site=site, reach=reach, recorder=recorder, faults=faults, journal=journal)
 
 
-def _manager_config(wanted: ClusterOptions, folder: Path) -> Config:
-    """There is one manager, so nobody needs to be elected."""
+def _manager_config(options: ClusterOptions, folder: Path) -> Config:
+    """There is one manager, so it needs no leader election."""
     kubeconfig = folder / KUBECONFIG
-    own = ("--kubeconfig", str(kubeconfig), "--simulate-nodes", str(wanted.nodes))
-    flags = (*_image_flags(wanted.images, folder), *wanted.manager_flags)
-    given = parse_flags(lambda: parse((*own, *flags), {}, NAMES)) if flags else Config()
+    own = ("--kubeconfig", str(kubeconfig), "--simulate-nodes", str(options.nodes))
+    flags = (*_image_flags(options.images, folder), *options.manager_flags)
+    config = parse_flags(lambda: parse((*own, *flags), {}, NAMES)) if flags else Config()
     return replace(
-        given,
-        server=replace(given.server, kubeconfig=kubeconfig),
-        controllers=replace(given.controllers, controller_shutdown_timeout=PATIENCE_SECONDS),
-        leading=replace(given.leading, leader_elect=False),
-        simulation=replace(given.simulation, simulate_nodes=wanted.nodes),
+        config,
+        server=replace(config.server, kubeconfig=kubeconfig),
+        controllers=replace(config.controllers, controller_shutdown_timeout=PATIENCE_SECONDS),
+        leading=replace(config.leading, leader_elect=False),
+        simulation=replace(config.simulation, simulate_nodes=options.nodes),
     )
 
 

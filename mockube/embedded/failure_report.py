@@ -1,4 +1,4 @@
-"""What is told of a cluster when a test with it has failed: its events, what it was asked last, what it complains of."""
+"""The report of a cluster whose test has failed: its events, its last requests, its warnings and errors."""
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -15,15 +15,15 @@ Tell: TypeAlias = Callable[[Cluster], Iterable[str]]
 
 
 def account(cluster: Cluster) -> Sequence[tuple[str, str]]:
-    """Titles and texts; nothing of what there is nothing to tell. Faults that still strike are stopped, or it might never end."""
-    told = [(title, _told(tell, cluster)) for title, tell in _SECTIONS]
-    return [(f"mockube: {title}", text) for title, text in told if text]
+    """Return titles and texts, without empty ones. Injected faults are stopped first, or it might never end."""
+    sections = [(title, _section_text(tell, cluster)) for title, tell in _SECTIONS]
+    return [(f"mockube: {title}", text) for title, text in sections if text]
 
 
-def _told(tell: Tell, cluster: Cluster) -> str:
+def _section_text(tell: Tell, cluster: Cluster) -> str:
     try:
         lines = [*tell(cluster)]
-    except Exception as error:  # noqa: BLE001 - a test has failed, and is reported whatever there is to tell beside
+    except Exception as error:  # noqa: BLE001 - a test has failed, and is reported in any case
         return str(error)
     more = [f"... and {len(lines) - LAST} before"] if len(lines) > LAST else []
     return "\n".join((*more, *lines[-LAST:]))

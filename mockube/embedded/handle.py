@@ -72,13 +72,13 @@ class Handle:
         return self._plane.journal.lines()
 
     def calls(self, *, code: int | None = None, **criteria: Unpack[Criteria]) -> Calls:
-        """What the server was asked since the cluster is ready, in order.
+        """Return the requests to the server since the cluster is ready, in order.
 
-        mockube's own controllers are left out unless `user` means them. `verb`, `resource` and the like may be
+        Those of mockube's own controllers are left out unless `user` matches them. `verb`, `resource` and the like may be
         patterns; `code` is of the answer.
         """
-        wanted, recorder = matcher(criteria), self._plane.recorder
-        found = self._hosted.call(lambda: recorder.calls(wanted, code))
+        matches, recorder = matcher(criteria), self._plane.recorder
+        found = self._hosted.call(lambda: recorder.calls(matches, code))
         recorder.warn_of_forgotten()
         return found
 

@@ -1,6 +1,6 @@
-"""What one control plane complains of: the warnings and errors that are logged in its thread.
+"""The warnings and errors of one control plane: those that are logged in its thread.
 
-Whoever else listens to the same loggers hears them as before.
+Other handlers of the same loggers get them as before.
 """
 
 import logging
@@ -12,7 +12,7 @@ from typing import Final
 
 from mockube.apimachinery.klog import KlogFormatter
 
-KEPT: Final = 200
+MAX_RECORDS: Final = 200
 LOGGERS: Final = ("mockube.apiserver", "mockube.controller_manager", "mockube.etcd")
 
 
@@ -20,7 +20,7 @@ class CapturedLog(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self._thread = threading.get_ident()
-        self._records: deque[logging.LogRecord] = deque(maxlen=KEPT)
+        self._records: deque[logging.LogRecord] = deque(maxlen=MAX_RECORDS)
         self.setFormatter(KlogFormatter())
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -33,14 +33,14 @@ class CapturedLog(logging.Handler):
 
 @contextmanager
 def capture_log() -> Iterator[CapturedLog]:
-    """Of the thread in which it is opened."""
-    made = CapturedLog()
+    """Capture the log of the thread that opens it."""
+    handler = CapturedLog()
     loggers = [logging.getLogger(name) for name in LOGGERS]
     for logger in loggers:
-        logger.addHandler(made)
+        logger.addHandler(handler)
     try:
-        yield made
+        yield handler
     finally:
         for logger in loggers:
-            logger.removeHandler(made)
-        made.close()
+            logger.removeHandler(handler)
+        handler.close()

@@ -9,11 +9,11 @@ FULL: Final = 1 << 20
 
 
 class Pipe:
-    """A `Sink`, and its other end."""
+    """A `Sink` and its reader's end."""
 
     def __init__(self) -> None:
         self.has_begun = False
-        self._begun = asyncio.Event()
+        self._begin_event = asyncio.Event()
         self._chunks: list[bytes] = []
         self._readable = asyncio.Event()
         self._writable = asyncio.Event()
@@ -24,8 +24,8 @@ class Pipe:
     # --- the reader's end
 
     async def wait_begun(self) -> None:
-        """Until the writer has begun, or it is closed without that."""
-        await self._begun.wait()
+        """Wait until the writer has begun or the pipe is closed."""
+        await self._begin_event.wait()
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Until it is closed, and all of it is read."""
@@ -47,14 +47,14 @@ class Pipe:
     def close(self) -> None:
         """By either end."""
         self._closed = True
-        for event in (self._begun, self._readable, self._writable):
+        for event in (self._begin_event, self._readable, self._writable):
             event.set()
 
     # --- the writer's end
 
     async def begin(self) -> None:
         self.has_begun = True
-        self._begun.set()
+        self._begin_event.set()
 
     async def write(self, parts: Sequence[bytes]) -> None:
         await self._writable.wait()

@@ -1,4 +1,4 @@
-"""What the server was asked, in order: the last so many requests, those of the controllers apart from all others."""
+"""The last requests to the server, in order: those of the controllers apart from all others."""
 
 import warnings
 from collections import deque
@@ -15,8 +15,8 @@ from mockube.apiserver.request.response import Response
 from mockube.apiserver.request_info import RequestInfo
 from mockube.embedded.matching import CONTROLLERS, Matcher
 
-KEPT: Final = 10_000
-"""Calls of users, and as many of the controllers: of more, the oldest are forgotten."""
+MAX_CALLS: Final = 10_000
+"""Calls of users, and as many of the controllers: older ones are dropped."""
 
 
 class Call(Struct, frozen=True, kw_only=True):
@@ -52,7 +52,7 @@ class Calls(list[Call]):
 
 
 class CallsForgotten(UserWarning):
-    """There were more calls than are kept: the oldest are not among those that were asked for."""
+    """There were more calls than are kept: the oldest are missing from the result."""
 
 
 class _Entry:
@@ -72,14 +72,14 @@ class _Entry:
 class Recorder:
     """Middleware that records every request, and calls other middleware."""
 
-    def __init__(self, inner: Middleware, clock: Clock, *, kept: int = KEPT) -> None:
+    def __init__(self, inner: Middleware, clock: Clock, *, max_calls: int = MAX_CALLS) -> None:
         self._inner = inner
         self._clock = clock
         self._count = 0
-        self._of_users: deque[_Entry] = deque(maxlen=kept)
-        self._of_controllers: deque[_Entry] = deque(maxlen=kept)
+        self._of_users: deque[_Entry] = deque(maxlen=max_calls)
+        self._of_controllers: deque[_Entry] = deque(maxlen=max_calls)
         self.forgotten = 0
-        """How many calls were made that are not kept, those of controllers not counted."""
+        """The number of dropped calls, without those of controllers."""
 
     async def record(self, request: Request, proceed: Handle) -> Response:
         began = self._clock.monotonic()

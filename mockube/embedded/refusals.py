@@ -24,16 +24,16 @@ Refuse: TypeAlias = Callable[[RequestInfo, int], ApiError]
 def refusal(
     request: Request, code: int, *, reason: str = "", message: str = "", retry_after: int = 1
 ) -> Response:
-    """The answer. A watch is told that it is too old as the first of its events, as every server does it."""
+    """Return the response. A watch that is too old gets the error as its first event, as from every server."""
     info = request.info
     error = _REFUSALS.get(code, _generic(code))(info, retry_after)
     answer = error_response(error, request)
-    said = error.status()
+    body = error.status()
     if reason or message:
-        said |= {"reason": reason or error.reason, "message": message or error.message}
-        answer = Response(code, [orjson.dumps(said), b"\n"], retry_after=answer.retry_after)
+        body |= {"reason": reason or error.reason, "message": message or error.message}
+        answer = Response(code, [orjson.dumps(body), b"\n"], retry_after=answer.retry_after)
     if info.verb == "watch" and code == status.Expired.default_code:
-        return Response(200, [b'{"type":"ERROR","object":', orjson.dumps(said), b"}\n"])
+        return Response(200, [b'{"type":"ERROR","object":', orjson.dumps(body), b"}\n"])
     return answer
 
 

@@ -123,10 +123,10 @@ T = TypeVar("T")
 
 
 def parse_flags(parse: Callable[[], T]) -> T:
-    """ValueError with what it says as it ends."""
-    said = io.StringIO()
+    """Call a parser of flags; raise ValueError with its message if it exits."""
+    error_output = io.StringIO()
     try:
-        with redirect_stderr(said):
+        with redirect_stderr(error_output):
             return parse()
     except SystemExit as error:
-        raise ValueError(said.getvalue().strip()) from error
+        raise ValueError(error_output.getvalue().strip()) from error

@@ -70,9 +70,12 @@ def kind_of(tree: ReadOnlyTree) -> GroupKind:
 
 
 def clean_object(tree: ReadOnlyTree, nodes: Collection[str]) -> dict[str, Any]:
-    """What to create; `nodes` are those that there will be."""
+    """Return the object to create; `nodes` are those that the cluster will have."""
     kind = kind_of(tree)
-    clean = {**tree, "metadata": {name: it for name, it in tree["metadata"].items() if name not in _METADATA}}
+    clean = {
+        **tree,
+        "metadata": {name: value for name, value in tree["metadata"].items() if name not in _METADATA},
+    }
     for path in _DROPPED.get(kind, ()):
         clean = _without(clean, path)
     further = _FURTHER.get(kind)

@@ -49,18 +49,18 @@ class Outcome(StrEnum):
     FAILED = "failed"
 
 
-MADE: Final = frozenset({Outcome.CREATED, Outcome.REPLACED})
+WRITTEN: Final = frozenset({Outcome.CREATED, Outcome.REPLACED})
 
 
 class Item(Struct, kw_only=True):
-    """An object on its way."""
+    """An object to import, and its outcome."""
 
     tree: ReadOnlyTree
     """As it was printed, in the namespace that it goes to."""
     origin: Origin | None = None
-    """None for what nobody has printed, but others need."""
+    """None for an object that is not in the documents, but that others need."""
     outcome: Outcome | None = None
-    why: str = ""
+    reason: str = ""
 
     @property
     def title(self) -> str:
@@ -82,7 +82,7 @@ class Importer:
     clock: Clock
     wishes: ImportOptions
     tell: Callable[[Item], None]
-    """Called once for each object, when it is known what became of it."""
+    """Called once for each object when its outcome is known."""
     _kinds: Kinds = field(init=False)
     _owners: Owners = field(init=False)
     _nodes: set[str] = field(init=False)
@@ -100,7 +100,7 @@ class Importer:
             self._tell(items[at] for at in wave if not meta.owner_references(items[at].tree))
         owned = [item for item in items if meta.owner_references(item.tree)]
         if not self.wishes.dry_run:
-            await self._say_owners([item for item in owned if item.outcome in MADE])
+            await self._say_owners([item for item in owned if item.outcome in WRITTEN])
         self._tell(owned)
 
     def _tell(self, items: Iterable[Item]) -> None:
@@ -128,7 +128,7 @@ class Importer:
                 try:
                     await work(item)
                 except (ApiError, NotServed) as error:
-                    item.outcome, item.why = Outcome.FAILED, str(error)
+                    item.outcome, item.reason = Outcome.FAILED, str(error)
 
         try:
             async with asyncio.TaskGroup() as group:
@@ -142,25 +142,25 @@ class Importer:
     async def _make(self, item: Item) -> None:
         tree = item.tree
         if reason := reason_to_skip(tree):
-            item.outcome, item.why = Outcome.SKIPPED, reason
+            item.outcome, item.reason = Outcome.SKIPPED, reason
         elif self.wishes.dry_run:
             item.outcome = await self._foretold(tree)
         else:
             try:
-                made = await self._create(tree)
+                live_object = await self._create(tree)
                 item.outcome = Outcome.CREATED
             except AlreadyExists:
-                made, item.outcome = await self._meet(item)
-            self._owners.note(meta.uid(tree), meta.uid(made))
+                live_object, item.outcome = await self._meet(item)
+            self._owners.note(meta.uid(tree), meta.uid(live_object))
             if item.outcome is not Outcome.EXISTS:
                 await self._say_status(tree)
 
     async def _create(self, tree: ReadOnlyTree) -> ReadOnlyTree:
-        resource, wanted = self._kinds.resource_of(tree), clean_object(tree, self._nodes)
+        resource, body = self._kinds.resource_of(tree), clean_object(tree, self._nodes)
         try:
-            return await self.client.create(resource, wanted)
+            return await self.client.create(resource, body)
         except Invalid:
-            free = without_assigned(wanted)
+            free = without_assigned(body)
             if free is None:
                 raise
             return await self.client.create(resource, free)
@@ -190,23 +190,23 @@ class Importer:
             return Outcome.CREATED
         return Outcome.REPLACED if self.wishes.replace else Outcome.EXISTS
 
-    async def _say_owners(self, made: Sequence[Item]) -> None:
-        """A controller that has found what is its own has said so already, and the same."""
-        there = await self._owned({kind_of(one.tree): one.tree for one in made}.values())
+    async def _say_owners(self, written_items: Sequence[Item]) -> None:
+        """Set the owner references that no controller has set by adoption yet."""
+        there = await self._owned({kind_of(one.tree): one.tree for one in written_items}.values())
 
         async def say(item: Item) -> None:
             tree, kinds = item.tree, self._kinds
             references, absent = await self._owners.references(tree, kinds)
             if absent:
-                item.why = f"without its owner, which is not here: {', '.join(absent)}"
+                item.reason = f"without its owner, which is not here: {', '.join(absent)}"
             if not {one["uid"] for one in references} <= there.get((kind_of(tree), Key.of(tree)), set()):
                 body = {"metadata": {"ownerReferences": references}}
                 await self.client.patch(kinds.resource_of(tree), Key.of(tree), body)
 
-        await self._each(say, made)
+        await self._each(say, written_items)
 
     async def _owned(self, samples: Iterable[ReadOnlyTree]) -> Mapping[tuple[GroupKind, Key], set[str]]:
-        """The uids of owners that objects have by now, those of each sample's kind."""
+        """Return the uids of the owners of all objects of the samples' kinds."""
         found = {}
         for sample in samples:
             resource = replace(self._kinds.resource_of(sample), metadata_only=True)
@@ -216,9 +216,9 @@ class Importer:
         return found
 
     async def _await_definitions(self, items: Sequence[Item]) -> None:
-        """Until what they define can be made."""
+        """Wait until objects of the definitions can be created."""
         for item in items:
-            if item.outcome in MADE:
+            if item.outcome in WRITTEN:
                 await self._await_established(item)
         self._kinds = await kinds_of(self.client)
 
@@ -231,4 +231,4 @@ class Importer:
                 ):
                     await self.clock.sleep(_LOOK_AGAIN_SECONDS)
         except TimeoutError:
-            item.why = "but its kind is not served: its names may be taken"
+            item.reason = "but its kind is not served: its names may be taken"

@@ -16,14 +16,14 @@ from mockube.failure import Failure
 
 
 class NotServed(Failure):
-    """The server knows no such kind, or lets nobody make one."""
+    """The server has no such kind, or none that can be created."""
 
 
 class Kinds(Struct, frozen=True):
-    offered: Mapping[GroupKind, DiscoveredResource]
+    resources: Mapping[GroupKind, DiscoveredResource]
 
     def resource_of(self, tree: ReadOnlyTree) -> AnyResource:
-        """In the version that the object is of."""
+        """Return the resource in the object's version."""
         version = GroupVersion.parse(meta.api_version(tree))
         found = self._find(GroupKind(version.group, meta.kind(tree)))
         return replace(found.resource, version=version.version, metadata_only=False)
@@ -32,12 +32,12 @@ class Kinds(Struct, frozen=True):
         return "status" in self._find(_kind(tree)).subresources
 
     def is_namespaced(self, tree: ReadOnlyTree) -> bool:
-        """Of a kind that is not served yet, what the object says itself."""
-        found = self.offered.get(_kind(tree))
+        """Return whether the kind is namespaced; if it is not served yet, whether the object has a namespace."""
+        found = self.resources.get(_kind(tree))
         return bool(meta.namespace(tree)) if found is None else found.resource.namespaced
 
     def _find(self, kind: GroupKind) -> DiscoveredResource:
-        found = self.offered.get(kind)
+        found = self.resources.get(kind)
         if found is None:
             raise NotServed(f"the server has no kind {kind}")
         if "create" not in found.verbs:
@@ -46,8 +46,8 @@ class Kinds(Struct, frozen=True):
 
 
 async def kinds_of(client: Client) -> Kinds:
-    offered = (await discover(client)).resources
-    return Kinds({one.resource.group_kind: one for one in reversed(offered)})
+    resources = (await discover(client)).resources
+    return Kinds({one.resource.group_kind: one for one in reversed(resources)})
 
 
 def _kind(tree: ReadOnlyTree) -> GroupKind:

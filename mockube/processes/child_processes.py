@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from mockube.controller_manager.kubelet.processes.launcher import run_command
 
-NOTHING: Final[Mapping[str, str]] = {}
+NO_VARIABLES: Final[Mapping[str, str]] = {}
 
 
 class Program(Struct, frozen=True, kw_only=True):
@@ -37,7 +37,7 @@ class Processes:
 
     @asynccontextmanager
     async def start(
-        self, command: Sequence[str], environment: Mapping[str, str] = NOTHING, **options: Any
+        self, command: Sequence[str], environment: Mapping[str, str] = NO_VARIABLES, **options: Any
     ) -> AsyncIterator[Process]:
         process = await asyncio.create_subprocess_exec(
             *run_command(command), env={**os.environ, **environment}, **options
@@ -52,7 +52,7 @@ class Processes:
 
     @asynccontextmanager
     async def start_program(
-        self, program: Program, environment: Mapping[str, str] = NOTHING, **options: Any
+        self, program: Program, environment: Mapping[str, str] = NO_VARIABLES, **options: Any
     ) -> AsyncIterator[Process]:
         with program.log.open("ab") if program.log else nullcontext() as log:
             async with self.start(

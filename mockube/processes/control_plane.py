@@ -40,14 +40,14 @@ class ControlPlane:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """From when the server is ready and the manager has been told so."""
+        """Run both processes; yields once the server is ready and the manager may begin."""
         server, _ = self._programs
-        with readiness() as (told, environment):
+        with readiness() as (server_ready, environment):
             async with (
                 self.processes.start_program(server, environment, stdin=DEVNULL) as self._server,
                 self.manager.running(),
             ):
-                await first(told.wait(), self.wait_over())
+                await first(server_ready.wait(), self.wait_over())
                 if self.is_over:
                     raise NotReady
                 self.manager.begin()

@@ -10,8 +10,8 @@ from pathlib import Path
 
 @contextmanager
 def readiness() -> Iterator[tuple[asyncio.Event, Mapping[str, str]]]:
-    """Set once the process has said that it is; and the environment that tells it where to say so."""
-    said, loop = asyncio.Event(), asyncio.get_running_loop()
+    """Yield an event that is set once the process is ready, and the environment by which the process reports it."""
+    ready, loop = asyncio.Event(), asyncio.get_running_loop()
     with (
         tempfile.TemporaryDirectory(prefix="mockube-") as folder,
         socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver,
@@ -21,10 +21,10 @@ def readiness() -> Iterator[tuple[asyncio.Event, Mapping[str, str]]]:
 
         def hear() -> None:
             receiver.recv(4096)
-            said.set()
+            ready.set()
 
         loop.add_reader(receiver, hear)
         try:
-            yield said, {"NOTIFY_SOCKET": address}
+            yield ready, {"NOTIFY_SOCKET": address}
         finally:
             loop.remove_reader(receiver)

@@ -29,8 +29,8 @@ def _import(name: str) -> ModuleType:
 def _main(program: str, arguments: Sequence[str]) -> int:
     with ThreadPoolExecutor(max_workers=1) as one:
         main = one.submit(_import, f"{program}.__main__").result().main
-    told = sys.stdin.buffer.read(len(GO))
-    return int(main(arguments)) if told else 0
+    go_ahead = sys.stdin.buffer.read(len(GO))
+    return int(main(arguments)) if go_ahead else 0
 
 
 if __name__ == "__main__":

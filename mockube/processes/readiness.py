@@ -1,6 +1,6 @@
-"""When a control plane that has just been started can be worked with.
+"""The wait until a new control plane is usable.
 
-It speaks HTTP, which takes its time to import: `meanwhile` does that while the processes start, which takes longer.
+Its HTTP client takes time to import: `importing` does that while the processes start, which takes longer.
 """
 
 from typing import Final
@@ -21,19 +21,19 @@ _PAUSE: Final = 0.1
 async def wait_usable(
     launch: Launch, *, clock: Clock, tell: Tell, seconds: float = AS_LONG_AS_IT_TAKES
 ) -> int:
-    """Until pods can be made and be placed: every node is ready, and a service account is there.
+    """Wait until pods can be created and scheduled: every node is ready, and the service account exists.
 
-    Answers with how many nodes there are, for what is stored may say more than a flag. If the server does not answer
-    it is asked again; whoever waits sees for himself whether it has ended.
+    Return the number of nodes: the store may have another than the flag. Requests are repeated until the server
+    answers; the caller checks whether it has ended.
     """
     while True:
         try:
-            return await _asked(launch, clock, tell, seconds)
+            return await _wait_ready(launch, clock, tell, seconds)
         except NoAnswer:
             await clock.sleep(_PAUSE)
 
 
-async def _asked(launch: Launch, clock: Clock, tell: Tell, seconds: float) -> int:
+async def _wait_ready(launch: Launch, clock: Clock, tell: Tell, seconds: float) -> int:
     access = read(launch.kubeconfig)
     async with open_client(access, clock) as client:
         nodes = await wanted_by(client, launch.nodes)

@@ -34,11 +34,11 @@ async def run_once(
     tell: Tell,
     note: Tell,
 ) -> int:
-    """The command's exit code, or 128 and the signal that has ended it; `note` is told how long things took."""
+    """Return the command's exit code, or 128 and the signal that has ended it; `note` gets the times of milestones."""
     began = clock.monotonic()
 
-    def told(what: str) -> None:
-        note(f"{what} after {clock.monotonic() - began:.2f} s")
+    def note_time(milestone: str) -> None:
+        note(f"{milestone} after {clock.monotonic() - began:.2f} s")
 
     with tempfile.TemporaryDirectory(prefix="mockube-") as folder:
         launch = throwaway(Path(folder), shape)
@@ -50,7 +50,7 @@ async def run_once(
             async with plane.running():
                 usable = await importing_usable
                 await first(
-                    usable.wait_usable(launch, clock=clock, tell=told, seconds=START_TIMEOUT),
+                    usable.wait_usable(launch, clock=clock, tell=note_time, seconds=START_TIMEOUT),
                     plane.wait_over(),
                 )
                 if not plane.is_over:

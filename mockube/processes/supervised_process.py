@@ -37,7 +37,7 @@ class SupervisedProcess:
         self.pid = 0
         """0 while it does not run."""
         self.restarts = 0
-        self.changed: Callable[[], None] = _nothing
+        self.changed: Callable[[], None] = _ignore_change
         """Called when it has been started, and when it has ended."""
         self.code = 0
         """With which it ended, if it is left alone."""
@@ -92,19 +92,19 @@ class SupervisedProcess:
         process.stdin.write(GO)
 
 
-def _nothing() -> None:
-    """Nobody wants to know."""
+def _ignore_change() -> None:
+    """The default for `changed`."""
 
 
 _CONTENT: Final = re.compile(r"[IW]\d{4} ")
-"""A line of one who does not complain."""
+"""A line that is neither a warning nor an error."""
 _HEAD: Final = re.compile(r"^[EF]\d{4} \S+ +\d+ \S+?\] |^.*?: error: |^mockube: ")
 _TAIL_BYTES: Final = 4096
 
 
 def exit_message(program: Program, code: int) -> str:
-    said = last_error_line(program.log) if program.log is not None else ""
-    return f"the {program.name} has ended with code {code}{f': {said}' if said else ''}"
+    last_error = last_error_line(program.log) if program.log is not None else ""
+    return f"the {program.name} has ended with code {code}{f': {last_error}' if last_error else ''}"
 
 
 def last_error_line(log: Path) -> str:

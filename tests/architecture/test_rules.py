@@ -203,6 +203,34 @@ def test_public_names(code, expected):
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
+        pytest.param("def _told(): ...\ndef f():\n    async def given(): ...", [1, 3], id="functions"),
+        pytest.param("class Pod:\n    def _asked(self): ...", [2], id="a method"),
+        pytest.param("def f(taken, *what, made_=1): ...\nkey = lambda it: it", [1, 1, 1, 2], id="parameters"),
+        pytest.param("class Pod:\n    kept: int\n    shown = 1", [2, 3], id="fields"),
+        pytest.param("def f(self):\n    self._wanted = 1\n    cls.made += 1", [2, 3], id="attributes"),
+        pytest.param(
+            "def f():\n    made = 1\n    a, (b, where) = p\n    held: int", [2, 3, 4], id="variables"
+        ),
+        pytest.param("for given in f(): ...\n[why for why in x]", [1, 2], id="loops"),
+        pytest.param("with f() as held:\n    if (it := f()): ...", [1, 2], id="blocks"),
+        pytest.param("try: ...\nexcept E as gone: ...\nimport os as which", [2, 3], id="errors and imports"),
+        pytest.param(
+            "match x:\n case [*shown]: ...\n case {**said}: ...\n case int() as told: ...",
+            [2, 3, 4],
+            id="patterns",
+        ),
+        pytest.param(
+            "made_pods = pod.given\nother.told = f(what=1)\nNOTHING = 1", [], id="longer and outer names"
+        ),
+    ],
+)
+def test_all_names(code, expected):
+    assert sorted(lines(public_names.check_all, "etcd/planted.py", code)) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
         pytest.param("import time\ntime.sleep(1)", [2], id="time"),
         pytest.param("from asyncio import sleep\nawait_(sleep(0.1))", [2], id="asyncio"),
         pytest.param("import asyncio\nf(pause=asyncio.sleep)", [2], id="passed on"),

@@ -36,7 +36,12 @@ RULES = (
     Rule(
         name="modules have names of their own", check=module_names.check, folders=(*PACKAGES, *TESTS, *TOOLS)
     ),
-    Rule(name="names say what they are", check=public_names.check, folders=PACKAGES),
+    Rule(name="public names say what they are", check=public_names.check, folders=PACKAGES),
+    Rule(
+        name="all names say what they are",
+        check=public_names.check_all,
+        folders=("apimachinery", "etcd", "mockube", "tools"),
+    ),
     Rule(name="libraries stay in their places", check=libraries.check, folders=PACKAGES),
     Rule(name="tasks are supervised", check=tasks.check, folders=PACKAGES),
     Rule(name="tests wait for conditions and use fakes", check=testing.check, folders=TESTS),

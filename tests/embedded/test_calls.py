@@ -128,7 +128,7 @@ def test_a_new_cluster_has_not_been_asked_anything():
 
 
 async def test_who_counts_is_warned_if_the_oldest_are_forgotten():
-    recorder = Recorder(proceeding, SteppedClock(), kept=2)
+    recorder = Recorder(proceeding, SteppedClock(), max_calls=2)
     for name in ("a", "b", "c"):
         await recorder.record(asked(name), answered)
     assert [call.name for call in recorder.calls(matcher({}))] == ["b", "c"]

@@ -55,7 +55,7 @@ class Cluster:
             await self.manager.step(0.1)
         await work
         await self.manager.settle()
-        return {item.title: (str(item.outcome), item.why) for item in told if item.origin}
+        return {item.title: (str(item.outcome), item.reason) for item in told if item.origin}
 
 
 @contextlib.asynccontextmanager

@@ -23,8 +23,8 @@ NEEDED = ("apt-get", "dpkg", "chroot", "unshare", "ip", "kubectl")
 def answers(environment: Mapping[str, str]) -> bool:
     if shutil.which("docker") is None:
         return False
-    asked = subprocess.run(["docker", "version"], env=environment, capture_output=True, check=False)
-    return asked.returncode == 0
+    result = subprocess.run(["docker", "version"], env=environment, capture_output=True, check=False)
+    return result.returncode == 0
 
 
 def check_possible() -> None:

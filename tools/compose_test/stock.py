@@ -59,14 +59,14 @@ class Stock:
 
 
 def _once(path: Path, make: Callable[[Path], None]) -> None:
-    """What was begun and not finished is made anew."""
+    """Make the path once; an unfinished one is made again."""
     if path.exists():
         return
     say(f"{path.name}: from Debian's packages and Python's wheels")
-    begun = path.with_name(f"{path.name}.begun")
-    shutil.rmtree(begun, ignore_errors=True)
-    make(begun)
-    begun.rename(path)
+    partial_path = path.with_name(f"{path.name}.begun")
+    shutil.rmtree(partial_path, ignore_errors=True)
+    make(partial_path)
+    partial_path.rename(path)
 
 
 def _unpack_programs(to: Path) -> None:

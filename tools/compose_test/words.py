@@ -10,8 +10,8 @@ class Impossible(Exception):
     """The project cannot be brought up here, and why."""
 
 
-def say(what: str) -> None:
-    print(f"compose-test: {what}", file=sys.stderr, flush=True)
+def say(message: str) -> None:
+    print(f"compose-test: {message}", file=sys.stderr, flush=True)
 
 
 def run(*command: str | Path, environment: Mapping[str, str] | None = None) -> str:

@@ -111,10 +111,10 @@ def from_sources(release: Release) -> Gates:
     names = dict(pair for text in texts for pair in NAME.findall(text))
     return {
         names.get(name, name): [
-            stage("" if how == "GA" else how),
+            stage("" if stage_name == "GA" else stage_name),
             on == "true",
             "LockToDefault: true" in rest,
         ]
         for text in texts
-        for name, on, how, rest in SPEC.findall(text)
+        for name, on, stage_name, rest in SPEC.findall(text)
     }

@@ -39,8 +39,8 @@ class Release:
 
 @cache
 def download(module: str) -> Path:
-    told = json.loads(go("mod", "download", "-json", module, folder=Path(tempfile.gettempdir())))
-    return Path(told["Dir"])
+    module_info = json.loads(go("mod", "download", "-json", module, folder=Path(tempfile.gettempdir())))
+    return Path(module_info["Dir"])
 
 
 def go(*arguments: str, folder: Path) -> bytes:

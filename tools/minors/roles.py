@@ -33,29 +33,29 @@ def read_roles(release: Release) -> Mapping[str, Mapping[str, Row]]:
 
 def row(item: Mapping[str, Any]) -> Row:
     metadata = item["metadata"]
-    made: Row = {"name": metadata["name"]}
+    role_row: Row = {"name": metadata["name"]}
     labels = {key: value for key, value in metadata["labels"].items() if key != USUAL}
     if labels:
-        made["labels"] = labels
+        role_row["labels"] = labels
     if "namespace" in metadata:
-        made["namespace"] = metadata["namespace"]
+        role_row["namespace"] = metadata["namespace"]
     if "roleRef" in item:
         role = item["roleRef"]
-        made["role"] = f"{role['kind']}/{role['name']}"
-        made["subjects"] = [subject(one) for one in item.get("subjects", ())]
+        role_row["role"] = f"{role['kind']}/{role['name']}"
+        role_row["subjects"] = [subject(one) for one in item.get("subjects", ())]
     elif "aggregationRule" in item:
         selectors = item["aggregationRule"]["clusterRoleSelectors"]
-        made["aggregates"] = [label for one in selectors for label in one["matchLabels"]]
+        role_row["aggregates"] = [label for one in selectors for label in one["matchLabels"]]
     else:
-        made["rules"] = [rule(one) for one in item["rules"]]
-    return made
+        role_row["rules"] = [rule(one) for one in item["rules"]]
+    return role_row
 
 
-def rule(given: Mapping[str, Any]) -> Row:
+def rule(policy_rule: Mapping[str, Any]) -> Row:
     """In the order of Go's struct."""
     order = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
-    return {name: given[name] for name in order if name in given}
+    return {name: policy_rule[name] for name in order if name in policy_rule}
 
 
-def subject(given: Mapping[str, Any]) -> str:
-    return "/".join(given[name] for name in ("kind", "namespace", "name") if name in given)
+def subject(reference: Mapping[str, Any]) -> str:
+    return "/".join(reference[name] for name in ("kind", "namespace", "name") if name in reference)

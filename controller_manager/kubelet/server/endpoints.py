@@ -59,7 +59,7 @@ from mockube.controller_manager.kubelet.server.remote_command import (
 )
 from mockube.controller_manager.kubelet.server.spdy_session import ByteStream
 from mockube.controller_manager.kubelet.server.streams import STDOUT, Streams, success
-from mockube.controller_manager.kubelet.server.upgrade import Taken, upgrade
+from mockube.controller_manager.kubelet.server.upgrade import UpgradedResponse, upgrade
 from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
 from mockube.controller_manager.kubelet.shell.invocation import run_command
 from mockube.controller_manager.workloads.indexes import BY_NODE
@@ -315,7 +315,7 @@ class KubeletEndpoints:
             pass
         finally:
             connection.close()
-        return Taken()
+        return UpgradedResponse()
 
     def _running(self, pod: PodView, name: str) -> tuple[ReadOnlyTree, ContainerRun]:
         container = container_spec(pod.object, name)

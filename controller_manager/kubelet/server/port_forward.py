@@ -11,7 +11,7 @@ from mockube.apimachinery.gotext import int_or_none
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
 from mockube.controller_manager.kubelet.server.spdy_session import ByteStream, SpdySession, SpdyStream
 from mockube.controller_manager.kubelet.server.streams import InputStream, StreamsClosed
-from mockube.controller_manager.kubelet.server.upgrade import Taken, upgrade
+from mockube.controller_manager.kubelet.server.upgrade import UpgradedResponse, upgrade
 from mockube.controller_manager.kubelet.server.websocket_streams import ENDS, websocket
 from mockube.controller_manager.supervision import all_ended, start
 
@@ -38,7 +38,7 @@ async def serve_port_forward(request: web.BaseRequest, connect: Connect) -> web.
             await _Forwards(connect).run(connection)
         finally:
             connection.close()
-        return Taken()
+        return UpgradedResponse()
     if kind != "websocket":
         raise HttpError(400, "unable to upgrade: missing upgrade headers in request")
     offered_protocols = request.headers.get("Sec-WebSocket-Protocol", "")

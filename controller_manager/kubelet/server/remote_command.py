@@ -22,7 +22,7 @@ from mockube.controller_manager.kubelet.server.streams import (
     failure,
 )
 from mockube.controller_manager.kubelet.server.terminal import Terminal
-from mockube.controller_manager.kubelet.server.upgrade import Taken, upgrade
+from mockube.controller_manager.kubelet.server.upgrade import UpgradedResponse, upgrade
 from mockube.controller_manager.kubelet.server.websocket_streams import WebSocketStreams, websocket
 from mockube.controller_manager.supervision import all_ended, start
 
@@ -115,7 +115,7 @@ async def _over_spdy(
         await _run(streams, StreamOptions(options.streams, tty=False), when_complete, session.run())
     finally:
         connection.close()
-    return Taken()
+    return UpgradedResponse()
 
 
 async def _run(

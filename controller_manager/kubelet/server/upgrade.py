@@ -29,8 +29,8 @@ class UpgradedConnection:
         self._writer.close()
 
 
-class Taken(web.StreamResponse):
-    """What is returned for a request whose connection was taken: nothing more is written."""
+class UpgradedResponse(web.StreamResponse):
+    """The response to a request whose connection was upgraded: aiohttp writes nothing more."""
 
     def __init__(self) -> None:
         super().__init__(status=101)

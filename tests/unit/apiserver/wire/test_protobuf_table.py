@@ -84,7 +84,7 @@ def test_a_list_has_items_even_if_empty():
         "k8s.io.api.widgets.v1",
         "widgets.v1.WidgetList",
         [["items", 2, "Widget", "r"]],
-        {2: Member("items", optional=False, shown="always")},
+        {2: Member("items", optional=False, json_option="always")},
     )
     assert rows(items) == [["items", 2, "[]widgets.v1.Widget", "empty"]]
 
