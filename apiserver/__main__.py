@@ -1,4 +1,4 @@
-"""`python -m mockube.apiserver`: the API server as a process. `--help` says what can be set."""
+"""`python -m mockube.apiserver`: the API server as a process. `--help` lists its flags."""
 
 import gc
 

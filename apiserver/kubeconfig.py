@@ -24,7 +24,7 @@ class NotOurs(Exception):
 def write(
     path: Path, *, server: str, authority: bytes, client: Pair, token: str = "", user: str = USER
 ) -> None:
-    """Nobody but its owner may read it, for whoever can is that user. It replaces none but its own kind."""
+    """Write it readable by its owner only, since it has credentials; replace only a kubeconfig."""
     if path.exists() and not _is_ours(path.read_bytes()):
         raise NotOurs(f"{path} leads to other clusters, and is not overwritten: name another file")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -70,7 +70,7 @@ def _encoded(data: bytes) -> str:
 
 
 class BadKubeconfig(ValueError):
-    """A kubeconfig that leads nowhere; the text says why."""
+    """An invalid kubeconfig; the text has the reason."""
 
 
 def read_endpoint(path: Path) -> Endpoint:

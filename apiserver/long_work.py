@@ -1,4 +1,4 @@
-"""Long work that keeps no other request waiting: in slices, or in a thread while the event loop goes on.
+"""Long work that does not block other requests: in slices, or in a thread beside the event loop.
 
 A slice ends after so many bytes. Work that cannot be cut is handed to a thread, one piece at a time: threads share the
 interpreter, and each of them that computes makes the event loop wait for its turn.
@@ -43,10 +43,10 @@ class Worker:
         return await self.run(size, work, *arguments)
 
     async def run(self, size: int, work: Callable[..., _R], *arguments: object) -> _R:
-        """The result of some work on so many bytes: at once if they are few, else in the thread.
+        """Return the result of work on so many bytes: inline if they are few, else in the thread.
 
-        When the caller is cancelled, work that waits is dropped, and work that was begun ends the next time that it
-        asks `check_wanted`; the next one waits for its end.
+        When the caller is cancelled, waiting work is dropped, and running work ends at its next call of
+        `check_wanted`; the next work waits for its end.
         """
         if size < LARGE:
             return work(*arguments)
@@ -89,9 +89,10 @@ async def yield_between_batches(
     worker: Worker | None = None,
     count: int = SLICE,
 ) -> list[_R]:
-    """What is made of each item; between slices everything else that can run does so once.
+    """Return the result of `make` for each item; yield to the event loop between slices.
 
-    A slice has `count` items. With `size`, which tells the bytes of an item, slices are of so many bytes too, and `worker` makes what is large.
+    A slice has `count` items. With `size`, which returns the bytes of an item, slices are bounded by bytes too, and large items are
+    made by `worker`.
     """
     results: list[_R] = []
     if size is None:

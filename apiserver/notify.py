@@ -1,4 +1,4 @@
-"""Tell whoever started the process that it is ready, as systemd wants to be told; kube-apiserver does so, too."""
+"""Notify systemd that the process is ready (sd_notify), as kube-apiserver does."""
 
 import socket
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ READY = b"READY=1"
 
 
 def notify_ready(environment: Mapping[str, str]) -> None:
-    """Nothing happens where nobody asked for it. An address that begins with @ is of no file."""
+    """Without NOTIFY_SOCKET it does nothing. An address that begins with @ is an abstract socket."""
     address = environment.get("NOTIFY_SOCKET", "")
     if address:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:

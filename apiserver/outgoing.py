@@ -1,4 +1,4 @@
-"""Requests that the server sends to others for itself, such as issuers of tokens and webhooks, and their answers."""
+"""Requests of the server itself to other servers, such as token issuers and webhooks, and their responses."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, Protocol
@@ -11,7 +11,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.apiserver.wire.go_json import syntax_error
 
 _MAX_SHOWN: Final = 2048
-"""Characters of an answer that an error shows."""
+"""Characters of a response that an error quotes."""
 
 
 class CallFailed(Exception):
@@ -19,7 +19,7 @@ class CallFailed(Exception):
 
 
 class Tls(Struct, frozen=True, kw_only=True):
-    """How the other end is known, and by what it knows this server; PEM. No authority: those of the machine."""
+    """The CA of the other server, and the client certificate; PEM. Without a CA: the system's."""
 
     authority: bytes = b""
     certificate: bytes = b""
@@ -59,7 +59,7 @@ class Send(Protocol):
 RETRY_SECONDS: Final = 0.5
 RETRY_FACTOR: Final = 1.5
 ATTEMPTS: Final = 5
-"""Of a review, where an answer says that another attempt may succeed."""
+"""Attempts of a review whose response has a transient code."""
 _TRANSIENT: Final = frozenset({429, 500, 504})
 
 
@@ -73,7 +73,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
 
 class ReviewFailed(Exception):
-    """A webhook gave no answer that can be used. `is_timeout`: it took too long; `code`: what it answered instead."""
+    """A webhook returned no valid review. `is_timeout`: it took too long; `code`: its status code."""
 
     def __init__(self, problem: str, *, is_timeout: bool = False, code: int = 0) -> None:
         super().__init__(problem)
@@ -82,7 +82,7 @@ class ReviewFailed(Exception):
 
 
 class Reviewer(Struct, frozen=True, kw_only=True):
-    """Sends reviews to a webhook, and returns the status of its answers. `observe` is told how each attempt ended."""
+    """Sends reviews to a webhook, and returns the status of its answers. `observe` is called with the result of each attempt."""
 
     endpoint: Endpoint
     send: Send
@@ -90,7 +90,7 @@ class Reviewer(Struct, frozen=True, kw_only=True):
     seconds: float = 30.0
     retry_seconds: float = RETRY_SECONDS
     kind: str = ""
-    """Of which an answer has to be that names a kind, as Go calls it; "": of any."""
+    """The Go name of the expected kind of a response; "": any."""
     observe: Callable[[str, float], None] = lambda _result, _seconds: None
 
     async def review(self, review: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""What a URL asks for: the one parser that routing, authorization and audit share.
+"""RequestInfo of a URL: the one parser that routing, authorization and audit share.
 
 /api/v1/nodes                                      list nodes
 /api/v1/namespaces/NS/pods/NAME                    get a pod

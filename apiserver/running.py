@@ -1,6 +1,6 @@
 """A server while it runs: the store is opened, the first objects are made, doors are open, and all ends in order.
 
-Knows neither signals nor what a process tells of itself: `serve` gives it a process, a test may give it a thread.
+Knows neither signals nor the output of a process: `serve` runs it in a process, a test may run it in a thread.
 """
 
 import logging
@@ -51,7 +51,7 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     clock: Clock
     chance: Chance
     drain_seconds: float
-    """How long those are waited for at the end who are owed an answer."""
+    """How long a shutdown waits for requests in flight."""
     middleware: Middleware | None = None
     """Called around every authenticated request."""
     has_manager_inside: bool = False
@@ -64,7 +64,7 @@ class Surroundings(Struct, frozen=True, kw_only=True):
 
 @asynccontextmanager
 async def running(config: Config, surroundings: Surroundings) -> AsyncIterator[ApiServer]:
-    """From when clients are let in, until all who came in time have had their answer."""
+    """Run a server from its start until the requests in flight at its shutdown were answered."""
     credentials, clock = surroundings.credentials, surroundings.clock
     async with AsyncExitStack() as stack:
         kv = await stack.enter_async_context(open_store(config.store, clock))
@@ -117,7 +117,7 @@ async def running(config: Config, surroundings: Surroundings) -> AsyncIterator[A
 def _start_tasks(
     config: Config, server: ApiServer, port: int, objects_to_recreate: Sequence[RequiredObject]
 ) -> None:
-    """What goes on as long as the server runs."""
+    """Start the background tasks of the server."""
     backend, host, start = server.backend, socket.gethostname(), server.supervisor.start
     name = server_name(host, port)
     interval = config.store.etcd_compaction_interval

@@ -1,4 +1,4 @@
-"""A server as a process of its own: it runs until a signal says stop, and tells of itself."""
+"""A server as a process of its own: it runs until a signal, and logs its address."""
 
 import asyncio
 import logging
@@ -26,7 +26,7 @@ ELSEWHERE = ("192.0.2.1", 9)
 
 
 async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
-    """Serve until a signal says stop."""
+    """Serve until a signal stops it."""
     clock, luck = RealClock(), SystemChance()
     _allow_many_files()
     stopping = _signalled()

@@ -1,4 +1,4 @@
-"""What the server shows of itself and whom it trusts: what the command line names, and what is generated for the rest."""
+"""Serving certificates and trusted CAs: those of the command line, and generated ones for the rest."""
 
 import ssl
 import tempfile

@@ -1,4 +1,4 @@
-"""Opens the store that the command line asks for: in memory, on a disk, or an etcd."""
+"""Opens the store of the command line: in memory, on a disk, or an etcd."""
 
 import asyncio
 import logging

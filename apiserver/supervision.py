@@ -163,6 +163,6 @@ async def _run(work: Work) -> None:
 
 
 def _is_cancelled() -> bool:
-    """Whether somebody cancelled the task that runs, and not what it waits for."""
+    """Return whether the running task was cancelled, and not what it awaits."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0

@@ -13,7 +13,7 @@ SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 
 
 class User(Struct, frozen=True, kw_only=True):
-    """Who asks, as an authenticator found out."""
+    """The authenticated user of a request."""
 
     name: str
     uid: str = ""

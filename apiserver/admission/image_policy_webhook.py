@@ -1,4 +1,4 @@
-"""ImagePolicyWebhook: another server is asked about the images of each pod, by ImageReviews."""
+"""ImagePolicyWebhook: a webhook reviews the images of each pod by ImageReviews."""
 
 import logging
 from collections import OrderedDict
@@ -19,7 +19,7 @@ from mockube.apiserver.registry.backend import Backend
 LOG: Final = logging.getLogger(__name__)
 MAX_ANSWERS: Final = 1024
 MAX_KNOWN_SIZE: Final = 64 * 1024
-"""Bytes of a question; the answer to a longer one is not remembered, so that nobody fills the memory."""
+"""Bytes of a review; the response to a longer one is not cached, to bound the memory."""
 _VERSION: Final = "imagepolicy.k8s.io/v1alpha1"
 _PREFIX: Final = "imagepolicywebhook.image-policy.k8s.io/"
 _MARK: Final = ".image-policy.k8s.io/"
@@ -76,7 +76,7 @@ class ImagePolicyWebhook(Plugin):
         return await self._reviewer.review(review | {"status": {"allowed": False}})
 
     def _fail(self, attributes: Attributes, error: ReviewFailed) -> None:
-        """Refuse the pod, or let it pass and say so in the audit log."""
+        """Refuse the pod, or admit it with an audit annotation."""
         LOG.info("error contacting webhook backend: %s", error)
         if not self._settings.default_allow:
             refused = (

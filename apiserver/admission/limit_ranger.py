@@ -20,7 +20,7 @@ RESIZE: Target = "", "pods", "resize"
 _LARGEST_MILLI = (2**63 - 1) // 1000
 """What still fits into 64 bits when it is counted in thousandths."""
 MAX_PROBLEMS = 10_000
-"""More are not looked for: an answer shows fewer."""
+"""More are not collected: an error shows fewer."""
 MAX_FILLED = 3 << 20
 """Characters of what limit ranges add to a pod: more than a store takes."""
 CONTAINERS = (("containers", "container"), ("initContainers", "init container"))

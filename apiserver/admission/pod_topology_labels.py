@@ -1,4 +1,4 @@
-"""PodTopologyLabels: a pod that has a node carries the labels that say where the node is."""
+"""PodTopologyLabels: a pod gets the topology labels of its node when it is bound."""
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource

@@ -27,21 +27,21 @@ SYSTEM = User(name="system:apiserver", groups=("system:masters",))
 SERVICES: Final = GroupResource("", "services")
 SLICES: Final = GroupResource("discovery.k8s.io", "endpointslices")
 RECHECK_SECONDS: Final = 30.0
-"""How often a server that answers is looked at again."""
+"""The interval of checking an available server."""
 RETRY_SECONDS: Final = (0.1, 30.0)
-"""After which time one that does not answer is looked at again, at first and at most."""
+"""The backoff of checking an unavailable one: first and maximum."""
 PAUSE_SECONDS: Final = 0.05
-"""Between two looks at other servers, however much changes."""
+"""The minimum interval between two checks, however much changes."""
 _SERVICE_NAME: Final = "kubernetes.io/service-name"
 
 
 class Unreachable(Exception):
-    """Another server could not be asked, or answered with an error."""
+    """Another server could not be reached, or returned an error."""
 
 
 class Inspect(Protocol):
     async def __call__(self, remote: Remote) -> Documents:
-        """Have a server tell what it serves, or raise `Unreachable`."""
+        """Fetch the documents of a server, or raise `Unreachable`."""
 
 
 class Availability:

@@ -1,4 +1,4 @@
-"""API services of other servers: which group and version each of them serves, where it is, and what it told of itself."""
+"""API services of other servers: which group and version each of them serves, its address, and its documents."""
 
 import base64
 import binascii
@@ -48,10 +48,10 @@ class Remote(Struct, frozen=True, kw_only=True):
 
 
 class Documents(Struct, kw_only=True):
-    """What another server told of its resources."""
+    """The discovery and OpenAPI documents of another server."""
 
     resources: Sequence[Tree] | None = None
-    """As aggregated discovery has them; None if it did not tell."""
+    """As in aggregated discovery; None if they are unknown."""
     index: Mapping[str, Any] = field(default_factory=dict)
     """Where its documents of OpenAPI 3 are, by their names."""
     v2: bytes = b""
@@ -128,7 +128,7 @@ class Remotes:
         self.tell()
 
     def tell(self) -> None:
-        """Have all that tells of what is served made anew."""
+        """Outdate all pages that describe what is served."""
         for tell in self.on_change:
             tell()
 

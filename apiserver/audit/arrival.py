@@ -26,11 +26,11 @@ class Arrival(Protocol):
 
     @property
     def decision(self) -> Verdict | None:
-        """Of the authorizer; None if it was not asked."""
+        """Of the authorizer; None if it was not called."""
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """What whoever handled it wants to be told of it."""
+        """Annotations of the event, added by its handlers."""
 
     @property
     def uri(self) -> str: ...

@@ -1,11 +1,11 @@
-"""Who did what: a line of JSON for each request, as upstream's audit log has it.
+"""The audit log: a line of JSON for each request, as upstream's.
 
 Lines are whole or not there. They are written in the order in which requests ended, into a file that is opened for
-appending; a file that cannot be written is told of in the server's log and stops no request.
+appending; a failed write is logged by the server and stops no request.
 
 The file is its owner's alone: it is made with mode 0600, and of one that is there the bits that let others read or
-anybody else write are taken away. It is no symbolic link, so that nobody who may write to its folder can lead the log
-elsewhere.
+anybody else write are taken away. A symbolic link is refused, so that a user who may write to its folder cannot redirect
+the log.
 """
 
 import logging
@@ -46,7 +46,7 @@ class BadAuditLog(Exception):
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """A request as the log tells of it. `user` is the one who was authenticated; None if nobody was."""
+    """A request as it is logged. `user` is the authenticated user; None without one."""
 
     id: str
     uri: str
@@ -59,7 +59,7 @@ class Request(Struct, frozen=True, kw_only=True):
 
 
 class AuditCounts:
-    """What is counted of the log, for whoever makes metrics of it."""
+    """Counts of the log, for metrics."""
 
     def __init__(self) -> None:
         self.events = 0
@@ -174,7 +174,7 @@ def _check_private(path: Path, found: os.stat_result, descriptor: int) -> None:
 
 
 def _authorization(arrival: Arrival) -> Tree:
-    """Return what an event says of impersonation and of the authorizer's decision."""
+    """Return the fields of an event about impersonation and the authorizer's decision."""
     fields: Tree = {}
     if arrival.impersonated is not None:
         fields["impersonatedUser"] = _user(arrival.impersonated.user)
@@ -221,7 +221,7 @@ _NAMES = {
 
 
 def _outcome(code: int, answer: bytes) -> Tree:
-    """With the server's words where it has refused: they are what such a line is read for."""
+    """Return the response's fields, with the error's message and reason if it was refused."""
     refusal = _parsed(answer) if code >= HTTPStatus.BAD_REQUEST else None
     status_fields = (
         {name: refusal[name] for name in _OF_STATUS if name in refusal} if isinstance(refusal, dict) else {}

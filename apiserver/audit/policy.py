@@ -129,7 +129,7 @@ class _RuleFields(Struct, rename="camel"):
 
 
 class _PolicyFields(Struct, rename="camel"):
-    """What a policy's fields may be; what it says is read from its tree."""
+    """The types of a policy's fields; its values are read from its tree."""
 
     rules: list[_RuleFields]
     omit_stages: list[str] | None = None

@@ -1,4 +1,4 @@
-"""What the server tells of itself: groups, versions, resources, its own version.
+"""Discovery documents: groups, versions, resources, the server's version.
 
-A module belongs here if it makes documents out of the resources that there are. It knows no HTTP and no store.
+A module belongs here if it builds documents from the resources. It knows no HTTP and no store.
 """

@@ -28,7 +28,7 @@ def group(entry: Document) -> Document:
 
 
 def resource_list(group_: Group, version: str) -> Document:
-    """The resources of one version; upstream's own of the core group says no apiVersion."""
+    """Return the resources of one version; upstream's of the core group has no apiVersion."""
     head = {"kind": "APIResourceList", "apiVersion": "v1"} if group_.name else {"kind": "APIResourceList"}
     rows = [row for row in group_.resources if row.version == version]
     resources = [entry for row in rows for entry in (_resource(row), *_subresources(row))]

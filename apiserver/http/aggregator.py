@@ -49,7 +49,7 @@ class ConversionCaller:
 
 
 class Aggregator:
-    """Passes requests on to other API servers, and has what they tell of themselves."""
+    """Proxies requests to other API servers, and has their discovery and OpenAPI documents."""
 
     def __init__(
         self, backend: Backend, api_services: Resource, services: Services, certificate: Pair | None
@@ -65,7 +65,7 @@ class Aggregator:
         return Availability(self._backend, api_services, services, self.remotes, self.proxy.inspect)
 
     def page(self, path: str) -> Page | None:
-        """What passes the requests of a path on to another server; None if this one answers them."""
+        """Return the proxy of a path to another server; None if this server serves it."""
         remote = self.remotes.of_path(path) if self.remotes else None
         return None if remote is None else self._forwarding(remote)
 

@@ -1,7 +1,7 @@
-"""Who was authenticated, and what was authorized: upstream's metrics under upstream's names.
+"""Authentication and authorization: upstream's metrics under upstream's names.
 
-They are on the way of every request, so observing is a few additions; the families that Prometheus reads are made when
-it asks.
+They are on the path of every request, so observing is a few additions; the metric families are built at each
+scrape.
 """
 
 from collections import Counter

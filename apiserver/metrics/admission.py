@@ -1,7 +1,7 @@
-"""How long admission takes, and what policies decide: upstream's metrics under upstream's names.
+"""Durations of admission, and decisions of policies: upstream's metrics under upstream's names.
 
-The durations of plugins are on the way of every write, so observing one is two additions; the families that Prometheus
-reads are made when it asks.
+The durations of plugins are on the path of every write, so observing one is two additions; the metric families are
+built at each scrape.
 """
 
 from bisect import bisect_left
@@ -21,7 +21,7 @@ _OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget"
 
 
 class Durations:
-    """How long one thing took, each time. What is on the way of every write adds to `quick` and `total` by itself."""
+    """A histogram of durations. The path of every write adds to `quick` and `total` directly."""
 
     __slots__ = ("_buckets", "quick", "slow", "total")
 

@@ -1,4 +1,4 @@
-"""How conversion webhooks answer, and how long that takes: upstream's metrics under upstream's names."""
+"""Results and durations of conversion webhooks: upstream's metrics under upstream's names."""
 
 from collections.abc import Iterable
 from typing import Final

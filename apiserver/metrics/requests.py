@@ -1,7 +1,7 @@
-"""How many requests there are, how long they take, and how they end: upstream's metrics under upstream's names.
+"""Numbers, durations and results of requests: upstream's metrics under upstream's names.
 
-Counting is on the way of every request, so it is a few additions to plain numbers; the families that Prometheus reads
-are made of them when it asks. Labels come from the rows of resources and from fixed words, never from what a client
+Counting is on the path of every request, so it is a few additions to plain numbers; the metric families are built of
+them at each scrape. Labels come from the rows of resources and from fixed words, never from what a client
 sent, so that no client can make them many.
 """
 
@@ -115,7 +115,7 @@ class RequestMetrics(Collector):
         counts.total += seconds
 
     def abort(self, counts: Counts) -> None:
-        """An answer had begun, and was cut off for it took too long or was not read."""
+        """A response had begun, and was aborted because it took too long or was not read."""
         self._aborted[counts.labels] += 1
 
     def terminate_watch(self, resource: Resource) -> None:

@@ -25,7 +25,7 @@ class ObjectMetrics(Collector):
 
 
 class ConsistencyMetrics(Collector):
-    """Counts by resource; `resources` says whose objects lie below a prefix of the store."""
+    """Counts by resource; `resources` maps prefixes of the store to resources."""
 
     def __init__(self, resources: Mapping[bytes, GroupResource]) -> None:
         self._resources = resources

@@ -1,5 +1,5 @@
-"""OpenAPI, versions 2 and 3: what kinds are made of and what may be done with them, for explain, validation and apply.
+"""OpenAPI, versions 2 and 3: the schemas and operations of kinds, for explain, validation and apply.
 
-A module belongs here if it makes these documents out of definitions and rows of resources. Nothing is made before it
-is asked for.
+A module belongs here if it builds these documents from definitions and rows of resources. Each is built at its first
+request.
 """

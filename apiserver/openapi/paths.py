@@ -113,7 +113,7 @@ class Writer(Struct):
     def page(
         self, tag: str, name: str, description: str, *, answer: str = "", types: Sequence[str] = PRODUCES
     ) -> Tree:
-        """Return what is at a path that belongs to no kind: it answers with a definition, or with a text."""
+        """Return the path item of a path without a kind: it returns a definition, or text."""
         content = self._content(answer, types) if answer else _text(types)
         operation = {"tags": [tag], "description": description, "operationId": name}
         return {"get": operation | {"responses": _responses({"200": content})}}

@@ -1,7 +1,7 @@
 """The definitions of types in OpenAPI documents: upstream's, what is added to them, and those of custom resources.
 
-`data/` holds what upstream's definitions say beyond those of `kubernetes-validate`: enumerations, defaults, two
-descriptions. `data/README.md` says where it comes from.
+`data/` has what upstream's definitions have beyond those of `kubernetes-validate`: enumerations, defaults, two
+descriptions. `data/README.md` has its source.
 """
 
 import gzip

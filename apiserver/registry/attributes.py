@@ -25,7 +25,7 @@ Target: TypeAlias = tuple[str, str, str]
 
 
 class Reinvocation(Struct, kw_only=True):
-    """Whether the mutating plugins run once more, since one of them changed what another had seen."""
+    """Whether the mutating plugins are reinvoked because a later one changed the object."""
 
     is_again: bool = False
     is_wanted: bool = False

@@ -244,7 +244,7 @@ class Backend(Struct, frozen=True, kw_only=True):
                 self.watch_cache.unreadable.report(prefix, kv.key, kv.mod_revision, error)
 
     def warn_unreadable(self, call: Call, prefix: bytes) -> Sequence[bytes]:
-        """Name the objects below a prefix that a list leaves out, in warnings; answers with their keys."""
+        """Name the objects below a prefix that a list leaves out, in warnings; return their keys."""
         keys = self.watch_cache.unreadable.below(prefix) if self.watch_cache.unreadable else ()
         for key in keys[:MAX_WARNINGS]:
             call.warn(f"{key.decode(errors='replace')} cannot be read and is left out: delete it by its name")

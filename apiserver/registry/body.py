@@ -94,7 +94,7 @@ def decode_as(
     strict: bool = False,
     before: Tree | None = None,
 ) -> Decoded:
-    """The tree in stored form, as a kind, by its apiVersion and name, or as the kind that it says it is.
+    """The tree in stored form, as a given apiVersion and kind, or as those that it names.
 
     `before` is an object in that form from which the tree was made, if there is one.
     """

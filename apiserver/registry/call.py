@@ -60,7 +60,7 @@ class Call(Struct, kw_only=True):
         return values[0] if values else ""
 
     def warn(self, text: str) -> None:
-        """Tell the client something besides the answer; once, however often the same is found."""
+        """Add a warning to the response, once."""
         self.warnings.append(text)
 
 
@@ -86,4 +86,4 @@ class ListAnswer(Struct, frozen=True, kw_only=True):
     items: Sequence[Stored]
     metadata: Mapping[str, Any]
     named: bool = False
-    """Each item says what it is, besides the list, as those of custom resources do."""
+    """Whether items have kind and apiVersion, as those of custom resources do."""

@@ -1,6 +1,6 @@
-"""Patch: an object is changed by saying what should be different, in any of four languages.
+"""Patch: an object is changed by a patch of one of four types.
 
-A patch is carried out on the object as it is stored, and what comes of it is read as a body would be. It is tried
+A patch is applied to the stored object, and its result is decoded like a body. It is tried
 again on the newest object when another write came between, so that no one's change is lost.
 """
 
@@ -46,20 +46,20 @@ Decode: TypeAlias = Callable[..., Decoded]
 
 
 class Language(Struct, frozen=True, kw_only=True):
-    """A way to write a patch. `check` refuses what is no such patch, and tells of what strict decoding minds."""
+    """A patch type. `check` refuses an invalid patch, and returns the complaints of strict decoding."""
 
     carry_out: CarryOut
     check: Callable[[Any], Sequence[str]] = lambda _: ()
     reads_type: bool = True
-    """What comes of a patch is read as what it says that it is."""
+    """The result of a patch is decoded as the kind that it names."""
     decode: Decode = decode_as
     """Reads what came of a patch as an object of its kind."""
     complaint: str = "{}"
-    """How strict decoding tells of a field that comes twice."""
+    """The complaint of strict decoding about a duplicate field."""
     shows_patch: bool = False
     """An error shows the patch as Go prints a map, and not what came of it."""
     refusal: str = "error decoding patch: {}"
-    """What is said of bytes that are no JSON."""
+    """The error for bytes that are no JSON."""
     growth: Callable[[Any], int] = lambda _: 0
     """Bytes that an object may become larger by, beyond those of the patch."""
 
@@ -86,7 +86,7 @@ MAX_WRITTEN: Final = 65_536
 """Bytes of a patch whose result a message shows exactly as it was written."""
 
 CUSTOM_LANGUAGES = ("application/json-patch+json", "application/merge-patch+json")
-"""Of custom resources nobody knows how their lists would merge strategically."""
+"""Custom resources have no strategic merge keys for their lists."""
 
 
 PATCH_TYPES: Final = frozenset({*LANGUAGES, *APPLY_TYPES})
@@ -129,7 +129,7 @@ async def patch(backend: Backend, call: Call, face: SubresourceView = ITSELF) ->
 
 
 class Patch(NamedTuple):
-    """A patch as it was sent, and what strict decoding minds of it."""
+    """A patch as it was sent, and the complaints of strict decoding."""
 
     language: Language
     tree: Any
@@ -138,7 +138,7 @@ class Patch(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came of a patch, for errors about it."""
+    """The result of a patch, for errors about it."""
 
     backend: Backend
     patch: Patch
@@ -185,7 +185,7 @@ def _carry_out(backend: Backend, patch: Patch, old: Tree) -> Any:
 
 
 def patch_refusal(error: PatchError) -> ApiError:
-    """What a client is told of a patch that cannot be carried out."""
+    """Return the error for a patch that cannot be applied."""
     match error:
         case Undecodable():
             return status.BadRequest(str(error))
@@ -200,7 +200,7 @@ def patch_refusal(error: PatchError) -> ApiError:
 def _decode_patched(
     backend: Backend, call: Call, options: WriteOptions, patch: Patch, patched: Tree, old: Tree
 ) -> Tree:
-    """What came of a patch, read as an object of its kind."""
+    """Return the result of a patch, decoded as its kind."""
     kind = {"kind": old["kind"], "apiVersion": old["apiVersion"]}
     if call.resource.custom:
         patched, _ = with_whole_numbers(patched, b"")
@@ -252,7 +252,7 @@ _NO_TEXT: Final = ".apiVersion accessor error: <nil> is of the type <nil>, expec
 
 
 def _check_custom_type(patched: Tree, api_version: str, kind: str) -> None:
-    """Refuse an object that upstream has no struct for, if it no longer says what it is."""
+    """Refuse a patched custom object without apiVersion or kind."""
     if not kind:
         text = orjson.dumps(patched, option=orjson.OPT_SORT_KEYS).decode()
         raise _not_taken(text, missing_kind(text))
@@ -261,7 +261,7 @@ def _check_custom_type(patched: Tree, api_version: str, kind: str) -> None:
 
 
 def _check_same_type(call: Call, outcome: Outcome, patched_type: tuple[str, str]) -> None:
-    """A custom object that a patch makes one of another kind is refused by the name of that kind."""
+    """Refuse a patch that changes the kind of a custom object; the error names the new kind."""
     api_version, kind = patched_type
     expected = {"kind": outcome.old["kind"], "apiVersion": outcome.old["apiVersion"]}
     wrong = [
@@ -315,7 +315,7 @@ def _invalid(outcome: Outcome, problem: str) -> ApiError:
 
 
 def _patched_text(outcome: Outcome) -> str:
-    """The text of what came of a patch, in which numbers and texts are as they were written."""
+    """Return the result of a patch as text, with numbers and strings as they were sent."""
     backend, patch, patched, old, is_typed = outcome
     if len(patch.data) <= MAX_WRITTEN:
         again = patch._replace(tree=written.loads(patch.data))

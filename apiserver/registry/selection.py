@@ -1,7 +1,7 @@
 """Which objects a list, a watch or a deletecollection is about: by labels and by fields.
 
-A selector that asks for everything costs nothing; one that asks for a name narrows the keys; only the rest has to
-look at objects.
+An empty selector costs nothing; a selector of a name narrows the keys; only the rest has to be matched with
+objects.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -35,7 +35,7 @@ def get_version(text: str) -> int:
 
 
 async def wait_for(backend: Backend, revision: int) -> None:
-    """Wait until the watch cache shows a revision, or tell that it is too large."""
+    """Wait until the watch cache has a revision, or raise an error that it is too large."""
     if backend.watch_cache.revision < revision and not await backend.watch_cache.wait_reached(
         revision, within=WAIT_SECONDS
     ):

@@ -77,7 +77,7 @@ def _presented(request: Request, proxy: RequestHeaders | None) -> PresentedCrede
 
 
 def _without_users(headers: MultiMapping[str], proxy: RequestHeaders) -> MultiMapping[str]:
-    """Return headers without those that tell of users: they count for the server alone."""
+    """Return headers without those of users, which are for the server only."""
     if not any(proxy.is_own(name) for name in headers):
         return headers
     return CIMultiDict((name, value) for name, value in headers.items() if not proxy.is_own(name))

@@ -12,7 +12,7 @@ from typing import Final
 from mockube.apiserver.request.request import ACCEPT_ENCODING, Request
 
 MIN_SIZE: Final = 128 * 1024
-"""Bytes; an answer that has no more is sent as it is."""
+"""Bytes; a smaller answer is not compressed."""
 
 
 def takes_gzip(request: Request) -> bool:
@@ -21,7 +21,7 @@ def takes_gzip(request: Request) -> bool:
 
 
 async def compress(pieces: Iterable[bytes]) -> AsyncIterator[bytes]:
-    """The same in gzip's form. Pieces should be large: each is handed to a thread by itself."""
+    """Compress with gzip. Pieces should be large: each is compressed in a thread."""
     compressor = zlib.compressobj(zlib.Z_BEST_SPEED, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
     for piece in pieces:
         chunk = await asyncio.to_thread(compressor.compress, piece)

@@ -1,4 +1,4 @@
-"""Which FlowSchema a request is of, and which priority level, as upstream tells clients in each response.
+"""The FlowSchema and priority level of a request, which upstream has in each response's headers.
 
 Nothing is queued or refused by them here. A request is matched once for each user and kind of request, until a schema or
 a level changes.

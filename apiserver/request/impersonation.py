@@ -170,7 +170,7 @@ _MODES: Final = (
 
 
 class _TimedAuthorizer:
-    """Asks the authorizer, and keeps what is counted of its answers."""
+    """Checks permissions, and counts the decisions."""
 
     def __init__(self, authorization: Authorization, monotonic: Callable[[], float]) -> None:
         self._authorization = authorization

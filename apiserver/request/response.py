@@ -28,7 +28,7 @@ NOT_CACHED: Final[Mapping[str, str]] = {"Cache-Control": "no-cache, private"}
 class Response:
     """A status, headers, and a body in as many parts as it likes; a body that is streamed has none.
 
-    `retry_after` is after how many seconds the client may try again, if it is told.
+    `retry_after` is the Retry-After header in seconds, if it is not 0.
     """
 
     __slots__ = (
@@ -60,7 +60,7 @@ class Response:
         self.warnings = warnings
         self.retry_after = retry_after
         self.compressed = False
-        """While it is written, piece by piece, so that no client is owed a compressed copy of it all."""
+        """While it is written, piece by piece, so that no compressed copy of all is in memory."""
         self.refusal = b""
         """The Status that the request was refused with, if it was, as JSON."""
         self.size = sum(map(len, parts))

@@ -40,7 +40,7 @@ _NOT_HERE: Final = (
 
 
 def page(backend: Backend, on_restored: Sequence[Callable[[], Awaitable[None]]]) -> Page:
-    """`on_restored` make what a snapshot may lack, or say of another server."""
+    """`on_restored` create the objects that a snapshot may lack or have of another server."""
     deadlines = Deadlines(backend.clock)
 
     async def serve(request: Request) -> Response:

@@ -12,7 +12,7 @@ from mockube.apiserver.wire import go_json
 
 VERSION = "meta.k8s.io/v1"
 LATEST = -1
-"""As a token's revision: the list can no longer be consistent, but the rest may be had as it is now."""
+"""The revision of a token for an inconsistent continuation: the rest of the list is read at the newest revision."""
 
 
 class BadToken(ValueError):

@@ -138,7 +138,7 @@ class ResourceCache:
         return [self.objects[key] for key in keys[keys.bisect_left(low) : keys.bisect_left(high)]]
 
     def apply(self, change: Change) -> None:
-        """Take a change in and tell those who follow."""
+        """Apply a change and notify the watchers."""
         key = change.after.key
         before = self.objects.pop(key, None)
         if change.kind is ChangeKind.DELETED:

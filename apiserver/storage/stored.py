@@ -1,8 +1,8 @@
-"""An object at one revision, as the store has it and as a client is shown it.
+"""An object at one revision, as it is stored and as it is served.
 
 What is stored is canonical JSON, `kind, apiVersion, metadata, …`, without a resourceVersion: that is the store's
-revision, which is spliced in behind the uid without parsing. What a list shows of an object is made once and used by
-everybody; so are the labels, which are read out of it without making the rest of the tree.
+revision, which is spliced in behind the uid without parsing. The item of a list is encoded once and shared;
+so are the labels, which are decoded without the rest of the tree.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""Everything the store holds, kept at hand by one watch over it: what lists and watches are served from.
+"""A copy of the store, kept up to date by one watch: lists and watches are served from it.
 
-The watch cache is a little behind the store. Who must not read the past asks `fresh` first, which waits until the watch cache
-has seen the revision that the store was at when it was asked. When the watch is lost the watch cache resumes it, and if
+The watch cache is a little behind the store. A consistent read calls `fresh` first, which waits until the watch cache
+has the revision of the store at that moment. When the watch is lost the watch cache resumes it, and if
 history was compacted meanwhile, lists again: watches of clients are then ended, for they might have missed something.
 """
 
@@ -26,7 +26,7 @@ PAGE = 10_000
 SLICE, SLICE_BYTES = 500, 512 * 1024
 """Changes, or keys of a list, and bytes of them, after which others have their turn while there are more."""
 LAG_SECONDS = 5.0
-"""Between two looks at how far the store is ahead: as often an embedded store notifies of progress."""
+"""The interval of comparing with the store's revision: that of an embedded store's progress notifications."""
 
 
 class WatchCache:
@@ -162,7 +162,7 @@ class WatchCache:
         return now - self._in_step
 
     async def fresh(self) -> int:
-        """Wait until the watch cache shows everything done before this call; answers with a revision that it shows."""
+        """Wait until the watch cache has all writes before this call; return its revision."""
         head = (await self._kv.status()).revision
         if head > self.revision:
             await self._take_pending()

@@ -1,6 +1,6 @@
-"""What Go's decoder says of text that is no JSON.
+"""The errors of Go's decoder for text that is no JSON.
 
-Runs only when a text was refused, to say why in the words that clients know. Go is laxer than orjson in one thing:
+Runs only after a text was refused, to return Go's message. Go is laxer than orjson in one thing:
 broken UTF-8 and lone surrogates are no fault of the syntax; `repaired` reads such texts as Go does.
 """
 

@@ -1,4 +1,4 @@
-"""What a client wants to be answered in, and what it says it sent: Accept and Content-Type, read as upstream reads them."""
+"""Content negotiation: Accept and Content-Type, parsed as upstream parses them."""
 
 import re
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ class View(Enum):
 
 
 class OutputFormat(Struct, frozen=True, kw_only=True):
-    """An answer's form. `version` is that of the view's own kind, in meta.k8s.io."""
+    """The format and view of a response. `version` is that of the view's own kind, in meta.k8s.io."""
 
     format: Format
     view: View = View.OBJECT
@@ -86,12 +86,12 @@ _VIEW_VERSIONS = frozenset({"v1", "v1beta1"})
 
 
 def negotiate(accept: str, endpoint: Endpoint = Endpoint.BUILT_IN) -> OutputFormat | None:
-    """Return the first form of an Accept header that an endpoint can give; None if it can give none of them."""
+    """Return the first format of an Accept header that an endpoint supports; None if it supports none."""
     return (_negotiate_usual if len(accept) <= _USUAL_LENGTH else _negotiate)(accept, endpoint)
 
 
 def matches_route(accept: str, produced: tuple[str, ...] = FORMATS) -> bool:
-    """Return whether a route that produces these media types is found: upstream's router knows no ranges but `*/*`."""
+    """Return whether a route that produces these media types is found: upstream's router supports no ranges but `*/*`."""
     return (_matches_usual if len(accept) <= _USUAL_LENGTH else _matches)(accept, produced)
 
 

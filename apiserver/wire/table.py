@@ -58,7 +58,7 @@ def parse_include_object(text: str) -> str:
 def make(
     printer: Printer, rows: Sequence[Tree], metadata: Mapping[str, Any], *, version: str, header: bool = True
 ) -> Tree:
-    """The table of some rows, in a `meta.k8s.io` version; with `header` it says what its columns are."""
+    """The table of some rows, in a `meta.k8s.io` version; with `header` it has its column definitions."""
     return {
         "kind": "Table",
         "apiVersion": f"meta.k8s.io/{version}",

@@ -144,9 +144,9 @@ async def call(
 
 
 class Observed:
-    """A call that is counted however it ends; a failure that stops nothing ends here.
+    """Counts a call and its result; a failure that failurePolicy ignores sets `failed_open`.
 
-    `failed_open` tells of that. As a context manager: what is raised within is what came of the call.
+    As a context manager: an exception of its body is the result of the call.
     """
 
     def __init__(

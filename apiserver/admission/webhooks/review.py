@@ -1,4 +1,4 @@
-"""AdmissionReview v1: what a webhook is sent, and what it may answer."""
+"""AdmissionReview v1: the request to a webhook and its response."""
 
 import base64
 import binascii

@@ -1,8 +1,8 @@
 """Where a webhook is: its URL, or the Service that its configuration names.
 
 A Service leads to a process of this machine where its EndpointSlices have addresses that are no simulated pod's, or those
-of a pod whose container runs as a process, which is reached through its kubelet. Elsewhere somebody has to say where it
-runs: `--webhook-service NAMESPACE/NAME=HOST:PORT`.
+of a pod whose container runs as a process, which is reached through its kubelet. Otherwise a flag has
+its address: `--webhook-service NAMESPACE/NAME=HOST:PORT`.
 """
 
 import base64
@@ -43,7 +43,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
 class Caller(Protocol):
     async def post(self, endpoint: Endpoint, body: bytes, *, seconds: float) -> bytes:
-        """Return the body of a good answer, or raise CallFailed with Go's words."""
+        """Return the body of a successful response, or raise CallFailed with Go's message."""
 
 
 def endpoint(

@@ -1,4 +1,4 @@
-"""Resources that are never stored: a client sends a question as an object, and has it back with the answer in it.
+"""Resources that are never stored: a client creates a review, and the response has its status filled in.
 
-A module belongs here if it answers such a question: who somebody is, what he may do, or with which token.
+A module belongs here if it serves such a review of authentication, authorization or a token request.
 """

@@ -15,7 +15,7 @@ from mockube.apiserver.registry.reviews import question, selectors
 from mockube.apiserver.user import User
 
 _NO_KIND = GroupKind("authorization.k8s.io", "")
-"""Upstream's errors here tell the group alone."""
+"""Upstream's errors name only the group here."""
 _SPEC, _METADATA = ROOT.child("spec"), ROOT.child("metadata")
 
 

@@ -1,4 +1,4 @@
-"""Who answers which question, instead of the verb that would store it."""
+"""The create verbs of reviews, which replace the generic one."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ from mockube.apiserver.registry.verbs import Verb, Verbs, verb
 
 
 def with_reviews(tokens: BearerTokens, authorization: Authorization, accounts: ServiceAccounts) -> Verbs:
-    """The verbs of all resources: creating a question means to answer it."""
+    """The verbs of all resources, with create of reviews replaced."""
     authentication, authorization_ = "authentication.k8s.io", "authorization.k8s.io"
     access = AccessReviews(authorization)
     answers: Mapping[tuple[GroupResource, str], Verb] = {

@@ -31,7 +31,7 @@ def is_protobuf(data: bytes) -> bool:
 
 
 def decode(data: bytes, *, api_version: str = "", kind: str = "") -> dict[str, Json]:
-    """The object as a JSON tree. The two are for a client that did not say them."""
+    """Return the object as a JSON tree. Both arguments are the defaults of a missing type."""
     if not data:
         raise ProtobufError("empty data")
     if not is_protobuf(data):
@@ -89,7 +89,7 @@ def watch_frame(event_type: str, encoded: bytes) -> bytes:
 
 
 def watch_events(stream: bytes) -> Iterator[tuple[str, dict[str, Json]]]:
-    """What a row of whole frames says: types of events, and objects."""
+    """Return the events of complete frames: types and objects."""
     at = 0
     while at < len(stream):
         start = at + _FRAME_HEADER

@@ -127,7 +127,7 @@ _SCHEMA_OR_BOOL = Form(
 
 
 def _items_of(field: str, api_version: str, kind: str) -> Form:
-    """The wire says the kind of whole objects only; the server adds it to these when it shows them."""
+    """The wire has the kind of top-level objects only; the server adds it to these."""
     type_meta = {"kind": kind, "apiVersion": api_version}
 
     def to_json(plain: Plain) -> Json:

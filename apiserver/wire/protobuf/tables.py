@@ -1,8 +1,8 @@
-"""What each message is made of: the rows of `messages.json`, read when somebody asks for them.
+"""The fields of each message: the rows of `messages.json`, read on demand.
 
 Owns the shape of that file and the way from a kind to its message. Knows nothing of bytes. The file is derived by
-`tools/protobuf_table.py`; a row is a field's name in JSON, its number, its type as Go would write it, and how Go shows
-it in JSON when it is empty.
+`tools/protobuf_table.py`; a row is a field's name in JSON, its number, its type as Go would write it, and the option of
+its Go JSON tag.
 """
 
 from functools import cache

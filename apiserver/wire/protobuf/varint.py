@@ -81,7 +81,7 @@ def read_parts(data: bytes) -> dict[int, bytes]:
 
 
 def skip(data: bytes, at: int, tag: int) -> int:
-    """Where the value ends that follows this tag. Groups, which nobody has written for years, are refused."""
+    """Return the end of the value that follows this tag. Groups, which are obsolete, are refused."""
     wire_type = tag & 7
     if tag >> 3 == 0:
         raise ProtobufError(f"proto: illegal tag 0 (wire type {wire_type})")
