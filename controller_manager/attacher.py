@@ -53,7 +53,7 @@ ATTACHER: Final = Controller(
     name="simulated-attacher",
     queue="simulated_attacher",
     service_account="",
-    speaks_as=SIMULATED,
+    event_component=SIMULATED,
     watches=(Watch(resource=VOLUME_ATTACHMENTS, keys=_of_itself),),
     reconcile=reconcile,
     workers=5,

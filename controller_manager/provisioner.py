@@ -208,7 +208,7 @@ PROVISIONER: Final = Controller(
     name="simulated-provisioner",
     queue="simulated_provisioner",
     service_account="",
-    speaks_as=SIMULATED,
+    event_component=SIMULATED,
     watches=(
         Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_of_itself),
         Watch(resource=PERSISTENT_VOLUMES, keys=_of_itself),

@@ -231,7 +231,7 @@ RESIZER: Final = Controller(
     name="simulated-resizer",
     queue="simulated_resizer",
     service_account="",
-    speaks_as=f"external-resizer {SIMULATED}",
+    event_component=f"external-resizer {SIMULATED}",
     watches=(
         Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_of_claim_or_size),
         Watch(resource=PERSISTENT_VOLUMES),
@@ -244,7 +244,7 @@ NODE_RESIZER: Final = Controller(
     name="simulated-file-system-resizer",
     queue="simulated_file_system_resizer",
     service_account="",
-    speaks_as="kubelet",
+    event_component="kubelet",
     watches=(
         Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_of_claim),
         Watch(resource=PERSISTENT_VOLUMES),

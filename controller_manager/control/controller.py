@@ -55,12 +55,12 @@ class Controller(Struct, frozen=True, kw_only=True):
     """
     workers: int
     remembers: bool = False
-    """Its plans hold `Remember`."""
-    tells_of_each_pod: bool = False
+    """Its plans contain `Remember`."""
+    events_can_wait: bool = False
     """Its Events can wait while much happens."""
-    speaks_as: str = ""
+    event_component: str = ""
     """The component of its Events, where that is not its service account."""
-    observed_as: str = ""
+    metrics_name: str = ""
     """The label of its reconciliations in controller-runtime's metrics, where its users know it by those."""
     observer: Callable[[], Observer] | None = None
     indexes: Mapping[Resource[Any], Mapping[str, Indexer]] = field(default_factory=dict)
@@ -68,8 +68,8 @@ class Controller(Struct, frozen=True, kw_only=True):
     retries: Retries = DEFAULT_RETRIES
     """How long a key waits after a failure."""
     needs: tuple[Resource[Any], ...] = ()
-    """What not every server has: the controller begins once the server has all of them."""
+    """Resources that not every server has: the controller starts once the server has all of them."""
 
     @property
     def event_source(self) -> str:
-        return self.speaks_as or self.service_account
+        return self.event_component or self.service_account

@@ -33,7 +33,7 @@ class ControllerRunner:
         }
         self._executor = Executor(
             context.client,
-            context.recorder.of(controller.event_source, can_wait=controller.tells_of_each_pod),
+            context.recorder.of(controller.event_source, can_wait=controller.events_can_wait),
         )
         self._own_writes = OwnWrites(self._informers, context.informers.ask, context.clock)
         self._parked: set[Key] = set()
@@ -45,7 +45,7 @@ class ControllerRunner:
             workers=controller.workers,
             clock=context.clock,
             metrics=context.metrics,
-            runs=context.metrics.reconciles.of(controller.observed_as, controller.workers),
+            runs=context.metrics.reconciles.of(controller.metrics_name, controller.workers),
         )
         self.loop.limiter = RateLimiter(context.clock, controller.retries)
         self._listen()

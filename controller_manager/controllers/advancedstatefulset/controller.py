@@ -47,7 +47,7 @@ def _hooks(owner: SetView, newest: str, now: datetime) -> Hooks:
 
 
 def _current_ordinals(owner: SetView, slots: Sequence[Slot], newest: str) -> Collection[int]:
-    """In order the first pods; else whichever come back, until there are enough of those that are not updated."""
+    """In order the first pods; else those recreated first, until enough pods are not updated."""
     strategy = Strategy.of(owner.object["spec"])
     if owner.on_delete:
         return ()
@@ -73,8 +73,8 @@ ADVANCED_STATEFUL_SET: Final = Controller(
     name="advancedstatefulset-controller",
     queue="advancedstatefulset",
     service_account="",
-    speaks_as="statefulset-controller",
-    observed_as="statefulset-controller",
+    event_component="statefulset-controller",
+    metrics_name="statefulset-controller",
     watches=keys.watches_of(ADVANCED_STATEFUL_SETS),
     indexes={
         PODS: {BY_OWNER: owner_of_pod},

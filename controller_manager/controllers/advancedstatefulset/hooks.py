@@ -1,4 +1,4 @@
-"""The pods of an advanced set through their lives: the states that a label tells, and the hooks that hold them."""
+"""The lifecycle of an advanced set's pods: the states in a label, and the hooks that hold them."""
 
 from datetime import datetime
 

@@ -45,7 +45,7 @@ def update_step(state: StatefulSetState, strategy: Strategy, pod: PodView) -> Up
 
 
 def _change(state: StatefulSetState, pod: PodView) -> Change | None:
-    """None also if nobody remembers what the pod was made from."""
+    """None also if the pod's revision is no longer in the history."""
     name = identity.revision_of(pod)
     old = next((revision for revision in state.history if meta.name(revision) == name), None)
     if old is None:

@@ -1,6 +1,6 @@
-"""Which pods of an advanced set get the newest revision now, and how: in place, or by being made anew.
+"""Which pods of an advanced set get the newest revision now, and how: in place, or by being recreated.
 
-Those that somebody marked for deletion go by the same limit, and before.
+Pods with the label for deletion are deleted first, within the same limit.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -100,7 +100,7 @@ def _updated(
 
 
 def _removed(state: StatefulSetState, pods: Sequence[PodView]) -> RolloutResult:
-    """They go, but those that somebody holds, who is told."""
+    """Delete the pods, and mark those that a hook holds for its owner."""
     hold_patches = {pod: state.customs.hold_patches(pod) for pod in pods}
     going = tuple(pod for pod, patches in hold_patches.items() if patches is None)
     patches = [patch for found in hold_patches.values() if found is not None for patch in found]

@@ -1,4 +1,4 @@
-"""The status of an advanced set: what all sets tell, how far the newest revision is available, and how claims are."""
+"""The status of an advanced set: all sets' fields, the newest revision's available pods, and the claims."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
@@ -46,7 +46,7 @@ def _volume_claims(state: StatefulSetState) -> Iterator[dict[str, Any]]:
 
 
 def _fits(claim: ReadOnlyTree, template: ReadOnlyTree) -> bool:
-    """Its class and modes are the template's, and it asks for as much at least."""
+    """Whether its class and modes are the template's, and it requests at least as much storage."""
     claim_spec, template_spec = claim["spec"], template.get("spec") or {}
     classes = claim_spec.get("storageClassName"), template_spec.get("storageClassName")
     if None not in classes and classes[0] != classes[1]:
@@ -73,7 +73,7 @@ def _amount(amounts: ReadOnlyTree) -> quantity.Quantity:
 
 
 def _conditions(state: StatefulSetState, account: Account) -> list[ReadOnlyTree]:
-    """What failed in this round, and nothing of what failed before."""
+    """The failure of this round only."""
     failed = _failed(account)
     if failed is None:
         return []

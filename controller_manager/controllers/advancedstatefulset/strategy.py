@@ -20,7 +20,7 @@ class Policy(Enum):
 
 class Strategy(Struct, frozen=True, kw_only=True):
     is_specified: bool
-    """Without it, pods are replaced one by one, and new ones follow what the status says."""
+    """Without it, pods are replaced one by one, and new ones get the revision that the status says."""
     paused: bool
     policy: Policy
     grace_seconds: int
@@ -53,7 +53,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
 
 
 def _policy(name: str | None) -> Policy:
-    """Whatever does not ask for it in place is made anew."""
+    """Any other policy recreates pods."""
     return next((policy for policy in Policy if policy.value == name), Policy.RECREATE)
 
 

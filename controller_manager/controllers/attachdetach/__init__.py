@@ -1,5 +1,5 @@
 """Volumes of CSI drivers: on which nodes they are attached.
 
-A module belongs here if it decides that by pods and VolumeAttachments. Whoever attaches is the driver's own. Upstream:
+A module belongs here if it decides that by pods and VolumeAttachments. The driver's own attacher attaches. Upstream:
 pkg/controller/volume/attachdetach.
 """

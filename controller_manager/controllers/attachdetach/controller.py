@@ -49,7 +49,7 @@ from mockube.controller_manager.workloads.indexes import BY_CLAIM, claims_of_pod
 
 MANAGED: Final = "volumes.kubernetes.io/controller-managed-attach-detach"
 Reported = frozenset[str]
-"""The attachments that another node is in the way of, and of which that was told."""
+"""The attachments that another node blocks, for which an Event was recorded."""
 
 
 def reconcile(caches: Caches, key: Key, _: datetime, reported: object = None) -> Plan:
@@ -109,7 +109,7 @@ def _changes(
     needed: Mapping[str, NeededVolume],
     present: Mapping[str, ReadOnlyTree],
 ) -> Iterator[Action]:
-    """Keep the node's list of what is attached, tell pods of what is new in it, and detach what nobody needs."""
+    """Write the node's list of attached volumes, record Events of new ones, and detach unused ones."""
     status = (node or {}).get("status") or {}
     listed = [one["name"] for one in status.get("volumesAttached") or ()]
     in_use = {*(status.get("volumesInUse") or ())}
@@ -138,7 +138,7 @@ def _successes(volume: NeededVolume) -> Iterator[RecordEvent]:
         yield RecordEvent(about=pod.object, type="Normal", reason="SuccessfulAttachVolume", message=message)
 
 
-# --- whose key a change concerns
+# --- the keys that a change affects
 
 
 def _of_pod(_: Caches, change: Change) -> Iterable[Key]:
@@ -168,7 +168,7 @@ def _facts(node: ReadOnlyTree) -> tuple[Any, ...]:
 
 
 def _of_attachment(caches: Caches, change: Change) -> Iterable[Key]:
-    """Its node; and where it is gone, the nodes that have waited for its volume."""
+    """Its node; after its deletion also the nodes that wait for its volume."""
     latest = change.latest
     yield Key("", latest["spec"].get("nodeName") or "")
     if change.new is None:

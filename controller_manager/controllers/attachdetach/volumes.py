@@ -85,7 +85,7 @@ def _volumes_of(caches: Caches, pod: PodView) -> Iterator[ReadOnlyTree]:
 
 
 def _is_attached(caches: Caches, driver: str) -> bool:
-    """Whether a driver's volumes have to be attached: all have that do not say otherwise."""
+    """Whether a driver's volumes have to be attached: yes by default."""
     found = caches.of(CSI_DRIVERS).get("", driver)
     return found is None or found["spec"].get("attachRequired") is not False
 
@@ -106,7 +106,7 @@ def own_volume(caches: Caches, attachment: ReadOnlyTree) -> ReadOnlyTree | None:
 
 
 def is_own(caches: Caches, attachment: ReadOnlyTree) -> bool:
-    """Also where the volume is gone already: the name tells."""
+    """By the name, also if the volume is already deleted."""
     name = next(volume_of_attachment(attachment))
     is_orphan = bool(name) and caches.of(PERSISTENT_VOLUMES).get("", name) is None
     if is_orphan:

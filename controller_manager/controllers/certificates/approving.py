@@ -1,6 +1,6 @@
-"""Approve the requests of kubelets for client certificates, where the one who requests may create such.
+"""Approve the requests of kubelets for client certificates, where the user is authorized to create them.
 
-And remove requests that are of no use any more.
+And remove requests that are no longer needed.
 """
 
 import base64
@@ -54,7 +54,7 @@ def permissions_to_try(csr: ReadOnlyTree, request: Requested) -> Iterator[str]:
 
 
 def review(csr: ReadOnlyTree, subresource: str) -> ReadOnlyTree:
-    """The question whether who has requested may create a request of this sort."""
+    """The access review: may the requesting user create requests of this kind?"""
     spec = csr["spec"]
     attributes = {
         "group": CERTIFICATE_SIGNING_REQUESTS.group,
@@ -139,7 +139,7 @@ _WAITING: Final = timedelta(hours=24)
 
 
 def is_of_no_use(csr: ReadOnlyTree, now: datetime) -> bool:
-    """Whether it was decided or has waited for so long, or its certificate has ended."""
+    """Whether it was decided or is pending for too long, or its certificate has expired."""
     listed = conditions.of(csr)
     issued = is_issued(csr)
     if not listed:

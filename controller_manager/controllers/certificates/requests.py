@@ -1,4 +1,4 @@
-"""What a CertificateSigningRequest asks for, and what a kubelet's must look like. Pure."""
+"""Parse a CertificateSigningRequest, and check that of a kubelet. Pure."""
 
 import base64
 import binascii

@@ -1,5 +1,5 @@
-"""OpenKruise's CloneSets: pods without identity, one as good as another, that are updated in place where it can be.
+"""OpenKruise's CloneSets: interchangeable pods without identity that are updated in place where possible.
 
-A module belongs here if it decides something for them; it reads caches and answers with plans. Upstream:
-openkruise/kruise, pkg/controller/cloneset, release 1.9. What is left out is told in docs/fidelity.md.
+A module belongs here if it decides something for them; it reads caches and returns plans. Upstream:
+openkruise/kruise, pkg/controller/cloneset, release 1.9. docs/fidelity.md lists what is left out.
 """

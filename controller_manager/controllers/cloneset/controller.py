@@ -56,19 +56,21 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
         return Plan(actions=first)
     history = state.history(caches, owner)
     recorded = _recorded(caches, owner, history)
-    scene = _scene(caches, owner, pods.owned, history, recorded, now)
+    snapshot = _state_of(caches, owner, pods.owned, history, recorded, now)
     if owner.deleting:
         return (
-            EMPTY_PLAN if recorded.actions else Plan(last=partial(_last, scene, recorded, NOTHING_TO_DO, ""))
+            EMPTY_PLAN
+            if recorded.actions
+            else Plan(last=partial(_last, snapshot, recorded, NOTHING_TO_DO, ""))
         )
     cleaned = () if owner.reuses_claims else storage.cleanup(owner, pods.owned, state.claims(caches, owner))
-    scaled = scaling.plan(scene)
-    updated = NOTHING_TO_DO if scaled.changes_pods else updating.plan(scene)
+    scaled = scaling.plan(snapshot)
+    updated = NOTHING_TO_DO if scaled.changes_pods else updating.plan(snapshot)
     failing = "FailedScale" if scaled.changes_pods else "FailedUpdate"
     return Plan(
         actions=(*cleaned, *recorded.actions, *scaled.actions, *updated.actions),
-        last=partial(_last, scene, recorded, updated, failing),
-        again_after=earliest(updated.again_after, _next_availability(scene), _deadline(scene)),
+        last=partial(_last, snapshot, recorded, updated, failing),
+        again_after=earliest(updated.again_after, _next_availability(snapshot), _deadline(snapshot)),
     )
 
 
@@ -87,7 +89,7 @@ def _recorded(caches: Caches, owner: SetView, history: Sequence[ReadOnlyTree]) -
     return revisions.settle(desired, history, owner.status.get("collisionCount") or 0, named)
 
 
-def _scene(
+def _state_of(
     caches: Caches,
     owner: SetView,
     pods: Sequence[PodView],
@@ -114,24 +116,26 @@ def _scene(
 
 
 def _last(
-    scene: CloneSetState, recorded: SyncedRevision, updated: Decision, failing: str, error: ApiError | None
+    snapshot: CloneSetState, recorded: SyncedRevision, updated: Decision, failing: str, error: ApiError | None
 ) -> tuple[Action, ...]:
-    """The status, told even of a round that failed, unless its revision may not exist; then what is done with."""
+    """The status, also of a round that failed, unless its revision may not exist; then the deletion of old revisions."""
     if error is not None and recorded.actions:
         return ()
     failure = _failure(failing, updated, error)
-    status_actions = status.status_update(scene, status.of(scene, recorded.collision_count, failure))
-    live = {scene.current_name, scene.update_name}
+    status_actions = status.status_update(snapshot, status.of(snapshot, recorded.collision_count, failure))
+    live = {snapshot.current_name, snapshot.update_name}
     live |= {
-        meta.name(revision) for revision in scene.history if any(_has(pod, revision) for pod in scene.pods)
+        meta.name(revision)
+        for revision in snapshot.history
+        if any(_has(pod, revision) for pod in snapshot.pods)
     }
-    forgotten = revisions.truncate_history(scene.history, live, scene.owner.revision_history_limit)
-    # Both write the set, and the second would find another version of it: it comes with the next round.
-    return (*(status_actions or _without_names_of_the_gone(scene)), *forgotten)
+    forgotten = revisions.truncate_history(snapshot.history, live, snapshot.owner.revision_history_limit)
+    # Both write the set, and the second would conflict: it follows in the next round.
+    return (*(status_actions or _without_names_of_the_gone(snapshot)), *forgotten)
 
 
 def _failure(failing: str, updated: Decision, error: ApiError | None) -> Failure | None:
-    """That somebody else was first is no failure: the next round begins with what he did."""
+    """A conflict is no failure: the next round starts from the other writer's version."""
     if isinstance(error, Conflict):
         return None
     message = updated.problem if error is None else str(error)
@@ -142,9 +146,9 @@ def _has(pod: PodView, revision: ReadOnlyTree) -> bool:
     return identity.has_revision(pod, meta.name(revision))
 
 
-def _without_names_of_the_gone(scene: CloneSetState) -> tuple[Update, ...]:
-    owner = scene.owner
-    present = {pod.key.name for pod in scene.pods}
+def _without_names_of_the_gone(snapshot: CloneSetState) -> tuple[Update, ...]:
+    owner = snapshot.owner
+    present = {pod.key.name for pod in snapshot.pods}
     if owner.deleting or owner.pods_to_delete <= present:
         return ()
     path = ("spec", "scaleStrategy", "podsToDelete")
@@ -152,20 +156,20 @@ def _without_names_of_the_gone(scene: CloneSetState) -> tuple[Update, ...]:
     return (Update(resource=CLONE_SETS, body=meta.with_value(owner.object, path, named)),)
 
 
-def _next_availability(scene: CloneSetState) -> timedelta | None:
+def _next_availability(snapshot: CloneSetState) -> timedelta | None:
     """When the next pod that is ready will have been so for long enough."""
-    enough = span_of(scene.owner.min_ready_seconds)
+    enough = span_of(snapshot.owner.min_ready_seconds)
     waiting = [
-        after(pod.ready_since, enough) - scene.now for pod in scene.pods if pod.ready_since is not None
+        after(pod.ready_since, enough) - snapshot.now for pod in snapshot.pods if pod.ready_since is not None
     ]
     return min((delay for delay in waiting if delay > timedelta()), default=None)
 
 
-def _deadline(scene: CloneSetState) -> timedelta | None:
-    """When a rollout that was told to go on will have stood still for too long."""
-    progressing = conditions.get(scene.owner.object, progress.PROGRESSING)
-    due = progress.deadline(scene.owner, progressing)
-    return None if due is None or due <= scene.now else due - scene.now
+def _deadline(snapshot: CloneSetState) -> timedelta | None:
+    """The time until a rollout without progress exceeds its deadline."""
+    progressing = conditions.get(snapshot.owner.object, progress.PROGRESSING)
+    due = progress.deadline(snapshot.owner, progressing)
+    return None if due is None or due <= snapshot.now else due - snapshot.now
 
 
 # --- what it watches
@@ -187,8 +191,8 @@ CLONE_SET: Final = Controller(
     name="cloneset-controller",
     queue="cloneset",
     service_account="",
-    speaks_as="cloneset-controller",
-    observed_as="cloneset-controller",
+    event_component="cloneset-controller",
+    metrics_name="cloneset-controller",
     needs=(CLONE_SETS,),
     watches=(
         *primary.watches_of(CLONE_SETS, patience=_PATIENCE),

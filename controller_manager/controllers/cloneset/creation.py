@@ -1,4 +1,4 @@
-"""New pods of a CloneSet: how many of which revision, and the ids that tell them from each other."""
+"""New pods of a CloneSet: how many of which revision, and their instance ids."""
 
 import hashlib
 from collections.abc import Collection, Iterator
@@ -39,7 +39,7 @@ def creation(state: CloneSetState, diffs: Diffs) -> tuple[Action, ...]:
 
 
 def _opened(state: CloneSetState, created: ReadOnlyTree) -> tuple[Patch, ...]:
-    """Its gates are open before its kubelet first tells of it, and so it is told of once."""
+    """Open the gates of a new pod before its kubelet's first status, so that readiness changes once."""
     pod = PodView.of(created)
     return (
         *update.step(pod, state.now, revision=identity.revision_of(pod)).patches,
@@ -48,9 +48,9 @@ def _opened(state: CloneSetState, created: ReadOnlyTree) -> tuple[Patch, ...]:
 
 
 def free_instances(state: CloneSetState, count: int) -> list[str]:
-    """At most so many ids: first those whose claims were left by pods that are lost.
+    """At most so many ids: first those whose claims were left by lost pods.
 
-    The claims of a pod that is about to go are waited for, and so one pod fewer is made now.
+    The claims of a terminating pod are waited for, so one pod fewer is created now.
     """
     pods = (*state.pods, *state.inactive)
     ending = {storage.instance_of(pod.object) for pod in pods if pod.deleting}
@@ -62,7 +62,7 @@ def free_instances(state: CloneSetState, count: int) -> list[str]:
 
 
 def _new_instances(state: CloneSetState, count: int, used_ids: Collection[str]) -> list[str]:
-    """Ids that are new whenever anything has changed, so that no pod has the name of one that was there before."""
+    """Ids from a seed that every change alters, so that no pod gets the name of an earlier one."""
     versions = max((int(pod.resource_version or 0) for pod in (*state.pods, *state.inactive)), default=0)
     seed = f"{state.owner.uid}/{state.owner.resource_version}/{versions}/{state.now.isoformat()}"
     free = (instance for instance in _instances(seed) if instance not in used_ids)

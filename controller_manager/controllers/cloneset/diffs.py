@@ -12,9 +12,9 @@ class Tally(Struct, frozen=True, kw_only=True):
     active: int = 0
     """All but those."""
     to_delete: int = 0
-    """Of the active: somebody named them, and they are still there."""
+    """Active pods that are specified for deletion."""
     unavailable: int = 0
-    """Of the active that nobody named."""
+    """Of the other active pods."""
 
     @property
     def total(self) -> int:
@@ -75,7 +75,7 @@ def diffs(limits: Limits, new: Tally, old: Tally) -> Diffs:
 
 
 def _surge(limits: Limits, new: Tally, pods: Tally, unavailable: int, updating: int) -> tuple[int, int]:
-    """Pods beyond those wanted stand in for those that are to be deleted, or updated; whichever are more."""
+    """Surge pods replace those to delete or those to update, whichever are more."""
     replacing = min(max(unavailable + pods.to_delete - limits.max_unavailable, 0), pods.to_delete)
     if replacing < updating:
         return min(limits.max_surge, updating), 0

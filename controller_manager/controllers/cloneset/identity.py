@@ -1,4 +1,4 @@
-"""The pods of a CloneSet: by what a pod is known as one of a revision, and what a new one is made of."""
+"""The pods of a CloneSet: the labels of a revision, and the body of a new pod."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -21,7 +21,7 @@ _REPLACE: Final = "$patch"
 
 
 def short_hash(revision: str) -> str:
-    """What tells a revision's name from those of the same set."""
+    """The hash in a revision's name."""
     return revision.rpartition("-")[2]
 
 
@@ -57,7 +57,7 @@ def pod_name(owner: SetView, instance: str) -> str:
 
 
 def new_pod(owner: SetView, revision: ReadOnlyTree, instance: str, since: Mapping[str, str]) -> ReadOnlyTree:
-    """`since` are the annotations that tell when its life began."""
+    """`since` are the annotations with the start of its lifecycle."""
     pod = templates.pod_of(template_of(revision), owner.object)
     labels = {
         storage.LABEL_INSTANCE: instance,

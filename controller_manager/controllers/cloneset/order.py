@@ -23,7 +23,7 @@ class Decision(Struct, frozen=True, kw_only=True):
     """Something is written: whatever comes next is decided on what it brings."""
     again_after: timedelta | None = None
     problem: str = ""
-    """Why not all could be done that was wanted, where no answer of a server says so."""
+    """Why not every action was possible, if no API error says so."""
 
 
 NOTHING_TO_DO: Final = Decision()
@@ -34,7 +34,7 @@ def earliest(*delays: timedelta | None) -> timedelta | None:
 
 
 def side_by_side(patches: Iterable[Patch]) -> tuple[SlowStart, ...]:
-    """Of many pods: no pod waits for another, but what is told of their gates is told before they themselves change."""
+    """The patches of many pods, concurrently; each pod's status patches precede its other ones."""
     ordered = sorted(patches, key=lambda patch: patch.subresource != "status")
     return tuple(
         SlowStart(effects=tuple(group)) for _, group in groupby(ordered, key=lambda patch: patch.subresource)
@@ -46,7 +46,7 @@ _PHASES: Final[Mapping[str, int]] = {"Unknown": 1, RUNNING: 2}
 _NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 Ranks = Mapping[str, float]
-"""By a pod's uid; the higher goes first, and who has none goes last."""
+"""By a pod's uid; the higher is first, and a pod without one is last."""
 SortKey = tuple[Any, ...]
 
 
@@ -72,7 +72,7 @@ def _cost(pod: PodView, ranks: Ranks) -> SortKey:
 
 
 def _age(pod: PodView) -> SortKey:
-    """Who was ready last, restarted most, and was made last."""
+    """The last ready, the most restarted, and the youngest pod first."""
     statuses = (pod.object.get("status") or {}).get("containerStatuses") or ()
     restarts = max((status.get("restartCount") or 0 for status in statuses), default=0)
     created = meta.creation_timestamp(pod.object)
@@ -84,7 +84,7 @@ def _seconds(moment: datetime | None) -> float:
     return math.inf if moment is None or moment == _NEVER else moment.timestamp()
 
 
-# --- ranks: who has company goes first
+# --- ranks: pods that share their topology are first
 
 
 def by_node(pods: Iterable[PodView]) -> dict[str, float]:

@@ -26,7 +26,7 @@ _SIGNS: Final = ("updatedReplicas", "updatedReadyReplicas", "updatedAvailableRep
 
 
 def condition(owner: SetView, status: ReadOnlyTree, now: datetime) -> dict[str, Any] | None:
-    """What the condition is to say beside a status; None where there is no deadline."""
+    """Return the condition for a status; None where there is no deadline."""
     if owner.progress_deadline_seconds is None:
         return None
     old = conditions.get(owner.object, PROGRESSING) or {}
@@ -42,7 +42,7 @@ def condition(owner: SetView, status: ReadOnlyTree, now: datetime) -> dict[str, 
 
 
 def deadline(owner: SetView, progressing: ReadOnlyTree | None) -> datetime | None:
-    """When it is too late, unless something moves until then."""
+    """The progress deadline, unless there is progress before."""
     if (
         owner.progress_deadline_seconds is None
         or progressing is None
@@ -74,7 +74,7 @@ def _has_progressed(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
     return new_pods < old_pods or any(new[count] > (old.get(count) or 0) for count in _SIGNS)
 
 
-# --- what it says
+# --- its reasons
 
 
 def _is_available(owner: SetView, status: ReadOnlyTree) -> bool:
@@ -96,7 +96,7 @@ _RESTING: Final[Mapping[str, Callable[[SetView, ReadOnlyTree], bool]]] = {
     "CloneSetPaused": _is_paused,
     "ProgressPartitionAvailable": _is_partition_available,
 }
-"""Why nothing needs to go on; the first that holds is told."""
+"""Why no progress is needed; the first reason that applies."""
 _MESSAGES: Final[Mapping[str, str]] = {
     "CloneSetAvailable": "CloneSet is available",
     "CloneSetPaused": "CloneSet is paused",

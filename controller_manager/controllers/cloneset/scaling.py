@@ -32,7 +32,7 @@ def plan(state: CloneSetState) -> Decision:
 
 
 def _regrets(state: CloneSetState) -> tuple[Action, ...]:
-    """Pods that nobody named are no longer prepared for their end if they are wanted again.
+    """End the preparation for deletion of pods that are needed again, unless they are specified for deletion.
 
     Not where they are out of service already.
     """
@@ -70,7 +70,7 @@ def _within(state: CloneSetState, pods: Iterable[PodView], ready_limit: int) -> 
     return going
 
 
-# --- who is deleted
+# --- pods to delete
 
 
 def _chosen(state: CloneSetState, diffs: Diffs) -> list[PodView]:
@@ -95,7 +95,7 @@ def _first(state: CloneSetState, pods: Sequence[PodView], count: int) -> list[Po
 
 
 def _removal(state: CloneSetState, pods: Sequence[PodView]) -> tuple[Action, ...]:
-    """Pods that a hook holds are only prepared for their end. The claims of the others go with them."""
+    """Delete pods with their claims. Pods that a hook holds are only marked as preparing."""
     hooks = state.owner.lifecycle
     held_pods = [pod for pod in pods if hooks.pre_delete is not None and hooks.pre_delete.holds(pod)]
     prepared = side_by_side(

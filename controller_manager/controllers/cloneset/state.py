@@ -37,7 +37,7 @@ class CloneSetState(Struct, frozen=True, kw_only=True):
     update: ReadOnlyTree
     """The ControllerRevision of the template as it is now."""
     node_labels: Callable[[str], ReadOnlyTree]
-    """Of a node by its name; empty if nobody knows it."""
+    """The labels of a node by name; empty if it is unknown."""
     now: datetime
 
     @property
@@ -52,11 +52,11 @@ class CloneSetState(Struct, frozen=True, kw_only=True):
         return identity.has_revision(pod, self.update_name)
 
     def is_specified(self, pod: PodView) -> bool:
-        """Somebody wants this very pod to be deleted."""
+        """Whether a user has specified this pod for deletion."""
         return LABEL_SPECIFIED_DELETE in pod.labels or pod.key.name in self.owner.pods_to_delete
 
     def is_serving(self, pod: PodView) -> bool:
-        """Ready, and nobody prepares anything with it."""
+        """Whether it is ready, and no lifecycle transition is in progress."""
         return lifecycle.is_settled(pod) and is_in_service(pod, 0, self.now)
 
     def is_available(self, pod: PodView) -> bool:

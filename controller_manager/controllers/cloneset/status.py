@@ -20,7 +20,7 @@ class Failure(NamedTuple):
 
 
 def of(state: CloneSetState, collision_count: int, failure: Failure | None) -> dict[str, Any]:
-    """A failure is told until another is: upstream never takes it back."""
+    """A failure condition stays until another replaces it: upstream never removes it."""
     status = {**_revisions(state), **_counts(state), "collisionCount": collision_count}
     present: list[ReadOnlyTree] = [*conditions.of(state.owner.object)]
     new_conditions = [progress.condition(state.owner, status, state.now)]
@@ -59,7 +59,7 @@ def _counts(state: CloneSetState) -> dict[str, int]:
 
 
 def status_update(state: CloneSetState, new: ReadOnlyTree) -> tuple[Update, ...]:
-    """The write of it, if it says anything new."""
+    """Write the status if it differs."""
     old = state.owner.status
     if _says_the_same(old, new):
         return ()

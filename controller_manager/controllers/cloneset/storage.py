@@ -24,7 +24,7 @@ def instance_of(obj: ReadOnlyTree) -> str:
 
 
 def claims_hash(owner: SetView) -> str:
-    """Of what the claims are to be, in whatever order they are said; empty if there are none."""
+    """The hash of the claim templates in any order; empty if there are none."""
     if not owner.claim_templates:
         return ""
     templates = sorted(
@@ -38,7 +38,7 @@ def claims_hash(owner: SetView) -> str:
 
 
 def has_same_claims(one: ReadOnlyTree, other: ReadOnlyTree) -> bool:
-    """Of two revisions; one that says nothing of claims is like any other."""
+    """Whether two revisions have the same claim templates; one without a hash matches any."""
     hashes = [meta.annotations(revision).get(ANNOTATION_CLAIMS_HASH) for revision in (one, other)]
     return None in hashes or hashes[0] == hashes[1]
 
@@ -104,7 +104,7 @@ def _new_claim(owner: SetView, template: ReadOnlyTree, instance: str) -> dict[st
 
 
 def deletion(owner: SetView, pods: Iterable[PodView], claims: Iterable[ReadOnlyTree]) -> tuple[Action, ...]:
-    """The claims that go with pods that are deleted on purpose."""
+    """Delete the claims of pods that are deleted on purpose."""
     instances = {instance_of(pod.object) for pod in pods} - {""}
     owned_claims = [claim for claim in claims if instance_of(claim) in instances]
     return _deletion(owner, owned_claims, "failed to delete pvc {name}: {error}")

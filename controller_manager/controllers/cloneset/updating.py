@@ -1,4 +1,4 @@
-"""Decide which pods of a CloneSet get the update revision now, and how: in place, or by being made anew."""
+"""Decide which pods of a CloneSet get the update revision now, and how: in place, or by being recreated."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -28,7 +28,7 @@ class _StartedUpdates(NamedTuple):
 
 
 def plan(state: CloneSetState) -> Decision:
-    """What pods have come to by themselves is told first, be the update paused or not."""
+    """Lifecycle changes of pods are written first, also while the update is paused."""
     steps = [_tended(state, pod) for pod in state.pods]
     started = _StartedUpdates() if state.owner.paused else _start_updates(state, _chosen(state))
     tended = turn.patches_without_gates((patch for step in steps for patch in step.patches), started.patches)
@@ -72,7 +72,7 @@ def _in_order(state: CloneSetState, waiting: Sequence[PodView]) -> list[PodView]
 
 
 def _limited(state: CloneSetState, diffs: Diffs, waiting: Sequence[PodView]) -> list[PodView]:
-    """As many as may be unavailable; a pod that is so already makes none the more, but the new ones may not be too many."""
+    """As many as may be unavailable. Unavailable pods do not count twice, but updated ones are limited too."""
     unavailable = [pod for pod in state.pods if not state.is_available(pod)]
     new_unavailable = sum(state.is_updated(pod) for pod in unavailable)
     total, selected = len(unavailable), list[PodView]()
@@ -87,7 +87,7 @@ def _limited(state: CloneSetState, diffs: Diffs, waiting: Sequence[PodView]) -> 
     return selected
 
 
-# --- how
+# --- start an update
 
 
 def _start_updates(state: CloneSetState, pods: Sequence[PodView]) -> _StartedUpdates:
@@ -102,7 +102,7 @@ def _start_updates(state: CloneSetState, pods: Sequence[PodView]) -> _StartedUpd
 
 
 def _update(state: CloneSetState, pod: PodView) -> tuple[Patch, ...] | None:
-    """None if the pod would have to be updated in place, and cannot be."""
+    """None if the pod must be updated in place, and cannot be."""
     if state.owner.update_type == "ReCreate":
         return _recreated(state, pod)
     change = _change(state, pod)
@@ -128,7 +128,7 @@ def _change(state: CloneSetState, pod: PodView) -> Change | None:
 
 
 def _recreated(state: CloneSetState, pod: PodView) -> tuple[Patch, ...]:
-    """Named as one that is to go; the next round deletes it, and makes another."""
+    """Label the pod as specified for deletion; the next round deletes and replaces it."""
     if LABEL_SPECIFIED_DELETE in pod.labels:
         return ()
     body = {"metadata": {"uid": pod.uid, "labels": {LABEL_SPECIFIED_DELETE: "true"}}}

@@ -1,4 +1,4 @@
-"""The rules of ClusterRoles that are made of the rules of others.
+"""The rules of ClusterRoles that aggregate the rules of others.
 
-A module belongs here if it gathers them. Upstream: pkg/controller/clusterroleaggregation.
+A module belongs here if it aggregates them. Upstream: pkg/controller/clusterroleaggregation.
 """

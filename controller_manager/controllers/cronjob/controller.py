@@ -99,7 +99,7 @@ def _without(record: Record, outcome: Outcome) -> Record:
 
 
 def _start(caches: Caches, record: Record, now: datetime) -> Plan:
-    """Start the Job that is due, if there is one and nothing speaks against it."""
+    """Start the Job that is due, if there is one and the concurrency policy allows it."""
     record, due = _due(record, now)
     cron_job = record.cron_job
     if due is None:
@@ -129,7 +129,7 @@ def _started(record: Record, due: datetime, outcome: Outcome) -> Plan:
 
 
 def _due(record: Record, now: datetime) -> tuple[Record, datetime | None]:
-    """The time whose Job is to be started now; and why not, where that is worth an event."""
+    """The time whose Job is to be started now, and an event if one was missed."""
     cron_job = record.cron_job
     spec, zone = cron_job["spec"], cron_job["spec"].get("timeZone")
     if meta.is_deleting(cron_job):
@@ -182,7 +182,7 @@ def _unmet(record: Record, schedule: Schedule, now: datetime) -> tuple[Record, d
 
 
 def _written(record: Record, *, are_recorded: bool = False) -> Plan:
-    """The events, unless they were said, and the status if it says anything new."""
+    """Record the events, unless they are recorded, and write the status if it differs."""
     events = () if are_recorded else record.events
     old, new = record.cron_job.get("status") or {}, record.status()
     if {field: value for field, value in old.items() if value} == new:

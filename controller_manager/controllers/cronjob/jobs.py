@@ -1,4 +1,4 @@
-"""The Jobs of a CronJob: what its status says of them, which are to go, and what one is made of. Pure."""
+"""The Jobs of a CronJob: their part of its status, those to delete, and the body of a new one. Pure."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -22,7 +22,7 @@ def end_of(job: ReadOnlyTree) -> str:
 
 
 class Record(Struct, frozen=True):
-    """The status of a CronJob as it is to be, and what is said of how it came about."""
+    """The desired status of a CronJob, and the events of its changes."""
 
     cron_job: ReadOnlyTree
     active: tuple[ReadOnlyTree, ...]

@@ -39,7 +39,7 @@ def names_zone(cron_job: ReadOnlyTree) -> bool:
 
 
 def unsupported(cron_job: ReadOnlyTree) -> str:
-    """What is said of a schedule that names its time zone itself."""
+    """The message for a schedule that contains a time zone."""
     quoted = gotext.quote(cron_job["spec"]["schedule"])
     page = "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/"
     return f"CRON_TZ or TZ used in schedule {quoted} is not officially supported, see {page} for more details"

@@ -34,7 +34,7 @@ from mockube.controller_manager.workloads.ownership import (
 )
 
 _PATIENCE: Final = timedelta(milliseconds=50)
-"""Pods change in swarms, and each look counts all nodes. What somebody wishes is looked at at once."""
+"""Many pods change at once, and each reconciliation counts all nodes. A change of the spec is reconciled at once."""
 
 
 def reconcile(caches: Caches, key: Key, now: datetime, remembered: Failures | None) -> Plan:
@@ -54,7 +54,7 @@ def reconcile(caches: Caches, key: Key, now: datetime, remembered: Failures | No
         return EMPTY_PLAN
     revisions = owned_objects(caches, CONTROLLER_REVISIONS, daemon_set, selector)
     pods = owned_objects(caches, PODS, daemon_set, selector)
-    # Whose they are is settled alone: the change brings the key back, and only then they are counted.
+    # Adoption and release are a reconciliation of their own: pods are counted after the caches show them.
     first = (
         *adoption_and_release_actions(revisions, CONTROLLER_REVISIONS, daemon_set, DAEMON_SETS),
         *adoption_and_release_actions(pods, PODS, daemon_set, DAEMON_SETS),
@@ -121,7 +121,7 @@ DAEMON_SET: Final = Controller(
     name="daemonset-controller",
     queue="daemonset",
     service_account="daemon-set-controller",
-    speaks_as="daemonset-controller",
+    event_component="daemonset-controller",
     watches=(
         *indexes.watches_of(DAEMON_SETS, patience=_PATIENCE),
         Watch(resource=PODS, keys=keys_of_owners(PODS, DAEMON_SETS, _selector), patience=_PATIENCE),

@@ -1,4 +1,4 @@
-"""The revisions of a DaemonSet's template: the one that it has now, and those to forget. Pure."""
+"""The revisions of a DaemonSet's template: the present one, and those to delete. Pure."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -40,7 +40,7 @@ def history_of(
     pods: Sequence[PodView],
     named: Callable[[str], ReadOnlyTree | None],
 ) -> History:
-    """`named` finds whatever ControllerRevision of the namespace has a name."""
+    """`named` returns the ControllerRevision of a name, whatever its owner."""
     data = _data(daemon_set)
     ordered = in_order(revisions)
     current = [revision for revision in ordered if same(revision.get("data"), data)]
@@ -113,7 +113,7 @@ def _created(
 def _without_duplicates(
     revision: ReadOnlyTree, duplicates: Sequence[ReadOnlyTree], pods: Sequence[PodView]
 ) -> tuple[Action, ...]:
-    """All pods are of the revision that is kept, and the others of the same template go."""
+    """Relabel all pods with the revision, and delete the duplicates of the same template."""
     if not duplicates:
         return ()
     labels = {"metadata": {"labels": {LABEL_CONTROLLER_REVISION_HASH: hash_of(revision)}}}

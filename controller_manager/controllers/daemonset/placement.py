@@ -84,7 +84,7 @@ def pod_for(daemon_set: ReadOnlyTree, node: str, revision_hash: str) -> ReadOnly
 
 
 def is_updated(daemon_set: ReadOnlyTree, pod: PodView, revision_hash: str) -> bool:
-    """It was made of the newest template."""
+    """Whether it is created from the newest template."""
     generation = template_generation(daemon_set)
     if generation is not None and pod.labels.get(LABEL_TEMPLATE_GENERATION) == str(generation):
         return True
@@ -96,7 +96,7 @@ def template_generation(daemon_set: ReadOnlyTree) -> int | None:
 
 
 def with_tolerations(spec: ReadOnlyTree) -> dict[str, Any]:
-    """With what every pod of a DaemonSet tolerates: the states of its node."""
+    """Add the tolerations of every DaemonSet pod: the node conditions."""
     taints = _TOLERATED + (_TOLERATED_IN_HOST_NETWORK if spec.get("hostNetwork") else ())
     tolerations = [*(spec.get("tolerations") or ())]
     for name, effect in taints:

@@ -55,7 +55,7 @@ def changes_of(state: DaemonState, failures: Failures) -> Changes:
             _keep_one(state, name, pods or (), changes)
         else:
             changes.delete += [pod for pod in pods or () if not pod.deleting]
-    # Nobody else deletes a pod that waits for a node which is gone.
+    # No other controller deletes a pod that waits for a deleted node.
     orphaned = (pods for name, pods in state.pods.items() if name not in state.fits)
     changes.delete += [pod for pods in orphaned for pod in pods if not pod.node]
     return changes

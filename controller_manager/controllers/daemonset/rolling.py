@@ -22,7 +22,7 @@ class OnNode(NamedTuple):
 
 
 def rolling_update(state: DaemonState) -> tuple[Action, ...]:
-    """Nothing unless the update strategy says so. The nodes have the pods that they should have, new or old."""
+    """Empty without a rolling update strategy. Called once the nodes have the pods that they should have, new or old."""
     if (state.spec.get("updateStrategy") or {}).get("type") != "RollingUpdate":
         return ()
     desired = state.desired

@@ -1,4 +1,4 @@
-"""What a DaemonSet says of itself: on how many nodes it should run, does, and is ready. Pure."""
+"""The status of a DaemonSet: on how many nodes it should run, runs, and is ready. Pure."""
 
 from datetime import timedelta
 from typing import Any, Final
@@ -13,7 +13,7 @@ _ALWAYS: Final = ("currentNumberScheduled", "numberMisscheduled", "desiredNumber
 
 
 def status_update(state: DaemonState) -> tuple[Update, ...]:
-    """The write of the status, if it says anything new."""
+    """Write the status if it differs."""
     old = state.daemon_set.get("status") or {}
     new = {**old, **_counts(state), "observedGeneration": meta.generation(state.daemon_set)}
     if all((old.get(field) or 0) == (value or 0) for field, value in new.items()):

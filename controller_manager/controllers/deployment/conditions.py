@@ -1,4 +1,4 @@
-"""The conditions of a Deployment: how one is set, and all that they may say."""
+"""The conditions of a Deployment: how one is set, and their reasons."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -49,7 +49,7 @@ def without(conditions: Conditions, condition_type: str) -> Conditions:
 
 
 def with_condition(conditions: Conditions, condition: ReadOnlyTree) -> Conditions:
-    """The same status for the same reason is not told again; a status that stays keeps its time."""
+    """Set the condition unless status and reason are the same; an unchanged status keeps its lastTransitionTime."""
     old = find(conditions, condition["type"])
     if old is not None and (old["status"], old.get("reason")) == (condition["status"], condition["reason"]):
         return conditions
@@ -57,7 +57,7 @@ def with_condition(conditions: Conditions, condition: ReadOnlyTree) -> Condition
 
 
 def replace_condition(conditions: Conditions, condition: ReadOnlyTree) -> Conditions:
-    """The condition told anew, whatever was told before."""
+    """Replace the condition, whatever it was."""
     old = find(conditions, condition["type"])
     if old is not None and old["status"] == condition["status"]:
         since = old.get("lastTransitionTime") or condition["lastTransitionTime"]
@@ -86,7 +86,7 @@ def _condition(condition_type: str, status: str, reason: str, message: str, now:
 
 
 def replica_failure(sets: Sequence[SetView]) -> ReadOnlyTree | None:
-    """What the first set that cannot make or delete its pods says; the new set is asked first."""
+    """The ReplicaFailure condition of the first set that has one; the new set is first."""
     for replica_set in sets:
         failure = find(
             (replica_set.object.get("status") or {}).get("conditions") or (), CONDITION_REPLICA_FAILURE

@@ -14,7 +14,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Plan, RecordEvent
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.deployment import status
-from mockube.controller_manager.controllers.deployment.observe import scene_of, selector_of
+from mockube.controller_manager.controllers.deployment.observe import selector_of, state_of
 from mockube.controller_manager.controllers.deployment.state import DeploymentView
 from mockube.controller_manager.controllers.deployment.sync import plan
 from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of, owner_of_pod
@@ -38,10 +38,10 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     if selector.empty:
         return _selecting_all(deployment)
     claims = owned_objects(caches, REPLICA_SETS, deployment, selector)
-    # Whose the sets are is settled alone: their changes bring the key back, and only then they are counted.
+    # Adoption and release are a reconciliation of their own: sets are counted after the caches show them.
     if first := adoption_and_release_actions(claims, REPLICA_SETS, deployment, DEPLOYMENTS):
         return Plan(actions=first)
-    return plan(scene_of(caches, deployment, claims.owned), now)
+    return plan(state_of(caches, deployment, claims.owned), now)
 
 
 def _selecting_all(deployment: ReadOnlyTree) -> Plan:
@@ -61,7 +61,7 @@ def _of_itself(_: Caches, change: Change) -> Iterable[Key]:
 
 
 def _of_old_pod(caches: Caches, change: Change) -> Iterable[Key]:
-    """A Deployment that recreates waits for its last old pod to end; of a pod that is still there its sets tell."""
+    """The Recreate Deployment of a pod that ended or is deleted: it waits for its last old pod to end."""
     pod: PodView = change.latest
     if change.new is not None and not pod.is_terminal:
         return

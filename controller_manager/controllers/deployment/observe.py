@@ -26,7 +26,7 @@ class DeploymentState(Struct, frozen=True, kw_only=True):
     hash_of_new: str = ""
     """What the new set would be named by, if there is none."""
     is_name_taken: bool = False
-    """By a set of something else: hashes collide, and names of strangers do."""
+    """Whether a set of another owner or template has the name."""
     old_pods_run: bool = False
     """Though perhaps on their way out, when no set counts them any more."""
 
@@ -39,7 +39,7 @@ def selector_of(deployment: ReadOnlyTree) -> Selector:
     return labels.from_label_selector(deployment["spec"].get("selector"))
 
 
-def scene_of(caches: Caches, deployment: ReadOnlyTree, owned: Iterable[ReadOnlyTree]) -> DeploymentState:
+def state_of(caches: Caches, deployment: ReadOnlyTree, owned: Iterable[ReadOnlyTree]) -> DeploymentState:
     """Of several sets with the Deployment's template the oldest counts as the new one."""
     view = DeploymentView(deployment)
     sets = sorted(map(SetView.of, owned), key=lambda replica_set: replica_set.age)

@@ -11,7 +11,7 @@ from mockube.controller_manager.controllers.deployment.conditions import Conditi
 from mockube.controller_manager.controllers.deployment.state import DeploymentView, SetView
 
 _LATENESS: Final = timedelta(seconds=1)
-"""Conditions tell whole seconds; so much later the deadline has passed for certain."""
+"""Conditions have whole seconds; so much later the deadline has passed for certain."""
 
 
 def is_complete(deployment: DeploymentView, status: ReadOnlyTree) -> bool:
@@ -24,7 +24,7 @@ def is_complete(deployment: DeploymentView, status: ReadOnlyTree) -> bool:
 
 
 def with_pause_reason(deployment: DeploymentView, present: Conditions, now: datetime) -> Conditions:
-    """A pause stops the time, and its end begins it anew. That the time was over already stays said."""
+    """A pause stops the deadline, and its end restarts it. An exceeded deadline stays in the condition."""
     reason = conditions.reason_of(present, CONDITION_PROGRESSING)
     if deployment.progress_deadline is None or reason == conditions.PROGRESS_DEADLINE_EXCEEDED:
         return present
@@ -41,7 +41,7 @@ def with_pause_reason(deployment: DeploymentView, present: Conditions, now: date
 def with_found_set(
     deployment: DeploymentView, new: SetView, present: Conditions, now: datetime
 ) -> Conditions:
-    """Of a rollout that nothing was said of yet, its set being there already."""
+    """The condition of a rollout without one, whose set exists already."""
     if deployment.progress_deadline is None or conditions.find(present, CONDITION_PROGRESSING) is not None:
         return present
     message = f'Found new replica set "{new.name}"'
@@ -69,7 +69,7 @@ def not_created(deployment: DeploymentView, name: str, error: object, now: datet
 def progress_conditions(
     deployment: DeploymentView, new: SetView | None, status: ReadOnlyTree, present: Conditions, now: datetime
 ) -> Conditions:
-    """The conditions with what the counts of the status say of the rollout."""
+    """Update the conditions by the counts of the status."""
     if deployment.progress_deadline is None:
         return conditions.without(present, CONDITION_PROGRESSING)
     was_done = conditions.reason_of(present, CONDITION_PROGRESSING) == conditions.NEW_REPLICA_SET_AVAILABLE
@@ -81,7 +81,7 @@ def progress_conditions(
         return conditions.with_condition(present, conditions.progressing("True", reason, message, now))
     if _gets_on(deployment.status, status):
         reason, message = conditions.REPLICA_SET_UPDATED, f"{subject} is progressing."
-        # Told anew each time: its time is what the deadline is counted from.
+        # Replaced each time: the deadline is counted from its time.
         return conditions.replace_condition(present, conditions.progressing("True", reason, message, now))
     if _is_late(deployment, present, now):
         reason, message = conditions.PROGRESS_DEADLINE_EXCEEDED, f"{subject} has timed out progressing."

@@ -63,7 +63,7 @@ def _annotations(deployment: DeploymentView, replica_set: ReadOnlyTree, revision
     present = meta.annotations(replica_set)
     passed = present.get(ANNOTATION_REVISION, "")
     if passed and str(revision_of(replica_set)) != passed:
-        return present  # somebody wrote what is no number: nothing can be told of this set any more
+        return present  # a user wrote what is no number: the set's revision is unknown
     annotations = {**present, **_passed_on(deployment.object)}
     if revision_of(replica_set) >= revision:
         return annotations
@@ -130,7 +130,7 @@ def _spec(deployment: DeploymentView, template: ReadOnlyTree, replicas: int) -> 
 
 
 def size_annotations(deployment: DeploymentView) -> Mapping[str, str]:
-    """What a set remembers of its Deployment when it is sized: by these a wish for another size is recognised."""
+    """The annotations of a set with its Deployment's size, by which a later scaling of the Deployment is recognised."""
     return {
         ANNOTATION_DESIRED_REPLICAS: str(deployment.replicas),
         ANNOTATION_MAX_REPLICAS: str(deployment.max_replicas),

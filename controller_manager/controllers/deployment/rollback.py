@@ -21,13 +21,13 @@ _DONE: Final = "DeploymentRollback"
 
 
 def rollback_revision(deployment: DeploymentView) -> int | None:
-    """The revision to go back to, 0 for the last one; None if nobody asks for any."""
+    """The revision to roll back to, 0 for the last one; None without a request."""
     text = meta.annotations(deployment.object).get(ANNOTATION_ROLLBACK_TO, "")
     return int_or_none(text)
 
 
 def rollback_actions(state: DeploymentState, revision: int) -> tuple[Action, ...]:
-    """The Deployment with the template and the annotations of that revision; the request is taken away in any case."""
+    """Write the template and annotations of that revision into the Deployment, and remove the request in any case."""
     deployment = state.deployment
     revision = revision or _last(state)
     if revision == 0:

@@ -1,8 +1,7 @@
 """Roll a Deployment: how large its new ReplicaSet may be now, and how small its old ones.
 
-Pure arithmetic on what the sets want and what their controllers reported. Where a set was just made smaller, and its
-controller has not acted yet, the pods that it is about to lose count against both bounds: they are still there, and
-they are as good as gone.
+Pure arithmetic on the sets' spec and reported replicas. After a set was scaled down, and before its controller has
+acted, the pods that it is about to delete count against both bounds: they still exist, and are not available.
 """
 
 from collections.abc import Sequence
@@ -24,10 +23,10 @@ def size_of_new(deployment: DeploymentView, current: int, old_sets: Sequence[Set
 
 
 def sizes_of_old(state: DeploymentState) -> Sizes:
-    """Of the old sets, when the new one is as large as it may be.
+    """The sizes of the old sets, once the new one is as large as it may be.
 
-    Pods that are not available go first: nobody misses them, and they would hold the rollout up for ever. Then go
-    others, the oldest set's first, so far as enough available ones stay.
+    Unavailable pods are deleted first: they would block the rollout for ever. Then others, the oldest set's first, as
+    long as enough pods stay available.
     """
     new = state.new
     assert new is not None

@@ -19,7 +19,7 @@ Sizes = Mapping[str, int]
 
 
 def is_scaled(state: DeploymentState) -> bool:
-    """A set was sized for another number of replicas than the Deployment wants now."""
+    """Whether a set was sized for another number of replicas than the Deployment's."""
     desired = state.deployment.replicas
     return any(replica_set.desired_annotation not in (None, desired) for replica_set in active(state.sets))
 
@@ -42,12 +42,12 @@ def sizes(state: DeploymentState) -> Sizes:
 
 
 def is_saturated(deployment: DeploymentView, new: SetView) -> bool:
-    """It is all that the Deployment wants, and known to be so."""
+    """Whether the set has all replicas of the Deployment, and its status is current."""
     return new.replicas == new.desired_annotation == new.available == deployment.replicas
 
 
 def _in_proportion(deployment: DeploymentView, running: Sequence[SetView]) -> Sizes:
-    """The largest set goes first, takes or gives what is left over by rounding, and so no more than all is given."""
+    """In proportion to the sets' sizes, the largest first; the largest also takes the remainder of rounding."""
     allowed = deployment.max_replicas if deployment.replicas > 0 else 0
     to_add = allowed - sum(replica_set.replicas for replica_set in running)
     by_age = sorted(running, key=lambda replica_set: replica_set.age, reverse=to_add > 0)
@@ -88,7 +88,7 @@ def _rounded(number: float) -> int:
 
 
 def resize_actions(deployment: DeploymentView, sets: Iterable[SetView], sizes: Sizes) -> tuple[Update, ...]:
-    """The writes that give sets their sizes, and tell the Deployment's events of each."""
+    """The updates that resize sets, each with an Event of the Deployment."""
     chosen = [
         replica_set
         for replica_set in sets
@@ -100,7 +100,7 @@ def resize_actions(deployment: DeploymentView, sets: Iterable[SetView], sizes: S
 def desired_replicas_actions(
     deployment: DeploymentView, sets: Iterable[SetView], sizes: Sizes
 ) -> tuple[Update, ...]:
-    """The writes for sets that keep their size, so that it counts as one for what the Deployment wants now."""
+    """The updates of sets that keep their size, with the Deployment's desired replicas in their annotation."""
     outdated = (
         replica_set
         for replica_set in sets

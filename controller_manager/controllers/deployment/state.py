@@ -99,7 +99,7 @@ class SetView(Struct, frozen=True, kw_only=True, eq=False):
     ready: int
     available: int
     terminating: int | None
-    """None if its controller has looked at it and does not count them."""
+    """None if its controller has observed it and does not count them."""
     is_observed: bool
     """Its controller has seen its spec."""
     desired_annotation: int | None
@@ -129,17 +129,17 @@ class SetView(Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def possible_pods(self) -> int:
-        """Pods that it has or is about to have: one that was just made smaller has them until its controller has acted."""
+        """Pods that it has or will have: a set that was scaled down has them until its controller has acted."""
         return max(self.replicas, self.reported)
 
     @property
     def lasting(self) -> int:
-        """Of the available pods, those that stay when the set comes down to its size: the others are as good as gone."""
+        """The available pods that stay when the set is scaled down to its size."""
         return min(self.available, self.replicas)
 
 
 def revision_of(tree: ReadOnlyTree) -> int:
-    """What its annotation says; 0 if that is no number."""
+    """The revision in its annotation; 0 if that is no number."""
     text = meta.annotations(tree).get(ANNOTATION_REVISION, "")
     return int_or_none(text) or 0
 

@@ -1,4 +1,4 @@
-"""What a Deployment says of itself: the sums over its ReplicaSets, and its conditions."""
+"""The status of a Deployment: the sums over its ReplicaSets, and its conditions."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -25,7 +25,7 @@ _COUNTS: Final = (
 
 
 def status_while_scaling(state: DeploymentState, present: Conditions, now: datetime) -> ReadOnlyTree:
-    """The status while nothing is rolled: of how it gets on nothing is said."""
+    """The status while nothing is rolled, without a change of the progress condition."""
     counts = _counts(state)
     return _status(state, counts, _with_availability(state, counts, present, now))
 
@@ -60,7 +60,7 @@ def _with_availability(
 
 
 def _status(state: DeploymentState, counts: ReadOnlyTree, new_conditions: Conditions) -> ReadOnlyTree:
-    """In the order of the API's fields, without what is none."""
+    """In the order of the API's fields, without absent ones."""
     terminating = _terminating(state.sets)
     collisions = state.deployment.status.get("collisionCount")
     fields: dict[str, Any] = {
@@ -73,13 +73,13 @@ def _status(state: DeploymentState, counts: ReadOnlyTree, new_conditions: Condit
 
 
 def _terminating(sets: Sequence[SetView]) -> int | None:
-    """None if one of the sets does not count them: half a sum would be a wrong one."""
+    """None if one of the sets does not count them: the sum would be wrong."""
     counted = [replica_set.terminating for replica_set in sets if replica_set.terminating is not None]
     return sum(counted) if len(counted) == len(sets) else None
 
 
 def written(deployment: DeploymentView, status: ReadOnlyTree, revision: str = "") -> tuple[Update, ...]:
-    """The write of the status, and with it of the revision; none if both say nothing new."""
+    """Write the status and the revision; nothing if neither differs."""
     annotated = meta.annotations(deployment.object).get(ANNOTATION_REVISION, "")
     is_numbered = not revision or revision == annotated
     if is_numbered and _normal(status) == _normal(deployment.status):
@@ -91,5 +91,5 @@ def written(deployment: DeploymentView, status: ReadOnlyTree, revision: str = ""
 
 
 def _normal(status: ReadOnlyTree) -> ReadOnlyTree:
-    """Without the counts and lists that say nothing, which a server may keep."""
+    """Without zero counts and empty lists, which a server may return."""
     return {field: value for field, value in status.items() if value or field not in (*_COUNTS, "conditions")}

@@ -1,7 +1,7 @@
-"""Decide what to do for a Deployment: one step towards what it wants, and what it says of itself.
+"""Decide what to do for a Deployment: one step towards its spec, and its status.
 
-Each step is taken alone, and the caches show it before the next one: a set is brought up to date, or one is made, or
-sets are sized.
+The caches show each step before the next one: a set's annotations are updated, or a set is created, or sets are
+resized.
 """
 
 from collections.abc import Callable
@@ -116,7 +116,7 @@ def _create_new_set(state: DeploymentState, present: Conditions, now: datetime) 
 
     def record_outcome(error: ApiError | None) -> tuple[Action, ...]:
         if isinstance(error, AlreadyExists):
-            return ()  # the cache will show whose it is
+            return ()  # the cache will show its owner
         if error is not None:
             new_conditions = progress.not_created(deployment, meta.name(body), error, now)
             return status.written(deployment, {**deployment.status, "conditions": new_conditions})

@@ -176,7 +176,7 @@ DEVICE_TAINT_EVICTION: Final = Controller(
     name="device-taint-eviction-controller",
     queue="device-taint-eviction-controller",
     service_account="device-taint-eviction-controller",
-    speaks_as="device-taint-eviction-controller",
+    event_component="device-taint-eviction-controller",
     watches=(
         Watch(resource=PODS, keys=_of_pod),
         Watch(resource=RESOURCE_CLAIMS, keys=_of_claim),

@@ -118,7 +118,7 @@ DISRUPTION: Final = Controller(
     name="disruption-controller",
     queue="disruption",
     service_account="disruption-controller",
-    speaks_as="controllermanager",
+    event_component="controllermanager",
     watches=(
         Watch(resource=POD_DISRUPTION_BUDGETS, keys=_of_budget),
         Watch(resource=PODS, keys=_of_pod),

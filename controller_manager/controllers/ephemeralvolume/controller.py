@@ -95,7 +95,7 @@ EPHEMERAL_VOLUME: Final = Controller(
     name="ephemeral-volume-controller",
     queue="ephemeral_volume",
     service_account="ephemeral-volume-controller",
-    speaks_as="ephemeral_volume",
+    event_component="ephemeral_volume",
     watches=(
         Watch(resource=PODS, keys=_of_pod),
         Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_of_claim),

@@ -165,7 +165,7 @@ JOB: Final = Controller(
     ),
     reconcile=reconcile,
     remembers=True,
-    tells_of_each_pod=True,
+    events_can_wait=True,
     observer=JobMonitor,
     retries=Retries(base=1.0, max_seconds=60.0),
     workers=5,

@@ -75,7 +75,7 @@ PERSISTENT_VOLUME_BINDER: Final = Controller(
     name="persistentvolume-binder-controller",
     queue="persistentvolume_binder",
     service_account="persistent-volume-binder",
-    speaks_as="persistentvolume-controller",
+    event_component="persistentvolume-controller",
     watches=(
         Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_of_claim),
         Watch(resource=PERSISTENT_VOLUMES, keys=_of_volume),

@@ -18,7 +18,7 @@ from mockube.controller_manager.controllers.replicaset.plan import (
     kin_of,
     plan,
     pods_of,
-    scene_of,
+    state_of,
 )
 from mockube.controller_manager.controllers.replicaset.status import next_check, status_update
 from mockube.controller_manager.workloads import indexes as primary
@@ -40,7 +40,7 @@ def reconcile(family: Family, caches: Caches, key: Key, now: datetime) -> Plan:
     # Whose the pods are is settled alone: the pods' changes bring the key back, and only then they are counted.
     if first := adoption_and_release_actions(claims, PODS, owner, family.resource):
         return Plan(actions=first)
-    state = scene_of(owner, claims.owned)
+    state = state_of(owner, claims.owned)
     kin = partial(kin_of, caches, family, owner)
     return Plan(
         actions=() if meta.is_deleting(owner) else plan(state, kin, now),
@@ -68,7 +68,7 @@ def _controller(family: Family, *, name: str, queue: str, service_account: str) 
             ),
         ),
         reconcile=partial(reconcile, family),
-        tells_of_each_pod=True,
+        events_can_wait=True,
         workers=5,
         indexes={resource: {BY_OWNER: owner_of}, PODS: {BY_OWNER: owner_of_pod}},
     )

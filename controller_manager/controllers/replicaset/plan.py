@@ -84,7 +84,7 @@ def pods_of(caches: Caches, owner: ReadOnlyTree, selector: Selector) -> OwnedObj
     )
 
 
-def scene_of(owner: ReadOnlyTree, owned: Iterable[PodView]) -> ReplicaSetState:
+def state_of(owner: ReadOnlyTree, owned: Iterable[PodView]) -> ReplicaSetState:
     pods = tuple(owned)
     return ReplicaSetState(
         owner=owner,

@@ -165,7 +165,7 @@ def resource_claims(list_: Callable[[], Iterable[ReadOnlyTree]] = tuple, workers
         name=NAME,
         queue="resource_claim",
         service_account=ACCOUNT,
-        speaks_as="resource_claim",
+        event_component="resource_claim",
         watches=(
             Watch(resource=PODS, keys=partial(_of_pod, deleted_pods)),
             Watch(resource=RESOURCE_CLAIMS, keys=_of_claim),

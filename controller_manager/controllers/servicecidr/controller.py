@@ -198,7 +198,7 @@ SERVICE_CIDR: Final = Controller(
     name=NAME,
     queue="ipaddresses",
     service_account="service-cidrs-controller",
-    speaks_as=NAME,
+    event_component=NAME,
     watches=(
         Watch(resource=SERVICE_CIDRS, keys=_of_cidr),
         Watch(resource=IP_ADDRESSES, keys=_of_address),

@@ -61,7 +61,7 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
         return Plan(actions=_not_found(view, REASON_FAILED_FIND, problem, "get all Subsets for"))
     if surplus := state.duplicates(workloads):
         return _without_duplicates(view, surplus)
-    return _decided(_scene(caches, view, found, now))
+    return _decided(_state_of(caches, view, found, now))
 
 
 def _view(caches: Caches, key: Key) -> UnitedView | None:
@@ -108,7 +108,7 @@ def _warning(view: UnitedView, reason: str, message: str) -> RecordEvent:
 # --- what is decided
 
 
-def _scene(caches: Caches, view: UnitedView, found: Belongings, now: datetime) -> UnitedDeploymentState:
+def _state_of(caches: Caches, view: UnitedView, found: Belongings, now: datetime) -> UnitedDeploymentState:
     history = revision.settle(caches, view, found.revisions.owned)
     subsets = [state.subset_of(caches, view.adapter, workload) for workload in found.of(view.adapter)]
     # The first of a name stays; the others are on their way out already.
@@ -127,32 +127,35 @@ def _scene(caches: Caches, view: UnitedView, found: Belongings, now: datetime) -
     )
 
 
-def _decided(scene: UnitedDeploymentState) -> Plan:
-    first = (*scene.history.actions, *mark_reserved_pods(scene))
-    again_after = soonest(standing.check_after for standing in scene.standings.values())
+def _decided(snapshot: UnitedDeploymentState) -> Plan:
+    first = (*snapshot.history.actions, *mark_reserved_pods(snapshot))
+    again_after = soonest(standing.check_after for standing in snapshot.standings.values())
     try:
-        goals = desired_subsets(scene)
-        managed = manage(scene, goals)
+        goals = desired_subsets(snapshot)
+        managed = manage(snapshot, goals)
     except AllocationError as error:
         message = f"Specified subset replicas is ineffective: {error}"
-        return Plan(actions=(*first, _warning(scene.view, REASON_FAILED_ALLOCATION, message)))
+        return Plan(actions=(*first, _warning(snapshot.view, REASON_FAILED_ALLOCATION, message)))
     except PatchError as error:
-        return Plan(actions=(*first, _warning(scene.view, REASON_FAILED_SUBSETS, str(error))))
+        return Plan(actions=(*first, _warning(snapshot.view, REASON_FAILED_SUBSETS, str(error))))
     return Plan(
         actions=(*first, *managed.actions),
-        last=partial(_last, scene, goals, managed),
+        last=partial(_last, snapshot, goals, managed),
         again_after=again_after,
     )
 
 
 def _last(
-    scene: UnitedDeploymentState, goals: Mapping[str, Goal], managed: WorkloadActions, error: ApiError | None
+    snapshot: UnitedDeploymentState,
+    goals: Mapping[str, Goal],
+    managed: WorkloadActions,
+    error: ApiError | None,
 ) -> tuple[Action, ...]:
     """The status, unless something failed: then it is told when that comes again and goes well."""
     if error is not None:
         return ()
-    after = settled_standings(scene, goals)
-    return status.status_update(scene, goals, after, provisioned=managed.provisioned)
+    after = settled_standings(snapshot, goals)
+    return status.status_update(snapshot, goals, after, provisioned=managed.provisioned)
 
 
 _PATIENCE: Final = timedelta(milliseconds=200)
@@ -163,8 +166,8 @@ UNITED_DEPLOYMENT: Final = Controller(
     name="uniteddeployment-controller",
     queue="uniteddeployment",
     service_account="",
-    speaks_as="uniteddeployment-controller",
-    observed_as="uniteddeployment-controller",
+    event_component="uniteddeployment-controller",
+    metrics_name="uniteddeployment-controller",
     needs=tuple(
         resource
         for resource in (UNITED_DEPLOYMENTS, *(one.resource for one in ADAPTERS))

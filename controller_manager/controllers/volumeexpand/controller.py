@@ -87,7 +87,7 @@ EXPAND: Final = Controller(
     name="persistentvolume-expander-controller",
     queue="volume_expand",
     service_account="expand-controller",
-    speaks_as="volume_expand",
+    event_component="volume_expand",
     watches=(
         Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_of_claim),
         Watch(resource=PERSISTENT_VOLUMES),

@@ -87,27 +87,27 @@ def reconcile(kind: Kind, caches: Caches, key: Key, now: datetime) -> Plan:
         return Plan(actions=first)
     history = revisions.in_order(recorded.owned)
     synced = _synced_revision(caches, owner, history)
-    scene = _scene(kind, caches, _Seen(owner, pods.owned, history, synced.revision, now))
-    return _planned(kind, scene, synced)
+    snapshot = _state_of(kind, caches, _Seen(owner, pods.owned, history, synced.revision, now))
+    return _planned(kind, snapshot, synced)
 
 
-def _planned(kind: Kind, scene: StatefulSetState, synced: SyncedRevision) -> Plan:
-    if scene.owner.deleting:
+def _planned(kind: Kind, snapshot: StatefulSetState, synced: SyncedRevision) -> Plan:
+    if snapshot.owner.deleting:
         account = Account(synced.collision_count)
-        return EMPTY_PLAN if synced.actions else Plan(last=partial(_last, kind, scene, synced, account))
-    tended = [scene.customs.tended(pod) for pod in scene.pods if not pod.deleting]
+        return EMPTY_PLAN if synced.actions else Plan(last=partial(_last, kind, snapshot, synced, account))
+    tended = [snapshot.customs.tended(pod) for pod in snapshot.pods if not pod.deleting]
     patches = tuple(patch for one in tended for patch in one.patches)
-    scaling = scale(scene)
+    scaling = scale(snapshot)
     # Pods that change their lifecycle state are reconciled again afterwards.
     is_moving = any(not patch.subresource for patch in patches)
-    rolled = RolloutResult() if scaling.halted or is_moving else kind.roll(scene)
+    rolled = RolloutResult() if scaling.halted or is_moving else kind.roll(snapshot)
     update_patches = [action for action in rolled.actions if isinstance(action, Patch)]
     actions = (*scaling.actions, *rolled.actions)
     account = Account(synced.collision_count, actions, rolled.replaced)
     return Plan(
         actions=(*synced.actions, *patches_without_gates(patches, update_patches), *actions),
-        last=partial(_last, kind, scene, synced, account),
-        again_after=_soonest(scene, tended),
+        last=partial(_last, kind, snapshot, synced, account),
+        again_after=_soonest(snapshot, tended),
     )
 
 
@@ -129,7 +129,7 @@ def _synced_revision(caches: Caches, owner: SetView, history: Sequence[ReadOnlyT
     return revisions.settle(desired, history, owner.status.get("collisionCount") or 0, named)
 
 
-def _scene(kind: Kind, caches: Caches, seen: _Seen) -> StatefulSetState:
+def _state_of(kind: Kind, caches: Caches, seen: _Seen) -> StatefulSetState:
     owner = seen.owner
     slots, condemned = by_ordinal(owner, seen.pods)
     beyond = (identity.ordinal_in(owner, pod.key.name) for pod in condemned)
@@ -154,14 +154,14 @@ def _scene(kind: Kind, caches: Caches, seen: _Seen) -> StatefulSetState:
 
 
 def _last(
-    kind: Kind, scene: StatefulSetState, synced: SyncedRevision, account: Account, error: ApiError | None
+    kind: Kind, snapshot: StatefulSetState, synced: SyncedRevision, account: Account, error: ApiError | None
 ) -> tuple[Action, ...]:
     """The status, also of a round that failed, unless its revision may not exist; then the deletion of old revisions."""
     if error is not None and synced.actions:
         return ()
-    live = {scene.current_name, scene.update_name, *map(identity.revision_of, scene.pods)}
-    forgotten = revisions.truncate_history(scene.history, live, scene.owner.revision_history_limit)
-    return (*_status_update(scene.owner, kind.status(scene, account._replace(error=error))), *forgotten)
+    live = {snapshot.current_name, snapshot.update_name, *map(identity.revision_of, snapshot.pods)}
+    forgotten = revisions.truncate_history(snapshot.history, live, snapshot.owner.revision_history_limit)
+    return (*_status_update(snapshot.owner, kind.status(snapshot, account._replace(error=error))), *forgotten)
 
 
 def _status_update(owner: SetView, new: dict[str, Any]) -> tuple[Action, ...]:
@@ -173,13 +173,13 @@ def _status_update(owner: SetView, new: dict[str, Any]) -> tuple[Action, ...]:
     return (Update(resource=owner.resource, body=body, subresource="status"),)
 
 
-def _soonest(scene: StatefulSetState, tended: Sequence[Step]) -> timedelta | None:
+def _soonest(snapshot: StatefulSetState, tended: Sequence[Step]) -> timedelta | None:
     """When the next pod that is ready will have been so for long enough, or what waits falls due."""
-    enough = span_of(scene.owner.min_ready_seconds)
+    enough = span_of(snapshot.owner.min_ready_seconds)
     waiting = [
-        after(pod.ready_since, enough) - scene.now
-        for pod in scene.pods
-        if pod.ready_since is not None and not scene.is_available(pod) and not pod.deleting
+        after(pod.ready_since, enough) - snapshot.now
+        for pod in snapshot.pods
+        if pod.ready_since is not None and not snapshot.is_available(pod) and not pod.deleting
     ]
     due = [one.again_after for one in tended if one.again_after is not None]
     return min((delay for delay in (*waiting, *due) if delay > timedelta()), default=None)

@@ -144,5 +144,5 @@ def _first_unavailable(state: StatefulSetState) -> PodView | None:
 
 def _ordinal(state: StatefulSetState, pod: PodView) -> int:
     ordinal = identity.ordinal_in(state.owner, pod.key.name)
-    assert ordinal is not None  # the scene holds no pods of other names
+    assert ordinal is not None  # the state has no pods of other names
     return ordinal

@@ -54,5 +54,5 @@ def test_who_leads_again_goes_on_counting(metrics):
 
 def test_only_openkruise_s_controllers_are_observed(metrics):
     assert metrics.reconciles.of("", 5) is UNOBSERVED
-    observed = {one.observed_as for one in catalog.CONTROLLERS} - {""}
+    observed = {one.metrics_name for one in catalog.CONTROLLERS} - {""}
     assert observed == {"cloneset-controller", "statefulset-controller", "uniteddeployment-controller"}
