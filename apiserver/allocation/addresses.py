@@ -17,7 +17,7 @@ Address: TypeAlias = IPv4Address | IPv6Address
 
 IP_ADDRESSES = GroupResource("networking.k8s.io", "ipaddresses")
 LEAST_STATIC, MOST_STATIC = 16, 256
-"""Addresses at the beginning of a range that are given out last, so that people can choose among them."""
+"""Addresses at the beginning of a range that are allocated last, so that clients can choose among them."""
 
 
 def family(network: Network) -> str:
@@ -25,7 +25,7 @@ def family(network: Network) -> str:
 
 
 def contains(network: Network, text: str) -> bool:
-    """Whether an address can be given out of a range: its first is the network's own, and IPv4's last is broadcast."""
+    """Return whether an address can be allocated: a range's first is the network's own, and IPv4's last is broadcast."""
     address = ip_address(text)
     if address not in network or address == network.network_address:
         return False

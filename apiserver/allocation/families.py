@@ -1,4 +1,4 @@
-"""Which IP families a Service is of: as its client says, or as its addresses tell, or as the cluster is."""
+"""The IP families of a Service: as requested, or of its addresses, or the cluster's default."""
 
 from collections.abc import Sequence
 from ipaddress import ip_address
@@ -61,7 +61,7 @@ def init_ip_families(spec: Tree, old: Tree | None, configured: Sequence[str]) ->
         return wrong
     selectorless = is_headless(spec) and not spec.get("selector")
     if not selectorless:
-        # Without a selector nobody knows where the endpoints are: then any families will do.
+        # Without a selector the endpoints may be anywhere: then any families are accepted.
         wrong = [*_check_configured(spec, configured)]
         if wrong:
             return wrong
@@ -72,7 +72,7 @@ def init_ip_families(spec: Tree, old: Tree | None, configured: Sequence[str]) ->
 
 
 def stays_preferring_dual(spec: Tree, old: Tree) -> bool:
-    """A Service that prefers two stacks is neither given a second nor robbed of it unless its client asks."""
+    """Return whether an update keeps the families of a Service that prefers dual stack."""
     same = all(spec.get(field) == old.get(field) for field in ("type", "clusterIPs", "ipFamilies"))
     return same and spec.get("ipFamilyPolicy") == PREFER and old.get("ipFamilyPolicy", PREFER) == PREFER
 
@@ -84,7 +84,7 @@ def _usual_policy(spec: Tree, old: Tree | None) -> Any:
 
 
 def _reduce(spec: Tree, old: Tree) -> None:
-    """Who asks for a single stack and says no more gives up the second one."""
+    """Release the second family if the client requests a single stack and changes nothing else of the families."""
     for field in ("clusterIPs", "ipFamilies"):
         if spec.get(field) == old.get(field) and len(spec.get(field, ())) > 1:
             spec[field] = spec[field][:1]

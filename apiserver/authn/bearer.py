@@ -1,7 +1,7 @@
-"""Bearer tokens, whatever they are made of: each reader is asked, and what was found out is known for a little while.
+"""Bearer tokens of any type: readers are tried in order, and the result is cached for a short time.
 
-A token's users are never looked up by the token itself but by its digest, so that the time an answer takes tells
-nothing of tokens that would have been right.
+Users are looked up by the digest of a token, never by the token itself, so that response times reveal nothing about
+valid tokens.
 """
 
 import hashlib
@@ -19,17 +19,17 @@ from mockube.apiserver.user import User
 LOG = logging.getLogger(__name__)
 
 KNOWN_SECONDS = 10.0
-"""How long a token that was found good goes unquestioned, as upstream has it."""
+"""The time for which a valid token is cached, as upstream."""
 MAX_KNOWN = 4096
 _UNKNOWN = "invalid bearer token"
 
 
 class BadToken(Exception):
-    """A reader knows this kind of token, and this one is not good."""
+    """A reader knows this type of token, and this one is not valid."""
 
 
 class KnownToken(Struct, frozen=True):
-    """Whose a token is; and of the audiences that were asked for, those that it is meant for."""
+    """The user of a token, and those of the requested audiences for which it is valid."""
 
     user: User
     audiences: Sequence[str]
@@ -38,11 +38,11 @@ class KnownToken(Struct, frozen=True):
 
 class TokenReader(Protocol):
     async def read(self, token: str, audiences: Sequence[str]) -> KnownToken | None:
-        """Whose a token is; None if it is none of this reader's kind."""
+        """Return the user of a token; None if it is not of this reader's type; raise BadToken if it is not valid."""
 
 
 class StaticTokens:
-    """Tokens of a file: they know no audiences, and are meant for those of the server."""
+    """Tokens of a file, which are valid for the audiences of the server."""
 
     def __init__(self, users: Mapping[str, User], audiences: Sequence[str] = ()) -> None:
         self._users = {_digest(token): user for token, user in users.items()}
@@ -57,7 +57,7 @@ class StaticTokens:
 
 
 class BearerTokens:
-    """`audiences` are the server's own: what a token must be meant for to be of use here."""
+    """Authenticates bearer tokens. `audiences` are the server's own, one of which a token must have."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class BearerTokens:
         return known.user
 
     async def review(self, token: str, audiences: Sequence[str] = ()) -> KnownToken:
-        """Whose a token is, or BadToken with all reasons against it."""
+        """Return the user of a token, or raise BadToken with all reasons."""
         target_audiences = tuple(audiences) or self._audiences
         key, now = (_digest(token), target_audiences), self._clock.monotonic()
         until, known = self._known.get(key, (0.0, None))

@@ -33,7 +33,7 @@ class ClientCertificates:
 
 @lru_cache(maxsize=1024)
 def user_of(subject: DistinguishedName, digest: str = "") -> User | None:
-    """Whom a subject stands for; nobody, if it has no common name."""
+    """Return the user of a subject; None if it has no common name."""
     attributes = [attribute for group in subject for attribute in group]
     names = [value for name, value in attributes if name == "commonName"]
     groups = tuple(value for name, value in attributes if name == "organizationName")

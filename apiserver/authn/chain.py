@@ -1,4 +1,4 @@
-"""The chain of authenticators, and how it is made of credentials: certificates, token files, service accounts."""
+"""The chain of authenticators: certificates, token files, service accounts, issuers and webhooks."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
@@ -42,11 +42,11 @@ class Anonymous(Enum):
 
 class Authenticator(Protocol):
     async def authenticate(self, presented: PresentedCredentials) -> User | None:
-        """The user, or None if what is presented says nothing to this one; Unauthorized if it is wrong."""
+        """Return the user, or None if there are no credentials of this type; raise Unauthorized if they are wrong."""
 
 
 class Authentication:
-    """Answers who sent a request."""
+    """Authenticates requests."""
 
     def __init__(
         self,
@@ -62,14 +62,14 @@ class Authentication:
     async def authenticate(self, presented: PresentedCredentials, verb: str, path: str) -> User:
         """Return the user, or raise Unauthorized.
 
-        As upstream, an Authorization header that no authenticator reads counts as none.
+        As upstream, an Authorization header that no authenticator reads is ignored.
         """
         refusal: status.Unauthorized | None = None
         for authenticator in self._authenticators:
             try:
                 user = await authenticator.authenticate(presented)
             except status.Unauthorized as error:
-                refusal = refusal or error  # another credential of the same request may be good
+                refusal = refusal or error  # another credential of the same request may be valid
                 continue
             if user is not None:
                 return user
@@ -88,7 +88,7 @@ ISSUER = "https://kubernetes.default.svc"
 
 
 class Trust(Struct, frozen=True, kw_only=True):
-    """Whom the server knows, and by what. `audiences` are its own; none: its issuers."""
+    """The credentials that the server accepts. `audiences` are its own; none: its issuers."""
 
     tokens: Mapping[str, User]
     keys: Keys = field(default_factory=lambda: load(make_key()))
@@ -97,20 +97,20 @@ class Trust(Struct, frozen=True, kw_only=True):
     anonymous: bool = True
     """Whether requests may have no credentials."""
     anonymous_paths: Collection[str] = ()
-    """For which paths alone; none: any."""
+    """The only paths for anonymous requests; none: any."""
     jwt: "JWTSettings | None" = None
-    """Whose tokens are taken besides; None: nobody's."""
+    """The issuers of other tokens; None: there are none."""
     request_headers: RequestHeaders | None = None
-    """By which front proxies name users; None: there are no front proxies."""
+    """The headers in which front proxies send users; None: there are no front proxies."""
     token_webhook: TokenWebhookSettings | None = None
-    """Who is asked about tokens that nobody else knows; None: nobody."""
+    """The webhook that reviews tokens which no other authenticator reads; None: there is none."""
     token_lifetime: TokenLifetime = field(default_factory=TokenLifetime)
     bootstrap_tokens: bool = False
-    """Whether Secrets of kube-system may hold tokens by which nodes join the cluster."""
+    """Whether Secrets of kube-system may contain tokens for nodes to join the cluster."""
 
 
 class Remote(Struct, frozen=True):
-    """How others are asked about tokens, and what counts that; it is made when it is needed."""
+    """The dependencies of calls to other servers. The observer is created when it is needed."""
 
     send: Send
     observer: Callable[[], "Observer"]
@@ -121,10 +121,10 @@ class Authenticators(Struct, frozen=True, kw_only=True):
     bearer: BearerTokens
     accounts: ServiceAccounts
     issuers: "JWTAuthenticators | None" = None
-    """Of tokens that others sign; its `run` is a task of the server."""
+    """For tokens of other issuers; its `run` is a task of the server."""
 
 
-def authenticators(  # noqa: PLR0913 - what the chain is made of
+def authenticators(  # noqa: PLR0913 - the parts of the chain
     trust: Trust,
     find: Find,
     *,
@@ -135,7 +135,7 @@ def authenticators(  # noqa: PLR0913 - what the chain is made of
     remote: Remote | None = None,
     counts: CredentialCounts | None = None,
 ) -> Authenticators:
-    """Return the chain; `remote` is needed where others are asked."""
+    """Return the chain; `remote` is needed if other servers are called."""
     counts = counts or CredentialCounts()
     audiences = trust.audiences or trust.issuers
     accounts = ServiceAccounts(
@@ -178,7 +178,7 @@ def _issuers(
 
 
 def _anonymous(trust: Trust, is_limited: bool) -> Anonymous:  # noqa: FBT001 - its caller names it
-    """As upstream, nobody is anonymous where everybody may do everything."""
+    """As upstream, anonymous requests are disabled if every request is allowed."""
     if not trust.anonymous:
         return Anonymous.NONE
     return Anonymous.LIMITED if is_limited else Anonymous.ALL

@@ -1,4 +1,4 @@
-"""What a request shows of its sender, before anybody has looked whether it is true."""
+"""The credentials of a request, before they are authenticated."""
 
 import base64
 import math
@@ -16,11 +16,11 @@ SUBPROTOCOL_PREFIX: Final = "base64url.bearer.authorization.k8s.io."
 _BASE64URL: Final = re.compile(r"[A-Za-z0-9_-]*")
 
 DistinguishedName: TypeAlias = tuple[tuple[tuple[str, str], ...], ...]
-"""The subject of a certificate, as `ssl` tells it: attributes and their values, in their order."""
+"""The subject of a certificate, as `ssl` returns it: attributes and their values, in their order."""
 
 
 class ClientCertificate(NamedTuple):
-    """A certificate that was verified when the connection was made; without a subject there is none."""
+    """A certificate that was verified when the connection was established; without a subject there is none."""
 
     subject: DistinguishedName = ()
     end: float = math.inf
@@ -37,7 +37,7 @@ NO_CERTIFICATE: Final = ClientCertificate()
 
 
 class TokenNotes(NamedTuple):
-    """What a good token is to be told of: in the audit log, and to its sender."""
+    """Notes about a valid token: annotations for the audit log, and warnings for its sender."""
 
     annotations: Mapping[str, str] = {}
     warnings: Sequence[str] = ()
@@ -45,9 +45,9 @@ class TokenNotes(NamedTuple):
 
 class PresentedCredentials(Struct, frozen=True):
     authorization: str = ""
-    """The header of that name."""
+    """The Authorization header."""
     certificate: DistinguishedName = ()
-    """Whom the client's certificate names; its signature was checked when the connection was made."""
+    """The subject of the client's certificate, whose signature was checked when the connection was established."""
     certificate_end: float = math.inf
     """When the certificate expires, in seconds since 1970."""
     certificate_id: str = ""
@@ -59,9 +59,9 @@ class PresentedCredentials(Struct, frozen=True):
     is_proxy: bool = False
     """Whether the certificate is of the front proxies' authority."""
     proxied: User | None = None
-    """Whom a front proxy's headers name, for whom it has a certificate."""
+    """The user in the headers of a front proxy, which has a certificate."""
     notes: "list[TokenNotes]" = []
-    """What is said of the token that was taken."""
+    """Notes about the accepted token."""
 
     @property
     def bearer(self) -> str:
@@ -102,18 +102,18 @@ def _ignore(_seconds: float) -> None:
 
 
 class CredentialCounts:
-    """What is counted of credentials, for whoever makes metrics of it."""
+    """Counts of credentials, for metrics."""
 
     def __init__(self) -> None:
         self.tokens: Counter[str] = Counter()
-        """Tokens of service accounts, by one of the words above, each time that they are looked at."""
+        """Checks of service account tokens, by the words above."""
         self.fetches: Counter[str] = Counter()
-        """Tokens that were looked at, by `ok` and `error`."""
+        """Checks of tokens, by `ok` and `error`."""
         self.remembered = 0
-        """Tokens that were not looked at, since that was done a moment ago."""
+        """Tokens whose cached check was used."""
         self.looking = 0
-        """Tokens that are looked at just now."""
+        """Tokens that are being checked now."""
         self.observe_look: Callable[[float], None] = _ignore
-        """Told how many seconds it took."""
+        """Called with the duration of a check in seconds."""
         self.observe_certificate: Callable[[float], None] = _ignore
-        """Told for how many seconds the certificate of a request is valid still."""
+        """Called with the remaining lifetime of a request's certificate in seconds."""

@@ -28,7 +28,7 @@ class RequestHeaders(Struct, frozen=True, kw_only=True, dict=True):
     allowed_names: Collection[str] = ()
 
     def user_of(self, headers: Headers) -> User | None:
-        """Return the user whom headers name; None if they name nobody."""
+        """Return the user in the headers; None if there is none."""
         found: dict[str, list[str]] = {}
         for name, value in headers:
             found.setdefault(name.lower(), []).append(value)
@@ -50,7 +50,7 @@ class RequestHeaders(Struct, frozen=True, kw_only=True, dict=True):
         return names, tuple(map(str.lower, self.extra_prefixes))
 
     def is_own(self, header: str) -> bool:
-        """Return whether a header tells of a user, so that it is passed on to nobody."""
+        """Return whether a header contains user information, so that it is never forwarded."""
         name, (names, prefixes) = header.lower(), self._own
         return name in names or name.startswith(prefixes)
 

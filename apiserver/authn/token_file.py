@@ -12,7 +12,7 @@ AUTHENTICATED = "system:authenticated"
 
 
 def with_authenticated(user: User) -> User:
-    """Return the user as one of those who are authenticated, unless it is said that nobody is."""
+    """Return the user with the group system:authenticated, unless the user is unauthenticated."""
     if user.name == "system:anonymous" or {AUTHENTICATED, "system:unauthenticated"} & set(user.groups):
         return user
     return User(name=user.name, uid=user.uid, groups=(*user.groups, AUTHENTICATED), extra=user.extra)

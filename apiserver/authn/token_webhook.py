@@ -1,4 +1,4 @@
-"""Tokens that another server is asked about, by TokenReviews: `--authentication-token-webhook-config-file`."""
+"""Authenticate tokens by TokenReviews sent to another server: `--authentication-token-webhook-config-file`."""
 
 import hashlib
 import logging
@@ -25,7 +25,7 @@ class TokenWebhookSettings(Struct, frozen=True, kw_only=True):
 
 
 class TokenWebhook:
-    """A `TokenReader`. Answers are known for a while, those that say no as well; failures are not."""
+    """A `TokenReader`. Responses are cached, including unauthenticated ones; failures are not."""
 
     def __init__(
         self, settings: TokenWebhookSettings, reviewer: Reviewer, *, audiences: Sequence[str], clock: Clock
@@ -74,7 +74,7 @@ class TokenWebhook:
 
 
 def _user(tree: Any) -> User:
-    """Return the user of an answer, or raise BadToken for what is none."""
+    """Return the user in a response, or raise BadToken if it is malformed."""
     found: Mapping[str, Any] = tree if isinstance(tree, dict) else {}
     groups, extra = found.get("groups") or [], found.get("extra") or {}
     is_right = (

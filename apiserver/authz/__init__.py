@@ -1,5 +1,5 @@
-"""Who may do what.
+"""The authorizers.
 
-A module belongs here if it decides whether a user may make a request, or is the chain that asks one authorizer after
+A module belongs here if it decides whether a user may send a request, or is the chain that calls one authorizer after
 another.
 """

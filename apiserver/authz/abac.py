@@ -73,7 +73,7 @@ def _matches(policy: PolicySpec, attributes: Attributes) -> bool:
 
 
 def _is_subject(policy: PolicySpec, user: User) -> bool:
-    """Return whether a policy is about a user: one that names neither user nor group is about nobody."""
+    """Return whether a policy matches a user: one without user and group matches none."""
     if policy.user not in ("", "*", user.name):
         return False
     if policy.group not in ("", "*") and policy.group not in user.groups:
@@ -108,7 +108,7 @@ def _policy(line: str) -> PolicySpec:
 
 
 def _for_all(spec: PolicySpec) -> PolicySpec:
-    """`*` stands for all who are authenticated."""
+    """`*` matches all authenticated users."""
     fields = {name: getattr(spec, name) for name in spec.__struct_fields__}
     return PolicySpec(**fields | {"user": "", "group": _AUTHENTICATED})
 

@@ -101,7 +101,7 @@ class Unprepared(Exception):
 
 
 class AuthorizerFailed(Exception):
-    """An authorizer could not find out; what it decides then."""
+    """An authorizer failed; `decision` is its decision in this case."""
 
     def __init__(self, problem: str, decision: Decision, reason: str = "") -> None:
         super().__init__(problem)
@@ -110,7 +110,7 @@ class AuthorizerFailed(Exception):
 
 
 class RemoteAnswerNeeded(Exception):
-    """An authorizer has to ask another server first: who wants the decision at once asks again afterwards."""
+    """An authorizer must call another server first: await `prepare`, then repeat the decision."""
 
     def __init__(self, prepare: Callable[[], Awaitable[None]]) -> None:
         super().__init__("the decision is another server's, which was not asked yet")
@@ -118,7 +118,7 @@ class RemoteAnswerNeeded(Exception):
 
 
 async def ask_again(ask: Callable[[], T]) -> T:
-    """Return what is made of decisions, once other servers have answered."""
+    """Return the result of a function of decisions, repeating it until other servers have answered."""
     while True:
         try:
             return ask()
@@ -127,7 +127,7 @@ async def ask_again(ask: Callable[[], T]) -> T:
 
 
 async def await_again(ask: Callable[[], Awaitable[T]]) -> T:
-    """The same for what is awaited."""
+    """The same for a coroutine function."""
     while True:
         try:
             return await ask()
@@ -146,11 +146,11 @@ class Authorizer(Protocol):
         """Return the decision, or raise Unprepared."""
 
     def rules(self, user: User, namespace: str, /) -> Rules:
-        """Return all that a user may do in a namespace, and by path."""
+        """Return the rules of a user in a namespace, and for paths."""
 
 
 class AlwaysAllow:
-    """Allows everything."""
+    """Allows every request."""
 
     def decide(self, _attributes: Attributes, /) -> Verdict:
         return _ALLOWED
@@ -163,7 +163,7 @@ class AlwaysAllow:
 
 
 class AlwaysDeny:
-    """Allows nothing, and leaves the decision to the next authorizer."""
+    """Has no opinion on any request, which leaves the decision to the next authorizer."""
 
     def decide(self, _attributes: Attributes, /) -> Verdict:
         return Decision.NO_OPINION, "Everything is forbidden."
@@ -173,7 +173,7 @@ class AlwaysDeny:
 
 
 class DecisionCounts:
-    """How often an authorizer has decided."""
+    """The numbers of an authorizer's decisions."""
 
     __slots__ = ("allowed", "denied")
 
@@ -188,34 +188,34 @@ class DecisionCounts:
 
 
 class Authorization:
-    """Decides whether a request may be made. Members of system:masters may make every request."""
+    """Authorizes requests. Members of system:masters may send every request."""
 
     def __init__(self, authorizers: Sequence[Authorizer] = (), names: Sequence[tuple[str, str]] = ()) -> None:
         self.counts: dict[tuple[str, str], DecisionCounts] = {}
-        """By type and name of an authorizer; what members of system:masters may do is nobody's decision."""
+        """By type and name of an authorizer; requests of system:masters are not counted."""
         self.use(authorizers, names)
 
     def use(self, authorizers: Sequence[Authorizer], names: Sequence[tuple[str, str]] = ()) -> None:
-        """Decide by other authorizers from now on, whose types and names are given."""
+        """Replace the authorizers; `names` are their types and names."""
         names = names or [(type(one).__name__, "") for one in authorizers]
         counts = [self.counts.setdefault(name, DecisionCounts()) for name in names]
         self._authorizers = [*zip(authorizers, counts, strict=True)]
         self._is_remote = any(isinstance(one, RemoteAuthorizer) for one in authorizers)
 
     def decisions(self) -> Mapping[tuple[str, str], tuple[int, int]]:
-        """Return how often each authorizer has allowed and denied."""
+        """Return the numbers of allowed and denied requests of each authorizer."""
         return {name: (counts.allowed, counts.denied) for name, counts in self.counts.items()}
 
     def require(self, attributes: Attributes) -> None:
-        """Raise Forbidden, unless the request may be made."""
+        """Raise Forbidden unless the request is allowed."""
         decision, reason = self.decide(attributes)
         if decision is not Decision.ALLOW:
             raise forbidden(attributes, reason)
 
     async def authorize(self, attributes: Attributes) -> Verdict:
-        """Return the decision about a request; others are served while an authorizer prepares or asks.
+        """Return the decision about a request, without blocking others while an authorizer prepares or calls a server.
 
-        Raise AuthorizerFailed for what is not allowed, where an authorizer could not find out.
+        Raise AuthorizerFailed if an authorizer failed and no other one allowed the request.
         """
         if self._is_remote:
             return await self._authorize_remotely(attributes)
@@ -252,9 +252,9 @@ class Authorization:
         return Decision.NO_OPINION, "\n".join(reasons)
 
     def decide(self, attributes: Attributes) -> Verdict:
-        """The same, at once. An authorizer that could not find out decides as it does then.
+        """The same, at once. An authorizer that failed has the decision of its failure.
 
-        Raise RemoteAnswerNeeded where another server has to be asked: see `ask_again`.
+        Raise RemoteAnswerNeeded if another server must be called: see `ask_again`.
         """
         while True:
             try:

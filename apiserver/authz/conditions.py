@@ -51,7 +51,7 @@ _STRUCTS: Final[Mapping[str, Mapping[str, Type]]] = {
 
 
 class ConditionsFailed(Exception):
-    """Conditions that could not be evaluated; the text tells of all of them."""
+    """Conditions that could not be evaluated; the message contains all their errors."""
 
 
 @cache

@@ -47,12 +47,12 @@ class WebhookConfiguration(Record, frozen=True, kw_only=True):
 
     @property
     def authorized(self) -> int:
-        """Nanoseconds for which an answer that allows counts, as upstream defaults them."""
+        """Return the nanoseconds for which an allowed request is cached, with upstream's default."""
         return _nanoseconds(self.authorized_ttl) or 300 * SECOND
 
     @property
     def seconds(self) -> float:
-        """Return how long an answer may take."""
+        """Return the timeout of a call."""
         return _nanoseconds(self.timeout) / SECOND
 
     @property
@@ -93,7 +93,7 @@ def from_modes(modes: Sequence[str], webhook: Mapping[str, Any]) -> Authorizatio
 
 
 def read_configuration(data: bytes, required: Collection[str] = ()) -> AuthorizationConfiguration:
-    """Return what a file says, or raise ConfigurationError; a file that is read anew must name the `required` types."""
+    """Return the configuration in a file, or raise ConfigurationError; a reloaded file must have the `required` types."""
     try:
         found = _decoded(data)
     except (YamlError, ConfigurationError) as error:

@@ -9,7 +9,7 @@ from mockube.apiserver.authz.rbac.authorizer import RBAC
 
 DEFAULT: Final = ("Node", "RBAC")
 PLAIN: Final = ("AlwaysAllow", "AlwaysDeny", "Node", "RBAC")
-"""Those that need nothing besides their names."""
+"""Modes without configuration."""
 
 
 def authorization(modes: Sequence[str], rbac: RBAC, node: NodeAuthorizer) -> Authorization:

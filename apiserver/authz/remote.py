@@ -1,4 +1,4 @@
-"""What authorizers need that ask other servers: a way to send, and what counts that."""
+"""The dependencies of authorizers that call other servers: a sender and an observer."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -24,7 +24,7 @@ class Observer(Protocol):
 
 
 class RemoteAuthorization(Struct, frozen=True):
-    """The observer is made when it is needed."""
+    """The observer is created when it is needed."""
 
     send: Send
     observer: Callable[[], Observer]

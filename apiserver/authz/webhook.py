@@ -1,4 +1,4 @@
-"""The Webhook authorizer: what may be done is asked of another server, by SubjectAccessReviews."""
+"""The Webhook authorizer, which sends SubjectAccessReviews to another server."""
 
 import logging
 from collections import OrderedDict
@@ -29,9 +29,9 @@ from mockube.apiserver.user import User
 LOG: Final = logging.getLogger(__name__)
 MAX_ANSWERS: Final = 8192
 MAX_CACHED_SIZE: Final = 10_000
-"""Characters of what a client names; a question with more is not remembered, so that nobody fills the memory."""
+"""The size of the largest attributes that are cached, in characters, to bound the memory."""
 RECENT_SECONDS: Final = 1.0
-"""How long an answer counts for those who had to ask again, since it had to be fetched."""
+"""The time for which a response is valid for the request that waited for it."""
 _OPERATORS: Final = {
     Operator.EQUALS: "In",
     Operator.DOUBLE_EQUALS: "In",
@@ -47,14 +47,14 @@ class WebhookSettings(Struct, frozen=True, kw_only=True):
     name: str
     version: str = "v1"
     authorized_seconds: float = 300.0
-    """0: what was allowed is not remembered."""
+    """0: allowed requests are not cached."""
     unauthorized_seconds: float = 30.0
     on_error: Decision = Decision.NO_OPINION
     conditions: Conditions | None = None
 
 
 class _Answers:
-    """Answers by question, each until its time is over; the one used longest ago goes first."""
+    """A cache of responses with expiration; the least recently used entry is evicted first."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -77,7 +77,7 @@ class _Answers:
 
 
 class WebhookAuthorizer:
-    """Asks a webhook, unless its conditions exclude a request, or the answer is known."""
+    """Calls a webhook, unless its match conditions exclude a request or the response is cached."""
 
     def __init__(
         self, settings: WebhookSettings, reviewer: Reviewer, clock: Clock, observer: Observer
@@ -141,7 +141,7 @@ class WebhookAuthorizer:
             raise AuthorizerFailed(str(error), settings.on_error) from error
 
     def _matches(self, spec: Mapping[str, Any]) -> bool:
-        """Return whether the conditions let a request be asked about."""
+        """Return whether the match conditions include a request."""
         conditions = self._settings.conditions
         if conditions is None:
             return True

@@ -80,7 +80,7 @@ def _encoded(values: Sequence[str]) -> str:
 
 
 def _decoded(text: str) -> Sequence[str]:
-    """Return a list of names; none if somebody wrote something else."""
+    """Return a list of names; an empty one if the text is something else."""
     try:
         found = orjson.loads(text)
     except orjson.JSONDecodeError:

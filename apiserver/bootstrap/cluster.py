@@ -42,24 +42,24 @@ CRITICAL = 2_000_000_000
 
 
 class Facts(Struct, frozen=True, kw_only=True):
-    """What the objects tell of the server. Without an address, nobody is told where the server is."""
+    """The properties of the server in the objects. Without an address, the server's address is not published."""
 
     address: str
     port: int
     service_range: str
     client_ca: bytes
     proxy_ca: bytes = b""
-    """Who signs the certificates by which the server passes requests on to others."""
+    """The authority of the certificates with which the server proxies requests to other servers."""
     request_headers: RequestHeaders | None = None
     request_headers_ca: bytes = b""
-    """Who signs the certificates of front proxies."""
+    """The authority of the certificates of front proxies."""
     now: str
     minor: str = minors.NEWEST
     """The minor release that the server is of."""
 
 
 def cluster(facts: Facts, groups: Sequence[Group]) -> Sequence[RequiredObject]:
-    """In the order in which they can be made, those of resources that are served."""
+    """Return the objects of served resources, in the order in which they can be created."""
     served = {(row.group, row.version, row.name) for group in groups for row in group.resources}
     return [one for one in _all(facts, groups) if one.resource in served]
 

@@ -27,7 +27,7 @@ LIMITED: Mapping[str, tuple[int, int, Mapping[str, Any]]] = {
     "workload-low": (100, 90, _queue(128, 6)),
     "global-default": (20, 50, _queue(128, 6)),
 }
-"""By name: nominal concurrency shares, the percentage that may be lent, and what happens to who is over it."""
+"""By name: nominal concurrency shares, the lendable percentage, and the limit response."""
 
 _MANAGER = {"kind": "User", "user": {"name": "system:kube-controller-manager"}}
 _SCHEDULER = {"kind": "User", "user": {"name": "system:kube-scheduler"}}
@@ -68,7 +68,7 @@ class Schema(NamedTuple):
     level: str
     precedence: int
     distinguisher: str
-    """How the flows of its requests are told apart."""
+    """The flow distinguisher."""
     subjects: Sequence[Mapping[str, Any]]
     rules: Mapping[str, Any]
 

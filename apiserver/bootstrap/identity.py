@@ -1,4 +1,4 @@
-"""The Lease by which others can tell that this server is alive."""
+"""The identity Lease of this server, which shows that it is alive."""
 
 import base64
 import hashlib

@@ -54,7 +54,7 @@ _SYSTEM: Final = "kube-system"
 
 
 def roles_of_metrics() -> Sequence[RequiredObject]:
-    """Who may read objects may read what they use: metrics-server's role, which is part of upstream's for users."""
+    """Return metrics-server's role, which is aggregated to upstream's roles for users: readers of objects may read their metrics."""
     rules = [_rule("metrics.k8s.io", ["pods", "nodes"], ["get", "list", "watch"])]
     parts = {f"rbac.authorization.k8s.io/aggregate-to-{role}": "true" for role in ("view", "edit", "admin")}
     content = {"metadata": {"labels": parts, "annotations": {}}, "rules": rules}

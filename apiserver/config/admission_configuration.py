@@ -1,4 +1,4 @@
-"""`--admission-control-config-file`: an AdmissionConfiguration, with what it tells each plugin."""
+"""`--admission-control-config-file`: an AdmissionConfiguration, with the configuration of each plugin."""
 
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path

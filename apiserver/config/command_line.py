@@ -50,7 +50,7 @@ class Config(Struct, frozen=True, kw_only=True):
     features: Features = field(default_factory=Features)
     logging: Logging = field(default_factory=Logging)
     ignored: tuple[str, ...] = ()
-    """Flags of kube-apiserver that were given and have no effect."""
+    """Return the flags of kube-apiserver that are set and have no effect."""
 
     def unhonoured(self) -> Sequence[str]:
         """Flags that are known, with values that would have another effect on kube-apiserver than they have here."""

@@ -1,4 +1,4 @@
-"""What of a configuration lets others in, in words for whoever starts the server."""
+"""Warnings about the parts of a configuration that give access to others, for the user who starts the server."""
 
 from collections.abc import Sequence
 

@@ -91,7 +91,7 @@ class Catalog:
         return [row.api_version for row in rows]
 
     async def prepare(self, worker: Worker, row: Resource) -> None:
-        """Have all that walks objects of a custom resource made before it is needed, in the thread if it takes long."""
+        """Build the functions that walk objects of a custom resource before they are needed, in the thread if it takes long."""
         needed = (row.version, row.storage_version and row.storage_version[1])
         for custom in self._custom.get(row.group_resource, ()):
             if custom.row.version in needed and not custom.is_prepared:
@@ -126,7 +126,7 @@ class Catalog:
         self._changed(resource)
 
     def _webhook(self, customs: Sequence[Custom]) -> ConversionWebhook | None:
-        """What converts between the versions, if there are several and they differ in more than their names."""
+        """Return the conversion webhook of a definition, or None."""
         if customs[0].webhook is None or self._reviews is None:
             return None
         return ConversionWebhook(self._reviews, customs)
@@ -207,7 +207,7 @@ def _conversion(custom: Custom, stored: Custom, changed_at: int) -> Conversion:
 
 
 def equivalent_resources(catalog: Catalog, layout: Layout) -> Callable[[Resource], Sequence[Resource]]:
-    """Return what finds all versions of a resource, by where their objects are stored."""
+    """Return a function that finds all versions of a resource by the key prefix of their objects."""
     known: dict[Resource, Sequence[Resource]] = {}
     catalog.on_change.append(known.clear)
 

@@ -1,4 +1,4 @@
-"""ConversionReview: what a conversion webhook is sent, and what it may answer.
+"""ConversionReview: the requests to conversion webhooks, and the validation of their responses.
 
 Errors are upstream's, and begin with the group, version and kind that the objects were in.
 """

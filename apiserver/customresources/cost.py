@@ -39,7 +39,7 @@ class _Totals:
         self.instructions = 0
 
     def of(self, schema: Schema, *, repeated: bool) -> int:
-        """The most that one byte may cost: parts share the bytes of an object, alternatives all look at the same."""
+        """Return the highest cost of one byte: parts share the bytes of an object, alternatives all check the same bytes."""
         self.schemas += 1
         instructions = _instructions(schema)
         self.instructions += instructions
@@ -63,7 +63,7 @@ def _instructions(schema: Schema) -> int:
 
 
 def _fields(schema: Schema) -> int:
-    """Of what an empty object is found to lack, or is given."""
+    """Return the cost of the required and defaulted fields of an empty object."""
     defaults = [inner["default"] for inner in properties(schema).values() if inner.get("default") is not None]
     demanded = len(schema.get("required") or ()) + len(defaults)
     return demanded // FIELDS + sum(map(_length, defaults)) // DEFAULT_BYTES

@@ -39,7 +39,7 @@ _BLOCKING: Final = frozenset(
         ErrorType.TYPE_INVALID,
     )
 )
-"""Errors with which upstream does not come to look at rules."""
+"""The types of errors after which upstream does not evaluate rules."""
 _NOT_CHECKED: Final = (
     "some validation rules were not checked because the object was invalid; "
     "correct the existing errors to complete validation"
@@ -62,11 +62,11 @@ def _bounded(found: Iterable[FieldError]) -> list[FieldError]:
 
 
 class Custom(Struct, frozen=True, kw_only=True, eq=False, dict=True):
-    """What walks objects is made of the schema when it is first needed: most kinds of a cluster are seldom used."""
+    """A version of a custom resource. The functions that walk objects are built at their first use: most kinds are seldom used."""
 
     row: Resource
     schema_text: bytes
-    """As JSON, which takes a fifth of the memory of what it is parsed into."""
+    """As JSON, which takes a fifth of the memory of the parsed schema."""
     strategy: Strategy
     printer: Printer
     metadata: Callable[[], Type]
@@ -88,7 +88,7 @@ class Custom(Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     @property
     def schema(self) -> Schema:
-        """Parsed anew: it is the caller's."""
+        """Return a new copy of the parsed schema."""
         schema: Schema = orjson.loads(self.schema_text)
         return schema
 
@@ -191,7 +191,7 @@ class Custom(Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     @cached_property
     def _last_findings(self) -> list[tuple[Any, Any, tuple[Sequence[FieldError], Sequence[str]]]]:
-        """What was found of one object: it is looked at for errors, and then for warnings."""
+        """The findings of the last object, which is checked for errors and then for warnings."""
         return []
 
     def _check_scale(self, tree: Mapping[str, Any], *, only_status: bool) -> Iterable[FieldError]:

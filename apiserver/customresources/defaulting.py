@@ -8,11 +8,11 @@ import orjson
 from mockube.apiserver.kinds.jsonschema.schema import Schema, is_object, items, properties, values
 
 Fill: TypeAlias = Callable[[Any], None]
-"""Changes a value in place, which is nobody else's."""
+"""Changes a value in place; the value must not be shared."""
 
 
 def filler(schema: Schema) -> Fill | None:
-    """None where nothing is filled in, however deep."""
+    """Return the function that sets defaults at any depth; None if there are none."""
     if is_object(schema):
         return _object(schema)
     return _each(items(schema)) if schema.get("type") == "array" else None
@@ -64,7 +64,7 @@ def _rest(schema: Schema) -> Callable[[Any, Iterable[Any]], None] | None:
 
 
 def _null_default(schema: Schema) -> bytes | None:
-    """What stands for null as an element or a value, if not null itself."""
+    """Return the default that replaces null as an element or a value; None if null is allowed or there is no default."""
     default = schema.get("default")
     return None if default is None or schema.get("nullable") else orjson.dumps(default)
 

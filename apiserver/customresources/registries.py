@@ -1,4 +1,4 @@
-"""Built-in and custom kinds behind the same doors: the verbs ask for schemas, decoding and rules, and need not know which.
+"""Registries of built-in and custom kinds together, from which the verbs get schemas, decoders and rules.
 
 Custom objects are trees to upstream. Only their metadata is read into a struct; the rest is what their schema leaves
 of it, in any order, with null and empty things as they were given.
@@ -108,7 +108,7 @@ _HEAD: Final = frozenset({"apiVersion", "kind", "metadata"})
 
 
 class AllRules:
-    """The `Rules` of every kind: those of custom ones stand in their schemas."""
+    """The `Rules` of every kind: those of custom kinds are in their schemas."""
 
     def __init__(self, built_in: Rules, catalog: Catalog) -> None:
         self._built_in = built_in

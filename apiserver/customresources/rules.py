@@ -56,7 +56,7 @@ class RuleNode(Struct, frozen=True):
     fields: Mapping[str, "RuleNode"]
     element: "RuleNode | None"
     keys: Sequence[str] | None
-    """By which elements are told apart, if the list is a map."""
+    """The keys that identify elements, if the list is a map."""
     all_of: Sequence["RuleNode"]
 
     def check(self, run: _Run, place: _Place) -> None:
@@ -151,7 +151,7 @@ class RuleNode(Struct, frozen=True):
 
 
 class _Variables:
-    """`self` and `oldSelf` of the rules of one value, made when the first one needs them."""
+    """`self` and `oldSelf` of the rules of one value, converted for the first rule that needs them."""
 
     def __init__(self, convert: Convert | None, place: _Place) -> None:
         self._self = convert(place.value) if convert else place.value

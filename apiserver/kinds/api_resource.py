@@ -16,7 +16,7 @@ READ_WRITE = ("get", "patch", "update")
 
 
 class Subresource(Struct, frozen=True, kw_only=True):
-    """`pods/status` and its like. `kind` and `group_version` are those of what it takes and answers, if not the resource's."""
+    """A subresource such as `pods/status`. `kind` and `group_version` are those of its bodies, if not the resource's."""
 
     name: str
     verbs: tuple[str, ...] = READ_WRITE
@@ -43,7 +43,7 @@ SCALE = Subresource(name="scale", kind="Scale", group_version=("autoscaling", "v
 
 
 class Resource(Struct, frozen=True, kw_only=True, eq=False):
-    """One resource in one version. Compared by identity, for much is kept by resource."""
+    """One resource in one version. Compared by identity, because it is the key of many caches."""
 
     group: str
     version: str
@@ -51,39 +51,39 @@ class Resource(Struct, frozen=True, kw_only=True, eq=False):
     kind: str
     singular: str = ""
     has_singular: bool = True
-    """Some servers name none, though the kind could be one."""
+    """Some servers publish none, though the kind could be one."""
     listed_as: str = ""
-    """The kind of its lists, where that is not its own with `List` behind."""
+    """The kind of its lists, if it is not its own kind with the suffix `List`."""
     namespaced: bool = True
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ALL_VERBS
     subresources: tuple[Subresource, ...] = ()
     stored_at: str = ""
-    """Its folder under /registry, where that is not its name."""
+    """Its key prefix under /registry, if it is not its name."""
     storage_version: GroupVersion | None = None
     """What it is stored as, where that is another version or group than its own: `events` of two groups are one."""
     hashed_version: str = ""
     """Whose hash discovery publishes, where upstream stores another version than is stored here."""
     deprecated: str = ""
-    """What every client of it is warned of."""
+    """The warning in every response."""
     selectable: tuple[SelectableField, ...] = ()
-    """What field selectors may ask for besides metadata.name and metadata.namespace."""
+    """The field labels of field selectors besides metadata.name and metadata.namespace."""
     refused_label: str = ""
-    """The message about a `label` that field selectors may not ask for, where it is not the usual one."""
+    """The message about an unsupported `label` of a field selector, if it is not the usual one."""
     replicas: Replicas = field(default_factory=Replicas)
     relabelled: tuple[str, ...] = ()
-    """Other API versions of it, from which its objects differ in nothing but what they are called."""
+    """Other API versions of it, whose objects differ in apiVersion only."""
     custom: bool = False
-    """A definition brought it: to upstream its objects are trees, not structs, and some messages tell."""
+    """A definition defines it: upstream decodes its objects to trees, not structs, which some messages show."""
     terminating: bool = False
     """Its definition is being deleted: nothing more is created."""
     work: int = 1
-    """How many times as long as usual a byte of its objects may take to check: `apiserver/customresources/cost.py` estimates it."""
+    """The factor by which a byte of its objects may take longer to check, estimated in `apiserver/customresources/cost.py`."""
 
-    # What follows from the others: every request asks for it, often.
+    # Derived from the others, because every request reads them often.
     has_table: bool = False
-    """It is stored, or read from what is: the answer to a review, for one, is shown as itself alone."""
+    """It can be rendered as a Table, unlike a review."""
     group_resource: GroupResource = GroupResource("", "")
     group_kind: GroupKind = GroupKind("", "")
     group_version: GroupVersion = ("", "")

@@ -1,4 +1,4 @@
-"""Versions that are served where `--runtime-config` turns them on: their objects are stored as those of the stable one."""
+"""Versions that `--runtime-config` enables. Their objects are stored in the stable version."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias

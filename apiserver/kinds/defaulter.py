@@ -70,7 +70,7 @@ class Defaulter:
 
 
 def _declared(struct: Type) -> Steps:
-    """What the types of the struct's fields declare. A zero makes a difference only where Go can tell it from absent."""
+    """Return the defaults that the struct's schema declares. Zero matters for pointers only, where Go distinguishes it from absent."""
     literals = {
         name: field.default
         for name, field in struct.fields.items()

@@ -13,11 +13,11 @@ EACH: Final = "*"
 
 
 class Gate(NamedTuple):
-    """The fields of one gate, each where an object may have it. Who has one of them already may write them all."""
+    """The paths of one gate's fields. An object that has one of them already may use all of them."""
 
     paths: tuple[str, ...]
     drops_empty: bool = False
-    """What has nothing left without the field is dropped with it."""
+    """A struct that is empty without the field is dropped with it."""
 
     def below(self, prefix: str) -> "Gate":
         return self._replace(paths=tuple(f"{prefix}.{path}" for path in self.paths))
@@ -33,11 +33,11 @@ class _Field(NamedTuple):
 
 
 _Fields: TypeAlias = Sequence[tuple[str, _Field]]
-"""By their names."""
+"""The fields of a struct with their names."""
 
 
 class _Place(NamedTuple):
-    """Where a field of a gate was found, and what holds it."""
+    """The place of a gate's field in an object, and the struct that contains it."""
 
     gate: Gate
     holder: Tree

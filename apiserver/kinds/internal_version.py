@@ -1,4 +1,4 @@
-"""What becomes of objects on their way through upstream's internal types, even if they stay in their version.
+"""Changes of objects on their way through upstream's internal types, even if their version stays the same.
 
 Fields that say the same are made to agree, and what only clients write is taken up into what is stored.
 """
@@ -76,7 +76,7 @@ def _name_account(path: tuple[str, ...], tree: Tree) -> None:
 
 
 def _end_soon(pod: Tree) -> None:
-    """A pod, though not a template, that would end before it is told to has a second for it."""
+    """Set a negative grace period of a pod, but not of a template, to one second."""
     spec = pod.get("spec") or {}
     if spec.get("terminationGracePeriodSeconds", 0) < 0:
         pod["spec"] = spec | {"terminationGracePeriodSeconds": 1}

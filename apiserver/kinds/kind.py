@@ -1,4 +1,4 @@
-"""What a kind is made of, and an API group of them: the parts that requests use, in one record.
+"""The record of a kind, with the parts that requests use, and an API group of kinds.
 
 Each kind has its record in `kinds/<group>/`, next to the functions that the record names; `registry.py` has them all.
 """
@@ -31,10 +31,10 @@ class RemoteConversion(Protocol):
         """Stored objects in the version; what was converted before is not converted again."""
 
     async def show_anew(self, stored: Stored) -> Stored:
-        """One of them, for which the webhook is called in any case."""
+        """Return one of them, bypassing the cache of conversions."""
 
     def at_version(self, tree: ReadOnlyTree, api_version: str) -> Tree:
-        """An object in another version; `NotConverted` until `answer` was called for it."""
+        """Return an object in another version; raise `NotConverted` until `answer` was called for it."""
 
     async def answer(self, tree: ReadOnlyTree, api_version: str) -> None: ...
 

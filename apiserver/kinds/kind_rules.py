@@ -1,4 +1,4 @@
-"""Validate objects, and warn about them, by the rules of their kinds; fill in their defaults.
+"""Validate, default and warn about objects by the rules of their kinds.
 
 `KindRules` is what the verbs use.
 """
@@ -18,7 +18,7 @@ from mockube.apiserver.kinds.internal_version import settle
 from mockube.apiserver.kinds.registry import NEWEST, Kinds
 
 _NONE: Final = Validation(metadata_first=False)
-"""Of a kind that is not in the registry: metadata alone is looked at."""
+"""For a kind that is not in the registry: only metadata is checked."""
 
 
 def _metadata(resource: Resource, tree: ReadOnlyTree) -> list[FieldError]:
@@ -32,7 +32,7 @@ def check_create(resource: Resource, tree: ReadOnlyTree, kinds: Kinds = NEWEST) 
         return [*kind.create(tree)] or _metadata(resource, tree)
     found = objectmeta.check(tree, kind.name, namespaced=resource.namespaced)
     found += kind.create(tree)
-    # All else that is said of every kind was asked just now.
+    # The other checks of every kind were done above.
     return found or objectmeta.check_name(tree, objectmeta.LEAST)
 
 

@@ -219,7 +219,7 @@ Conversions: TypeAlias = Mapping[tuple[GroupVersion, str], Conversion]
 
 
 class Kinds:
-    """The kinds of one minor release in their groups, and the parts of kinds by resource or kind."""
+    """The kinds of one minor release by group, and the parts of kinds by resource or kind."""
 
     def __init__(
         self,

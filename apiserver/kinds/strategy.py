@@ -1,6 +1,6 @@
 """How a resource behaves where it does not behave like every other: data first, small functions where data will not do.
 
-The algorithm of each verb is written once, in `registry/`; a strategy only answers its questions.
+The algorithm of each verb is written once, in `registry/`; a strategy provides the parts that differ by resource.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,16 +35,16 @@ OWN_STATUS: Mapping[str, Paths] = {MAIN: STATUS, "status": (*SPEC, *METADATA)}
 """As `resets`, where /status changes nothing but the status."""
 
 BACKGROUND, FOREGROUND, ORPHAN, UNSUPPORTED = "Background", "Foreground", "Orphan", "Unsupported"
-"""What becomes of an object's dependents when it is deleted and nobody says what should."""
+"""The default propagation policies of a deletion."""
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """What a strategy may know of a request besides its object."""
+    """The parts of a request that a strategy uses besides the object."""
 
     user: User
     now: datetime
     warn: Callable[[str], None]
-    """Tells the client something besides the answer."""
+    """Adds a warning to the response."""
 
 
 PrepareUpdate: TypeAlias = Callable[[Tree, Tree, Request], None]
@@ -68,53 +68,53 @@ def _waits_for_finalizers(tree: Tree) -> bool:
 
 
 class Strategy(Struct, frozen=True, kw_only=True):
-    """One resource's answers. Functions change the tree they are given, which is nobody else's yet."""
+    """The rules of one resource. Functions change their tree in place: it is not shared yet."""
 
     cleared: Paths = STATUS
-    """What a new object cannot be given: it begins as it is when nothing is set."""
+    """Fields that a create resets."""
     resets: Mapping[str, Paths] = field(default_factory=lambda: {MAIN: STATUS, "status": SPEC})
-    """For the resource and for each subresource that writes it: the paths that stay as they were, whatever was sent."""
+    """For the resource and for each subresource that writes it: the paths that an update does not change."""
     only: Mapping[str, Paths] = field(default_factory=dict)
-    """For subresources that write a part and nothing else: the paths that change. `*` is every element of a list."""
+    """For subresources that write a part only: the paths that change. `*` is every element of a list."""
     generation: Paths = ()
-    """What makes a new generation when it changes, other than through /status."""
+    """The paths whose changes, other than through /status, increment the generation."""
     empty_counts: bool = False
     """An empty list or map that was sent is a change, though none is stored: upstream compares without equating them."""
     first_generation: int = 0
-    """What a new object begins with; 0: it has no generation."""
+    """The generation of a new object; 0: it has none."""
     create_on_update: bool = False
     unconditional_update: bool = True
-    """An update may leave out the version that it was made of."""
+    """An update may omit the resourceVersion."""
     raw: tuple[str, ...] = ()
-    """Fields that are kept as the bytes that a client sent, and never change."""
+    """Fields that are stored as the bytes that a client sent, and never change."""
     disabled: DisabledFields = NONE_DISABLED
-    """What is dropped of a new object, and of a changed one that did not have it, before it is prepared."""
+    """Fields that are dropped before preparation from a new object, and from a changed one that did not have them."""
     prepare_create: Callable[[Tree, Request], None] = _keep_new
     prepare_update: Mapping[str, PrepareUpdate] = field(default_factory=dict)
     """For the resource and for each subresource that writes it; after `resets` and `only`."""
     canonicalize: Callable[[Tree], None] = _keep
-    """What an object that was found right is brought into the form of, before it is stored."""
+    """Normalizes a valid object before it is stored."""
     has_default_status: bool = False
-    """A default stands for the status that a new object cannot be given. Validation does not see it yet."""
+    """A new object gets a default status after validation."""
     grace: Callable[[Tree, int | None], int | None] = _not_gracefully
-    """Seconds that an object is given to end when it is deleted, of what was asked; None: it is deleted at once."""
+    """Returns the grace period of a deletion for the requested one; None: the object is deleted at once."""
     pending: Callable[[Tree], bool] = _waits_for_finalizers
-    """Whether an object that is deleted must wait for somebody."""
+    """Whether a deleted object stays until something is done, such as removing finalizers."""
     prepare_delete: Callable[[Tree], None] = _keep
-    """What happens to an object that is marked as being deleted, besides the mark."""
+    """Changes an object that is marked as being deleted."""
     has_plain_deletion: bool = False
-    """Whether the mark is a time alone, without a period of grace and a new generation."""
+    """Whether the deletion sets deletionTimestamp only, without a grace period and a new generation."""
     dependents: str = BACKGROUND
     cascading: str = BACKGROUND
-    """What the old way means to say that dependents should go as well."""
+    """The propagation policy of `orphanDependents: false`."""
     dependents_warning: str = ""
-    """What a client is told that deletes without saying what should become of the dependents."""
+    """The warning of a deletion without a propagation policy."""
     undeletable: Mapping[str, str] = field(default_factory=dict)
-    """Why objects of these names cannot be deleted, unless their whole collection is."""
+    """By name, why objects cannot be deleted other than by deletecollection."""
     checks_preconditions: bool = False
-    """The resource compares the preconditions of a deletion by itself, in words of its own."""
+    """The resource checks the preconditions of a deletion itself, with its own messages."""
     returns_deleted: bool = False
-    """A deletion answers with the object as it last was, not with a Status."""
+    """A deletion returns the last state of the object instead of a Status."""
 
 
 DEFAULT = Strategy()

@@ -1,4 +1,4 @@
-"""What packs add to the server: their kinds, compiled from their definitions, and their webhooks."""
+"""The kinds of packs, compiled from their definitions, and their webhooks."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial

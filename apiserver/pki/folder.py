@@ -1,7 +1,7 @@
-"""The folder of keys and certificates: made if they are not there, used again if they are good.
+"""The folder of keys and certificates: created if they are missing, reused if they are valid.
 
-The folder is 0700 and every file 0600. A file that is there is used only if nobody else can have put it there: whoever
-brings the authority makes administrators. Servers that share a folder share an authority: whoever comes first makes it,
+The folder is 0700 and every file 0600. A present file is used only if no other user can have written it: the authority
+can issue certificates of administrators. Servers that share a folder share an authority: the first one creates it,
 under a lock.
 """
 
@@ -109,7 +109,7 @@ def prepare_folder(
 
 
 def _check_files(folder: Folder) -> None:
-    """Raise BadFolder, if somebody else may have written a file that is there."""
+    """Raise BadFolder if another user may have written a file."""
     for path in (*map(folder.certificate, _CERTIFICATES), *map(folder.key, _KEYS)):
         if not path.exists():
             continue

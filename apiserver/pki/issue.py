@@ -1,4 +1,4 @@
-"""Keys and certificates, made: ECDSA P-256, as PEM. Knows no file."""
+"""Generate keys and certificates: ECDSA P-256, as PEM. Reads and writes no files."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ from mockube.apimachinery.chance import Chance
 
 AUTHORITY_YEARS, LEAF_YEARS = 10, 1
 RENEW_BEFORE = timedelta(days=30)
-"""A certificate that ends sooner is made anew rather than used again."""
+"""A certificate that expires sooner is issued again instead of reused."""
 BACKDATED = timedelta(minutes=5)
 """So that a client whose clock is a little behind takes the certificate too."""
 
@@ -28,7 +28,7 @@ class Pair(Struct, frozen=True, kw_only=True):
 
 
 class Subject(Struct, frozen=True, kw_only=True):
-    """Whom a certificate stands for: a server by its hosts, names or addresses; a client by user and groups."""
+    """The subject of a certificate: a server has hosts, names or addresses; a client has a user and groups."""
 
     name: str
     groups: Sequence[str] = ()

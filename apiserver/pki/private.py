@@ -1,4 +1,4 @@
-"""Files for nobody else's eyes: keys, and what leads to a cluster as its administrator."""
+"""Files that only their owner can read: keys, and kubeconfigs of the administrator."""
 
 import os
 from pathlib import Path

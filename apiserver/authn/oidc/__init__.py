@@ -1,4 +1,4 @@
-"""Tokens of OpenID Connect issuers: JSON Web Tokens that others sign, and whom they stand for.
+"""Tokens of OpenID Connect issuers: JSON Web Tokens of other servers, and their users.
 
 A module belongs here if it knows an AuthenticationConfiguration's `jwt`, or what an issuer publishes.
 """

@@ -1,4 +1,4 @@
-"""The authenticators of an AuthenticationConfiguration: each issuer is reached when it can be, the file is read anew."""
+"""The authenticators of an AuthenticationConfiguration, which is reloaded from its file. Unreachable issuers are retried."""
 
 import asyncio
 import logging

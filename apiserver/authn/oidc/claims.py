@@ -21,7 +21,7 @@ _USER_RULE: Final = "oidc: error evaluating user info validation rule"
 
 
 def user_of(claims: Claims, authenticator: JWTAuthenticator, mapper: Mapper) -> User:
-    """Return the user that claims stand for, or raise BadToken."""
+    """Return the user of the claims, or raise BadToken."""
     mappings = authenticator.claim_mappings
     has_expressions = mapper.username or mapper.groups or mapper.uid or mapper.extra or mapper.claim_rules
     values = expressions.values_of(claims) if has_expressions else {}

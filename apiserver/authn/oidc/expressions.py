@@ -124,7 +124,7 @@ def check(rules: Sequence[Rule], variable: str, value: Any) -> None:
 
 
 def text_list(value: Any) -> Sequence[str]:
-    """Return what an expression for groups or an extra stands for: empty texts count for nothing."""
+    """Return the values of an expression for groups or an extra, without empty strings."""
     if value is None:
         return ()
     found = [value] if isinstance(value, str) else value

@@ -50,7 +50,7 @@ def object_of(data: bytes) -> dict[str, Any]:
 
 
 def untrusted_issuer(token: str) -> str:
-    """Return the issuer that a token names, or raise Undecodable: nobody has checked it."""
+    """Return the issuer in a token, which is not verified, or raise Undecodable."""
     if token.strip().startswith("{"):
         raise Undecodable("token is not compact JWT")
     parts = token.split(".")

@@ -15,7 +15,7 @@ from mockube.apiserver.authn.signatures import BadJsonWebKey, Public, from_jwk, 
 from mockube.apiserver.outgoing import Answer, CallFailed, Outgoing, Send, Tls
 
 EXPIRY_DELTA: Final = 30.0
-"""Seconds before their end from which on keys are fetched anew for a token that none of them has signed."""
+"""Seconds before their expiration from which keys are fetched again for a token that none of them has signed."""
 UNVERIFIED: Final = "failed to verify id token signature"
 
 
@@ -63,7 +63,7 @@ def is_verified(keys: Sequence[JsonWebKey], signed: Signed) -> bool:
 
 
 class RemoteKeySet:
-    """Keys at a URL. Requests that need them at the same time wait for one fetch; `on_fetch` is told how each ended."""
+    """Keys at a URL. Concurrent requests share one fetch; `on_fetch` is called with the result of each."""
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ def undecoded(answer: Answer, error: ValueError) -> str:
 
 
 def expiry(headers: Mapping[str, str], now: datetime) -> float:
-    """Return until when a shared cache may keep an answer, in seconds since 1970; now if it says nothing."""
+    """Return the time until which a shared cache may store a response, in seconds since 1970; now if it has no headers."""
     moment, directives = now.timestamp(), dict[str, str]()
     for part in headers.get("cache-control", "").lower().split(","):
         name, _, value = part.strip().partition("=")

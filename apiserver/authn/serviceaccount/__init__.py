@@ -1,4 +1,4 @@
-"""Tokens of service accounts: signed claims of who is asking, for whom, and bound to what.
+"""Tokens of service accounts: signed claims about the account, the audiences and the bound object.
 
-A module belongs here if it makes or checks such tokens, or tells others how they can be checked.
+A module belongs here if it issues or validates such tokens, or publishes how they can be validated.
 """

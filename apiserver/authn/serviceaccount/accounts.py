@@ -1,4 +1,4 @@
-"""Service accounts' tokens, given out and read: good as long as the account, and what the token is bound to, is there."""
+"""Issue and read service account tokens, which are valid while the account and the bound object exist."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -71,7 +71,7 @@ class ServiceAccounts:
     def give(
         self, account: Account, *, audiences: Sequence[str], seconds: int, warn_after: int | None = None
     ) -> str:
-        """A token; after `warn_after` seconds it is good still, but was to be requested anew."""
+        """Return a token; after `warn_after` seconds it is still valid, but the client should have requested a new one."""
         now = int(self._clock.now().timestamp())
         private = account.claim()
         if warn_after is not None:

@@ -87,7 +87,7 @@ def groups(namespace: str) -> tuple[str, ...]:
 
 
 def split_username(name: str) -> tuple[str, str] | None:
-    """Namespace and name of the service account that a user's name stands for; None if it is another user."""
+    """Return the namespace and name of the service account in a user name; None if it is another user."""
     if not name.startswith(SERVICE_ACCOUNT):
         return None
     namespace, _, account = name.removeprefix(SERVICE_ACCOUNT).partition(":")

@@ -1,7 +1,7 @@
 """JSON Web Tokens in their compact form: three parts of base 64 with dots between them.
 
-Written out here, for it is little: exactly the algorithm that belongs to a key is taken, and nothing of a token is
-believed before its signature was checked, but for the issuer, which tells whether the token is ours to judge.
+Implemented here, because it is little: only the algorithm that belongs to a key is accepted, and no claim is used
+before the signature was verified, except the issuer, by which the token's authenticator is selected.
 """
 
 import base64
@@ -27,7 +27,7 @@ def sign(keys: Keys, claims: Claims) -> str:
 
 
 def issuer(token: str) -> str:
-    """Who says to have issued a token, which nobody has checked; "" if it is no token of this form."""
+    """Return the issuer in a token, which is not verified; "" if it is not a JSON Web Token."""
     parts = token.split(".")
     claims = _object(parts[1]) if len(parts) == 3 else None
     found = claims.get("iss") if claims is not None else None

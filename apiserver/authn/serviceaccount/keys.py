@@ -1,4 +1,4 @@
-"""Keys that tokens are signed with, and what others are told of them."""
+"""The keys that sign tokens, and the key set that is published."""
 
 import base64
 import hashlib

@@ -56,7 +56,7 @@ LabelSecret: TypeAlias = Callable[[str, str, Mapping[str, Any]], Awaitable[None]
 
 
 class LegacyTokens:
-    """`audiences` are the server's own, for which a token is meant that names none."""
+    """`audiences` are the server's own, which a token without audiences has."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class LegacyTokens:
         return KnownToken(account.user(""), shared_audiences, notes)
 
     async def _check(self, token: str, namespace: str, secret_name: str, account: Reference) -> bool:
-        """Refuse a token that is no good; return whether a controller made it for its account, as it once was done."""
+        """Refuse an invalid token; return whether a controller created it for its account, as old releases did."""
         secret = await self._find("secrets", namespace, secret_name)
         if secret is None or meta.is_deleting(secret):
             raise BadToken("Token has been invalidated")

@@ -71,7 +71,7 @@ class NodeGraph:
             collection.clear()
 
     def has_path(self, node: str, reference: Reference) -> bool:
-        """Return whether a node needs an object. Raise Unprepared if too much has changed to look at it at once."""
+        """Return whether a node needs an object. Raise Unprepared if too many changes are queued to apply them at once."""
         self._begin()
         if len(self._noted) > AT_ONCE:
             raise Unprepared(self.catch_up, self._take_in_all)
@@ -84,7 +84,7 @@ class NodeGraph:
         yield from (self._claims[volume] for volume in volumes)
 
     async def catch_up(self) -> None:
-        """Take in what has changed, while other requests are served."""
+        """Apply the queued changes, while other requests are served."""
         while self._noted:
             self._take_in(AT_ONCE)
             await yield_to_loop()

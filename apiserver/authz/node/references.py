@@ -34,11 +34,11 @@ _OF_VOLUMES: Final = {
 }
 """What of a volume the kubelet reads; the rest is for controllers."""
 _WITH_OWN_NAMESPACE: Final = frozenset({"cinder", "storageos", "csi"})
-"""Whose references say their namespace; others may leave it out, and mean that of the claim."""
+"""Sources whose references have a namespace; others default to that of the claim."""
 
 
 def of_pod(pod: _Object) -> Iterator[Reference]:
-    """Yield what a pod refers to. A mirror pod refers to nothing: its node made it."""
+    """Yield the references of a pod. A mirror pod has only itself, because its node created it."""
     metadata, spec = pod["metadata"], pod.get("spec") or {}
     namespace, name = metadata["namespace"], metadata["name"]
     yield POD, namespace, name

@@ -101,7 +101,7 @@ class RBAC:
         self.reset(caches)
 
     def reset(self, caches: Callable[[str], ResourceCache]) -> None:
-        """Take in everything anew."""
+        """Rebuild the policy."""
         self._grants.clear()
         self.policy.clear()
         for resource in RESOURCES:

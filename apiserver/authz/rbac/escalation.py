@@ -58,7 +58,7 @@ def missing_rules(own: Sequence[PolicyRule], rules: Iterable[PolicyRule]) -> Seq
 
 
 def _single(rule: PolicyRule) -> Iterator[PolicyRule]:
-    """Yield the rights that a rule is made of: one verb on one resource of one group, or of one name, or on one URL."""
+    """Yield the single rights of a rule: one verb on one resource of one group, or of one name, or on one URL."""
     names = [[name] for name in rule.get("resourceNames") or ()]
     for group in rule.get("apiGroups") or ():
         for resource in rule.get("resources") or ():

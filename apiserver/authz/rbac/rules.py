@@ -37,7 +37,7 @@ class RuleSet:
     def __init__(self, trees: Sequence[Mapping[str, Any]]) -> None:
         self.trees = trees
         self._index: tuple[Mapping[str, Sequence[_Rule]], Sequence[_Rule]] | None = None
-        """By resource, and those about URLs; made when they are first needed, for most roles are never looked at."""
+        """Return the rules by resource, and those about URLs; built at the first use, because most roles are never used."""
 
     def _indexed(self) -> tuple[Mapping[str, Sequence[_Rule]], Sequence[_Rule]]:
         if self._index is None:

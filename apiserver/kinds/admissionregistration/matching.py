@@ -166,7 +166,7 @@ _MUTATING_OPERATIONS: Final = (_ALL, "CONNECT", "CREATE", "UPDATE")
 
 
 def check_mutating_operations(resources: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """Refuse what cannot be mutated. Upstream does not say which rule asks for it."""
+    """Refuse operations that cannot be mutated. Upstream's errors have no index of the rule."""
     for rule in resources.get("resourceRules") or ():
         for operation in rule.get("operations") or ():
             at = path.child("resourceRules", "operations")

@@ -34,7 +34,7 @@ OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _UNSUPPORTED: Final = ("id", "$schema", "$ref", "patternProperties", "dependencies", "definitions")
 _JUNCTORS: Final = ("allOf", "oneOf", "anyOf")
 _EVEN_EMPTY: Final = frozenset({"additionalItems", "dependencies", "$ref"})
-"""Keywords that are refused whatever their value is."""
+"""Keywords that are refused with any value."""
 
 
 def check_schema(validation: ReadOnlyTree, path: Path, language: Language = WHOLE) -> Iterator[FieldError]:
@@ -62,7 +62,7 @@ def check_schema(validation: ReadOnlyTree, path: Path, language: Language = WHOL
 
 
 def _is_unsupported(schema: ReadOnlyTree) -> bool:
-    """Whether a schema has what no structural schema can be made of: then nothing is said of its structure."""
+    """Return whether a schema has keywords that prevent a structural schema: then its structure is not checked."""
     return schema.get("additionalItems") is not None or any(map(schema.get, _UNSUPPORTED))
 
 
@@ -75,7 +75,7 @@ def unknown_formats(schema: ReadOnlyTree) -> Iterator[str]:
 
 
 def _all(schema: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
-    """Every schema in a schema, each before what is inside it: in the order of `_inner`, without their paths."""
+    """Yield every schema in a schema, outer ones first, in the order of `_inner`, without their paths."""
     left = [schema]
     while left:
         one = left.pop()
@@ -342,7 +342,7 @@ def _check_defaults(schema: ReadOnlyTree, path: Path, place: _Place = _Place.FIE
         is_metadata = place is _Place.METADATA or (place is _Place.ROOT and name == "metadata")
         below = _Place.METADATA if is_metadata else _Place.FIELD
         yield from _check_defaults(inner, path.child("properties").key(name), below)
-    if isinstance(schema.get("items"), dict):  # upstream looks at no defaults in additionalProperties
+    if isinstance(schema.get("items"), dict):  # upstream does not check defaults in additionalProperties
         below = _Place.METADATA if place is _Place.METADATA else _Place.FIELD
         yield from _check_defaults(schema["items"], path.child("items"), below)
 

@@ -132,7 +132,7 @@ _SET_BY_CONTROLLER: Final = ("subdomain", "hostname")
 
 
 def _as_made(spec: ReadOnlyTree) -> ReadOnlyTree:
-    """Return the template as pods are made of it: with a volume for each claim, without `hostname` and `subdomain`."""
+    """Return the template from which pods are created: with a volume for each claim, without `hostname` and `subdomain`."""
     template = spec.get("template") or {}
     of_pod = {
         key: value for key, value in (template.get("spec") or {}).items() if key not in _SET_BY_CONTROLLER

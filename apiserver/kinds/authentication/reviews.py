@@ -1,4 +1,4 @@
-"""TokenReview and SelfSubjectReview: questions about who a user is. They are answered and not stored."""
+"""TokenReview and SelfSubjectReview, which return a user and are not stored."""
 
 from typing import Final
 

@@ -22,7 +22,7 @@ _REQUESTOR_FIELDS: Final = frozenset({"username", "uid", "groups", "extra"})
 
 
 def _prepare_create(csr: Tree, request: Request) -> None:
-    """Write the user of the request over what the client sent: nobody can request a certificate as another user."""
+    """Replace the requestor in the object by the user of the request: no client can request a certificate as another user."""
     user = request.user
     requestor = {
         "username": user.name,

@@ -1,4 +1,4 @@
-"""Validation of CertificateSigningRequests: what is requested, and who may decide and issue."""
+"""Validation of CertificateSigningRequests: the request, its decisions and the issued certificate."""
 
 import base64
 from collections.abc import Iterable, Iterator, Sequence
@@ -218,7 +218,7 @@ def _conditions(tree: ReadOnlyTree, kind: str) -> list[ReadOnlyTree]:
 
 
 def _check_decisions(new: ReadOnlyTree, old: ReadOnlyTree, *, decides: bool) -> Iterator[FieldError]:
-    """Refuse that a decision is removed, or made other than through /approval."""
+    """Refuse to remove a decision, or to add one other than through /approval."""
     for kind in _ONLY_TRUE:
         if len(_conditions(new, kind)) < len(_conditions(old, kind)):
             yield errors.forbidden(_CONDITIONS, f'updates may not remove a condition of type "{kind}"')

@@ -1,4 +1,4 @@
-"""What several kinds share: object metadata, selectors, addresses, conditions, and the rules that validation is made of.
+"""Parts that several kinds share: object metadata, selectors, addresses, conditions, and the rules of validation.
 
 A module belongs here if kinds of several groups use it.
 """

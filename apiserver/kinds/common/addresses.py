@@ -53,7 +53,7 @@ def _parse(text: str) -> Address | None:
     return None if isinstance(address, IPv6Address) and address.scope_id is not None else address
 
 
-# An address is looked at again and again; a long text is none, and shall not fill the memory.
+# The same addresses are parsed often. A long text is no address, and must not fill the cache.
 _USUAL_LENGTH: Final = 45
 _parse_usual = lru_cache(maxsize=16384)(_parse)
 

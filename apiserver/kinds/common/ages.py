@@ -10,7 +10,7 @@ UNKNOWN: Final = "<unknown>"
 
 
 class _Scale(NamedTuple):
-    """How spans of less than so many seconds are told: in a unit, and what is left over in a finer one if not 0."""
+    """The format of durations below a number of seconds: a unit, and the remainder in a finer unit if it is not 0."""
 
     below: float
     unit: str

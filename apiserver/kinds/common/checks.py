@@ -1,4 +1,4 @@
-"""What rules are made of: checks of one value, and ways to put checks together, so that a rule is a line.
+"""The elements of rules: checks of one value, and combinators of checks, so that a rule is a line.
 
 A check takes a value and its path and tells what is wrong. Those of a struct take the tree of one; which of the ways
 into a field is right depends on the field in Go:
@@ -92,12 +92,12 @@ def field(name: str, *checks: Check, absent: Any = None) -> Check:
     inner = every(*checks)
     if [*inner(absent, ROOT)]:
         return _into(name, inner, empty=inner, absent=lambda _, path: inner(absent, path))
-    # Nothing is wrong with what is not there, and need not be looked for each time.
+    # An absent value has no errors, so it is not checked each time.
     return _into(name, inner, empty=inner)
 
 
 def pointer(name: str, *checks: Check) -> Check:
-    """Check a field that is there, even if it is empty."""
+    """Check a field that is present, even if it is empty."""
     inner = every(*checks)
     return _into(name, inner, empty=inner)
 

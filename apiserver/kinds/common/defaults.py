@@ -22,14 +22,14 @@ Steps: TypeAlias = tuple[Fill | Literals, ...]
 Table: TypeAlias = Mapping[str, Steps | None]
 
 FILLED_BY_OWNER: Final[Steps] = ({},)
-"""Nothing is filled in by the struct's own rules, but by those of a struct around it."""
+"""The struct has no own defaults, but an enclosing struct sets defaults in it."""
 
 NOWHERE: Final = None
-"""Nothing in the struct is filled in, whatever it is made of: upstream makes no defaults for its group."""
+"""The struct and its parts have no defaults: upstream defines none for its group."""
 
 
 def of(package: str, entries: Mapping[str, Fill | Literals | Steps | None]) -> Table:
-    """A table of one package's structs by their short names; a single step need not be in a tuple."""
+    """Return a table of one package's structs by their short names; a single step is allowed without a tuple."""
     return {
         f"{package}.{struct}": entry if isinstance(entry, tuple) or entry is NOWHERE else (entry,)
         for struct, entry in entries.items()

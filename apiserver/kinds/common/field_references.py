@@ -16,7 +16,7 @@ _WITH_SUBSCRIPT: Final[Mapping[str, Callable[[str], str]]] = {
     "metadata.annotations": str.lower,
     "metadata.labels": str,
 }
-"""The fields that are maps, and what is done to a key before it is looked at."""
+"""The fields that are maps, and the function that normalizes a key before it is checked."""
 
 _FIELDS: Final = frozenset(
     {

@@ -24,7 +24,7 @@ _OFFICIAL: Final = "library/"
 
 
 def pull_policy(image: str) -> str:
-    """`Always` for the tag `latest`, which is meant by no tag and no digest; a name that is none has no tag."""
+    """Return `Always` for the tag `latest`, the default without tag and digest. An invalid name has no tag."""
     return _usual_policy(image) if len(image) <= _USUAL_LENGTH else _policy(image)
 
 

@@ -53,12 +53,12 @@ _LONGEST_SUBRESOURCE: Final = 256
 
 
 def named_by(whole: Callable[[str], list[str]]) -> NameRule:
-    """The rule of names made of a check of whole names."""
+    """Return the rule of names with a check of whole names, which also checks generateName."""
     return NameRule(whole, lambda name: whole(names.mask_trailing_dash(name)))
 
 
 def named_whole(whole: Callable[[str], list[str]]) -> NameRule:
-    """The rule of kinds that look at whole names alone, and at no beginning of one."""
+    """Return the rule of kinds that check whole names only, and not generateName."""
     return NameRule(whole, lambda _beginning: [])
 
 
@@ -195,7 +195,7 @@ def check_finalizers(tree: ReadOnlyTree, rule: NameRule, path: Path = METADATA) 
     return each(valid(rule.finalizer))(finalizers, path.child("finalizers")) if finalizers else ()
 
 
-# --- who manages what
+# --- managed fields
 
 
 def check_printable(manager: str, path: Path) -> Iterable[FieldError]:

@@ -1,4 +1,4 @@
-"""Rules of whole objects, made of rules of their parts: what families of types fill their `Validation`s with.
+"""Rules of whole objects, composed of rules of their parts, for the `Validation`s of families of types.
 
 Metadata is told of by the registry. Those kinds of which upstream says at an update all that it says at a creation say
 it with `as_created`, metadata included.

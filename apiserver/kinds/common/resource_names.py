@@ -1,4 +1,4 @@
-"""What resources are called that pods ask for and quotas count, and amounts of them."""
+"""The names and amounts of resources that pods request and quotas limit."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -75,7 +75,7 @@ def check_name(name: str, path: Path) -> list[FieldError]:
 
 
 def check_container_name(name: str, path: Path) -> list[FieldError]:
-    """A name of what a container can be given."""
+    """Check the name of a container resource."""
     found = check_name(name, path)
     if "/" not in name:
         if name not in _OF_CONTAINERS and not is_huge_page(name):
@@ -86,7 +86,7 @@ def check_container_name(name: str, path: Path) -> list[FieldError]:
 
 
 def check_pod_name(name: str, path: Path) -> list[FieldError]:
-    """A name of what a pod can be given as a whole."""
+    """Check the name of a pod-level resource."""
     found = check_name(name, path)
     if not found and name not in (CPU, MEMORY) and not is_huge_page(name):
         return [errors.not_supported(path, name, (CPU, HUGE_PAGES, MEMORY))]
@@ -120,7 +120,7 @@ def check_amount(name: str, amount: str, path: Path) -> Iterator[FieldError]:
 
 
 def is_divisible(name: str, amount: Quantity) -> bool:
-    """Whether an amount of huge pages is a number of whole pages, whose size is in their name."""
+    """Return whether an amount of huge pages is a multiple of the page size in the resource's name."""
     try:
         page = quantity.parse(name.removeprefix(HUGE_PAGES))
     except QuantityError:

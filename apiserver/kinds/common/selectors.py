@@ -47,14 +47,14 @@ def _selector(*of_values: Check) -> Check:
 
 
 check_selector: Final = _selector(field("values", each(_check_label_value)))
-"""A `LabelSelector` that is there."""
+"""Check a `LabelSelector` that is present."""
 
 check_selector_leniently: Final = _selector()
-"""One that may ask for values that no label can have: those in old objects were not looked at."""
+"""Check a `LabelSelector`, but not its label values, which old objects may have invalid."""
 
 
 def has_wrong_values(selector: ReadOnlyTree) -> bool:
-    """Whether a selector's expressions ask for values that no label can have."""
+    """Return whether a selector's expressions have invalid label values."""
     values = (value for one in selector.get("matchExpressions", ()) for value in one.get("values", ()))
     return any(names.check_label_value(value) for value in values)
 
@@ -98,7 +98,7 @@ def _term(*of_values: Check) -> Check:
 
 check_term: Final = _term(field("values", each(valid(names.check_label_value))))
 check_term_leniently: Final = _term()
-"""A term that may ask for values that no label can have."""
+"""Check a term, but not its label values."""
 
 
 def _node_selector(term: Check) -> Check:

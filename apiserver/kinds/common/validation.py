@@ -40,15 +40,15 @@ AS_NEW_AND_CHANGE: Final[Sequence[Again]] = (Again.WHOLE, Again.CREATE, Again.CH
 
 
 class Validation(Struct, frozen=True, kw_only=True):
-    """What is said of a new object and of a changed one."""
+    """The checks of a new object and of an updated one."""
 
     name: NameRule = SUBDOMAIN
     metadata_first: bool = True
-    """Metadata is told of before the rest. Otherwise the functions tell of it in their own time, if at all."""
+    """Metadata is checked before the rest. Otherwise `create` and `update` check it, if at all."""
     again: Sequence[Again] = CHANGE
-    """What an update says again of metadata before the rest, through subresources only of its change."""
+    """The checks of metadata that an update repeats before the rest; through subresources only those of its change."""
     silent: frozenset[str] = frozenset()
-    """Subresources through which nothing is said again of metadata."""
+    """Subresources whose updates do not check metadata again."""
     create: Create = _accept
     update: Update = accept_update
     subresources: Mapping[str, Update] = field(default_factory=dict)

@@ -69,7 +69,7 @@ def _check_service(service: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
 
 
 def client(name: str) -> Check:
-    """The check of a field that tells how a webhook is called, empty or not."""
+    """Return the check of a webhook's client configuration, empty or not."""
 
     def check(tree: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
         config, path = tree.get(name) or {}, path.child(name)

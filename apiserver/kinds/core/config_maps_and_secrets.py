@@ -123,7 +123,7 @@ def _json_problem(content: bytes) -> str:
 
 
 def _with_json(key: str) -> Create:
-    """The contents of a secret are never told."""
+    """Errors never contain the data of a secret."""
 
     def check(secret: ReadOnlyTree) -> Iterable[FieldError]:
         data = secret.get("data") or {}

@@ -46,7 +46,7 @@ _AMOUNTS: Final = ("max", "min", "default", "defaultRequest", "maxLimitRequestRa
 _NOT_OF_PODS: Final = ("default", "defaultRequest")
 
 _EXACT: Final = 2**63 // 1000
-"""Below it, amounts are compared by their thousandths."""
+"""Amounts below it are compared in milli-units."""
 
 
 def _check_type(name: str, path: Path) -> Iterable[FieldError]:
@@ -137,7 +137,7 @@ _CREATE: Final = created(field("spec", field("limits", _check_limits), absent={}
 
 
 def _limit_range_item(item: Tree) -> None:
-    """A container's limit is the most that it may have, what it asks for is its limit or the least that it must have."""
+    """Default a container's limit to the maximum, and its request to the limit or else the minimum."""
     if item["type"] != "Container":
         return
     limits = item.get("max", {}) | item.get("default", {})

@@ -27,7 +27,7 @@ _FINALIZER: Final[Check] = valid(names.check_kube_finalizer_name)
 
 
 def _check_finalizers(finalizers: Sequence[str] | None, path: Path) -> Iterator[FieldError]:
-    """Those of a new namespace: which of them is meant is not said."""
+    """Check the finalizers of a namespace. Errors have no index."""
     for finalizer in finalizers or ():
         yield from _FINALIZER(finalizer, path)
 
@@ -57,7 +57,7 @@ def _prepare_update(new: Tree, _old: Tree, _request: Request) -> None:
 
 
 def _prepare_own_update(new: Tree, old: Tree, request: Request) -> None:
-    """Keep the finalizers of the spec, which are written through /finalize. Who sends them manages them all the same."""
+    """Keep the finalizers of the spec, which only /finalize writes. A client that sends them becomes their field manager."""
     new["spec"] = (new.get("spec") or {}) | {"finalizers": (old.get("spec") or {}).get("finalizers", [])}
     if not new["spec"]["finalizers"]:
         del new["spec"]["finalizers"]

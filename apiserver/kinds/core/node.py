@@ -135,7 +135,7 @@ def _create(node: ReadOnlyTree) -> Iterator[FieldError]:
 # --- changes
 
 _SET_ONCE: Final = {"podCIDRs": "podCIDR", "providerID": "providerID"}
-"""What a node is given once, and how upstream's messages name it."""
+"""The fields of a node that are set once, with their names in upstream's messages."""
 
 
 def _check_addresses(addresses: Sequence[ReadOnlyTree] | None) -> Iterator[FieldError]:
@@ -175,7 +175,7 @@ def _keep_config(new: Tree, old: Tree, _request: Request) -> None:
 
 
 def _drop_config(node: Tree) -> None:
-    """Kubelets are no longer configured through their node."""
+    """Drop the removed dynamic configuration of kubelets."""
     for section, name in (("spec", "configSource"), ("status", "config")):
         if name in node.get(section, {}):
             node[section] = {key: value for key, value in node[section].items() if key != name}

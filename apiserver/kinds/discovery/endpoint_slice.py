@@ -55,7 +55,7 @@ def _of_family(version: str, *, six: bool) -> Check:
         if found := [*check_ip(address, path)]:
             yield from found
             return
-        if is_ipv6(address) != six:  # told of all addresses, as if they were one
+        if is_ipv6(address) != six:  # reported at the path of all addresses, without an index
             yield errors.invalid(path.parent or path, address, f"must be an {version} address")
         yield from check_endpoint_ip(address, path)
 
@@ -124,7 +124,7 @@ _HINTS: Final = every(
 
 
 def _check_endpoints(slice_: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """Addresses of a type that there is none of are not looked at."""
+    """Check the endpoints. Addresses of an unknown type are not checked."""
     endpoints, path = slice_.get("endpoints") or (), path.child("endpoints")
     if len(endpoints) > _MOST_ENDPOINTS:
         yield errors.too_many(path, len(endpoints), _MOST_ENDPOINTS)
@@ -232,7 +232,7 @@ def _cells(tree: Tree, now: datetime) -> list[Any]:
 
 
 def _port(port: Any) -> str:
-    """Without a number it stands for all ports, or for those of a name."""
+    """Format a port. Without a number it is the name, or `*` for all ports."""
     number = part(port, "port")
     return text(port, "name", default="*") if number is None else str(number)
 

@@ -1,4 +1,4 @@
-"""Whole objects within an object: their apiVersion, kind and metadata are read and checked as those of any object."""
+"""Embedded objects: their apiVersion, kind and metadata are decoded and validated like those of any object."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias

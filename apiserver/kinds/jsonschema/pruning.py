@@ -14,10 +14,10 @@ from mockube.apiserver.kinds.jsonschema.schema import (
 )
 
 Unknown: TypeAlias = list[str]
-"""Takes the path of each field that is dropped, from the value that is looked at."""
+"""Collects the path of each dropped field, relative to the pruned value."""
 
 Prune: TypeAlias = Callable[[Any, Unknown], Any]
-"""A new value, which may share with the old one what is kept whole."""
+"""Returns the pruned value, which may share unchanged parts with the old one."""
 
 
 def _keep(value: Any, _unknown: Unknown) -> Any:
@@ -25,12 +25,12 @@ def _keep(value: Any, _unknown: Unknown) -> Any:
 
 
 def pruner(schema: Schema, *, drop_null: bool = True) -> Prune:
-    """What is looked at is what the value is, whatever type the schema says: in a text's place, an object is emptied."""
+    """Return the pruner by the value's own type, whatever the schema's type is: an object in place of a string is emptied."""
     return _value(schema, frozenset(), drop_null=drop_null)
 
 
 def root_pruner(schema: Schema, *, drop_null: bool = True) -> Prune:
-    """For a whole object, of which metadata and the like are looked at elsewhere."""
+    """Return the pruner of a whole object, whose metadata, kind and apiVersion are handled elsewhere."""
     return _value(schema, HEAD, drop_null=drop_null)
 
 
@@ -66,7 +66,7 @@ def _members_pruner(schema: Schema, preserved_names: frozenset[str], *, drop_nul
 
 
 def _elements_pruner(schema: Schema, *, drop_null: bool) -> Prune:
-    """Elements of a list that is kept are kept, but for what their own schema names."""
+    """Return the pruner of a list's elements. Elements of a preserved list are preserved, except within the fields of their own schema."""
     inner = schema.get("items")
     if inner is None:
         return _keep if schema.get(PRESERVE) else _array(_emptied)

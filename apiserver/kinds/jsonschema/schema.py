@@ -1,4 +1,4 @@
-"""A structural schema as a tree: the few questions that everybody asks of it."""
+"""Accessors of a structural schema, which is a tree."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias

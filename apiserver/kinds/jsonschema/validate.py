@@ -45,7 +45,7 @@ _KINDS: Final = {
     type(None): "null",
 }
 MOST_ERRORS: Final = 20_000
-"""Of the parts of one value, after which the rest of them is not looked at: a few bytes may lack many fields."""
+"""The errors of one value's parts after which the rest is not checked: a few bytes may lack many fields."""
 _FITS: Final[Mapping[str, Callable[[Any], bool]]] = {
     "object": lambda value: value.__class__ is dict,
     "array": lambda value: value.__class__ is list,
@@ -166,7 +166,7 @@ def _format(schema: Schema) -> str:
 def _type_check(schema: Schema) -> Check:
     allowed, form = types(schema), _format(schema)
     fits, expected = [_FITS[name] for name in allowed if name in _FITS], ",".join(allowed)
-    # Upstream leaves texts and lists to the format, even where it then looks at texts alone.
+    # Upstream leaves strings and lists to the format, even if the format checks strings only.
     left_to_format = (str, list) if form and not _NUMBER_FORMATS.keys() & {*allowed} else ()
 
     def check(value: Any, path: Path) -> Iterable[FieldError]:

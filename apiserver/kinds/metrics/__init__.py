@@ -1,4 +1,4 @@
-"""NodeMetrics and PodMetrics: what nodes and pods use, as metrics-server tells it.
+"""NodeMetrics and PodMetrics: the resource usage of nodes and pods, as metrics-server reports it.
 
 A module belongs here if it says how the kinds of metrics.k8s.io are named and printed.
 """

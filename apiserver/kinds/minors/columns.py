@@ -18,7 +18,7 @@ SECRETS: Final = "Secrets"
 class _Order(NamedTuple):
     until: str
     columns: tuple[str, ...] = ()
-    """Those that begin a row, by their names, if not all as they are."""
+    """The names of a row's first columns; empty: the order is unchanged."""
     left_out: tuple[str, ...] = ()
 
 

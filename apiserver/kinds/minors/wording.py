@@ -21,7 +21,7 @@ def without_history_limit(error: FieldError) -> Sequence[FieldError]:
 
 
 def with_doubled_tolerations(error: FieldError) -> Sequence[FieldError]:
-    """Uniqueness is told with the right path."""
+    """Return the error with upstream's doubled path; duplicates have the right path."""
     begins, is_duplicate = "scheduling.tolerations[", error.type is ErrorType.DUPLICATE
     if is_duplicate or not error.field.startswith(begins):
         return (error,)

@@ -77,7 +77,7 @@ _NO_REQUEST: Final = (
 
 
 def request_names(devices: ReadOnlyTree) -> frozenset[str]:
-    """Return the names by which requests and their alternatives can be referred to."""
+    """Return the names of requests and their alternatives, to which other fields can refer."""
     found = set()
     for request in devices.get("requests") or ():
         name = request.get("name", "")

@@ -65,7 +65,7 @@ def its_name(item: ReadOnlyTree) -> object:
 
 
 def entries(limit: int | None, check_key: Check, check_value: Check) -> Check:
-    """Return the check of a map, whose keys are told of at its own path."""
+    """Return the check of a map, whose key errors are reported at the map's path."""
 
     def check(values: ReadOnlyTree | None, path: Path) -> Iterator[FieldError]:
         if limit is not None and len(values or ()) > limit:

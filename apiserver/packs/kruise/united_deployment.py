@@ -124,7 +124,7 @@ class _TemplateRules(Struct, frozen=True, kw_only=True):
     """The field that upstream names in the error when the selector does not match the labels."""
     has_partition: bool = False
     unchangeable: str = ""
-    """The error when anything but pods and their update changes; "": everything may change."""
+    """The error when a field other than pods and their update changes; "": every field may change."""
 
 
 _RULES: Final[Mapping[str, _TemplateRules]] = {

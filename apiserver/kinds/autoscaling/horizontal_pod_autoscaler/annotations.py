@@ -17,7 +17,7 @@ _SELECTOR: Final = {
 
 
 def _sources(side: str) -> list[Any]:
-    """Return the shape of a list of metrics; `side` is what their values begin with."""
+    """Return the shape of a list of metrics; `side` is the prefix of their value fields."""
     utilization, average, value = f"{side}AverageUtilization", f"{side}AverageValue", f"{side}Value"
     named = {"metricName": str, "selector": _SELECTOR}
     measured = {"name": str, utilization: int, average: _QUANTITY}

@@ -105,7 +105,7 @@ def pod_status(pod: Tree) -> PodStatus:
 
 
 def _own_reason(pod: Tree) -> str:
-    """What the pod says of itself, without a look at its containers."""
+    """Return the reason in the pod's own status, without its containers."""
     if text(conditions.get(pod, wellknown.CONDITION_POD_SCHEDULED), "reason") == _GATED:
         return _GATED
     return text(pod, "status", "reason") or text(pod, "status", "phase")

@@ -219,7 +219,7 @@ check_trimmed_image: Final[Check] = field(
     must(lambda image: image == image.strip(), "must not have leading or trailing whitespace"),
     absent="",
 )
-"""In templates a space may stand for an image that something else fills in."""
+"""Not checked in templates, where a blank image may be a placeholder."""
 
 
 def check_trimmed_images(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:

@@ -132,7 +132,7 @@ def aggregate(spec: Mapping[str, Any], field: str) -> dict[str, str]:
             own = {name: sidecars[name] for name in own}
         else:
             _add(own, {name: sidecars[name] for name in own if name in sidecars})
-        # Of what this one does not ask for there is no more than before.
+        # Resources that this container does not request do not change.
         _raise(peak, own)
     _raise(total, peak)
     return {name: str(amount) for name, amount in total.items()}

@@ -1,4 +1,4 @@
-"""What gates that are off in 1.36 keep out of pods and of the templates that they are made of."""
+"""The fields of pods and pod templates whose gates are off in 1.36."""
 
 from typing import Final
 

@@ -60,7 +60,7 @@ def check_restart_policy(container: ReadOnlyTree, path: Path) -> Iterator[FieldE
 
 
 def check_init_restart_policy(container: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    """Of an init container rules without a policy are not looked at."""
+    """Check the restart policy of an init container. Rules without a policy are refused and not checked."""
     if container.get("restartPolicy") is not None:
         return check_restart_policy(container, path)
     return (_no_policy(path),) if container.get("restartPolicyRules") else ()
@@ -105,7 +105,7 @@ _RESTARTS: Final = chosen(NOT_REQUIRED, RESTART_CONTAINER)
 def check_resize_policies(
     container: ReadOnlyTree, path: Path, pod_context: PodContext
 ) -> Iterator[FieldError]:
-    """Upstream tells of what is wrong with one of them at the path of all."""
+    """Upstream reports errors of one policy at the path of all."""
     path = path.child("resizePolicy")
     seen: set[str] = set()
     for index, policy in enumerate(container.get("resizePolicy", ())):
@@ -176,7 +176,7 @@ check_probes: Final = every(
 
 
 def _sleep(grace_period: int | None) -> Check:
-    """A pod's grace period may be missing: that is told of elsewhere."""
+    """Return the check of a sleep action. A missing grace period of the pod is reported elsewhere."""
 
     def check(action: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
         seconds = action.get("seconds", 0)

@@ -1,4 +1,4 @@
-"""What a pod is called in the network, and whom it asks for the names of others."""
+"""Validation of a pod's host names, host namespaces and DNS configuration."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final

@@ -101,7 +101,7 @@ def options_from_old_template(old: ReadOnlyTree) -> PodValidationOptions:
 def check_template_metadata(
     template: ReadOnlyTree, path: Path, options: PodValidationOptions
 ) -> Iterator[FieldError]:
-    """Upstream tells of a template's labels and annotations as if they were its own fields."""
+    """Upstream reports a template's labels and annotations as if they were its own fields."""
     metadata = template.get("metadata") or {}
     annotations = metadata.get("annotations") or {}
     if labels := metadata.get("labels"):
@@ -127,7 +127,7 @@ def check_pod_template(
 
 
 SUBRESOURCES: Final = frozenset({"", "ephemeralcontainers", "resize"})
-"""What a pod's containers are looked at for."""
+"""The subresources of a pod whose writes check its containers."""
 _FORBIDDEN: Final = "disallowed by cluster policy"
 
 

@@ -40,7 +40,7 @@ def _check_service(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]
 
 
 def _is_supported(statuses: Sequence[ReadOnlyTree]) -> bool:
-    """A kubelet that can do it tells of the resources that what runs has."""
+    """Return whether the kubelet supports resize: then it reports the resources of running containers."""
     running = (status for status in statuses if (status.get("state") or {}).get("running") is not None)
     first = next(running, None)
     return first is None or first.get("resources") is not None
@@ -134,7 +134,7 @@ def _resources(container: ReadOnlyTree) -> ReadOnlyTree:
 
 
 def _is_only_resized(container: ReadOnlyTree, was: ReadOnlyTree) -> bool:
-    """Claims are not looked at, so a container that has some cannot be resized at all."""
+    """Return whether only resource amounts changed. Claims are not considered, so containers with claims cannot be resized."""
     amounts = _with_old_amounts(_resources(container), _resources(was))
     return amounts == _resources(was) and as_before(container, was, "resources") == was
 

@@ -127,7 +127,7 @@ def check_requirements(
 def _check_claims(
     claims: Iterable[ReadOnlyTree], path: Path, declared: frozenset[str]
 ) -> Iterator[FieldError]:
-    """A claim is asked for as a whole, or request by request, but for nothing twice."""
+    """Check that claims are unique: a claim is used as a whole, or by request, but nothing of it twice."""
     seen: set[str] = set()
     for index, claim in enumerate(claims):
         name, at = claim.get("name", ""), path.index(index)
@@ -180,7 +180,7 @@ def check_pod_resources(pod_context: PodContext, path: Path) -> Iterable[FieldEr
 
 
 def _check_containers_fit(spec: ReadOnlyTree, resources: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """What the containers ask for together, and what each of them may have at most, is within the pod's."""
+    """Check that the sum of the containers' requests, and each container's limits, are within the pod's."""
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     for name, amount in aggregate(spec, "requests").items():
         yield from _check_covered("requests", name, amount, requests, path)

@@ -44,7 +44,7 @@ _WEIGHT: Final = field(
 
 
 def _node_affinity(selector: Check) -> Check:
-    """Preferences may ask for what no node can have."""
+    """Return the check of a node affinity. Label values of preferences are not checked."""
     return every(
         pointer(REQUIRED, selector),
         field(PREFERRED, each(_WEIGHT, field("preference", check_term_leniently, absent={}))),
@@ -140,7 +140,7 @@ _SELECTORS: Final = every(
 
 
 def has_wrong_selectors(affinity: ReadOnlyTree) -> bool:
-    """Whether a selector of pods asks for values that no label can have."""
+    """Return whether a pod selector has invalid label values."""
     terms = [
         term
         for of_pods in (affinity.get("podAffinity") or {}, affinity.get("podAntiAffinity") or {})

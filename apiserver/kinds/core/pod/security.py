@@ -231,7 +231,7 @@ def _check_proc_mount(context: ReadOnlyTree, path: Path, pod_context: PodContext
 
 
 def _check_escalation(context: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """Who may not gain privileges must not have them from the beginning."""
+    """Check that a container without privilege escalation is not privileged from the start."""
     if context.get("allowPrivilegeEscalation") is not False:
         return
     forbidding = "cannot set `allowPrivilegeEscalation` to false and"

@@ -78,7 +78,7 @@ def alone(*checks: Check) -> Part:
     return lambda pod_context, path: check(pod_context.spec, path)
 
 
-# --- parts that have no module of their own
+# --- other parts
 
 
 def _check_affinity(pod_context: PodContext, path: Path) -> Iterable[FieldError]:
@@ -193,7 +193,7 @@ _IS_RIGHT_IN_TEMPLATE: Final = cached_by_spec(partial(_is_right, None))
 def check_pod_spec(
     spec: ReadOnlyTree, metadata: ReadOnlyTree | None, path: Path, options: PodValidationOptions
 ) -> Iterable[FieldError]:
-    """`metadata` is that of a real pod; None in a template. A spec that was right lately is not looked at again."""
+    """Check a pod spec. `metadata` is a pod's; None in a template. Recent valid specs are cached."""
     if options == STRICT:
         is_right = _IS_RIGHT_IN_TEMPLATE if metadata is None else _IS_RIGHT_IN_POD
         if is_right(spec_cache_key(spec)):

@@ -41,7 +41,7 @@ def _exit_code(status: ReadOnlyTree) -> int | None:
 def check_transitions(
     new: Statuses, old: Statuses, path: Path, may_restart: Callable[[str, int], bool]
 ) -> Iterator[FieldError]:
-    """`may_restart` tells of a container that ended with an exit code."""
+    """Check that terminated containers stay terminated, unless `may_restart` allows it for their name and exit code."""
     not_ended = {status.get("name", "") for status in new if _exit_code(status) is None}
     for index, status in enumerate(old):
         name, code = status.get("name", ""), _exit_code(status)
@@ -247,7 +247,7 @@ def check_status_update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldE
     yield from _check_containers(status_of(new), spec_of(new))
 
 
-# --- conditions, and the node that the scheduler has in mind
+# --- conditions and the nominated node
 
 _OWN_CONDITIONS: Final = frozenset({CONDITION_POD_SCHEDULED, "Ready", "Initialized"})
 

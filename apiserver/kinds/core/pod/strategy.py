@@ -1,4 +1,4 @@
-"""The strategy of pods: they begin pending, are written in five ways, and end gracefully on their node."""
+"""The strategy of pods: they begin as Pending, have five ways of updates, and terminate gracefully on their node."""
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping

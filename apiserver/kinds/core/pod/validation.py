@@ -233,7 +233,7 @@ def _check_removed_gates(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[F
 
 
 def _check_rest(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
-    """What was not told of yet must be as it was."""
+    """Check that the fields without a check of their own are unchanged."""
     if spec == before:
         return
     expected = _as_if_unchanged(spec, before)
@@ -247,11 +247,11 @@ def _check_rest(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError
 
 
 _CHECKED: Final = ("activeDeadlineSeconds", "schedulingGates", "tolerations")
-"""What was told of if it is wrong how it changed."""
+"""The fields whose changes have a check of their own."""
 
 
 def _as_if_unchanged(spec: ReadOnlyTree, before: ReadOnlyTree) -> ReadOnlyTree:
-    """The spec with all that may change as it was."""
+    """Return the spec with the old values of all mutable fields."""
     images = {
         kind: [
             as_before(container, was, "image")

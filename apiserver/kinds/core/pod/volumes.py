@@ -39,7 +39,7 @@ def _check_iscsi_name(volume: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
 
 
 def _claim_of(pod: str, volume: str) -> str:
-    """The claim that is made for an ephemeral volume."""
+    """Return the name of the claim that is created for an ephemeral volume."""
     return f"{pod}-{volume}"
 
 
@@ -119,7 +119,7 @@ def check_mounts(container: ReadOnlyTree, path: Path, pod_context: PodContext) -
         if place in devices.values():
             problem = "must not already exist as a path in volumeDevices"
             yield errors.invalid(at.child("mountPath"), place, problem)
-        # What follows is, but for one thing, told of at the path of all mounts.
+        # With one exception, the errors below are reported at the path of all mounts.
         yield from optional("subPath", check_descending)(mount, path)
         if mount.get("subPathExpr") and mount.get("subPath"):
             problem = "subPathExpr and subPath are mutually exclusive"

@@ -183,7 +183,7 @@ def _clash(port: ReadOnlyTree, other: ReadOnlyTree) -> str:
 
 
 _FIELDS: Final = {"name": "", "hostPort": 0, "containerPort": 0, "protocol": "", "hostIP": ""}
-"""What a port is made of, in Go's order, and what a field is that is not there."""
+"""The fields of a port in Go's order, with their zero values."""
 
 
 def _port_text(port: ReadOnlyTree) -> str:

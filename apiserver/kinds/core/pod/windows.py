@@ -1,4 +1,4 @@
-"""What concerns pods for Windows alone: their options, and what they may not have that others may."""
+"""Validation of Windows pods: their options, and the fields that they must not have."""
 
 import re
 from collections.abc import Iterable, Iterator

@@ -22,7 +22,7 @@ def needs_node_port(spec: Mapping[str, Any]) -> bool:
 
 
 def allocates_node_ports(spec: Mapping[str, Any]) -> bool:
-    """Whether its ports are given node ports; a load balancer may do without."""
+    """Return whether node ports are allocated, which a load balancer can disable."""
     if spec.get("type") == LOAD_BALANCER:
         return bool(spec.get("allocateLoadBalancerNodePorts", True))
     return spec.get("type") == NODE_PORT
@@ -58,7 +58,7 @@ def _prepare_update(new: Tree, old: Tree, _request: Request) -> None:
 
 
 def _keep_allocated(spec: Tree, old: Tree) -> None:
-    """Who sends again what was first sent keeps what was allocated then."""
+    """Keep the allocated values that an update omits, as when a client sends the manifest of the create again."""
     if needs_cluster_ip(old) and needs_cluster_ip(spec):
         for field in ("clusterIP", "clusterIPs"):
             if not spec.get(field) and old.get(field):
@@ -70,7 +70,7 @@ def _keep_allocated(spec: Tree, old: Tree) -> None:
 
 
 def _with_old_node_ports(spec: Tree, old: Tree) -> list[Tree]:
-    """Ports with the node ports that they had under their names, unless those are used for others now."""
+    """Return the ports with their old node ports by name, unless other ports use those now."""
     used = node_ports(old) & node_ports(spec)
     had = {port.get("name", ""): port.get("nodePort", 0) for port in old.get("ports", ())}
     free = {name: port for name, port in had.items() if port and port not in used}

@@ -46,7 +46,7 @@ def _check_storage(resources: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     return [*check_positive(amount, path)] or check_amount(STORAGE, amount, path)
 
 
-# --- what a volume is made of
+# --- data sources
 
 _CLAIM: Final = "PersistentVolumeClaim"
 
@@ -98,7 +98,7 @@ check_claim_spec: Final = _spec(check_selector, _GROUP)
 
 
 def check_changed_claim_spec(spec: ReadOnlyTree, old: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    """A claim's spec as an update makes it: what nobody looked at when it was made may stay."""
+    """Check the updated spec of a claim: invalid parts that the old spec had may stay."""
     had_group = any(
         (old.get(name) or {}).get("apiGroup") is not None for name in ("dataSource", "dataSourceRef")
     )
@@ -120,7 +120,7 @@ _REFUSED_IN_TEMPLATES: Final = {
 
 
 def check_template_metadata(metadata: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """Metadata of something that is to be made, of which labels and annotations alone are used."""
+    """Check the metadata of a template, of which only labels and annotations are used."""
     yield from check_annotations(metadata.get("annotations"), path.child("annotations"))
     yield from check_labels(metadata.get("labels"), path.child("labels"))
     for name, spelt in _REFUSED_IN_TEMPLATES.items():

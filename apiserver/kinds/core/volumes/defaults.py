@@ -10,7 +10,7 @@ _READABLE: Final = 0o644
 
 
 def _volume(volume: Tree) -> None:
-    """A volume of no kind is an empty directory: nothing but its name was given."""
+    """Make a volume without a source an empty directory."""
     if len(volume) == 1:
         volume["emptyDir"] = {}
 

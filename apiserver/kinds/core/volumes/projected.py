@@ -28,7 +28,7 @@ def _check_not_reserved(target: str, path: Path) -> Iterator[FieldError]:
 
 
 check_not_reserved: Final = every(check_descending, _check_not_reserved)
-"""A path that only goes down, to a name that is nobody else's: the kubelet's own begin with two dots."""
+"""Check a descending path whose name does not begin with two dots, like the kubelet's own names."""
 
 
 check_mode: Final = must(
@@ -42,7 +42,7 @@ check_key_to_path: Final = every(
 )
 
 keys_and_mode: Final = every(pointer("defaultMode", check_mode), field("items", each(check_key_to_path)))
-"""What ConfigMaps and Secrets have in common as volumes."""
+"""The common check of ConfigMap and Secret volumes."""
 
 
 def _check_reference(file: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -64,7 +64,7 @@ check_downward_file: Final = every(
 
 
 def check_downward(source: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """A `downwardAPI` volume, whose files' errors upstream tells of without their places."""
+    """Check a `downwardAPI` volume. Upstream reports errors of its files without their indexes."""
     yield from pointer("defaultMode", check_mode)(source, path)
     for file in source.get("items", ()):
         yield from check_downward_file(file, path)

@@ -77,7 +77,7 @@ def check_driver_name(name: str, path: Path) -> Iterator[FieldError]:
 
 
 def _check_publish_secret(source: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """Upstream tells of the wrong name of a secret at the source's own path."""
+    """Upstream reports an invalid name of a secret at the source's own path."""
     secret = source.get("nodePublishSecretRef")
     if secret is not None and not secret.get("name"):
         yield errors.required(path.child("nodePublishSecretRef", "name"))
@@ -130,7 +130,7 @@ _REFUSED_PATHS: Final = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
 def check_source(
     volume: ReadOnlyTree, path: Path, sources: Mapping[str, Check] = SOURCES, unlimited: str = ""
 ) -> Iterator[FieldError]:
-    """The one source of a volume; it is looked into, and those after it are refused, unless they are unlimited."""
+    """Check the source of a volume. Further sources are refused, except the `unlimited` one."""
     present = [name for name in sources if volume.get(name) is not None]
     if not present:
         yield errors.required(path, "must specify a volume type")
