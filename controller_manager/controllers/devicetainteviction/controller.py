@@ -1,4 +1,4 @@
-"""Delete pods whose claims hold devices with taints of effect NoExecute, as soon as these are tolerated no longer."""
+"""Delete pods whose claims hold devices with taints of effect NoExecute, as soon as these are no longer tolerated."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -130,7 +130,7 @@ def _end_of_toleration(result: ReadOnlyTree, taint: ReadOnlyTree) -> datetime | 
     return after(parse_time(taint["timeAdded"]), span_of(seconds))
 
 
-# --- whose key a change concerns
+# --- the keys that a change affects
 
 
 def _of_pod(_: Caches, change: Change) -> Iterable[Key]:

@@ -13,7 +13,7 @@ from mockube.controller_manager.controllers.disruption import scale
 from mockube.controller_manager.controllers.disruption.scale import ExpectedScale
 
 DELETION_TIMEOUT: Final = timedelta(minutes=2)
-"""For so long an evicted pod is taken for gone, though its deletion has not been seen."""
+"""For so long an evicted pod counts as deleted, though its deletion has not been seen."""
 
 CONDITION: Final = "DisruptionAllowed"
 
@@ -23,7 +23,7 @@ class DisruptedPods(NamedTuple):
 
     expected: Mapping[str, str]
     overdue: tuple[PodView, ...]
-    """Nobody deleted them in time: they count again."""
+    """They were not deleted in time, and count again."""
     next_check: datetime | None
 
 
@@ -83,7 +83,7 @@ def status(
 
 
 def failed_status(budget: ReadOnlyTree, problem: str, now: datetime) -> dict[str, Any]:
-    """Where nothing can be counted nothing is allowed; the rest stays as it was told."""
+    """Without a count no disruption is allowed; the other fields stay."""
     old = budget.get("status") or {}
     verdict = _Verdict("False", "SyncFailed", problem)
     budget_status = _conditions(budget, verdict, old.get("observedGeneration") or 0, now)

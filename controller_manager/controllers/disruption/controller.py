@@ -68,7 +68,7 @@ def _unmanaged(budget: ReadOnlyTree) -> RecordEvent:
 
 
 def _overdue(pod: PodView) -> RecordEvent:
-    # The namespace twice, and no name: that is what upstream says.
+    # The namespace twice, and no name: upstream's text.
     name = f"{pod.key.namespace}/{pod.key.namespace}"
     message = f"Pod was expected by PDB {name} to be deleted but it wasn't"
     return _say(pod.object, "Warning", "NotDeleted", message)
@@ -92,7 +92,7 @@ def _of_pod(caches: Caches, change: Change) -> Iterable[Key]:
 
 
 def _of_scaled(caches: Caches, change: Change) -> Iterable[Key]:
-    """A new scale concerns the budgets of the pods that will come or go; pods alone would tell too late, or never."""
+    """The budgets of a scaled controller's pods; changes of pods alone would come too late, or never."""
     scales = [owner and owner["spec"].get("replicas") for owner in change]
     if scales[0] == scales[1]:
         return ()

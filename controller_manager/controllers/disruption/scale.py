@@ -13,7 +13,7 @@ from mockube.controller_manager.client.resources import Resource
 
 
 class UnknownScaleError(Exception):
-    """The scale of a pod's controller cannot be told; the message is upstream's."""
+    """The scale of a pod's controller is unknown; the message is upstream's."""
 
 
 class Scale(NamedTuple):
@@ -37,7 +37,7 @@ def expected_scale(caches: Caches, pods: Iterable[PodView]) -> ExpectedScale:
         if not pod.owner_uid:
             unmanaged = True
         elif pod.owner_uid not in scales:
-            scales[pod.owner_uid] = 0  # asked for once, also where the scale is another one's
+            scales[pod.owner_uid] = 0  # read once, also where the scale is another object's
             scale = _scale(caches, pod)
             scales[scale.uid] = scale.replicas
     return ExpectedScale(sum(scales.values()), unmanaged)
@@ -45,7 +45,7 @@ def expected_scale(caches: Caches, pods: Iterable[PodView]) -> ExpectedScale:
 
 def _scale(caches: Caches, pod: PodView) -> Scale:
     reference = meta.controller_of(pod.object)
-    assert reference is not None  # the caller asks only of pods that have an owner
+    assert reference is not None  # called only for pods with an owner
     kind = GroupKind(GroupVersion.parse(reference["apiVersion"]).group, reference["kind"])
     if kind in _WITHOUT_SCALE:
         raise UnknownScaleError(f"{_WITHOUT_SCALE[kind]} does not implement the scale subresource")

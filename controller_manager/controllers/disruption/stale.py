@@ -16,7 +16,7 @@ from mockube.controller_manager.control.controller import Controller, Watch
 
 _TIMEOUT: Final = timedelta(minutes=2)
 _BY_KUBELET: Final = "TerminationByKubelet"
-"""A kubelet takes its time to end a pod; what it says is never stale."""
+"""A kubelet may take long to end a pod; its condition is never stale."""
 
 
 def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:

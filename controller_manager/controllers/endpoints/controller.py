@@ -75,7 +75,7 @@ def reconcile(caches: Caches, key: Key, now: datetime, remembered: Changes | Non
 
 
 def _without_service(present: ReadOnlyTree | None, *, was_known: bool) -> Plan:
-    """What belonged to a service goes with it, whoever made it; what never did stays."""
+    """Delete the Endpoints of a deleted service, whoever created them; others stay."""
     forget = Remember(None)
     is_ours = was_known or _is_managed(present)
     if present is None or not is_ours or ANNOTATION_LEADER in meta.annotations(present):
@@ -131,7 +131,7 @@ def _write(service: ReadOnlyTree, body: ReadOnlyTree, *, is_new: bool) -> Create
 
 
 def _of_endpoints(_: Caches, change: Change) -> Iterable[Key]:
-    """Endpoints that went, or that were left over when their service did. What somebody else makes of them stays."""
+    """Endpoints that were deleted, or left over after their service. Changes by other writers stay."""
     came = change.old is None and _is_managed(change.new)
     return (Key.of(change.latest),) if change.new is None or came else ()
 

@@ -52,7 +52,7 @@ MANAGER: Final = "endpointslice-controller.k8s.io"
 def reconcile(max_endpoints: int, caches: Caches, key: Key, _: datetime) -> Plan:
     service = caches.of(SERVICES).get(*key)
     if service is None or services.selector_of(service) is None:
-        return EMPTY_PLAN  # What a deleted service had goes with its owner.
+        return EMPTY_PLAN  # The garbage collector deletes the slices of a deleted service.
     slices = caches.of(ENDPOINT_SLICES).by_index(BY_SERVICE, str(key))
     pods = [
         pod for pod in caches.of(PODS).in_namespace(key.namespace) if services.selects(service, pod.labels)
@@ -114,7 +114,7 @@ def _trigger_time(one: ReadOnlyTree) -> str:
 
 
 def _of_node(caches: Caches, change: Change) -> Iterator[Key]:
-    """Endpoints tell the node's zone, and pods wait for their node to be known."""
+    """Endpoints contain the node's zone, and wait for the node of their pod."""
     if change.old is not None and change.new is not None and _zone(change.old) == _zone(change.new):
         return
     for pod in caches.of(PODS).by_index(BY_NODE, meta.name(change.latest)):

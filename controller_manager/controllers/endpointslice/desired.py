@@ -84,7 +84,7 @@ def _endpoint(
 
 
 def labels_of(service: ReadOnlyTree, manager: str) -> dict[str, str]:
-    """The service's own, but for those that say whose the slice is."""
+    """The service's labels, except those that name the slice's service and manager."""
     own = {key: value for key, value in meta.labels(service).items() if key not in _RESERVED}
     headless = {} if services.has_cluster_ip(service) else {LABEL_HEADLESS_SERVICE: ""}
     return own | headless | {LABEL_SERVICE_NAME: meta.name(service), LABEL_ENDPOINT_SLICE_MANAGED_BY: manager}

@@ -1,4 +1,4 @@
-"""Decide which slices mirror the Endpoints of a service. What mirrored Endpoints that are gone goes with its owner."""
+"""Decide which slices mirror the Endpoints of a service. Slices of deleted Endpoints are garbage collected."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -70,7 +70,7 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
 
 
 def _is_mirrored(endpoints: ReadOnlyTree, service: ReadOnlyTree) -> bool:
-    """Nobody said otherwise, and nobody else makes slices for the service."""
+    """Whether mirroring is not disabled, and no other controller creates the service's slices."""
     skipped = meta.labels(endpoints).get(LABEL_ENDPOINT_SLICE_SKIP_MIRROR) == "true"
     is_lock = ANNOTATION_LEADER in meta.annotations(endpoints)
     return not skipped and not is_lock and service["spec"].get("selector") is None
@@ -94,7 +94,7 @@ def _desired_endpoints(endpoints: ReadOnlyTree, family: str) -> dict[Ports, Endp
 
 
 def _addresses(subset: ReadOnlyTree, field: str, family: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each with what it is known by."""
+    """Each with its identity: the pod's uid, or the address."""
     for address in subset.get(field) or ():
         if services.is_ipv6(address["ip"]) == (family == "IPv6"):
             endpoint = _endpoint(address, ready=field == "addresses")

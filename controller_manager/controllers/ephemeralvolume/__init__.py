@@ -1,4 +1,4 @@
-"""Claims that live and go with their pods. Upstream: pkg/controller/volume/ephemeral.
+"""Claims with the lifetime of their pods. Upstream: pkg/controller/volume/ephemeral.
 
-A module belongs here if it makes what a pod's `ephemeral` volumes ask for.
+A module belongs here if it creates the claims of a pod's `ephemeral` volumes.
 """

@@ -1,4 +1,4 @@
-"""The garbage collector: what has lost its owners goes, and what is to outlive them is let go.
+"""The garbage collector: it deletes dependents without owners, and orphans dependents that are to stay.
 
-A module belongs here if it is about who owns whom, of whatever kind.
+A module belongs here if it is about owner references of any kind.
 """

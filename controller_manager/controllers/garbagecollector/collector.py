@@ -1,8 +1,8 @@
-"""Watch every kind that can be deleted, and carry out what the graph and the verdicts say.
+"""Watch every kind that can be deleted, and execute the verdicts on the graph's objects.
 
-Two queues: objects that may have to go, and owners whose dependents are to be let go. What is done to an object holds
-for the version of it that was looked at, and for no other: where it has changed since, it is looked at again. So what
-the caches show is good enough. Only that an owner is absent must have been seen: in its deletion, or by asking.
+Two queues: objects to delete, if their owners are absent, and owners whose dependents are to be orphaned. Each write
+has the version that was judged as its precondition; after a conflict the object is judged again. So the caches are
+good enough, except for an owner's absence: that must be seen as its deletion, or read from the server.
 """
 
 import logging
@@ -42,7 +42,7 @@ from mockube.controller_manager.supervision import run_all
 
 LOG: Final = logging.getLogger(__name__)
 REFRESH: Final = timedelta(seconds=30)
-"""How often the server is asked for kinds that are new, besides when one is defined."""
+"""Seconds between two discoveries, besides that after a new definition."""
 _KINDS: Final = Key("", "kinds")
 
 
@@ -84,7 +84,7 @@ class Collector:
         return REFRESH
 
     def _changed(self, resource: Resource[Any], change: Change) -> None:
-        """Called for each change of each object: it only tells the graph."""
+        """Called for each change of each object: it only updates the graph."""
         latest = resource.tree(change.latest)
         if change.new is None:
             self._lost(meta.uid(latest))
@@ -125,7 +125,7 @@ class Collector:
         return None
 
     async def _latest(self, resource: Resource[ReadOnlyTree], key: Key, uid: str) -> ReadOnlyTree | None:
-        """None where the object is gone, or another has its name: that is asked of the server."""
+        """Read the object from the server; None if it is deleted, or another one has its name."""
         place = key if resource.namespaced else Key("", key.name)
         seen = self._seen(resource, place)
         if seen is not None and meta.uid(seen) == uid:
@@ -146,7 +146,7 @@ class Collector:
     async def _let_go_if_alone(
         self, resource: Resource[ReadOnlyTree], node: Node, latest: ReadOnlyTree
     ) -> None:
-        """It is deleted in the foreground: nobody may block it any more."""
+        """Finish a foreground deletion, or queue the dependents that block it."""
         blocking = node.blocking_dependents
         if not blocking:
             patch = without_finalizer_patch(latest, FINALIZER_FOREGROUND)
@@ -178,7 +178,7 @@ class Collector:
         namespace = meta.namespace(dependent)
         if resource is None or (resource.namespaced and not namespace):
             self._say_invalid(dependent, owner)
-            return OwnerState.SOLID  # Nobody can tell: it stays.
+            return OwnerState.SOLID  # Unknown: it stays.
         found = await self._latest(resource, Key(namespace, owner.name), owner.uid)
         if found is None:
             self._say_if_elsewhere(dependent, owner)
@@ -206,7 +206,7 @@ class Collector:
             patched = await self._patch(resource, latest, with_owners_patch(latest, unblocked_owners(latest)))
             version = meta.resource_version(patched or latest)
         try:
-            # Of this version, whose owners have been looked at: a change in between is a conflict, and another try.
+            # Of the version that was judged: a change in between is a conflict, and a retry.
             await self._client.delete(
                 resource,
                 Key.of(latest),
@@ -220,13 +220,13 @@ class Collector:
     async def _patch(
         self, resource: Resource[ReadOnlyTree], obj: ReadOnlyTree, patch: ReadOnlyTree
     ) -> ReadOnlyTree | None:
-        """None where the object is gone."""
+        """None where the object is deleted."""
         try:
             return await self._client.patch(resource, Key.of(obj), patch)
         except NotFound:
             return None
 
-    # --- letting dependents go
+    # --- orphaning dependents
 
     async def _attempt_to_orphan(self, key: Key) -> None:
         node = self._graph.node(key.name)

@@ -1,7 +1,7 @@
-"""Who depends on whom, as far as the watches have told.
+"""The graph of owners and dependents, as far as the watches have shown it.
 
-Pure and synchronous. An owner that no watch has shown yet stands in the graph as a virtual node, until it is seen or
-found to be absent. Each step returns what is to be looked at because of it; the collector does the looking.
+Pure and synchronous. An owner that no watch has shown yet is a virtual node in the graph, until it is seen or found
+to be absent. Each step returns the nodes to process because of it; the collector processes them.
 """
 
 from collections.abc import Iterable
@@ -44,7 +44,7 @@ class Node(Struct, eq=False):
 
 
 class Look(Struct):
-    """Nodes to be looked at because of a step: whether they must go, or whether their dependents must be let go."""
+    """Nodes to process because of a step: to delete if their owners are absent, or to orphan their dependents."""
 
     delete: list[Node] = field(default_factory=list)
     orphan: list[Node] = field(default_factory=list)
@@ -61,12 +61,12 @@ class Graph:
         return self._nodes.get(uid)
 
     def saw(self, resource: Resource[ReadOnlyTree], obj: ReadOnlyTree) -> Look:
-        """A watch showed an object, for the first time or anew."""
+        """A watch showed an object, for the first time or changed."""
         node = self._nodes.get(meta.uid(obj))
         return self._came(resource, obj) if node is None else self._changed(node, resource, obj)
 
     def lost(self, uid: str) -> Look:
-        """An object is gone: a watch said so, or the server when it was asked for a virtual one."""
+        """An object is deleted: by a watch event, or by the server's answer for a virtual one."""
         look = Look()
         node = self._nodes.pop(uid, None)
         if node is None:
@@ -103,7 +103,7 @@ class Graph:
         return look
 
     def _seen(self, node: Node, identity: Identity, look: Look) -> None:
-        """A virtual node is real after all. Who named it in another namespace or by another kind must be looked at."""
+        """A virtual node is real after all. Dependents that name it with another namespace or kind must be processed."""
         node.identity, node.is_virtual = identity, False
         look.delete += [one for one in node.dependents.values() if not _is_named_rightly(one, node)]
 

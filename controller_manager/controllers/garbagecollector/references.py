@@ -28,7 +28,7 @@ class OwnerReference(NamedTuple):
 
 
 class Identity(NamedTuple):
-    """Which object: by its uid alone; the rest says where to ask for it."""
+    """An object: identified by its uid; the other fields say where to read it."""
 
     api_version: str
     kind: str
@@ -78,7 +78,7 @@ def with_owners_patch(obj: ReadOnlyTree, owners: Sequence[ReadOnlyTree]) -> dict
 
 
 _IGNORED: Final = {GroupResource("", "events"), GroupResource("events.k8s.io", "events")}
-"""Too many, and owned by nobody."""
+"""Too many objects, and none has an owner."""
 
 
 class KindMap:
@@ -102,7 +102,7 @@ class KindMap:
                 yield self._watched[name]
 
     def watched(self, resource: Resource[ReadOnlyTree]) -> Resource[Any] | None:
-        """The row by whose informer this resource is watched."""
+        """The row whose informer watches this resource."""
         return self._watched.get(resource.group_resource)
 
     def resource(self, api_version: str, kind: str) -> Resource[ReadOnlyTree] | None:

@@ -1,7 +1,4 @@
-"""What becomes of an object whose owners have been looked at.
-
-Pure: what the server said of each owner goes in, one verdict comes out.
-"""
+"""The verdict on an object, by the state of its owners. Pure."""
 
 from collections.abc import Mapping, Sequence
 from enum import Enum, auto
@@ -31,7 +28,7 @@ class Keep(Struct, frozen=True):
 
 
 class Disown(Struct, frozen=True):
-    """Keep it, without the owners that are gone or going."""
+    """Keep it, without the references to deleted or terminating owners."""
 
     patch: Mapping[str, Any]
 
@@ -65,7 +62,7 @@ def _keep_or_disown(obj: ReadOnlyTree, standings: Sequence[OwnerState]) -> Verdi
 
 
 def _asked_for(obj: ReadOnlyTree) -> Literal["Background", "Foreground", "Orphan"]:
-    """What was asked for when the object was first deleted, if it was."""
+    """The propagation policy of the object's own deletion, by its finalizers."""
     if FINALIZER_ORPHAN in meta.finalizers(obj):
         return "Orphan"
     return "Foreground" if FINALIZER_FOREGROUND in meta.finalizers(obj) else "Background"

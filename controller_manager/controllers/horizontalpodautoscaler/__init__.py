@@ -1,5 +1,5 @@
-"""HorizontalPodAutoscalers: set the scale of a target to what its metrics ask for.
+"""HorizontalPodAutoscalers: scale a target by its metrics.
 
-A module belongs here if it decides that, or asks for what is decided by. `replicas` calculates, `behavior` limits,
+A module belongs here if it decides that, or reads the metrics. `replicas` calculates, `behavior` limits,
 `scaling` decides: all pure; `controller` carries out. Upstream: pkg/controller/podautoscaler.
 """

@@ -93,7 +93,7 @@ class Limited(NamedTuple):
 
 
 def limit(behavior: ReadOnlyTree | None, desired: int, limits: Limits, history: History) -> Limited:
-    """The replicas to scale to, of those that the metrics ask for."""
+    """The replicas to scale to, from those that the metrics propose."""
     if behavior is None:
         stable, added = _stabilize_down(desired, limits, history.recommendations)
         able = _STABLE if stable == desired else _DOWN_STABILIZED
@@ -117,7 +117,7 @@ def with_first(history: History, replicas: int, now: datetime) -> History:
 def with_scaling(
     history: History, behavior: ReadOnlyTree | None, old: int, new: int, now: datetime
 ) -> History:
-    """With a change of the scale, which the policies count."""
+    """Add a change of the scale, which the policies count."""
     if behavior is None:
         return history
     if new > old:
@@ -133,7 +133,7 @@ def _with_change(changes: TimedCounts, change: int, now: datetime, max_period: i
 
 
 def _replaced(moments: TimedCounts, is_old: Callable[[TimedCount], bool], new: TimedCount) -> TimedCounts:
-    """With a new one, in the place of the last that nobody asks for any more."""
+    """With a new entry, in the place of the last expired one."""
     old = [at for at, one in enumerate(moments) if is_old(one)]
     return (*moments[: old[-1]], new, *moments[old[-1] + 1 :]) if old else (*moments, new)
 

@@ -60,7 +60,7 @@ _MISSING_SELECTOR: Final = "the HPA target's scale is missing a selector"
 
 
 class ReconcileError(Exception):
-    """A reconciliation failed, and the status tells why; the message is upstream's."""
+    """A reconciliation failed, and the status has the reason; the message is upstream's."""
 
     def __init__(self, message: str, *, is_spec: bool = False) -> None:
         super().__init__(message)
@@ -101,7 +101,7 @@ class Autoscalers:
             self._registry.unregister(self._monitor)
 
     def _changed(self, change: Change) -> None:
-        """Whatever changes, an autoscaler is looked at once in each period."""
+        """An autoscaler is reconciled once in each period, whatever changes."""
         key = Key.of(change.latest)
         if change.new is None:
             self._selectors.remove(key)
@@ -295,7 +295,7 @@ class Autoscalers:
     # --- the status
 
     async def _try_to_write(self, autoscaler: ReadOnlyTree, status: Status) -> None:
-        """Beside another failure, which is the one that is told of."""
+        """Beside another failure, which is the one that is reported."""
         try:
             await self._write(autoscaler, status)
         except (ReconcileError, NoAnswer) as error:

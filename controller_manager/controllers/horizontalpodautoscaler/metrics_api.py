@@ -1,4 +1,4 @@
-"""Ask for what HorizontalPodAutoscalers scale by: metrics.k8s.io, custom.metrics.k8s.io and external.metrics.k8s.io.
+"""Read the metrics of HorizontalPodAutoscalers: metrics.k8s.io, custom.metrics.k8s.io and external.metrics.k8s.io.
 
 The messages of errors are those of upstream's clients.
 """
@@ -26,7 +26,7 @@ CUSTOM_VERSIONS: Final = ("v1beta2", "v1beta1")
 """Those that upstream can read, the better one first."""
 EXTERNAL_METRICS: Final = GroupVersion("external.metrics.k8s.io", "v1beta1")
 WINDOW: Final = timedelta(minutes=1)
-"""Of a metric that does not say."""
+"""Of a metric without a window."""
 _NAMESPACE: Final = GroupKind("", "Namespace")
 
 
@@ -128,7 +128,7 @@ class MetricsApi:
 def _resource_samples(
     items: list[ReadOnlyTree], resource: str, container: str
 ) -> Iterator[tuple[str, Sample]]:
-    """Of each pod all of whose containers that count say what they use."""
+    """Of each pod whose counted containers all have a sample."""
     for item in items:
         listed = [one for one in item.get("containers") or () if container in ("", one["name"])][
             : 1 if container else None

@@ -1,6 +1,6 @@
-"""What one metric of a HorizontalPodAutoscaler proposes, and what is said of it in the status; or why it cannot.
+"""The proposal of one metric of a HorizontalPodAutoscaler, and its status; or the error.
 
-`metrics_api` is asked for the samples, the rest is pure. Messages are upstream's, nested as its errors are.
+`metrics_api` reads the samples, the rest is pure. Messages are upstream's, nested as its errors are.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -27,7 +27,7 @@ from mockube.controller_manager.controllers.horizontalpodautoscaler.replicas imp
 )
 
 EMPTY_STATUS: Final[ReadOnlyTree] = {"type": ""}
-"""What stands in the status for a metric that could not be had."""
+"""The status of a metric that could not be read."""
 
 
 class Proposal(NamedTuple):
@@ -48,7 +48,7 @@ class FailedMetricError(Exception):
 
 
 class Source(NamedTuple):
-    """Where the metrics of one autoscaler's target are asked for."""
+    """The metrics API, and the pods of one autoscaler's target."""
 
     api: MetricsApi
     namespace: str
@@ -171,7 +171,7 @@ async def _object_usage(source_spec: ReadOnlyTree, field: str, source: Source, s
             source.namespace, described, metric["name"], _metric_selector(metric)
         )
     except MetricsError as error:
-        # Upstream's words, in upstream's order.
+        # Upstream's message.
         problem = f"{described['kind']} on {source.namespace} {described['name']}/{error}"
         raise MetricsError(f"unable to get metric {metric['name']}: {problem}") from error
     return _usage(situation, value, field, _milli(source_spec["target"][field]))

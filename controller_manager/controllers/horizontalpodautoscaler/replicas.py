@@ -1,4 +1,4 @@
-"""How many replicas a metric asks for: the arithmetic of kube-controller-manager's replica calculator.
+"""How many replicas a metric needs: the arithmetic of kube-controller-manager's replica calculator.
 
 Pure. Amounts are whole thousandths, as upstream counts them, and divisions truncate as Go's do.
 """
@@ -132,7 +132,7 @@ def group_pods(situation: Situation, samples: Samples, resource: str) -> PodGrou
 
 
 def _is_unready(pod: ReadOnlyTree, sample: Sample, situation: Situation) -> bool:
-    """While a pod starts, its CPU says nothing of how many there should be."""
+    """Whether the CPU sample is ignored because the pod is starting."""
     condition, started = conditions.get(pod, "Ready"), (pod.get("status") or {}).get("startTime")
     if condition is None or not started:
         return True

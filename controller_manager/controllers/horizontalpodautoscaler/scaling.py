@@ -1,4 +1,4 @@
-"""What a HorizontalPodAutoscaler decides: pure, but for the metrics that it asks for where it needs them."""
+"""The decision of a HorizontalPodAutoscaler: pure, except for reading the metrics that it needs."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime, timedelta

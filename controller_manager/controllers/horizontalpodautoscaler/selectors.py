@@ -8,7 +8,7 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 
 _ANY: Final = ("", "")
-"""Where selectors are found that ask for no one value of a label."""
+"""The index key of selectors without an exact label value."""
 
 
 class Selectors:

@@ -1,4 +1,4 @@
-"""What a HorizontalPodAutoscaler scales: from a kind to its resource, as discovery tells it, and its scale."""
+"""The target of a HorizontalPodAutoscaler: from a kind to its resource, by discovery, and its scale."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -18,7 +18,7 @@ from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.client.wire import NoAnswer
 
 KNOWN_FOR: Final = timedelta(seconds=30)
-"""How long what was discovered is used: upstream forgets it as often."""
+"""How long a discovery is used; upstream's."""
 TRIES: Final = 5
 WAIT_SECONDS: Final = 0.01
 """Between tries of an update that met a conflict."""
@@ -40,7 +40,7 @@ class UnknownKindError(Exception):
 
 
 class Kinds:
-    """The resources that the server has, asked for no more often than every half minute."""
+    """The server's resources, discovered at most every half minute."""
 
     def __init__(self, client: Client, clock: Clock) -> None:
         self._client = client
@@ -82,7 +82,7 @@ class Targets:
         return {**scale, "status": {**status, "selector": _canonical(selector)}} if selector else scale
 
     async def rescale(self, resource: Resource[Any], scale: ReadOnlyTree, replicas: int) -> None:
-        """Again where somebody else was faster. Raises the error of the last try."""
+        """Retry after a conflict. Raises the error of the last try."""
         for attempt in range(TRIES):
             body = {**scale, "spec": {**(scale.get("spec") or {}), "replicas": replicas}}
             try:
@@ -107,7 +107,7 @@ _AS_OBJECTS: Final = {Operator.DOUBLE_EQUALS: Operator.EQUALS, Operator.NOT_EQUA
 
 
 def _canonical(text: str) -> str:
-    """The selector as it comes out of an object's field."""
+    """Return the text of the selector as an object's field would have it."""
     try:
         requirements = labels.parse(text).requirements
     except SelectorError as error:

@@ -46,7 +46,7 @@ def remaining(failures: int, last: datetime, now: datetime) -> timedelta:
 
 
 def finish_time(pod: PodView) -> datetime:
-    """When the pod ended, as exactly as it tells."""
+    """When the pod ended, as exactly as its status has it."""
     return (
         _containers_finished(pod.object)
         or _became_unready(pod.object)

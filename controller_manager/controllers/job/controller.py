@@ -1,7 +1,7 @@
 """The controller of Jobs: what it watches, and how a reconciliation is put together.
 
-One reconciliation makes or deletes pods, writes the status with what has ended, takes the finalizers of that, and counts
-it: `tracking` says why in this order. Each step is a plan that follows from what came of the one before.
+One reconciliation creates or deletes pods, writes ended pods into the status, removes their finalizers, and counts them:
+`tracking` says why in this order. Each step is a plan that follows from the outcome of the one before.
 """
 
 from datetime import datetime, timedelta
@@ -52,7 +52,7 @@ from mockube.controller_manager.workloads.ownership import (
 FORGET: Final = Plan(actions=(Remember(None),))
 
 BATCH_PERIOD: Final = timedelta(seconds=1)
-"""How long changes of pods and of the status wait for others; a change of the spec is looked at immediately."""
+"""How long changes of pods and of the status wait for others; a change of the spec is reconciled at once."""
 
 
 def reconcile(caches: Caches, key: Key, now: datetime, remembered: Failures | None) -> Plan:
@@ -65,7 +65,7 @@ def reconcile(caches: Caches, key: Key, now: datetime, remembered: Failures | No
         claims = owned_objects(caches, PODS, job, _selector(job))
     except SelectorError:
         return EMPTY_PLAN
-    # Whose the pods are is settled alone: the pods' changes bring the key back, and only then they are counted.
+    # Adoption and release are a reconciliation of their own: pods are counted after the caches show them.
     if first := adoption_and_release_actions(claims, PODS, job, JOBS, finalizers=(FINALIZER_JOB_TRACKING,)):
         return Plan(actions=first)
     return _plan(state_of(job, claims.owned, remembered or Failures()), now)
@@ -126,7 +126,7 @@ def _status(state: JobState, active: int, now: datetime) -> dict[str, Any]:
 def _with_suspension(
     state: JobState, status: dict[str, Any], now: datetime
 ) -> tuple[dict[str, Any], tuple[RecordEvent, ...]]:
-    """With the condition Suspended as it is to be; the time runs from the last resumption on."""
+    """Set the condition Suspended; the start time is that of the last resumption."""
     word = "Suspended" if is_suspended(state.job) else "Resumed"
     desired = ending.condition(
         ending.SUSPENDED,

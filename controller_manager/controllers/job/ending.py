@@ -1,4 +1,4 @@
-"""Whether a Job has come to its end, and the conditions that say so. Pure.
+"""Whether a Job has ended, and its conditions. Pure.
 
 An end is announced by an interim condition, FailureTarget or SuccessCriteriaMet; the final one, Failed or Complete,
 follows when all pods are counted and none is terminating.
@@ -38,7 +38,7 @@ def condition(type_: str, reason: str, message: str, now: datetime, *, status: s
 
 
 def with_condition(present: Sequence[ReadOnlyTree], new: Condition) -> Sequence[ReadOnlyTree]:
-    """The same list if nothing is new; a condition that is absent is not added as False."""
+    """Return the same list if nothing differs; an absent condition is not added as False."""
     old = next((condition for condition in present if condition["type"] == new["type"]), None)
     if old is None:
         return present if new["status"] == "False" else [*present, new]
@@ -130,7 +130,7 @@ def _restarted_too_often(job: ReadOnlyTree, pods: Sequence[PodView]) -> bool:
 
 
 def has_enough(state: JobState, active: int) -> bool:
-    """Its pods have done what was asked for: so many successes, or one where no number is given."""
+    """Whether enough pods have succeeded: `completions`, or one without that number."""
     completions: int | None = state.spec.get("completions")
     needed = 1 if completions is None else completions
     return active == 0 and state.succeeded >= needed

@@ -61,7 +61,7 @@ class JobMonitor(Observer):
             self._counts[name][labels] += count
 
     def _compare(self, old: ReadOnlyTree, new: ReadOnlyTree) -> None:
-        """Count what a write of the status says anew."""
+        """Count the changes that a write of the status makes."""
         mode = _mode(new)
         for type_, result in _RESULTS.items():
             if conditions.is_true(new, type_) and not conditions.is_true(old, type_):

@@ -1,4 +1,4 @@
-"""Take the tracking finalizer out of pods that no Job counts any more: its Job is gone or finished, or it has none."""
+"""Remove the tracking finalizer from pods that no Job counts: the Job is deleted or finished, or there is none."""
 
 from collections.abc import Iterable
 from datetime import datetime

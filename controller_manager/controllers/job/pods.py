@@ -1,4 +1,4 @@
-"""Which pods a Job makes or deletes next, and what they are made of. Pure."""
+"""Which pods a Job creates or deletes next, and their bodies. Pure."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta

@@ -20,7 +20,7 @@ IGNORED_FAILURE_COUNT: Final = "batch.kubernetes.io/job-index-ignored-failure-co
 MANAGER: Final = "kubernetes.io/job-controller"
 _MOST_FAILURES: Final = 2**31 - 1
 
-# --- what a Job says
+# --- fields of a Job
 
 
 def is_finished(job: ReadOnlyTree) -> bool:
@@ -50,7 +50,7 @@ def replaces_failed_only(job: ReadOnlyTree) -> bool:
     return spec.get("podReplacementPolicy") == "Failed" or spec.get("podFailurePolicy") is not None
 
 
-# --- what a pod says
+# --- fields of a pod
 
 
 def is_tracked(pod: PodView) -> bool:
@@ -91,12 +91,12 @@ class JobState(Struct, frozen=True, kw_only=True):
     succeeded: int
     failed: int
     counted_indexes: Intervals
-    """The indexes that the status says have succeeded."""
+    """The succeeded indexes in the status."""
     succeeded_indexes: Intervals
     failed_indexes: Intervals | None
     """None for a Job without a back-off limit for each index."""
     replaceable: Mapping[int, PodView]
-    """The last failed pod of each index that is to be tried again: it tells its successor how often."""
+    """The last failed pod of each index that is to be retried: its successor copies its failure count."""
     failures: Failures
 
     @property

@@ -1,7 +1,7 @@
-"""Count the pods of a Job that have ended, each exactly once, whatever dies on the way. Pure.
+"""Count the pods of a Job that have ended, each exactly once, whatever crashes in between. Pure.
 
 A pod that ended is first named in `uncountedTerminatedPods`, then it loses its finalizer, and then it is counted and its
-name goes: whoever finds a name without a finalizer counts it. Of a Job with indexes the succeeded indexes are written
+name removed: a name without a finalizer is to be counted. Of a Job with indexes the succeeded indexes are written
 instead, before the finalizers go.
 """
 
@@ -52,11 +52,11 @@ Status = Mapping[str, Any]
 
 
 class Progress(Struct, frozen=True, kw_only=True):
-    """How far one reconciliation has come with the status of a Job."""
+    """The progress of one reconciliation with the status of a Job."""
 
     state: JobState
     status: Status
-    """As it is to be written."""
+    """The new status."""
     end: ReadOnlyTree | None
     """The condition by which the Job ends."""
     tracked: Collection[str]
@@ -71,7 +71,7 @@ class Progress(Struct, frozen=True, kw_only=True):
 
 
 def track(progress: Progress, now: datetime) -> Plan:
-    """Write the status if it says anything new, take the finalizers of what is named in it, and count that."""
+    """Write the status if it differs, remove the finalizers of the pods named in it, and count them."""
     ended, status, is_full = _named(progress)
     interim = None
     if progress.end is not None and progress.end["type"] in (FAILURE_TARGET, SUCCESS_CRITERIA_MET):
@@ -109,7 +109,7 @@ def _release(progress: Progress, ended: Sequence[PodView]) -> Plan | None:
 
 
 def _count(progress: Progress, outcome: Outcome) -> Plan | None:
-    """What lost its finalizer is counted; if that was all, the Job is finished."""
+    """Count the pods that lost their finalizer; if no more are left, finish the Job."""
     done = {write.key for write in outcome.of(RemoveFinalizer)}
     released = {pod.uid for pod in progress.state.pods if pod.key in done}
     status = counted(progress.status, {uid for uid in progress.tracked if uid not in released})
@@ -139,8 +139,8 @@ def counted(status: Status, tracked: Collection[str]) -> Status:
 
 
 def _named(progress: Progress) -> tuple[Sequence[PodView], Status, bool]:
-    """The pods whose finalizers are to go, the status that names those of them that are to be counted, and whether
-    it could name no more.
+    """Return the pods whose finalizers are to be removed, the status that names those to count, and whether it is
+    full.
     """
     state = progress.state
     pods: Sequence[PodView] = state.pods
@@ -160,7 +160,7 @@ def _named(progress: Progress) -> tuple[Sequence[PodView], Status, bool]:
 
 
 def _is_to_go(progress: Progress, pod: PodView) -> bool:
-    """Nothing more is expected of it; a failed pod whose index is tried again tells its successor how often."""
+    """Whether its finalizer may go; a failed pod whose index is retried still has its failure count copied."""
     state = progress.state
     if is_deleting(state) or progress.end is not None or pod.phase == SUCCEEDED:
         return True

@@ -1,4 +1,4 @@
-"""Tokens in Secrets that were made for service accounts by themselves, as before Kubernetes 1.24, and that nobody uses.
+"""Unused tokens in Secrets that were generated for service accounts, as before Kubernetes 1.24.
 
-A module belongs here if it decides which of them go.
+A module belongs here if it decides which of them to delete.
 """

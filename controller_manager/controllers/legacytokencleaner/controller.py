@@ -36,7 +36,7 @@ class UnusedToken(NamedTuple):
 
 
 def unused_tokens(caches: Caches, now: datetime, max_unused: timedelta) -> Iterator[UnusedToken]:
-    """Those for which something is to be done now; `max_unused` is how long a token may go unused."""
+    """Tokens to mark or delete now; `max_unused` is how long a token may stay unused."""
     mounted: dict[str, frozenset[str]] = {}
     last_day = _text(now - max_unused)
     for secret in caches.of(SECRETS).by_index(BY_TYPE, TYPE):

@@ -1,4 +1,4 @@
-"""Finish the deletion of namespaces: empty them, say what is left, take the finalizer away."""
+"""Finish the deletion of namespaces: delete their content, report what is left, remove the finalizer."""
 
 from datetime import timedelta
 from typing import Final

@@ -1,6 +1,6 @@
 """Delete the content of a namespace: pods first, then everything else; and the conditions that report what is left.
 
-Every resource that can be deleted and listed is asked for. The conditions are computed purely, with upstream's messages.
+Every resource that can be deleted and listed is read. The conditions are computed purely, with upstream's messages.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ from mockube.controller_manager.client.discovery import Discovery
 from mockube.controller_manager.client.resources import Key, Resource
 
 _POD_GRACE: Final = timedelta(seconds=30)
-"""How long a pod takes that says nothing of itself."""
+"""The grace period of a pod without one."""
 _REST: Final = timedelta(seconds=15)
 """How long other content takes that is held by finalizers."""
 
@@ -45,7 +45,7 @@ class Remains(Struct):
 
 
 def estimate_of(resource: GroupResource, objects: Iterable[ReadOnlyTree], now: datetime) -> timedelta:
-    """How long it may take until these are gone."""
+    """The estimated time until these are deleted."""
     if resource != ("", "pods"):
         return _REST if any(meta.finalizers(obj) for obj in objects) else timedelta()
     return max((_grace_left(pod, now) for pod in objects), default=timedelta())
@@ -57,7 +57,7 @@ def _grace_left(pod: ReadOnlyTree, now: datetime) -> timedelta:
 
 
 def with_conditions(namespace: ReadOnlyTree, remains: Remains, now: datetime) -> dict[str, Any] | None:
-    """The namespace with conditions that say what is left; None where they say it already."""
+    """The namespace with conditions about the remaining content; None if they do not differ."""
     unsaid = [one for one in _conditions(remains) if not conditions.says(namespace, one)]
     if not unsaid:
         return None

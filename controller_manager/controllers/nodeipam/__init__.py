@@ -1,4 +1,4 @@
 """The ranges of addresses that nodes have for their pods.
 
-A module belongs here if it gives nodes ranges. Which address of its node's range a pod has is the kubelet's to say.
+A module belongs here if it allocates ranges to nodes. The kubelet allocates a pod's address in its node's range.
 """

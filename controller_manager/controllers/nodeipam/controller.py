@@ -69,7 +69,7 @@ class NodeIpam:
             await self._give(node)
 
     def _occupy(self, node: ReadOnlyTree) -> None:
-        """What upstream ends for, as it would at each start: a range from before the flags were changed."""
+        """Occupy a node's range. One from before a change of the flags is only logged, where upstream exits."""
         if self._allocated.get(meta.name(node)) == meta.uid(node) or not _ranges(node):
             return
         self._allocated[meta.name(node)] = meta.uid(node)

@@ -1,4 +1,4 @@
-"""Watches over nodes: makes those unknown that are silent, taints what their conditions tell, and says so."""
+"""The node lifecycle: mark silent nodes as Unknown, taint nodes by their conditions, and record Events."""
 
 import logging
 from collections.abc import Callable, Coroutine, Sequence
@@ -63,7 +63,7 @@ class NodeLifecycle:
         self._known: dict[str, ReadOnlyTree] = {}
         self._health: dict[str, Health] = {}
         self._fallen: set[str] = set()
-        """Nodes whose pods are still to be marked as not ready."""
+        """Nodes whose pods are to be marked as not ready."""
         self._zones: dict[str, Zone] = {}
         self._is_all_disrupted = False
 
@@ -136,7 +136,7 @@ class NodeLifecycle:
         await self._client.patch(NODES, key, body, kind="strategic", subresource="status")
 
     async def _mark_pods(self, node: str) -> None:
-        """Nobody vouches for the pods of a silent node."""
+        """Mark the pods of a silent node as not ready."""
         for pod in self._pods.lister.by_index(BY_NODE, node):
             if pod.is_ready:
                 condition = {
@@ -156,7 +156,7 @@ class NodeLifecycle:
         was_all_disrupted = self._is_all_disrupted
         self._is_all_disrupted = bool(states) and set(states.values()) == {State.FULL}
         if self._is_all_disrupted:
-            # If nobody can be heard it is more likely that this manager cannot hear.
+            # If all nodes are silent, the network of this manager is more likely broken.
             for node in nodes:
                 await self._try(node, self._reprieve)
             return
@@ -183,7 +183,7 @@ class NodeLifecycle:
             await self._set_taints(node, desired)
 
     async def _set_taints(self, node: ReadOnlyTree, desired: taints.Taints) -> None:
-        # The list is replaced as a whole, so it must be the one that was looked at.
+        # The list is replaced as a whole, so it must be the one that was read.
         metadata = {"resourceVersion": meta.resource_version(node)}
         body = {"metadata": metadata, "spec": {"taints": desired or None}}
         await self._client.patch(NODES, Key("", meta.name(node)), body)

@@ -16,9 +16,9 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import CONDITION_READY
 
 STARTUP_GRACE: Final = timedelta(seconds=60)
-"""For a node that never told of itself; upstream's default."""
+"""For a node that never sent a status; upstream's default."""
 TOLD_BY_KUBELET: Final = (CONDITION_READY, "MemoryPressure", "DiskPressure", "PIDPressure")
-"""Conditions that nobody knows once the kubelet is silent."""
+"""Conditions that become Unknown once the kubelet is silent."""
 
 
 class Health(Struct, frozen=True, kw_only=True):
@@ -35,12 +35,12 @@ class Health(Struct, frozen=True, kw_only=True):
 
 
 def listen(health: Health | None, node: ReadOnlyTree, lease: ReadOnlyTree | None, now: datetime) -> Health:
-    """What is known after another look at the node and its Lease."""
+    """Return the health after another observation of the node and its Lease."""
     ready = conditions.get(node, CONDITION_READY)
     heartbeat = (ready.get("lastHeartbeatTime") or "") if ready else None
     renewed = ((lease or {}).get("spec") or {}).get("renewTime")
     if health is None:
-        # One that never told of itself has been silent since it was made.
+        # A node that never sent a status is silent since its creation.
         begin = now if ready is not None or renewed else meta.creation_timestamp(node) or now
         return Health(heard_at=begin, heartbeat=heartbeat, renewed=renewed)
     has_heartbeat = heartbeat is not None and heartbeat != health.heartbeat
@@ -55,7 +55,7 @@ def is_silent(health: Health, now: datetime, grace: timedelta) -> bool:
 
 
 def unknown_conditions(node: ReadOnlyTree, now: datetime) -> Sequence[dict[str, Any]]:
-    """What changes in the conditions of a node that is silent: nothing once they are all unknown."""
+    """The condition changes of a silent node: none once they are all Unknown."""
     changes = []
     for condition_type in TOLD_BY_KUBELET:
         present = conditions.get(node, condition_type)

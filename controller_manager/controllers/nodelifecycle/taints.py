@@ -47,7 +47,7 @@ def has_taint(node: ReadOnlyTree, key: str, effect: str) -> bool:
 
 
 def keeping_away(node: ReadOnlyTree, now: datetime) -> Taints | None:
-    """All taints of the node with those that keep pods away as its conditions want them; None if they are right."""
+    """Return the node's taints with the NoSchedule taints of its conditions; None if they do not differ."""
     desired = {
         key
         for condition in conditions.of(node)
@@ -59,7 +59,7 @@ def keeping_away(node: ReadOnlyTree, now: datetime) -> Taints | None:
 
 
 def driving_out(node: ReadOnlyTree, ready: str, now: datetime) -> Taints | None:
-    """The same with the one that drives pods out while Ready is that."""
+    """Return the node's taints with the NoExecute taint of that status of Ready; None if they do not differ."""
     desired = {_DRIVES_OUT[ready]} if ready in _DRIVES_OUT else set()
     return _exchanged(node, desired, _DRIVES_OUT.values(), NO_EXECUTE, now)
 

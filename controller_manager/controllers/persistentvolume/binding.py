@@ -71,9 +71,9 @@ def is_by_controller(obj: ReadOnlyTree) -> bool:
 
 
 def bind(volume: ReadOnlyTree, claim: ReadOnlyTree) -> tuple[Action, ...]:
-    """What is still missing: the volume first, so that no claim ever names a volume that could become another's.
+    """The missing writes of a binding: the volume first, so that no claim ever names a volume of another claim.
 
-    The volume's phase is told when the volume itself is looked at.
+    The volume's phase is written when the volume itself is reconciled.
     """
     return (*_volume_half(volume, claim), *_claim_half(volume, claim))
 
@@ -101,7 +101,7 @@ def _claim_half(volume: ReadOnlyTree, claim: ReadOnlyTree) -> tuple[Action, ...]
 def _bound_status(volume: ReadOnlyTree, claim: ReadOnlyTree) -> dict[str, Any]:
     old = claim.get("status") or {}
     new_status = {**old, "phase": "Bound", "accessModes": volume["spec"].get("accessModes") or []}
-    # Once it is bound, what it has of the volume is the resizer's to tell.
+    # Once it is bound, the resizer writes its capacity.
     if "capacity" not in old or old.get("phase") == "Pending":
         new_status["capacity"] = volume["spec"].get("capacity") or {}
     attributes = volume["spec"].get("volumeAttributesClassName")
@@ -116,7 +116,7 @@ def claim_status(claim: ReadOnlyTree, new_status: ReadOnlyTree) -> tuple[Action,
 
 
 def unbound_status(claim: ReadOnlyTree, name: str) -> tuple[Action, ...]:
-    """Pending or Lost: it has nothing of a volume."""
+    """Pending or Lost: without the fields of a volume."""
     old = claim.get("status") or {}
     others = {field: value for field, value in old.items() if field not in ("accessModes", "capacity")}
     return claim_status(claim, {**others, "phase": name})
@@ -132,7 +132,7 @@ def phase(volume: ReadOnlyTree, name: str, message: str = "") -> tuple[Action, .
 
 
 def unbind(volume: ReadOnlyTree) -> tuple[Action, ...]:
-    """Take back what this controller did; the wish of whoever made the volume stays."""
+    """Remove this controller's binding; a claimRef of the volume's creator stays, without the uid."""
     if is_by_controller(volume):
         spec = {field: value for field, value in volume["spec"].items() if field != "claimRef"}
         freed = meta.with_annotations({**volume, "spec": spec}, {ANNOTATION_PV_BOUND_BY_CONTROLLER: None})

@@ -31,7 +31,7 @@ _WAITING: Final = (
 
 
 def assign_default(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
-    """A claim that says nothing of a class gets the default one, also if that came later."""
+    """A claim without a class gets the default one, also if that is created later."""
     default = volumes.default_class(caches.of(STORAGE_CLASSES).all())
     if default is None:
         return ()
@@ -92,7 +92,7 @@ def _bound(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
 
 
 def _lost(claim: ReadOnlyTree, reason: str, message: str) -> tuple[Action, ...]:
-    """Told once: the data are gone, whatever comes later."""
+    """Recorded once: the data are lost, whatever happens later."""
     binding_actions = binding.unbound_status(claim, "Lost")
     return (*binding_actions, record_event(claim, "Warning", reason, message)) if binding_actions else ()
 
@@ -137,7 +137,7 @@ def _consumer_awaited(caches: Caches, claim: ReadOnlyTree) -> RecordEvent:
 
 
 def _requested(claim: ReadOnlyTree, name: str, volume: ReadOnlyTree | None) -> tuple[Action, ...]:
-    """Somebody has chosen the volume; it may not be there yet."""
+    """The claim names its volume, which may not exist yet."""
     if volume is None:
         return _pending(claim)
     quoted = gotext.quote(name)

@@ -60,7 +60,7 @@ def _of_class(caches: Caches, change: Change) -> Iterable[Key]:
 
 
 def _of_pod(caches: Caches, change: Change) -> Iterable[Key]:
-    """A new consumer of a claim that waits for one: the scheduler has the next word, and the claim says so."""
+    """A new consumer of a claim that waits for one: the claim's Event now waits for the pod to be scheduled."""
     pod: PodView | None = change.new
     if pod is None or change.old is not None or pod.node:
         return

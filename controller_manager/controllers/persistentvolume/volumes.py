@@ -1,4 +1,4 @@
-"""What becomes of a volume: free, taken, and, when its claim is gone, kept or deleted."""
+"""The phases of a volume: available, bound, and after its claim retained or deleted."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -13,7 +13,7 @@ from mockube.controller_manager.controllers.persistentvolume import binding
 from mockube.controller_manager.workloads.volumes import PROVISIONED_BY
 
 _CLAIMLESS_PHASES: Final = ("Released", "Failed")
-"""Phases of a volume whose claim is known to be gone."""
+"""Phases of a volume whose claim is known to be deleted."""
 
 
 def reconcile(caches: Caches, volume: ReadOnlyTree) -> Plan:
@@ -29,11 +29,11 @@ def reconcile(caches: Caches, volume: ReadOnlyTree) -> Plan:
 def _with_claim(volume: ReadOnlyTree, claim: ReadOnlyTree) -> tuple[Action, ...]:
     named = claim["spec"].get("volumeName")
     if not named:
-        return ()  # half of a binding: the claim's turn makes the other half
+        return ()  # half of a binding: the claim's reconciliation completes it
     if named == meta.name(volume):
         return binding.phase(volume, "Bound")
     if PROVISIONED_BY in meta.annotations(volume) and _policy(volume) == "Delete":
-        return _released(volume)  # it was made for this claim, which found another
+        return _released(volume)  # it was provisioned for this claim, which is bound to another
     return binding.unbind(volume)
 
 
@@ -61,11 +61,11 @@ def _policy(volume: ReadOnlyTree) -> str:
     return volume["spec"].get("persistentVolumeReclaimPolicy") or "Retain"
 
 
-# --- what is done with a volume that nobody has any more
+# --- volumes without a claim
 
 
 def _released(volume: ReadOnlyTree) -> tuple[Action, ...]:
-    """Tell first that it is released; then, its change having come back, do what its policy says."""
+    """Write the phase Released first; once the cache shows it, apply the reclaim policy."""
     if _phase(volume) not in _CLAIMLESS_PHASES:
         return binding.phase(volume, "Released")
     policy = _policy(volume)

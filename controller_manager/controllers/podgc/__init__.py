@@ -1,4 +1,4 @@
-"""The collection of pods that nobody will collect otherwise.
+"""The collection of pods that no other controller deletes.
 
 A module belongs here if it decides which pods those are, or deletes them.
 """

@@ -1,7 +1,7 @@
 """Collect garbage pods every twenty seconds: mark them as failed, and delete them without grace.
 
-Garbage are terminated pods beyond a threshold, pods of nodes that are gone or out of service, and pods that are deleted
-and were never bound.
+Garbage are terminated pods beyond a threshold, pods of deleted or out-of-service nodes, and terminating pods
+that were never bound.
 """
 
 import logging
@@ -25,7 +25,7 @@ LOG = logging.getLogger(__name__)
 
 PERIOD: Final = 20.0
 QUARANTINE: Final = timedelta(seconds=40)
-"""How long a node is missed in the cache before the server is asked for it."""
+"""How long a node is absent from the cache before it is read from the server."""
 _ORPHANED: Final = {
     "type": CONDITION_DISRUPTION_TARGET,
     "status": "True",
@@ -87,7 +87,7 @@ class PodGarbageCollector:
                 continue
 
     async def _mark_failed(self, pod: PodView, condition: Mapping[str, str] | None) -> None:
-        """No kubelet will tell what became of it, and owners wait for an end."""
+        """No kubelet will write its end, and owners wait for one."""
         status: dict[str, object] = {"phase": FAILED}
         if condition is not None:
             since = format_time(self._clock.now())

@@ -37,7 +37,7 @@ def reconcile(family: Family, caches: Caches, key: Key, now: datetime) -> Plan:
     if selector.matches_nothing:
         return EMPTY_PLAN  # no server accepts it; pods that are made for it would never be found again
     claims = pods_of(caches, owner, selector)
-    # Whose the pods are is settled alone: the pods' changes bring the key back, and only then they are counted.
+    # Adoption and release are a reconciliation of their own: pods are counted after the caches show them.
     if first := adoption_and_release_actions(claims, PODS, owner, family.resource):
         return Plan(actions=first)
     state = state_of(owner, claims.owned)
@@ -50,7 +50,7 @@ def reconcile(family: Family, caches: Caches, key: Key, now: datetime) -> Plan:
 
 
 _PATIENCE: Final = timedelta(milliseconds=50)
-"""Pods become ready in swarms, and each look counts all of them. What somebody wishes is looked at at once."""
+"""Many pods become ready at once, and each reconciliation counts all. A change of the spec is reconciled at once."""
 
 
 def _controller(family: Family, *, name: str, queue: str, service_account: str) -> Controller:

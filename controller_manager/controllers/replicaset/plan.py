@@ -108,7 +108,7 @@ BURST_REPLICAS: Final = 500
 
 
 def plan(state: ReplicaSetState, kin: Callable[[], Iterable[PodView]], now: datetime) -> tuple[Action, ...]:
-    """`kin` is asked only if there is a choice of whom to delete."""
+    """`kin` is called only if there is a choice of pods to delete."""
     surplus = len(state.active) - state.replicas
     if surplus < 0:
         return (_creation(state, min(-surplus, BURST_REPLICAS)),)

@@ -1,4 +1,4 @@
-"""What a ReplicaSet says of itself: how many pods it has and how they are, and why it cannot have what it wants."""
+"""The status of a ReplicaSet: the counts of its pods, and the failure to create or delete some."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -22,7 +22,7 @@ _COUNTS: Final = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availabl
 def status_update(
     state: ReplicaSetState, family: Family, error: ApiError | None, now: datetime
 ) -> tuple[Update, ...]:
-    """The write of the status, if it says anything new."""
+    """Write the status if it differs."""
     old = state.owner.get("status") or {}
     new = _status(state, family, error, now)
     if _says_the_same(old, new):
@@ -59,7 +59,7 @@ def _status(state: ReplicaSetState, family: Family, error: ApiError | None, now:
 
 
 def _conditions(state: ReplicaSetState, error: ApiError | None, now: datetime) -> list[ReadOnlyTree]:
-    """The first failure stays as it was told until all goes well."""
+    """The first failure's condition stays until a reconciliation succeeds."""
     present = conditions.of(state.owner)
     others = [condition for condition in present if condition.get("type") != CONDITION_REPLICA_FAILURE]
     if error is None:
@@ -82,7 +82,7 @@ def _failure_reason(state: ReplicaSetState, error: ApiError) -> ReadOnlyTree:
 
 
 def _says_the_same(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
-    """A count that is absent is none; of those that may be absent for another reason it is not."""
+    """An absent count is 0, except for those that may be absent for another reason."""
     exact = ("terminatingReplicas", "observedGeneration")
     return (
         all((old.get(field) or 0) == (new.get(field) or 0) for field in _COUNTS)

@@ -1,5 +1,5 @@
-"""ResourceClaims: those that pods get of templates, who reserves them, and when they are given back.
+"""ResourceClaims: those created from pods' templates, their reservations, and their deallocation.
 
-A module belongs here if it decides about claims for pods. Which devices a claim is given is the scheduler's to say.
+A module belongs here if it decides about claims for pods. The scheduler allocates the devices.
 Upstream: pkg/controller/resourceclaim.
 """

@@ -1,4 +1,4 @@
-"""What becomes of a claim: reservations of pods that are gone end, and with the last of them the allocation. Pure."""
+"""Remove reservations of deleted pods from a claim, and with the last of them its allocation. Pure."""
 
 from collections.abc import Collection, Sequence
 from functools import partial
@@ -30,7 +30,7 @@ from mockube.controller_manager.workloads.device_claims import (
 
 
 def reconcile_claim(deleted_pods: Collection[str], caches: Caches, key: Key) -> Plan:
-    """`deleted_pods` are uids of pods that were seen to be deleted."""
+    """`deleted_pods` are uids of pods whose deletion was seen."""
     claim = caches.of(RESOURCE_CLAIMS).get(*key)
     if claim is None:
         return EMPTY_PLAN
@@ -56,7 +56,7 @@ def _is_pod(consumer: ReadOnlyTree) -> bool:
 
 
 def _is_kept(deleted_pods: Collection[str], caches: Caches, namespace: str, consumer: ReadOnlyTree) -> bool:
-    """Consumers of other kinds are nobody's to judge."""
+    """Whether the reservation stays; those of consumers of other kinds do."""
     if not _is_pod(consumer):
         return True
     pod = caches.of(PODS).get(namespace, consumer["name"])
@@ -68,7 +68,7 @@ def _is_kept(deleted_pods: Collection[str], caches: Caches, namespace: str, cons
 def _is_unknown(
     deleted_pods: Collection[str], caches: Caches, namespace: str, consumer: ReadOnlyTree
 ) -> bool:
-    """Perhaps the cache does not show the pod yet."""
+    """Whether the pod is absent from the cache, which may only be behind."""
     absent = _is_pod(consumer) and caches.of(PODS).get(namespace, consumer["name"]) is None
     return absent and consumer["uid"] not in deleted_pods
 
@@ -81,7 +81,7 @@ def _confirmation(namespace: str, consumer: ReadOnlyTree) -> Confirm:
 
 
 def _with_consumers(claim: ReadOnlyTree, remaining: Sequence[ReadOnlyTree]) -> dict[str, Any]:
-    """Nobody keeps the devices of a claim that nobody uses."""
+    """Deallocate the devices of an unused claim."""
     status = {**(claim.get("status") or {})}
     status.pop("reservedFor", None)
     if remaining:
@@ -110,7 +110,7 @@ def _without_finalizer(deletion: tuple[Action, ...], outcome: Outcome) -> Plan |
 
 
 def _deletion(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
-    """A claim goes with the end of the pod that it was made for; once the pod is gone, the garbage collector sees to it."""
+    """Delete the claim of a pod that has ended; after the pod's deletion the garbage collector does."""
     owner = owning_pod(claim)
     pod = None if owner is None else caches.of(PODS).get(meta.namespace(claim), owner["name"])
     if owner is None or pod is None or (pod.uid == owner["uid"] and not is_done(pod)):

@@ -66,7 +66,7 @@ def reconcile(deleted_pods: DeletedPods, caches: Caches, key: Key, _: datetime) 
     return reconcile_claim(deleted_pods.uids, caches, Key(key.namespace, key.name.removeprefix(_CLAIM)))
 
 
-# --- whose key a change concerns
+# --- the keys that a change affects
 
 
 def _of_pod(deleted_pods: DeletedPods, caches: Caches, change: Change) -> Iterable[Key]:

@@ -1,4 +1,4 @@
-"""What a pod needs: claims made of its templates, their names in its status, and reservations once it is bound. Pure."""
+"""The claims of a pod: created from its templates, named in its status, reserved once it is bound. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -155,7 +155,7 @@ def _raising(problem: str) -> Callable[[Outcome], None]:
 
 
 def _naming(pod: PodView, found: Names, outcome: Outcome) -> Plan | None:
-    """Write the names of what is there now into the pod's status, unless something could not be made."""
+    """Write the names of the claims into the pod's status, unless a creation failed."""
     if outcome.error is not None:
         return None
     created = {
@@ -185,7 +185,7 @@ def _naming(pod: PodView, found: Names, outcome: Outcome) -> Plan | None:
 
 
 def _reservations(caches: Caches, pod: PodView) -> Plan:
-    """Of a pod that was bound by somebody who did not reserve its claims."""
+    """Reserve the claims of a pod that was bound without the scheduler."""
     return Plan(actions=tuple(_updates(caches, pod))) if pod.node else EMPTY_PLAN
 
 

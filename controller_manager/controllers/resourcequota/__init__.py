@@ -1,5 +1,5 @@
-"""ResourceQuotas: how much of them is used, counted from what there is.
+"""The usage of ResourceQuotas, counted from the present objects.
 
-A module belongs here if it counts, or says when to count again. What an object uses is `mockube.apimachinery.quota`; the
-API server charges new objects by itself. Upstream: pkg/controller/resourcequota.
+A module belongs here if it counts, or decides when to count again. `mockube.apimachinery.quota` has an object's usage;
+the API server charges new objects itself. Upstream: pkg/controller/resourcequota.
 """

@@ -32,13 +32,13 @@ from mockube.controller_manager.controllers.resourcequota.counting import (
 from mockube.controller_manager.supervision import run_all
 
 REFRESH: Final = timedelta(seconds=30)
-"""How often the server is asked for kinds that are new, besides when one is defined."""
+"""Seconds between two discoveries, besides that after a new definition."""
 SOON: Final = timedelta(seconds=0.1)
 """When to look again for what the caches do not know yet."""
 QUIET: Final = timedelta(seconds=0.3)
-"""How long a quota must have been as it is before less is said to be used. An object that was charged a moment ago may
-not be in the caches: who forgets it lets others pass the limit. Where there is room, nobody waits for this, and where
-there is none, nothing is charged.
+"""How long a quota must be unchanged before its usage is lowered. An object that was just charged may not be in the
+caches: without it the limit could be exceeded. Where there is room, no client waits for this, and where there is none,
+nothing is charged.
 """
 _KINDS: Final = Key("", "kinds")
 
@@ -96,7 +96,7 @@ class Quotas:
         self._loop.add(key)
 
     def _freed(self, row: Resource[Any], change: Change) -> None:
-        """Called for each change of each object: one that is gone, or takes less, may leave room."""
+        """Called for each change of each object: one that is deleted, or uses less, may leave room."""
         if change.old is None:
             return
         old = row.tree(change.old)
@@ -139,7 +139,7 @@ class Quotas:
             objects = informer.lister.in_namespace(meta.namespace(quota)) if informer.is_synced else ()
             yield Counted(evaluator, map(row.tree, objects)) if informer.is_synced else None
 
-    # --- what device claims are looked at with
+    # --- device classes for counting claims
 
     def extended_resources(self) -> Mapping[str, str]:
         if DEVICE_CLASSES.group_resource not in self._watched:

@@ -33,7 +33,7 @@ def count(quota: ReadOnlyTree, resources: Iterable[Counted], now: datetime) -> A
 
 
 def with_status(quota: ReadOnlyTree, used: Amounts) -> dict[str, Any] | None:
-    """The quota with what is used now; None if it says so already. What was not counted stays as it was."""
+    """The quota with its present usage; None if it does not differ. Resources that were not counted stay."""
     hard = read((quota.get("spec") or {}).get("hard"))
     status = quota.get("status") or {}
     before = read(status.get("used"))
@@ -44,7 +44,7 @@ def with_status(quota: ReadOnlyTree, used: Amounts) -> dict[str, Any] | None:
 
 
 def lowers(quota: ReadOnlyTree, used: Amounts) -> bool:
-    """Whether less is used of anything than the quota says."""
+    """Whether the usage of any resource is lower than in the status."""
     before = read((quota.get("status") or {}).get("used"))
     return any(amount < before[name] for name, amount in used.items() if name in before)
 

@@ -34,7 +34,7 @@ def _of_namespace(_: Caches, change: Change) -> Iterable[Key]:
 
 
 def _of_account(_: Caches, change: Change) -> Iterable[Key]:
-    """Only one that went is missed."""
+    """Only a deletion of the default account matters."""
     is_deleted = change.new is None and meta.name(change.latest) == ACCOUNT
     return (Key("", meta.namespace(change.latest)),) if is_deleted else ()
 

@@ -1,4 +1,4 @@
-"""Fill in the Secrets that ask for a token of a service account, and delete those whose account is gone.
+"""Fill in the token Secrets of service accounts, and delete those of deleted accounts.
 
 It does nothing without `--service-account-private-key-file`, as upstream.
 """
@@ -39,7 +39,7 @@ class Issuing(Struct, frozen=True, kw_only=True):
 
     sign: Sign
     authority: bytes
-    """Who has signed the server's certificate, in PEM."""
+    """The CA of the server's certificate, in PEM."""
 
 
 def reconcile(issuing: Issuing, caches: Caches, key: Key, _: datetime) -> Plan:
@@ -90,7 +90,7 @@ def _is_no_one(secret: ReadOnlyTree, found: Sequence[ReadOnlyTree]) -> bool:
 
 
 def _without_references(caches: Caches, secret: Key) -> Plan:
-    """Those accounts that name the Secret, which is gone, no longer do."""
+    """Remove a deleted Secret from the accounts that name it."""
     accounts = caches.of(SERVICE_ACCOUNTS).by_index(_BY_REFERENCE, str(secret))
     return Plan(actions=tuple(_without(account, secret.name) for account in accounts))
 

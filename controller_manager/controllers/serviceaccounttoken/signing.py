@@ -1,4 +1,4 @@
-"""Sign what a Secret's token says of its service account, as JSON Web Signatures. Pure."""
+"""Sign the claims of a Secret's token, as JSON Web Signatures. Pure."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""Protect each ServiceCIDR by a finalizer until no address depends on it, and say in its condition whether it is ready."""
+"""Protect each ServiceCIDR by a finalizer until no address depends on it, and write its Ready condition."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
@@ -75,7 +75,7 @@ def _deletion(caches: Caches, cidr: ReadOnlyTree, now: datetime) -> Plan:
 
 
 def _condition(cidr: ReadOnlyTree, desired: Mapping[str, str], now: datetime) -> Iterator[Patch]:
-    """The write of a condition, unless it says so already."""
+    """Write a condition if it differs."""
     present = conditions.get(cidr, "Ready") or {}
     if all(present.get(field, "") == value for field, value in desired.items()):
         return
@@ -164,7 +164,7 @@ def _managed(tree: Any) -> Address | None:
         return None
 
 
-# --- whose key a change concerns
+# --- the keys that a change affects
 
 
 def _of_cidr(caches: Caches, change: Change) -> Iterable[Key]:

@@ -22,7 +22,7 @@ _FIELDS: Final = (
 
 
 def wants(service: ReadOnlyTree) -> bool:
-    """One of another class is somebody else's."""
+    """A service of another class belongs to another implementation."""
     spec = service["spec"]
     return spec.get("type") == _LOAD_BALANCER and spec.get("loadBalancerClass") is None
 
@@ -48,13 +48,13 @@ def _relevant(service: ReadOnlyTree) -> tuple[object, ...]:
 
 
 def addresses(service: ReadOnlyTree) -> list[str]:
-    """Those that its status tells."""
+    """The addresses in its status."""
     ingress = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
     return [one["ip"] for one in ingress if one.get("ip")]
 
 
 def status_patch(service: ReadOnlyTree, address: str) -> dict[str, Any] | None:
-    """What makes its status tell this address, or none where it is empty; None if it does already."""
+    """A patch that writes the address, or none if it is empty, into the status; None without a difference."""
     ingress = [{"ip": address, "ipMode": "VIP"}] if address else []
     present = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
     if present == ingress:

@@ -4,15 +4,15 @@ from ipaddress import IPv4Network, IPv6Network, ip_address
 
 
 class AddressInUse(Exception):
-    """The address that was asked for is another Service's, or none at all."""
+    """The requested address is another Service's, or invalid."""
 
 
 class NoAddressLeft(Exception):
-    """Every address of the range is given away."""
+    """Every address of the range is allocated."""
 
 
 class AddressPool:
-    """Addresses that were given back are the last to be given away again."""
+    """Released addresses are the last to be allocated again."""
 
     def __init__(self, network: IPv4Network | IPv6Network) -> None:
         self._network = network
@@ -24,12 +24,12 @@ class AddressPool:
         return uid in self._addresses
 
     def note(self, uid: str, address: str) -> None:
-        """The Service has this address already; of two that have the same the first keeps it."""
+        """Record a Service's address; of two Services with the same one the first keeps it."""
         if self._holders.setdefault(address, uid) == uid:
             self._addresses[uid] = address
 
     def give(self, uid: str, requested: str) -> str:
-        """The Service's address: the one it has, unless another one is asked for, or a new one."""
+        """Return the Service's address: its present one, unless another one is requested, or a new one."""
         if requested and self._addresses.get(uid) != requested:
             self._check(uid, requested)
             self.release(uid)

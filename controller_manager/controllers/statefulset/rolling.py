@@ -23,7 +23,7 @@ def _outdated(state: StatefulSetState) -> list[PodView]:
     room = _most_unavailable(state.owner) - sum(state.is_unavailable(slot.pod) for slot in state.slots)
     if not state.owner.parallel:
         return candidates[: max(room, 0)]
-    # What is unavailable anyway costs nothing to replace; in parallel nobody has waited for it.
+    # Unavailable pods are replaced at no cost; in parallel no other pod has waited for them.
     free = [pod for pod in candidates if state.is_unavailable(pod)]
     costly = [pod for pod in candidates if not state.is_unavailable(pod)]
     return free + costly[: max(room, 0)]

@@ -49,7 +49,7 @@ def _classes_of_volume(volume: ReadOnlyTree) -> Iterable[str]:
 
 
 def _classes_of_claim(claim: ReadOnlyTree) -> Iterable[str]:
-    """Return those that it wants, that it has, and that its volume is being changed to."""
+    """Return its desired class, its present one, and the target of a change in progress."""
     spec, status = claim.get("spec") or {}, claim.get("status") or {}
     names = (
         spec.get("volumeAttributesClassName"),

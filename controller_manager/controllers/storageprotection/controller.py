@@ -50,7 +50,7 @@ def _uses(pod: PodView, claim: ReadOnlyTree) -> bool:
     volumes = (pod.object.get("spec") or {}).get("volumes") or ()
     if key.name in {(volume.get("persistentVolumeClaim") or {}).get("claimName") for volume in volumes}:
         return True
-    # What an ephemeral volume's claim is named may be a stranger's name, too.
+    # Another claim may have the name of an ephemeral volume's claim.
     is_its_own = str(key) in claims_of_pod(pod) and meta.is_controlled_by(claim, pod.object)
     return is_its_own and not _is_shut_down(pod)
 
@@ -65,7 +65,7 @@ def _of_claim(_: Caches, change: Change) -> Iterable[Key]:
 
 
 def _of_pod(_: Caches, change: Change) -> Iterable[Key]:
-    """Only a pod that is gone, or shut down, frees a claim."""
+    """Only a pod that is deleted, or has ended, frees a claim."""
     old: PodView | None = change.old
     new: PodView | None = change.new
     if old is None or (new is not None and new.uid == old.uid and not _is_shut_down(new)):

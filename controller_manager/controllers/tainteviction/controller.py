@@ -129,7 +129,7 @@ def no_execute_taints(node: ReadOnlyTree) -> list[ReadOnlyTree]:
 
 
 def stay(taints: Sequence[ReadOnlyTree], tolerations: Sequence[ReadOnlyTree]) -> timedelta | None:
-    """How long a pod may stay; None for as long as it wants."""
+    """How long a pod may stay; None for ever."""
     used: list[ReadOnlyTree] = []
     for taint in taints:
         # The first toleration that fits is the one that counts.

@@ -1,4 +1,4 @@
-"""Finished Jobs that say how long they are to be kept.
+"""Finished Jobs with a time to live.
 
-A module belongs here if it decides when one of them goes. Upstream: pkg/controller/ttlafterfinished.
+A module belongs here if it decides when to delete one. Upstream: pkg/controller/ttlafterfinished.
 """

@@ -17,7 +17,7 @@ UNLIMITED: Final = 2**31 - 1
 
 
 class AllocationError(ValueError):
-    """What is asked for cannot be shared out; the message is upstream's."""
+    """The specified replicas cannot be allocated; the message is upstream's."""
 
 
 class SubsetInfo(Struct, frozen=True, kw_only=True):
@@ -32,9 +32,9 @@ class SubsetInfo(Struct, frozen=True, kw_only=True):
     ready: int = 0
     unschedulable: bool = False
     marked: bool = False
-    """It was unschedulable before this was looked at."""
+    """It was unschedulable before this reconciliation."""
     reserved: int = 0
-    """Its pods that others stand for."""
+    """Its reserved pods, which others replace."""
 
 
 def bounds(total: int, place: SubsetInfo) -> tuple[int, int]:
@@ -52,11 +52,11 @@ def _bound(total: int, value: IntOrString | None, absent: int) -> int:
 
 
 def allocate_specified(total: int | None, places: Sequence[SubsetInfo]) -> Mapping[str, int]:
-    """Or `AllocationError`. Without a total, every subset must say its number."""
+    """Or `AllocationError`. Without a total, every subset must specify its replicas."""
     specified = dict(_specified(-1 if total is None else total, places))
     _check(total, specified, places)
     rest = (total or 0) - sum(specified.values())
-    # Who has most now gets the remainder, so that the fewest pods move.
+    # The largest subset gets the remainder, so that the fewest pods move.
     ordered = sorted(places, key=lambda place: (place.current, place.name), reverse=True)
     open_ = [place.name for place in ordered if place.name not in specified]
     average, remainder = divmod(rest, len(open_)) if open_ else (0, 0)
@@ -64,7 +64,7 @@ def allocate_specified(total: int | None, places: Sequence[SubsetInfo]) -> Mappi
 
 
 def _specified(total: int, places: Sequence[SubsetInfo]) -> list[tuple[str, int]]:
-    """What cannot be read was never said."""
+    """Invalid numbers are ignored."""
     found = []
     for place in places:
         try:
@@ -102,7 +102,7 @@ def allocate_bounded(total: int, places: Sequence[SubsetInfo]) -> Mapping[str, i
 
 
 def limits_of(total: int, places: Sequence[SubsetInfo]) -> list[Limits]:
-    """As they are asked for, or `AllocationError`."""
+    """As specified, or `AllocationError`."""
     limits = []
     for number, place in enumerate(places):
         least, most = bounds(total, place)

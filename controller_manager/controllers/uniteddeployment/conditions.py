@@ -52,7 +52,7 @@ def holding(conditions: Conditions, condition_type: str, now: datetime) -> Condi
 
 
 def updated_condition(conditions: Conditions, current: str, expected: str, now: datetime) -> Conditions:
-    """Whether all pods are of the revision that they are to be; which one that is is told when it changes only."""
+    """Whether all pods have the expected revision; the message names it only when it changes."""
     status, (reason, message) = (
         (TRUE, _REVISION_UPDATED) if current == expected else (FALSE, _REVISION_UPDATING)
     )
@@ -73,7 +73,7 @@ def updated_condition(conditions: Conditions, current: str, expected: str, now: 
 
 
 def schedulable(conditions: Conditions, status: str, reason: str, message: str, now: datetime) -> Conditions:
-    """With what is said of whether pods find nodes there; for the same reason it is said once."""
+    """Set the Schedulable condition, unless its reason is the same."""
     old = find(conditions, CONDITION_SCHEDULABLE)
     if old is not None and (old["status"], old.get("reason")) == (status, reason):
         return conditions
@@ -99,17 +99,17 @@ def remaining(condition: ReadOnlyTree, period: timedelta, now: datetime) -> time
 
 class SubsetCondition(Struct, frozen=True, kw_only=True):
     conditions: Conditions = ()
-    """The subset's, with what is now said of it."""
+    """The subset's updated conditions."""
     unschedulable: bool = False
     marked: bool = False
-    """It was said to be unschedulable before."""
+    """Whether it was marked as unschedulable before."""
     pending: int = 0
     """Pods that have found no node for too long."""
     reserved: int = 0
     overdue: int = 0
     """Reserved pods whose update takes too long."""
     marks: tuple[tuple[PodView, bool], ...] = ()
-    """Pods that are to be told whether they are reserved."""
+    """Pods whose reserved label is to be written."""
     check_after: timedelta | None = None
 
 

@@ -53,7 +53,7 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     if view is None:
         return EMPTY_PLAN
     found = state.belongings(caches, view)
-    # Whose they are is settled alone: the change brings the key back, and only then they are counted.
+    # Adoption and release are a reconciliation of their own: workloads are counted after the caches show them.
     if first := state.ownership_actions(view, found):
         return Plan(actions=first)
     workloads = found.of(view.adapter)
@@ -85,7 +85,7 @@ def _not_found(
 
 
 def _without_duplicates(view: UnitedView, surplus: Sequence[ReadOnlyTree]) -> Plan:
-    """Once they are gone, the key comes back."""
+    """Their deletion requeues the key."""
     resource = view.adapter.resource
     delete = Delete(
         resource=resource,
@@ -151,7 +151,7 @@ def _last(
     managed: WorkloadActions,
     error: ApiError | None,
 ) -> tuple[Action, ...]:
-    """The status, unless something failed: then it is told when that comes again and goes well."""
+    """The status, unless an action failed: then the retry writes it."""
     if error is not None:
         return ()
     after = settled_standings(snapshot, goals)
@@ -160,7 +160,7 @@ def _last(
 
 _PATIENCE: Final = timedelta(milliseconds=200)
 _MAX_DELAY: Final = timedelta(seconds=1)
-"""Pods become ready in swarms, set after set, and each look counts all of them. What users wish is looked at at once."""
+"""Many pods become ready at once, and each reconciliation counts all. A change of the spec is reconciled at once."""
 
 UNITED_DEPLOYMENT: Final = Controller(
     name="uniteddeployment-controller",

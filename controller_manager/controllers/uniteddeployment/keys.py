@@ -31,7 +31,7 @@ _BETWEEN: Final[Mapping[GroupKind, Resource[Any]]] = {
     resource.group_kind: resource
     for resource in (REPLICA_SETS, UNITED_DEPLOYMENTS, *(one.resource for one in ADAPTERS))
 }
-"""What may stand between a pod and a UnitedDeployment, with itself."""
+"""The workloads that may own a pod, and are owned by a UnitedDeployment."""
 
 
 def of_pod(caches: Caches, change: Change) -> Iterable[Key]:
@@ -39,7 +39,7 @@ def of_pod(caches: Caches, change: Change) -> Iterable[Key]:
 
 
 def of_replica_set(caches: Caches, change: Change) -> Iterable[Key]:
-    """Where it comes later into its cache than its pods into theirs, they were nobody's until now."""
+    """A set that enters its cache after its pods: their keys were unknown until now."""
     return {key for tree in change if tree is not None for key in _above(caches, tree)}
 
 

@@ -58,7 +58,7 @@ def check_schedulability(
 
 def _avoided_for(schedule: Schedule, conditions: Conditions, now: datetime) -> timedelta:
     condition = conditions_of.find(conditions, CONDITION_SCHEDULABLE)
-    assert condition is not None  # it says that the subset is to be avoided
+    assert condition is not None  # the subset is marked as unschedulable
     return conditions_of.remaining(condition, schedule.unschedulable, now)
 
 
@@ -187,7 +187,7 @@ def standings(
     """Of all subsets that have a place in the status, and of those that get one."""
     known = _known(view, now)
     updated = conditions_of.find(present, CONDITION_UPDATED)
-    assert updated is not None  # it is told before this is asked
+    assert updated is not None  # it is set before
     rollout = Rollout(expected=expected, since=conditions_of.transition(updated))
     return {
         name: _look(view, subsets.get(name), rollout, conditions, now) for name, conditions in known.items()

@@ -23,7 +23,7 @@ class History(Struct, frozen=True, kw_only=True):
     expected: str
     """The name of the revision that holds the template, as it is or as the actions make it."""
     current: str
-    """The one that all pods were of last, or this one if it is forgotten."""
+    """The last revision of all pods, or the expected one if that is deleted."""
     actions: tuple[Action, ...]
 
 
@@ -50,7 +50,7 @@ def data_of(view: UnitedView) -> dict[str, Any]:
 
 
 def _forgotten(view: UnitedView, ordered: Sequence[ReadOnlyTree], used: set[str]) -> tuple[Action, ...]:
-    """Of the oldest, as many as are beyond the limit, those that nothing lives by."""
+    """Delete the oldest revisions beyond the limit that no pod has."""
     live = {*used, (view.status.get("updateStatus") or {}).get("updatedRevision")}
     oldest = ordered[: max(len(ordered) - view.revision_history_limit, 0)]
     surplus = tuple(

@@ -21,7 +21,7 @@ _UNSCHEDULABLE_SECONDS: Final = 300
 
 
 class UnknownTemplate(ValueError):
-    """The template asks for no kind of workload."""
+    """The template has no kind of workload."""
 
 
 class SubsetSpec(Struct, frozen=True, kw_only=True):
@@ -52,7 +52,7 @@ class Schedule(Struct, frozen=True, kw_only=True):
     is_adaptive: bool
     """They are to be elsewhere."""
     reserves: bool
-    """They stay, and others stand for them until they run."""
+    """They stay, and others replace them until they run."""
     critical: timedelta
     """How long a pod may find no node until that counts."""
     unschedulable: timedelta

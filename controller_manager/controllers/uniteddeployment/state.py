@@ -30,9 +30,9 @@ class UnitedDeploymentState(Struct, frozen=True, kw_only=True):
     subsets: Mapping[str, Subset]
     """Those that have a workload, by name."""
     foreign: Sequence[tuple[Adapter, Sequence[ReadOnlyTree]]]
-    """Workloads of other kinds than the template asks for."""
+    """Workloads of other kinds than the template's."""
     conditions: Conditions
-    """The UnitedDeployment's, with what is now said of its revision."""
+    """The UnitedDeployment's conditions, with that of its present revision."""
     standings: Mapping[str, SubsetCondition]
     """Of each subset that has a place in the status."""
     now: datetime
@@ -61,7 +61,7 @@ def belongings(caches: Caches, view: UnitedView) -> Belongings:
 
 
 def ownership_actions(view: UnitedView, found: Belongings) -> tuple[Action, ...]:
-    """What makes ownership as it should be; nothing, if it is."""
+    """Adopt and release workloads and revisions."""
     owner = view.object
     by_adapter = (
         adoption_and_release_actions(found.workloads[one.type], one.resource, owner, UNITED_DEPLOYMENTS)
@@ -92,7 +92,7 @@ def nameless(workloads: Sequence[ReadOnlyTree]) -> str:
 
 
 def duplicates(workloads: Sequence[ReadOnlyTree]) -> list[ReadOnlyTree]:
-    """Of each subset all but the first; those that go already need not be told."""
+    """Of each subset all workloads but the first, except terminating ones."""
     seen: set[str] = set()
     surplus = []
     for workload in workloads:

@@ -19,7 +19,7 @@ from mockube.controller_manager.controllers.uniteddeployment.subset import (
 from mockube.controller_manager.controllers.uniteddeployment.workload import Goal
 
 _ALWAYS = ("replicas", "updatedReplicas", "currentRevision")
-"""Told even if they are none."""
+"""Counts that are written even if they are 0."""
 
 
 def status_update(
@@ -29,7 +29,7 @@ def status_update(
     *,
     provisioned: bool,
 ) -> tuple[Update, ...]:
-    """The write of the status, if it says anything new."""
+    """Write the status if it differs."""
     status = _status(state, goals, standings, provisioned=provisioned)
     if status == state.view.status:
         return ()
@@ -97,7 +97,7 @@ def _of_subsets(
 def _of_subset(
     state: UnitedDeploymentState, before: ReadOnlyTree, goal: Goal | None, standing: SubsetCondition
 ) -> ReadOnlyTree:
-    """Of a subset without a workload what was told last stays."""
+    """A subset without a workload keeps its last status."""
     subset = state.subsets.get(before["name"])
     counts = (
         {
@@ -114,9 +114,9 @@ def _of_subset(
 
 
 def _conditions(state: UnitedDeploymentState, *, provisioned: bool) -> Conditions:
-    """Nothing that failed is ever told here: then the status is not written.
+    """No failure is written here: the status is not written then.
 
-    That there are subsets is told by whoever sees them: who made them may have come to no end.
+    The Provisioned condition follows from existing subsets, too: the round that created them may have failed.
     """
     new_conditions = state.conditions
     if provisioned or state.subsets:
@@ -126,6 +126,6 @@ def _conditions(state: UnitedDeploymentState, *, provisioned: bool) -> Condition
 
 
 def _selector(state: UnitedDeploymentState) -> str:
-    """Which pods a scaler is to count: not those that others stand for."""
+    """The selector for autoscalers: without reserved pods."""
     selector = str(state.view.selector)
     return f"{selector},{LABEL_RESERVED_POD}=false" if state.view.schedule.reserves else selector

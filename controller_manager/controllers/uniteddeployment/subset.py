@@ -26,7 +26,7 @@ REASON_FAILED_SUBSETS: Final = "FailedUpdateSubset"
 REASON_FAILED_REVISION: Final = "FailedRevisionProvision"
 REASON_FAILED_FIND: Final = "FailedFindSubsets"
 REASON_NOT_FOUND_SUBSETS: Final = "Failed FindSubsets"
-"""With a blank, as upstream writes it: what comes of the other one."""
+"""With a blank, as upstream writes it: the result of the other reason."""
 REASON_FAILED_DUPLICATES: Final = "FailedDeleteDuplicatedSubsets"
 REASON_FAILED_ALLOCATION: Final = "Failed SpecifySubsetReplicas"
 
@@ -47,7 +47,7 @@ class Subset(Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def patch(self) -> str | None:
-        """The text of the patch that was written into it; None if nobody wrote one, be it empty."""
+        """The text of the patch in its annotation, which may be empty; None without one."""
         return meta.annotations(self.workload).get(ANNOTATION_SUBSET_PATCH)
 
     @property

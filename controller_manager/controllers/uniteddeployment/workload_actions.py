@@ -82,7 +82,7 @@ def _deleted(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> Iterabl
 
 
 def _cleaned(state: UnitedDeploymentState) -> Iterable[Action]:
-    """The workloads of another kind, that an earlier template asked for."""
+    """The workloads of another kind, of an earlier template."""
     owner = str(state.view.key)
     for adapter, found in state.foreign:
         going = [tree for tree in found if not meta.is_deleting(tree)]
@@ -136,7 +136,7 @@ def _update(state: UnitedDeploymentState, subset: Subset, goal: Goal) -> Update:
 
 
 def _is_outdated(adapter: Adapter, subset: Subset, goal: Goal) -> bool:
-    """Asked of what the controller decides, not of the whole: servers fill specs with defaults."""
+    """Compares only the fields that the controller sets: servers fill specs with defaults."""
     decided = (goal.revision, goal.replicas, workload.patch_text(goal.subset))
     if (subset.revision, subset.spec_replicas, subset.patch) != decided:
         return True
@@ -158,7 +158,7 @@ def _holds_up(adapter: Adapter, subset: Subset, goal: Goal) -> bool:
 
 
 def _unstuck(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> Iterable[Action]:
-    """Once a workload is as it is to be: pods that stand in the way of their own replacement."""
+    """Once a workload is up to date: delete pods that block their own replacement."""
     adapter = state.view.adapter
     for name in sorted(goals.keys() & state.subsets.keys()):
         subset, goal = state.subsets[name], goals[name]
@@ -169,7 +169,7 @@ def _unstuck(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> Iterabl
             yield Delete(resource=PODS, victims=victims, propagation="Background")
 
 
-# --- pods are told whether they are reserved
+# --- the reserved label of pods
 
 
 def mark_reserved_pods(state: UnitedDeploymentState) -> Iterable[Action]:

@@ -79,7 +79,7 @@ def find_schema(schemas: Mapping[str, Any], kind: GroupVersionKind) -> ReadOnlyT
 
 
 def _resolved(schema: ReadOnlyTree, schemas: Mapping[str, Any], within: tuple[str, ...]) -> ReadOnlyTree:
-    """Return a schema without references; where it refers to one that it is part of, any object stands."""
+    """Return a schema without references; a recursive reference becomes any object."""
     name = next(_references(schema), None)
     if name is not None:
         if name in within:

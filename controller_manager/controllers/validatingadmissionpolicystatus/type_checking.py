@@ -37,7 +37,7 @@ def _kinds_of_rule(rule: ReadOnlyTree, kinds: KindsByName) -> Iterator[GroupVers
     for group in groups:
         for version in versions:
             for name in names:
-                # The group without a name stands for any group, as in every question to a RESTMapper.
+                # The empty group means any group, as in a RESTMapper.
                 listed = kinds.get((version, name.lower()), ())
                 yield from dict.fromkeys(kind for kind in listed if group in ("", kind.group))
 

@@ -1,5 +1,5 @@
-"""Claims that ask for more than they have: who is to make their volumes larger.
+"""Claims that request more than their capacity: the resizer that expands their volumes.
 
-A module belongs here if it decides that. What makes them larger is the driver's own. Upstream:
+A module belongs here if it decides that. The driver's own resizer expands. Upstream:
 pkg/controller/volume/expand.
 """

@@ -1,4 +1,4 @@
-"""Tell that a claim waits for the resizer of its driver, and name that of a plugin that drivers have taken over."""
+"""Record that a claim waits for its driver's resizer, and annotate it with that of a migrated plugin."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -27,7 +27,7 @@ _PLUGINS: Final = {
     "portworxVolume": "kubernetes.io/portworx-volume",
     "vsphereVolume": "kubernetes.io/vsphere-volume",
 }
-"""The plugins of Kubernetes whose volumes drivers serve, by the field of a volume."""
+"""The in-tree plugins that are migrated to drivers, by the field of a volume."""
 
 
 def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
@@ -75,7 +75,7 @@ def _event(claim: ReadOnlyTree, message: str) -> RecordEvent:
 
 
 def _of_claim(_: Caches, change: Change) -> Iterable[Key]:
-    """One that is seen for the first time, and one that asks for more, or has more."""
+    """A claim that is new, or whose request or capacity has grown."""
     old, new = change
     if new is None or (new.get("status") or {}).get("phase") != "Bound":
         return ()

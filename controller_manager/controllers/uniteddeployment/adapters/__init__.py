@@ -1,4 +1,4 @@
 """The kinds of workloads that subsets may be: a row each, behind one small interface.
 
-What differs between them belongs here, and nothing else may ask of which kind a workload is.
+Their differences belong here; no other module may depend on a workload's kind.
 """

@@ -26,14 +26,14 @@ class Adapter(Struct, frozen=True, kw_only=True):
     type: str
     """What messages call a subset of this kind."""
     template: str
-    """The field of `spec.template` that asks for this kind."""
+    """The field of `spec.template` for this kind."""
     resource: Resource[ReadOnlyTree]
     partition: Callable[[ReadOnlyTree, Sequence[PodView]], int]
     """How many pods of a workload are kept as they are."""
     partitioned: Callable[[ReadOnlyTree, int], ReadOnlyTree]
     """The spec with a partition; unchanged where the kind, or the way in which it updates, has none."""
     unavailability: Callable[[ReadOnlyTree], tuple[str, ...]]
-    """Where a spec says how many pods may be missing in an update; empty where its way to update does not ask that."""
+    """The path of maxUnavailable in a spec; empty where its update strategy has none."""
     pods: Callable[[Caches, ReadOnlyTree], Sequence[PodView]] = pods_of
     stuck: Callable[[Subset, str, int], Iterable[PodView]] = none_stuck
     """Pods of another revision than this one that will never be replaced, given the partition."""

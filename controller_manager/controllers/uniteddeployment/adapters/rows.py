@@ -1,4 +1,4 @@
-"""All kinds of workloads that subsets may be. Where a template asks for several, the first one counts."""
+"""All kinds of workloads that subsets may be. Of several in a template the first one counts."""
 
 from typing import Final
 

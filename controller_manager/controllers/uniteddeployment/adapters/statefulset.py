@@ -29,7 +29,7 @@ def is_on_delete(spec: ReadOnlyTree) -> bool:
 
 
 def partition(workload: ReadOnlyTree, pods: Sequence[PodView]) -> int:
-    """Where only somebody's deletions replace pods, those that nobody has replaced yet."""
+    """With OnDelete, the pods that users have not deleted yet."""
     if is_on_delete(workload["spec"]):
         revisions = Counter(map(revision_of, pods))
         return len(pods) - revisions[meta.labels(workload).get(LABEL_REVISION, "")]
@@ -58,7 +58,7 @@ def _stuck(subset: Subset, revision: str, partition: int) -> Iterator[PodView]:
     workload = subset.workload
     observed = (workload.get("status") or {}).get("observedGeneration") or 0
     if statefulset.is_on_delete(workload["spec"]) or observed < meta.generation(workload):
-        return  # taken away before the set knows the new template, it would come back as it was
+        return  # deleted before the set has observed the new template, it would be recreated as it was
     for pod in subset.pods:
         ordinal = pod.key.name.rpartition("-")[2]
         is_old = revision_of(pod) != revision and not pod.is_ready and not pod.deleting
