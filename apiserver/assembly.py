@@ -38,10 +38,10 @@ EVENTS = (GroupResource("", "events"), GroupResource("events.k8s.io", "events"))
 def make_catalog(settings: Settings, schemas: Schemas, reviews: Reviews) -> Catalog:
     kinds = kinds_of(settings.minor, settings.overrides)
     groups = (*kinds.groups, *resource_metrics.GROUPS) if settings.simulate_metrics else kinds.groups
-    made = Catalog(groups, kinds=kinds, reviews=reviews)
+    catalog = Catalog(groups, kinds=kinds, reviews=reviews)
     for customs in pack_kinds(settings.packs, schemas):
-        made.add(customs)
-    return made
+        catalog.add(customs)
+    return catalog
 
 
 def make_admission(
@@ -52,10 +52,12 @@ def make_admission(
     metrics: Metrics,
     outbound: Outbound,
 ) -> Admission:
-    made = plugins(webhooks, rights.authorization, metrics, settings.plugins, settings.minor, outbound)
+    enabled_plugins = plugins(
+        webhooks, rights.authorization, metrics, settings.plugins, settings.minor, outbound
+    )
     escalation = RoleEscalation(rights.authorization, rights.rbac.policy)
     own = (escalation, DeviceAdminAccess())
-    return Admission([*made, *pack_webhooks(settings.packs, catalog), *own], metrics.admission)
+    return Admission([*enabled_plugins, *pack_webhooks(settings.packs, catalog), *own], metrics.admission)
 
 
 def documented(catalog: Catalog) -> Sequence[Resource]:

@@ -23,12 +23,12 @@ from mockube.apiserver.request.health import Page, Pages
 CONVERSION_SECONDS = 30
 """How long a conversion webhook may take."""
 CALL_FAILED = "failed to call webhook: "
-"""How the errors of admission webhooks begin, and those of conversion webhooks do not."""
+"""The prefix of errors of admission webhooks; those of conversion webhooks have none."""
 
 _SIMULATED: Final = frozenset(group.name for group in resource_metrics.GROUPS)
 
 Services = Mapping[str, tuple[str, int]]
-"""Where Services are that lead nowhere by themselves, by NAMESPACE/NAME."""
+"""The addresses of Services without reachable endpoints, by NAMESPACE/NAME."""
 
 
 class ConversionCaller:

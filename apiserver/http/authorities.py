@@ -1,4 +1,4 @@
-"""Which authority has signed a client's certificate, where there is one for clients and one for front proxies."""
+"""Finds the CA of a client's certificate: the client CA or the request header CA."""
 
 from collections.abc import Iterable
 from ssl import SSLObject

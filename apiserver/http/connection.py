@@ -5,7 +5,7 @@ of the event loop, as much as the parser takes.
 
 aiohttp bounds each header by itself, which lets one request be as long as all of them together, and parses pipelined
 requests long before their turn. Go's net/http bounds the head as a whole and reads one request after the other; so
-does this. The parser stays aiohttp's: bytes are only counted, and given to it in fewer and larger pieces.
+does this. The parser is aiohttp's: bytes are only counted, and fed to it in fewer and larger pieces.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 HEAD_BYTES: Final = (1 << 20) + 4096
 """Of a request line and all headers together, as Go: a mebibyte, and some slack."""
 SMALL_HEAD: Final = 16 * 1024
-"""Bytes of a head that no other connection is asked about."""
+"""Bytes of a head that do not count against the server's memory limit."""
 HEADERS: Final = HEAD_BYTES // 4
 """More than fit into a head: their number is bounded by their size alone."""
 NO_DATA: Final = 64 * 1024
@@ -43,17 +43,17 @@ PER_BYTE: Final = 16
 UNWANTED_BODY_SECONDS: Final = 2.0
 """How long an unused body is read, so that its sender reads the response."""
 LINGER_SECONDS: Final = 0.5
-"""How long a refused client may go on to send, so that it reads the refusal and not a reset connection."""
+"""How long a refused client may continue to send, so that it reads the error and not a reset connection."""
 
 _parse: Final = web.RequestHandler.data_received
 _NOT_READ: Final = PayloadAccessError()
 _END: Final = b"\r\n\r\n"
 _NO_REQUEST: Final = b"\0"
-"""What makes the parser refuse a head, in whatever part of it."""
+"""Bytes that make the parser refuse a head."""
 
 
 class Connection(web.RequestHandler):
-    """A connection of `Server`, which is asked for the memory that a long head takes."""
+    """A connection of `Server`, which accounts for the memory of long heads."""
 
     __slots__ = (
         "_ahead",
@@ -93,13 +93,13 @@ class Connection(web.RequestHandler):
         self._payload: StreamReader | None = None
         """The body of the request that was parsed last."""
         self._head = bytearray()
-        """What the parser has not been given yet of a head without an end."""
+        """The part of an incomplete head that the parser does not have yet."""
         self._fed = 0
-        """How much of that head it has been given."""
+        """The bytes of that head that the parser has."""
         self._last = b""
-        """What the parser was given last: the end of a head may come in two pieces."""
+        """The last bytes that the parser got: the end of a head may come in two pieces."""
         self._ahead = bytearray()
-        """What came before its turn."""
+        """Pipelined data of later requests."""
         self._excess = 0
         """Bytes of the body's encoding, less what its data make up for."""
         self._refusal = ""
@@ -156,7 +156,7 @@ class Connection(web.RequestHandler):
             self._waiter = None
 
     async def _serve_next(self) -> bool:
-        """Serve the request that was parsed first; answer with whether another may follow."""
+        """Serve the first parsed request; return whether another may follow."""
         message, payload = self._messages.popleft()
         self._make_room()
         if not self.is_authenticated:
@@ -271,7 +271,7 @@ class Connection(web.RequestHandler):
         self.head_since = None
 
     def refuse(self, refusal: str) -> Refusal:
-        """Return the answer with this status line, after which nothing is read any more."""
+        """Return the response with this status line, after which nothing more is read."""
         self._refusal = refusal
         return Refusal(refusal, refusals.text(refusal))
 

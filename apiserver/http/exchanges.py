@@ -1,4 +1,4 @@
-"""What all proxies do with a request that another server answers: end with its client, copy bodies, switch protocols."""
+"""Common parts of proxies: stop with the client, copy bodies, switch protocols."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -21,12 +21,12 @@ class Exchanges:
         self._running: set[Callable[[], None]] = set()
 
     def end_all(self) -> None:
-        """End what would not end by itself."""
+        """Cancel all work, which may be without an end."""
         for cut in [*self._running]:
             cut()
 
     async def run(self, request: Request, work: Coroutine[Any, Any, Response]) -> Response:
-        """What the work comes to; it ends when its client goes, or when all are ended."""
+        """Return the result of the work; it is cancelled when its client disconnects, or by `end_all`."""
         task = asyncio.current_task()
         assert task is not None
         before, is_cut = task.cancelling(), False
@@ -51,7 +51,7 @@ class Exchanges:
 
 
 async def switch_protocols(request: Request, backend: BackendConnection) -> Response:
-    """Pass on what a server answers to an upgrade: a tunnel, or an error."""
+    """Forward the response to an upgrade: a tunnel, or an error."""
     head = await backend.read_head()
     if head.code != HTTPStatus.SWITCHING_PROTOCOLS:
         if head.code < HTTPStatus.BAD_REQUEST:

@@ -1,4 +1,4 @@
-"""Sockets that requests come in by, and how they are closed without cutting anybody off."""
+"""Listening sockets, and their graceful shutdown."""
 
 import asyncio
 import errno
@@ -21,7 +21,7 @@ RECOVERY_SECONDS = 0.1
 """The pause of accepting connections when the system has no socket left."""
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 FAREWELL_SECONDS = 0.02
-"""How long those are waited for, when all time is over, who have not had their answer, or keep their connection."""
+"""How long a shutdown waits after its deadline for responses and for open connections."""
 
 
 class Door(Struct, frozen=True, kw_only=True):
@@ -53,7 +53,7 @@ async def listening(
 ) -> AsyncIterator[None]:
     """Serve; at the end accept no more connections, and wait until all requests have been answered.
 
-    `before_drain` ends what would not end by itself.
+    `before_drain` ends streams, which have no end of their own.
     """
     async with asyncio.TaskGroup() as group:
         accepting = [group.create_task(Acceptor(server, door, clock).run()) for door in doors]

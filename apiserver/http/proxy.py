@@ -28,7 +28,7 @@ from mockube.apiserver.request.response import Response
 MESSAGE: Final = 2048
 """Bytes of a log that one message of a WebSocket has at most."""
 MAX_ERROR: Final = 50_000
-"""Bytes that are read of what a kubelet says of an error."""
+"""Bytes of a kubelet's error that are read."""
 _HOP_BY_HOP: Final = frozenset(
     [
         "connection",
@@ -70,11 +70,11 @@ class ReverseProxy:
         self._exchanges = Exchanges()
 
     def end_all(self) -> None:
-        """End what would not end by itself."""
+        """Cancel all streams, which may be without an end."""
         self._exchanges.end_all()
 
     async def stream(self, request: Request, location: Location, name: str) -> Response:
-        """Pass on what a GET of a location answers, as plain text; an error as a Status."""
+        """Forward the response of a GET as plain text; an error as a Status."""
         return await self._exchanges.run(request, self._stream(request, location, name))
 
     async def forward(self, request: Request, location: Location, *, upgrade_required: bool) -> Response:
@@ -155,7 +155,7 @@ async def _send_body(request: Request, backend: BackendConnection, *, is_chunked
 
 
 async def _log_error(backend: BackendConnection, head: ResponseHead, name: str) -> ApiError:
-    """What a kubelet says of an error, as upstream passes it on."""
+    """Return a kubelet's error as upstream forwards it."""
     text = b""
     with suppress(ConnectionError):
         async for data in backend.body(head, "GET"):
@@ -171,7 +171,7 @@ async def _log_error(backend: BackendConnection, head: ResponseHead, name: str) 
 
 
 async def _send_messages(request: Request, body: AsyncIterator[bytes]) -> Response:
-    """A log over a WebSocket: after an empty message, messages of bytes or of base64."""
+    """Send a log over a WebSocket: after an empty message, messages of bytes or of base64."""
     _, client_protocols = token_of_subprotocols(request.subprotocols)
     protocol = next((one for one in client_protocols or [""] if one in _LOG_PROTOCOLS), None)
     if protocol is None:
@@ -248,7 +248,7 @@ def _forwarded_for(request: Request) -> Headers:
 
 
 def _upgrade_headers(request: Request) -> Headers:
-    """As they came; a bearer token that was offered as a subprotocol is left out."""
+    """Return the request's headers without a bearer token in a subprotocol."""
     headers = [
         (name, value)
         for name, value in _own_headers(request)

@@ -1,6 +1,6 @@
-"""Requests that are refused before anybody looks who sends them, with the texts of Go's net/http.
+"""Requests that are refused before authentication, with the texts of Go's net/http.
 
-aiohttp's parser refuses most of them and says why in its own words; `of_head` finds Go's in the bytes of the head. Some
+aiohttp's parser refuses most of them with its own messages; `of_head` finds Go's from the bytes of the head. Some
 requests it accepts that Go refuses; `of_request` finds those.
 """
 

@@ -26,13 +26,13 @@ from mockube.apiserver.request.response import Response
 LOG = logging.getLogger(__name__)
 
 HEAD_SECONDS: Final = 32.0
-"""How long a client may take for a head; the first one from when it is connected. Upstream's, as is the next."""
+"""How long a client may take to send a head, the first one from its connection on; as upstream, like the next."""
 IDLE_SECONDS: Final = 90.0
 """How long a connection may wait for its next request."""
 STALLED_SECONDS: Final = 30.0
 """How long a client may read nothing of its response."""
 SWEEP_SECONDS: Final = 4.0
-"""How often that is looked at."""
+"""How often that is checked."""
 READ_BUFFER: Final = 64 * 1024
 """Bytes of a body that are read ahead; twice as many at most."""
 ALL_HEADS_BYTES: Final = 64 << 20
@@ -40,7 +40,7 @@ ALL_HEADS_BYTES: Final = 64 << 20
 
 
 def _is_no_fault_of_a_client(record: logging.LogRecord) -> bool:
-    """What is no HTTP is logged as an error with its stack by aiohttp; anybody could fill the log so."""
+    """Drops aiohttp's error logs of requests that are no HTTP: any client could fill the log with them."""
     error = record.exc_info[1] if record.exc_info else None
     if not isinstance(error, HttpProcessingError | web.RequestPayloadError):
         return True
@@ -53,7 +53,7 @@ LOG.addFilter(_is_no_fault_of_a_client)
 
 @contextmanager
 def silent_losses() -> Iterator[None]:
-    """Else a client that goes away in the middle of an answer is warned of once for each piece that is still to come."""
+    """Drop asyncio's warnings about writes to a closed TLS connection: one for each piece of a response."""
 
     def is_no_loss(record: logging.LogRecord) -> bool:
         return record.msg != "SSL connection is closed"
@@ -174,7 +174,7 @@ class Server(web.Server):
     async def part(self, clock: Clock, seconds: float) -> None:
         """Wait until every connection is closed; those that their clients keep open for so long are cut.
 
-        With TLS both sides have to say goodbye, and a client that is busy or idle says nothing.
+        With TLS both sides have to send close_notify, which a busy or idle client does not.
         """
         await self._wait_empty(clock, seconds)
         for transport in [*self._open.values()]:

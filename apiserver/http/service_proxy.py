@@ -55,7 +55,7 @@ _NOT_PASSED: Final = _OF_CONNECTION | {"authorization", "content-length", "expec
 _OF_USERS: Final = ("x-remote-", "impersonate-")
 
 Resolve = Callable[[Remote], tuple[str, int]]
-"""Where a server is; raises `Unreachable`."""
+"""Return the address of a server, or raise `Unreachable`."""
 
 
 class ServiceProxy:
@@ -80,7 +80,7 @@ class ServiceProxy:
             stream.close()
 
     async def forward(self, remote: Remote, request: Request) -> Response:
-        """Return what another server answers; a long answer is written before that."""
+        """Return the response of another server; a long one is written before the return."""
         if not remote.is_available:
             return text_response("service unavailable\n", HTTPStatus.SERVICE_UNAVAILABLE)
         try:
@@ -159,7 +159,7 @@ class ServiceProxy:
         return response
 
     async def inspect(self, remote: Remote) -> Documents:
-        """Have a server tell what it serves, or raise `Unreachable`."""
+        """Fetch the documents of a server, or raise `Unreachable`."""
         data = await self._checked(remote)
         documents = Documents()
         try:
@@ -299,7 +299,7 @@ def _forwarded_headers(request: Request, host: str) -> CIMultiDict[str]:
 
 
 def _user_headers(user: User) -> CIMultiDict[str]:
-    """Who makes a request, as a server that trusts this one reads it."""
+    """Return the request header identity of a request's user, for a server that trusts this one."""
     headers: CIMultiDict[str] = CIMultiDict({"X-Remote-User": user.name})
     if user.uid:
         headers["X-Remote-Uid"] = user.uid

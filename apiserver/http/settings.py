@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 class Settings(Struct, frozen=True, kw_only=True):
     prefix: str = "/registry"
-    """What all keys begin with."""
+    """The prefix of all keys."""
     address: str = "127.0.0.1:6443"
-    """Where clients find the server."""
+    """The address of the server for clients."""
     identity: str = ""
     """Of this server among those of one cluster."""
     hosts: Hosts = field(default_factory=Hosts)
-    """The names that it answers to."""
+    """The allowed host names."""
     service_cluster_ip_ranges: Sequence[Network] = (IPv4Network("10.0.0.0/16"),)
     service_node_ports: range = range(30000, 32768)
     budget: Budget = field(default_factory=Budget)
@@ -45,7 +45,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     authorization: "AuthorizationSettings | None" = None
     """Settings of authorization besides its modes: webhooks and policies, and the file that configures them."""
     webhook_services: Mapping[str, tuple[str, int]] = field(default_factory=dict)
-    """Where the Services of webhooks are, by NAMESPACE/NAME, that lead to no process of this machine."""
+    """The addresses of webhooks' Services without an endpoint on this machine, by NAMESPACE/NAME."""
     authorities: Authorities | None = None
     """Of clients and of front proxies, where there are the latter."""
     proxy_certificate: Pair | None = None
@@ -53,7 +53,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     allow_privileged: bool = True
     """Whether containers may be privileged."""
     kubelets: KubeletClient = field(default_factory=KubeletClient)
-    """What kubelets are shown."""
+    """The client certificate for kubelets."""
     kubelet_addresses: Sequence[str] = PREFERRED_ADDRESSES
     """Of nodes, by type, the preferred first."""
     watch_list: bool = True
@@ -61,7 +61,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     minor: str = minors.NEWEST
     """The minor release of Kubernetes that the server is of."""
     overrides: Overrides = NO_OVERRIDES
-    """Which APIs are served that are off by default, and which are not."""
+    """The APIs that are enabled or disabled by flags."""
     names_flows: bool = True
     """Whether a response names the flow schema and the priority level of its request."""
     git_version: str = ""
@@ -73,7 +73,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     audit_log: Path | None = None
     audit_policy: Path | None = None
     connection_clock: Clock = field(default_factory=RealClock)
-    """What clients are timed by who do not send, or do not read: the time that passes for them, whatever the server's is."""
+    """The clock of clients' timeouts for sending and reading: real time, whatever the server's clock is."""
     flags: Callable[[], Mapping[str, str]] = dict
     """By name, what the process was started with."""
     middleware: Middleware | None = None

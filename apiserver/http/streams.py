@@ -1,4 +1,4 @@
-"""How a body that is made little by little reaches a client: in a long answer, or each part as a message of a WebSocket."""
+"""Streamed bodies: in a chunked response, or each part as a message of a WebSocket."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ MAX_MESSAGE = 4096
 UNDRAINED_BYTES = 64 * 1024
 """How much may be written, such as pongs, before the client has to read."""
 FAREWELL_SECONDS = 2.0
-"""How long a client may take to answer that the watch has ended."""
+"""How long a client may take to acknowledge the end of a watch."""
 
 
 class Chunks:
@@ -46,13 +46,13 @@ class Chunks:
         self.has_ended = True
 
     def release(self) -> None:
-        """There is nothing but the answer."""
+        """Nothing to release: a response has no messages."""
 
 
 class Messages:
     """A `Sink` for a WebSocket, in which each part is a message; `frame` makes it a text, or other bytes.
 
-    What the client sends is read, as its pings and its farewell are among it.
+    Messages of the client are read, since they include pings and close frames.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Objects between the version that a client speaks and the one that is stored, where those are not the same.
+"""Objects between the client's version and the stored one, where those differ.
 
 Clients' writes are read, patched and attributed to managers in the client's version; they are admitted, validated and
 stored in the stored one. Custom objects are admitted and validated in the client's version as well.
@@ -26,7 +26,7 @@ APPLY: Final = "application/apply-patch"
 
 
 def to_stored(backend: Backend, resource: Resource, tree: Tree) -> Tree:
-    """A client's object in the version in which it is admitted and validated."""
+    """Return a client's object in the version in which it is admitted and validated."""
     conversion = backend.conversion(resource)
     if conversion is None or conversion.at_storage:
         return tree
@@ -38,7 +38,7 @@ def to_stored(backend: Backend, resource: Resource, tree: Tree) -> Tree:
 
 
 async def old_object(backend: Backend, call: Call, stored: Stored, tree: Tree) -> tuple[Tree, Tree]:
-    """A stored object as a change to it is validated, and as the client sees it."""
+    """Return a stored object as it is validated against, and in the client's version."""
     conversion = backend.conversion(call.resource)
     if conversion is not None and conversion.remote is not None:
         (client_object,) = await conversion.remote.show([stored])
@@ -117,7 +117,7 @@ async def as_if_stored(backend: Backend, call: Call, tree: Tree, to_store: Tree)
 EMPTY_LIST: Final = b":[]"
 """Is looked for by `find`: `in` first tries the bytes as a number, which costs as much as the search of a small object."""
 JSON_STORED: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
-"""Groups whose objects upstream stores as JSON; those of the others are stored in protobuf, which knows no empty list."""
+"""Groups whose objects upstream stores as JSON; those of the others are stored in protobuf, which has no empty list."""
 
 
 def without_empty_lists(backend: Backend, resource: Resource, tree: Tree, value: bytes) -> tuple[Tree, bytes]:
@@ -174,7 +174,7 @@ def client_version_converter(backend: Backend, resource: Resource) -> Callable[[
 def tolerant_client_version_converter(
     backend: Backend, resource: Resource
 ) -> Callable[[Stored], Stored | None] | None:
-    """The same, but None for an object that somebody else has stored with fields of wrong types."""
+    """The same, but None for a stored object that has fields of wrong types."""
     show = client_version_converter(backend, resource)
     if show is None:
         return None
@@ -210,7 +210,7 @@ async def _to_remote_version(
 async def to_client_version(
     backend: Backend, resource: Resource, answer: ObjectAnswer | ListAnswer
 ) -> ObjectAnswer | ListAnswer:
-    """An answer in the version that it was asked for."""
+    """Return an answer in the version of the request."""
     remote = remote_conversion(backend, resource)
     if remote is not None:
         return await _to_remote_version(backend, resource, remote, answer)

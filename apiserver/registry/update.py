@@ -1,4 +1,4 @@
-"""Update: an object is replaced, whole or through a subresource, if nobody else did meanwhile.
+"""Update: an object is replaced, whole or through a subresource, if it did not change meanwhile.
 
 `change` is the one read-modify-write that updates, patches and subresources go through. It tries again when another
 write came between, which fails if the client said which version it had seen.
@@ -73,7 +73,7 @@ async def update(backend: Backend, call: Call) -> ObjectAnswer:
 async def change(
     backend: Backend, call: Call, options: WriteOptions, transform: Transform, *, uid: str = ""
 ) -> ObjectAnswer:
-    """Replace an object, of a certain uid if one is given, by what `transform` makes of it."""
+    """Replace an object by the result of `transform`; Conflict if `uid` is not its UID."""
     while True:
         stored = await backend.get(call.resource, call.namespace, call.name)
         call.measure(len(stored.value))
@@ -188,7 +188,7 @@ def _has_more_empty(backend: Backend, call: Call, strategy: Strategy, new: Tree)
 
 
 def _check(backend: Backend, call: Call, new: Tree, old: Tree) -> None:
-    """Refuse an object that is wrong, and bring one that is not into its canonical form."""
+    """Validate an object, and bring it into its canonical form."""
     resource, subresource = (
         backend.stored_row(call.resource),
         call.subresource.name if call.subresource else "",
@@ -210,7 +210,7 @@ def _check(backend: Backend, call: Call, new: Tree, old: Tree) -> None:
 
 
 def _reset_fields(strategy: Strategy, subresource: str, new: Tree, old: Tree) -> Tree:
-    """The new object as far as this way to write it may change it."""
+    """Return the new object with the fields that this endpoint may not write as in the old one."""
     only = strategy.only.get(subresource)
     new = new if only is None else apply_fields(new, old, only)
     new = preserve_fields(new, old, strategy.resets.get(subresource, ()))
@@ -220,7 +220,7 @@ def _reset_fields(strategy: Strategy, subresource: str, new: Tree, old: Tree) ->
 async def _store(
     backend: Backend, call: Call, stored: Stored, new: Tree, value: bytes, claims: Claims
 ) -> ObjectAnswer | None:
-    """Store the new object over the old; None if that is no longer the newest, or a claim is somebody else's."""
+    """Store the new object over the old; None if that is no longer the newest, or a claim failed."""
     key = stored.key
     ended = _is_ended(backend.strategy(call.resource), new)
     if ended:

@@ -1,4 +1,4 @@
-"""What is recorded of every request: a number or two for the metrics, and a line or two if there is an audit log."""
+"""Recording of every request: a number or two for the metrics, and a line or two for the audit log."""
 
 import itertools
 from collections.abc import Awaitable

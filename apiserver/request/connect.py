@@ -31,9 +31,9 @@ CONNECT_METHODS: Final[Mapping[str, frozenset[str]]] = {
 """By subresource."""
 _STREAMS: Final = ("stdin", "stdout", "stderr", "tty")
 _QUERIES: Final = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
-"""What a kubelet calls them."""
+"""The kubelet's names of them."""
 _PATH: Final = "/:@!$&'()*+,;=~-._"
-"""Besides letters and digits, what stands in a path as it is."""
+"""Characters besides letters and digits that a path has unescaped."""
 
 
 class Proxy(Protocol):
@@ -120,7 +120,7 @@ def _proxy_path(request: Request, call: Call) -> str:
 
 
 def _streams(call: Call, subresource: str) -> Tree:
-    """Which streams there are, and the command."""
+    """Return the options of the streams, the container and the command."""
     options: Tree = {name: True for name in _STREAMS if flag(call, name)}
     if container := call.parameter("container"):
         options["container"] = container

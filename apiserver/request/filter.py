@@ -1,4 +1,4 @@
-"""What a filter is, and what filters are made of."""
+"""The types of filters, and their configuration."""
 
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeAlias
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from mockube.apiserver.request.limits import Deadlines, InFlight
 
 Handle: TypeAlias = Callable[[Request], Awaitable[Response]]
-"""What is made of a request: by a filter and all that follow it, or by the endpoint."""
+"""Handles a request: a filter with all that follow it, or the endpoint."""
 
 Middleware: TypeAlias = Callable[[Request, Handle], Awaitable[Response]]
 """Given a request and how to proceed with it, which raises nothing; must raise nothing either."""
 
 
 class Config(Struct, frozen=True, kw_only=True):
-    """What the filters of one server share."""
+    """The configuration that the filters of one server share."""
 
     authentication: Authentication
     authorization: Authorization

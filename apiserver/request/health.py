@@ -20,7 +20,7 @@ Pages: TypeAlias = Mapping[str, Page]
 """By exact path, without a slash at its end."""
 
 MAX_LAG_SECONDS: Final = 10.0
-"""How far the watch cache may be behind the store before the server is not ready."""
+"""How far behind the store the watch cache may be before the server is not ready."""
 ENDPOINTS = ("healthz", "livez", "readyz")
 ONLY_FOR_READINESS = frozenset(
     {
@@ -74,7 +74,7 @@ async def ping() -> str:
 
 
 class _Result(Struct):
-    """What came of the runs of one check."""
+    """The results of one check."""
 
     healthy: bool = False
     successes: int = 0
@@ -82,7 +82,7 @@ class _Result(Struct):
 
 
 class HealthResults:
-    """What came of each check, of each endpoint that ran it."""
+    """The results of each check, by endpoint."""
 
     def __init__(self) -> None:
         self._results: dict[tuple[str, str], _Result] = {}

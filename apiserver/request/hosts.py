@@ -1,4 +1,4 @@
-"""The names that a server answers to, so that no page in a browser can reach it under a name of its own.
+"""The allowed host names of a server, so that no web page can reach it under the page's own name.
 
 With DNS rebinding a page of http://evil.example has its name resolve to 127.0.0.1 after it was loaded: its requests then
 reach this server, and for the browser they are of the page's own site. They still carry the page's name as their Host,
@@ -97,7 +97,7 @@ class Hosts:
 
 
 def _is_of_the_network(host: str, headers: MultiMapping[str]) -> bool:
-    """Whether a host is a name without a dot, and the request shows more than what a browser adds by itself."""
+    """Return whether a host is a name without a dot, and the request has a bearer token, which no browser adds."""
     if headers.get(AUTHORIZATION, "")[: len(_BEARER)].lower() != _BEARER or len(host) > _MAX_HEADER_LENGTH:
         return False
     name = host_name(host)

@@ -280,7 +280,7 @@ class _Check:
 
 
 _CORE: Final = frozenset({"users", "groups", "serviceaccounts"})
-"""What the legacy mode looks for in the core group."""
+"""Resources that the legacy mode checks in the core group."""
 
 
 def _node_name(username: str) -> str:
@@ -328,7 +328,7 @@ _NO_PATH: Final = "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~
 
 
 def _extra_key(encoded: str) -> str:
-    """Decode a key as Go's url.PathUnescape does; one that is not encoded well is taken as it is."""
+    """Decode a key as Go's url.PathUnescape does; one with a bad encoding is returned unchanged."""
     parts = encoded.split("%")[1:]
     is_well_encoded = all(len(part) >= 2 and set(part[:2]) <= _HEXADECIMAL for part in parts)
     return unquote(encoded) if is_well_encoded else encoded

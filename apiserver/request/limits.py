@@ -1,6 +1,6 @@
-"""What one request may take of the server: a place among those in flight, and time.
+"""Limits of requests: their number in flight, and their time.
 
-Watches and their like are free of both; a snapshot takes a place, however long it takes.
+Long-running requests such as watches have neither; a snapshot counts as in flight, but has no deadline.
 """
 
 import asyncio
@@ -25,13 +25,13 @@ T = TypeVar("T")
 OUT_OF_TIME = "request did not complete within the allotted timeout"
 LONG_VERBS = frozenset({"watch", "proxy"})
 LONG_PATHS: Final = "/mockube/"
-"""What lies below takes as long as it takes."""
+"""Requests below these paths have no deadline."""
 LONG_SUBRESOURCES = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 READS = frozenset({"get", "list", "watch"})
 
 
 class Budget(Struct, frozen=True, kw_only=True):
-    """How many reads and writes are in flight at most, 0 for any number; and how many seconds each may take."""
+    """The maximum of reads and writes in flight, 0 for no limit, and the seconds that each may take."""
 
     reads: int = 400
     writes: int = 200
@@ -148,7 +148,7 @@ class Deadlines:
         """The time of the timer: at or before the earliest deadline."""
 
     async def within(self, seconds: float, work: Awaitable[T]) -> T:
-        """What the work comes to, or Timeout: it is stopped, though what it has begun may be done all the same."""
+        """Return the result of the work, or raise Timeout: it is cancelled, though a write that was sent may still happen."""
         task = asyncio.current_task()
         assert task is not None
         due = self._due[task] = self._clock.monotonic() + seconds

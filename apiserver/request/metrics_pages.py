@@ -36,7 +36,7 @@ class MetricsPages:
         }
 
     def groups(self, replaced: Callable[[], Container[str]]) -> Pages:
-        """By group, what answers to paths of its resources, unless another server has replaced it."""
+        """By group, the handler of its resources' paths, unless another server replaces it."""
 
         def unless_replaced(group: str, page: Page) -> Page:
             async def answer(request: Request) -> Response:

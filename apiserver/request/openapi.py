@@ -28,7 +28,7 @@ _SECOND: Final = timedelta(seconds=1)
 
 
 def openapi_pages(documents: Documents, worker: Worker, clock: Clock) -> Pages:
-    """Documents are made in the thread of the worker alone: many definitions make them large, and their properties
+    """Documents are built in the worker's thread only: many definitions make them large, and their properties
     have locks that an event loop must not wait for.
     """
     modified = clock.now()

@@ -178,11 +178,11 @@ _ITEMS: Mapping[Format, Callable[[Tree], bytes]] = {
     Format.YAML: yaml_codec.dump_item,
     Format.PROTOBUF: envelope.encode_item,
 }
-"""How an item of a list is encoded by itself."""
+"""Encoders of a list's items."""
 
 
 def _join_items(head: Tree, field: str, items: Sequence[bytes], format_: Format) -> Sequence[bytes]:
-    """What encoded items are together: in no format are they encoded again."""
+    """Join encoded items into a list without encoding them again."""
     if format_ is Format.PROTOBUF:
         return [envelope.encode_list(head, items)]
     if format_ is Format.YAML:
@@ -203,7 +203,7 @@ def _without_empty(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _shape(answer: ListAnswer, output: OutputFormat) -> Callable[[Stored], Tree]:
-    """What of an object is an item; protobuf needs the kind to write it."""
+    """Return a function from an object to its list item; protobuf needs the kind in it."""
     if output.view is View.PARTIAL:
         return lambda stored: partial.of(stored.tree(), output.version)
     return Stored.tree if answer.named or output.format is Format.PROTOBUF else _without_type

@@ -1,4 +1,4 @@
-"""A request, free of transport, and its client as the transport knows it.
+"""A request, free of transport, and the transport's client.
 
 Headers are decoded as UTF-8, with replacements as in Go; a transport gives surrogates for such bytes, which neither
 JSON nor a log can encode.
@@ -36,7 +36,7 @@ Frame = Callable[[bytes], str | bytes]
 
 
 class Sink(Protocol):
-    """Where a body is written that is made little by little. A call waits as long as the client reads too slowly."""
+    """The sink of a streamed body. A write waits while the client reads too slowly."""
 
     async def begin(self) -> None: ...
 
@@ -95,7 +95,7 @@ class Client(Protocol):
 
 
 class Request:
-    """What came in, and what the filters found out about it."""
+    """A request, and the results of its filters."""
 
     __slots__ = (
         "annotations",
@@ -144,7 +144,7 @@ class Request:
         self.authenticated = NOBODY
         """Whose credentials were sent."""
         self.user: User = NOBODY
-        """Who makes the request: the authenticated user, or the one that is impersonated."""
+        """The user of the request: authenticated, or impersonated."""
         self.impersonated: Impersonated | None = None
         self.decision: Verdict | None = None
         """Of the authorizer; None before it has decided."""

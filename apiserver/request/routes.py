@@ -1,4 +1,4 @@
-"""What upstream's router refuses before a handler is called: paths, methods, media types that were sent or are wanted."""
+"""Refusals of upstream's router before a handler is called: by path, method, Content-Type and Accept."""
 
 from collections.abc import Collection, Sequence
 from typing import Final

@@ -32,7 +32,7 @@ PATH: Final = "/mockube/snapshot"
 LARGEST: Final = 1 << 30
 """Bytes of a snapshot that is put: compressed, so that some ten million objects fit."""
 BODY_SECONDS: Final = 300.0
-"""How long a client may take to send one; it counts among the writes in flight meanwhile."""
+"""How long a client may take to send one; it counts as a write in flight."""
 _NOT_HERE: Final = (
     "the store is an etcd, which others may be using: stop the API servers and the managers, and restore into it "
     "with `mockube snapshot restore FILE --etcd-servers URL`"

@@ -1,5 +1,5 @@
 """Objects over keys and revisions.
 
-A module belongs here if it turns objects into what `mockube.etcd.kv` holds, or keeps what the store holds at hand. It knows
+A module belongs here if it converts objects to values of `mockube.etcd.kv`, or caches the store's content. It knows
 keys, revisions and encoded objects; it knows no verb, no user and no HTTP.
 """

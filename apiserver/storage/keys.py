@@ -1,4 +1,4 @@
-"""Where an object lies: Kubernetes' own key layout, `/registry/pods/NAMESPACE/NAME`.
+"""The keys of objects: Kubernetes' own layout, `/registry/pods/NAMESPACE/NAME`.
 
 Segments of a path never reach a key unchecked: a name or namespace that could climb out of its folder is refused.
 """
@@ -14,7 +14,7 @@ class Resource(Protocol):
 
     @property
     def folder(self) -> bytes:
-        """Where all objects of the resource lie, below the prefix."""
+        """The folder of the resource's objects, below the prefix."""
 
 
 class Layout:

@@ -125,7 +125,7 @@ class ResourceCache:
         return label in self._labels or len(self) <= SMALL
 
     def count(self, prefix: bytes) -> int:
-        """How many objects are at or below a prefix."""
+        """Return the number of objects at or below a prefix."""
         low, high = self._bounds(prefix)
         return high - low
 

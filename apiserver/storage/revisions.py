@@ -1,7 +1,7 @@
-"""The revision at which a new store begins: higher than any that an earlier store behind the same address has given.
+"""The revision at which a new store begins: higher than all revisions of an earlier store at the same address.
 
 Clients keep the resourceVersion that they saw last and resume their watches from it. A new store that counted from 1
-would accept such a watch as one for the future, and send nothing. Begun above, it answers 410, and the client lists.
+would accept such a watch as one for the future, and send nothing. A higher first revision makes it return 410, and the client lists.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -12,7 +12,7 @@ from mockube.etcd.kv import Revision
 _UNIX_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 BUMP: Final = 1_000_000_000
-"""How far a store begins after a snapshot that is ahead of the clock; the number that etcd's own tool is given."""
+"""The distance of a store's first revision from a snapshot that is ahead of the clock; etcdutl's --bump-revision."""
 
 
 def initial_revision(now: datetime, *, restored: Revision = 0) -> Revision:

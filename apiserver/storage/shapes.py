@@ -72,9 +72,9 @@ class Shapes:
         """By how the canonical text of such an object begins."""
 
     def read(self, value: bytes) -> bytes:
-        """The canonical text of a stored value; `Unreadable` if it is no object of its kind.
+        """Return the canonical text of a stored value, or raise `Unreadable` if it is no object of its kind.
 
-        What lacks a field that Go always writes is completed as Go does. What is of no built-in kind is not checked.
+        Missing fields that Go always writes are added as Go does. Objects of other than built-in kinds are not checked.
         """
         text = read_value(value)
         check = self._check_of(text)

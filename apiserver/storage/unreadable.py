@@ -24,7 +24,7 @@ class UnreadableObjects:
         self._revisions: dict[bytes, int] = {}
         self._reported: dict[bytes, int] = {}
         self.failures: Counter[bytes] = Counter()
-        """How many values could not be read, by the folder that they lie in."""
+        """Return the number of unreadable values by folder."""
 
     def __bool__(self) -> bool:
         return bool(self._revisions)

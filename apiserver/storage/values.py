@@ -25,7 +25,7 @@ class Unreadable(ValueError):
 
 
 class _Metadata(msgspec.Struct, rename="camel", gc=False):
-    """What every path counts on: filters of watches, indexes, selectors, deletion."""
+    """The fields that watches, indexes, selectors and deletion read."""
 
     uid: str
     name: str = ""

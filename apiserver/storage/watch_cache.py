@@ -52,7 +52,7 @@ class WatchCache:
         self.unreadable = UnreadableObjects()
         self._trusted = TrustedValues()
         self._kinds: dict[bytes, tuple[bytes, ...]] = {}
-        """How the text of every object in a folder begins, where that is known."""
+        """The start of the text of every object in a folder, where it is known."""
         self._as_stored: set[bytes] = set()
         """The folders whose objects are shown in the version that they are stored in, which a webhook converts."""
         self._is_outdated = False
@@ -63,9 +63,9 @@ class WatchCache:
     def expect_kind(
         self, prefix: bytes, kind: str, api_versions: Sequence[str] = (), *, relabels: bool = True
     ) -> None:
-        """Take what is in a folder, and what will be, for unreadable unless it is of a kind, in one of some versions.
+        """Treat values in a folder as unreadable unless they are of a kind, in one of some versions.
 
-        What is of another of the versions than the first is shown as one of the first, if it `relabels`. Call `reconsider` afterwards, since values that could not be read may be in order now.
+        Objects of the other versions are served as the first one with `relabels`. Call `reconsider` afterwards, since unreadable values may be valid now.
         """
         begin = b'{"kind":"%b",' % kind.encode()
         heads = tuple(b'%b"apiVersion":"%b",' % (begin, version.encode()) for version in api_versions)
