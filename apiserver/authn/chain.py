@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 ANONYMOUS = User(name="system:anonymous", groups=("system:unauthenticated",))
 OPEN_TO_ALL = frozenset({"/healthz", "/livez", "/readyz", "/version", "/version/"})
-"""What upstream's role system:public-info-viewer allows: these paths alone, and to get them."""
+"""The paths that upstream's role system:public-info-viewer allows to get."""
 
 
 class Anonymous(Enum):
-    """Which requests may have no credentials."""
+    """The requests that need no credentials."""
 
     NONE = "none"
     LIMITED = "limited"

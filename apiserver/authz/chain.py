@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Attributes(Struct, frozen=True, kw_only=True):
-    """Of a request for a resource, or for a path if there is no resource."""
+    """The attributes of a request for a resource, or for a path if there is no resource."""
 
     user: User
     verb: str
@@ -31,7 +31,7 @@ class Attributes(Struct, frozen=True, kw_only=True):
     namespace: str = ""
     name: str = ""
     field_selector: str = ""
-    """Of a list, a watch or a deletion of many."""
+    """Set for list, watch and deletecollection."""
     label_selector: str = ""
 
     @property
@@ -82,7 +82,7 @@ NO_OPINION: Final[Verdict] = (Decision.NO_OPINION, "")
 
 
 class Rules(Struct, kw_only=True):
-    """What a user may do in a namespace, and by path."""
+    """The rules of a user in a namespace, and for paths."""
 
     resources: Sequence[Rule] = ()
     paths: Sequence[Rule] = ()

@@ -69,7 +69,7 @@ def _all(facts: Facts, groups: Sequence[Group]) -> Iterable[RequiredObject]:
         *(RequiredObject(resource=NAMESPACES, name=name, is_recreated=True) for name in SYSTEM_NAMESPACES),
         *_priority_classes(),
         *_service(facts),
-        *(_whereabouts(facts) if facts.address else ()),
+        *(_endpoints(facts) if facts.address else ()),
         RequiredObject(
             resource=CONFIG_MAPS,
             name="extension-apiserver-authentication",
@@ -154,8 +154,8 @@ def _service(facts: Facts) -> Sequence[RequiredObject]:
     )
 
 
-def _whereabouts(facts: Facts) -> Sequence[RequiredObject]:
-    """Where the service leads."""
+def _endpoints(facts: Facts) -> Sequence[RequiredObject]:
+    """Return the endpoints of the service `kubernetes`."""
     port = {"name": "https", "protocol": "TCP", "port": facts.port}
     return (
         RequiredObject(

@@ -1,4 +1,4 @@
-"""What mockube's controller manager may do besides upstream's, for it is scheduler, provisioner and kubelets as well.
+"""The additional roles of mockube's controller manager, which is scheduler, provisioner and kubelets as well.
 
 Its controllers of upstream's act as service accounts, which have upstream's roles. The rest acts as the manager itself,
 whose group has upstream's roles for schedulers and nodes, and a role of its own for what is simulated.
@@ -24,7 +24,7 @@ from mockube.apiserver.pki.folder import MANAGER_GROUP
 _NAME: Final = MANAGER_GROUP
 _UPSTREAM: Final = ("system:kube-scheduler", "system:volume-scheduler", "system:node")
 _CONTROLLER: Final = "system:controller:"
-"""How the names of upstream's roles for single controllers begin."""
+"""The prefix of upstream's roles for single controllers."""
 _MANAGER: Final = "system:kube-controller-manager"
 _ALL: Final = ["create", "delete", "get", "list", "patch", "update", "watch"]
 _WRITE: Final = ["create", "delete", "patch", "update"]

@@ -82,7 +82,7 @@ class Catalog:
         return self._definitions.get(name)
 
     def api_versions(self, resource: GroupResource) -> Sequence[str]:
-        """Those in which objects of a custom resource may be stored, beginning with that in which they are now.
+        """Return the versions in which objects of a custom resource may be stored, beginning with the present storage version.
 
         There are none of a built-in resource.
         """

@@ -1,4 +1,4 @@
-"""How long a schema's checks may take, from the schema alone: for each byte of an object, and once for themselves.
+"""Estimate the duration of a schema's checks from the schema alone: for each byte of an object, and for their preparation.
 
 Estimates, never too low by much: what may take long is done in a thread. The unit is what the check of one byte takes
 by a schema without patterns.
@@ -12,19 +12,19 @@ from mockube.apimachinery.regexp.matcher import check as pattern_cost
 from mockube.apiserver.kinds.jsonschema.schema import Schema, properties
 
 INSTRUCTIONS: Final = 300
-"""Of a pattern's program, all of which are tried at each byte at worst: 2 ns each."""
+"""The instructions of a pattern, all of which are tried at each byte at worst: 2 ns each."""
 FIELDS: Final = 4
 """That are demanded or have a default, of an object that is written in two bytes."""
 DEFAULT_BYTES: Final = 400
 NODE: Final = 100
-"""What it takes to make the check of one schema that is part of another."""
+"""The cost of building the check of one schema that is part of another."""
 
 
 class Cost(NamedTuple):
     byte: int
-    """Of a byte of an object that is checked."""
+    """The cost of checking one byte of an object."""
     preparation: int
-    """Of making the checks, and of compiling the patterns."""
+    """The cost of building the checks and compiling the patterns."""
 
 
 def cost_of(schema: Schema) -> Cost:

@@ -74,15 +74,15 @@ class Custom(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     served: bool = True
     """A version that is not served may still be the one that is stored."""
     scale: ScalePaths | None = None
-    """Where its Scale finds what it shows, if it has one."""
+    """The paths of its Scale's fields, if it has a Scale."""
     webhook: Mapping[str, Any] | None = None
-    """How versions are converted, if a webhook does it."""
+    """The conversion by a webhook, if there is one."""
     preparation: int = 0
-    """What it costs to make all that walks objects, in the unit of `apiserver/customresources/cost.py`."""
+    """The cost of building the functions that walk objects, in the unit of `apiserver/customresources/cost.py`."""
 
     @property
     def definition_name(self) -> str:
-        """What OpenAPI calls the kind: `io.kruise.apps.v1alpha1.CloneSet`."""
+        """The kind's name in OpenAPI: `io.kruise.apps.v1alpha1.CloneSet`."""
         group = ".".join(reversed(self.row.group.split(".")))
         return f"{group}.{self.row.version}.{self.row.kind}"
 
@@ -131,7 +131,7 @@ class Custom(Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     @cached_property
     def prune_applied(self) -> Prune:
-        """What is applied keeps null where it may not be, and is refused for it."""
+        """The pruner of applied objects, which keeps invalid nulls, so that validation refuses them."""
         return root_pruner(self.schema, drop_null=False)
 
     def default(self, tree: Tree) -> None:
@@ -145,7 +145,7 @@ class Custom(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         *,
         of_metadata: Sequence[FieldError] = (),
     ) -> Sequence[FieldError]:
-        """What is wrong with an object, or with what an update changes of the old one, besides its metadata."""
+        """Return the errors of an object or of an update, except those of its metadata."""
         of_values = self._check(tree, ROOT) if old is None else self._check(tree, ROOT, old)
         of_scale = self._check_scale(tree, only_status=False)
         found = [*of_metadata, *of_values, *of_scale, *self._check_embedded(tree, ROOT)]
@@ -154,7 +154,7 @@ class Custom(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     def check_status(
         self, tree: Mapping[str, Any], old: Mapping[str, Any], *, of_metadata: Sequence[FieldError] = ()
     ) -> Sequence[FieldError]:
-        """What is wrong with an object whose status alone was written, which upstream checks as a value of its own."""
+        """Return the errors of an object whose status was written, which upstream validates as a separate value."""
         of_values = self._check_status(tree["status"], ROOT, old.get("status")) if "status" in tree else ()
         of_scale = self._check_scale(tree, only_status=True)
         return self._with_lists([*of_metadata, *map(_in_status, of_values), *of_scale], tree, old)

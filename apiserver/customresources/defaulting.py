@@ -1,4 +1,4 @@
-"""What a schema declares as default is filled in, and null counts as absent where it is not allowed."""
+"""Set the defaults of a schema. Null counts as absent where it is not allowed."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias

@@ -46,7 +46,7 @@ class AllSchemas:
 
 @cache
 def _normaliser(_: Schemas) -> Normaliser:
-    """Of these types: one for all servers of a process, for what it compiles depends on nothing else."""
+    """Return the normaliser of these types, which all servers of a process share."""
     return Normaliser()
 
 

@@ -1,4 +1,4 @@
-"""How custom resources behave at writes: status is written apart if the definition says so, and generations count."""
+"""The strategy of custom resources: the status is a subresource if the definition has it, and generations count."""
 
 from functools import partial
 
@@ -20,7 +20,7 @@ def _counted(tree: Tree, aside: frozenset[str]) -> Tree:
 
 
 def _write_numbers(tree: Tree) -> None:
-    """What is stored has its numbers as upstream writes them: 2.0 and 2e0 are 2."""
+    """Normalize numbers like upstream before an object is stored: 2.0 and 2e0 become 2."""
     for name, item in tree.items():
         if item.__class__ is not str and name != "metadata":
             tree[name] = rewritten(item)

@@ -26,7 +26,7 @@ _SCALARS: Final = {
 }
 _ANY: Final = Type(shape=Shape.ANY)
 _ANY_SCALAR: Final = Type(shape=Shape.INT_OR_STRING)
-"""Of a text with a format; whether it has the format is not for patches to decide."""
+"""The type of a string with a format, which patches do not check."""
 _TEXT: Final = Type(shape=Shape.STRING, go="string")
 
 

@@ -31,7 +31,7 @@ def settle(api_version: str, kind: str, tree: Tree) -> None:
 
 
 def _take_up_texts(secret: Tree) -> None:
-    """What a client wrote as texts is data, and wins over data of the same name."""
+    """Move `stringData` to `data`, which it overrides."""
     texts = secret.pop("stringData", None)
     if texts:
         encoded = {name: base64.b64encode(text.encode()).decode() for name, text in texts.items()}
@@ -131,7 +131,7 @@ def _number(kind: str, text: str, about: str = "") -> str:
 
 
 def _keep_in_annotations(autoscaler: Tree) -> None:
-    """What annotations of v1 hold is read, and written to them again; what cannot be read is gone."""
+    """Decode the annotations of v1 and encode them again, which drops what cannot be decoded."""
     autoscaler.update(to_v1(to_v2(autoscaler)))
 
 

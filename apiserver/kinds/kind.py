@@ -63,7 +63,7 @@ class Conversion(NamedTuple):
     stored_before: int | None = None
     """Only what is of this revision or older is converted when it is read; None for everything."""
     remote: RemoteConversion | None = None
-    """What converts in place of the functions, if that needs a webhook."""
+    """The conversion by a webhook, which replaces the functions."""
 
 
 class Kind(Struct, frozen=True, kw_only=True):
@@ -71,18 +71,18 @@ class Kind(Struct, frozen=True, kw_only=True):
 
     resource: Resource
     strategy: Strategy | None = None
-    """Where the verbs treat it differently from other resources. One for all versions of a resource."""
+    """Where the verbs treat it differently from other resources. All versions of a resource share it."""
     validation: Validation | None = None
-    """Of the stored version."""
+    """The validation of the stored version."""
     warnings: Warnings | None = None
     printer: Printer | None = None
     """The columns of `kubectl get`."""
     conversion: Conversion | None = None
-    """Of a version that is not the stored one."""
+    """The conversion of a version that is not the stored one."""
     defaults: Table = field(default_factory=dict)
-    """Of the structs that belong to this kind."""
+    """The defaults of the structs that belong to this kind."""
     timed_defaults: Callable[[Clock], Table] | None = None
-    """Of those of its structs in which a default is the current time."""
+    """The defaults of its structs that depend on the current time."""
 
 
 class Group(Struct, frozen=True, kw_only=True):
@@ -92,7 +92,7 @@ class Group(Struct, frozen=True, kw_only=True):
     versions: tuple[str, ...] = ("v1",)
     kinds: tuple[Kind, ...] = ()
     defaults: Table = field(default_factory=dict)
-    """Of structs that several of its kinds share."""
+    """The defaults of structs that several of its kinds share."""
     resources: tuple[Resource, ...] = ()
 
     def __post_init__(self) -> None:

@@ -26,7 +26,7 @@ def _metadata(resource: Resource, tree: ReadOnlyTree) -> list[FieldError]:
 
 
 def check_create(resource: Resource, tree: ReadOnlyTree, kinds: Kinds = NEWEST) -> list[FieldError]:
-    """What is wrong with a new object: what its kind says of it or, if nothing, what is said of every kind."""
+    """Return the errors of a new object: those of its kind or, if there are none, those of the generic checks."""
     kind = kinds.validations.get(resource.group_kind, _NONE)
     if not kind.metadata_first:
         return [*kind.create(tree)] or _metadata(resource, tree)
@@ -39,7 +39,7 @@ def check_create(resource: Resource, tree: ReadOnlyTree, kinds: Kinds = NEWEST) 
 def check_update(
     resource: Resource, subresource: str, new: ReadOnlyTree, old: ReadOnlyTree, kinds: Kinds = NEWEST
 ) -> list[FieldError]:
-    """What is wrong with a change. Most kinds say again what was said of metadata, as they do upstream."""
+    """Return the errors of an update. Most kinds repeat checks of metadata, as upstream."""
     kind = kinds.validations.get(resource.group_kind, _NONE)
     update = kind.subresources.get(subresource) if subresource else kind.update
     wrong = _metadata(resource, new)
@@ -80,7 +80,7 @@ def warn_update(
 
 
 class KindRules:
-    """Those of the kinds of one minor release."""
+    """The `Rules` of the kinds of one minor release."""
 
     def __init__(self, defaulter: Defaulter, kinds: Kinds = NEWEST) -> None:
         self._defaulter = defaulter
@@ -98,7 +98,7 @@ class KindRules:
 
 
 class UnprivilegedRules(KindRules):
-    """Those of a cluster in which no container is privileged."""
+    """The `Rules` of a cluster that allows no privileged containers."""
 
     def __init__(self, defaulter: Defaulter, kinds: Kinds = NEWEST) -> None:
         super().__init__(defaulter, kinds)

@@ -1,4 +1,4 @@
-"""How a resource behaves where it does not behave like every other: data first, small functions where data will not do.
+"""The strategy of a resource: where it differs from other resources, as data, or as small functions where data is not enough.
 
 The algorithm of each verb is written once, in `registry/`; a strategy provides the parts that differ by resource.
 """
@@ -23,7 +23,7 @@ STATUS: Paths = (("status",),)
 METADATA: Paths = tuple(
     ("metadata", field) for field in ("labels", "annotations", "finalizers", "ownerReferences")
 )
-"""What clients may write of metadata: where a subresource leaves it alone, all of this."""
+"""The writable fields of metadata, which some subresources must not change."""
 
 STATUS_ALONE: Mapping[str, Paths] = {
     MAIN: STATUS,
@@ -52,11 +52,11 @@ PrepareUpdate: TypeAlias = Callable[[Tree, Tree, Request], None]
 
 
 def _keep(_tree: Tree) -> None:
-    """Nothing is special about its form, or when it is deleted."""
+    """Change nothing."""
 
 
 def _keep_new(_tree: Tree, _request: Request) -> None:
-    """Nothing is special when it is created."""
+    """Change nothing of a new object."""
 
 
 def _not_gracefully(_tree: Tree, _seconds: int | None) -> int | None:

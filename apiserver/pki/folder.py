@@ -25,7 +25,7 @@ LOG = logging.getLogger(__name__)
 
 ADMIN = Subject(name="kubernetes-admin", groups=("system:masters",))
 MANAGER_GROUP = "mockube:manager"
-"""Whose members may do what mockube's manager does besides upstream's: it is scheduler and kubelets as well."""
+"""The group of mockube's manager, with more rights than upstream's: it is scheduler and kubelets as well."""
 MANAGER = Subject(name="system:kube-controller-manager", groups=(MANAGER_GROUP,))
 KUBELET_USER = Subject(name="kube-apiserver-kubelet-client", groups=("system:masters",))
 """As whom the server uses kubelets."""
@@ -39,11 +39,11 @@ SERVICE_HOSTS = (
 
 
 class BadFolder(Exception):
-    """What is in the folder cannot be used, and must not be replaced."""
+    """The files in the folder are unusable, and must not be replaced."""
 
 
 class Folder(Struct, frozen=True, kw_only=True):
-    """Where each file is."""
+    """The paths of the files."""
 
     path: Path
 

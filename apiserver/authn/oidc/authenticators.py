@@ -27,9 +27,9 @@ from mockube.apiserver.user import User
 
 LOG: Final = logging.getLogger(__name__)
 POLL_SECONDS: Final = 1.0
-"""How often the file is compared with what was read."""
+"""The interval at which the file is checked for changes."""
 UPDATE_SECONDS: Final = 60.0
-"""How long the issuers of a changed file may take until they can be reached."""
+"""The time in which the issuers of a changed file must become reachable."""
 _FILES: Final = frozenset(
     (f"apiserver.config.k8s.io/{version}", "AuthenticationConfiguration")
     for version in ("v1", "v1beta1", "v1alpha1")

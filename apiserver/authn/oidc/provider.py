@@ -1,4 +1,4 @@
-"""What an issuer publishes about itself, and the distributed claims that its tokens lead to."""
+"""Discovery of an issuer, and resolution of the distributed claims of its tokens."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -26,7 +26,7 @@ class NotInitialized(Exception):
 
 
 class Provider(Struct, frozen=True, kw_only=True):
-    """How an issuer is reached."""
+    """The connection settings of an issuer."""
 
     issuer: str
     discovery_url: str = ""

@@ -1,4 +1,4 @@
-"""What is wrong with an AuthenticationConfiguration, in upstream's words, and its compiled expressions."""
+"""Validation of an AuthenticationConfiguration with upstream's messages, and compilation of its expressions."""
 
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final

@@ -59,7 +59,7 @@ class ServiceAccounts:
     ) -> None:
         self.lifetime = TokenLifetime()
         self.uses: Counter[str] = Counter()
-        """How often tokens were good, by what is to be said of them."""
+        """The numbers of valid tokens, by type of use."""
         self.keys = keys
         self.issuer = issuers[0]
         self.audiences = audiences

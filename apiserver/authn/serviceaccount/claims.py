@@ -1,4 +1,4 @@
-"""What a token of a service account says: whose it is, for whom, how long, and what it is bound to."""
+"""The claims of a service account token: account, audiences, lifetime and bound object."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -12,7 +12,7 @@ from mockube.apiserver.authn.token_file import AUTHENTICATED
 from mockube.apiserver.user import SERVICE_ACCOUNT, User
 
 LEEWAY_SECONDS = 60.0
-"""How far apart the clocks of two servers may be."""
+"""The allowed clock skew between two servers."""
 _EXTRA = "authentication.kubernetes.io/"
 
 
@@ -45,7 +45,7 @@ class Account(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def read(cls, claims: Mapping[str, Any]) -> "Account":
-        """Of claims that have no `type_problem`."""
+        """Return the account in claims without a `type_problem`."""
         private = claims.get("kubernetes.io")
         own: Mapping[str, Any] = private if isinstance(private, dict) else {}
         return cls(
@@ -156,7 +156,7 @@ def time_problem(claims: Mapping[str, Any], now: datetime) -> str:
 
 
 def audiences(claims: Mapping[str, Any]) -> Sequence[str]:
-    """Of claims that have no `type_problem`."""
+    """Return the audiences in claims without a `type_problem`."""
     found: str | Sequence[str] = claims.get("aud", ())
     return [found] if isinstance(found, str) else found
 

@@ -73,7 +73,7 @@ class LegacyTokens:
         self._label = label
         self._clock = clock
         self.uses: Counter[str] = Counter()
-        """How often tokens were used, by what is to be said of them."""
+        """The numbers of valid tokens, by type of use."""
 
     async def read(self, token: str, audiences_: Sequence[str]) -> KnownToken | None:
         if jwt.issuer(token) != ISSUER:

@@ -20,7 +20,7 @@ _OF_PODS: Final = {
     "status": ("update", "patch"),
     "eviction": ("create",),
 }
-"""What admission limits to the pods of the node."""
+"""The verbs that admission limits to the pods of the node."""
 
 
 def _refused(reason: str) -> Verdict:

@@ -129,7 +129,7 @@ class NodeGraph:
 
 
 class _Links:
-    """What one object says of others: the node that it is on needs some, or it is a volume."""
+    """The references of one object: those that its node needs, or those of a volume."""
 
     __slots__ = ("claim", "node", "references", "secrets", "volume")
 
@@ -192,4 +192,4 @@ class _Watcher:
         self._graph.note(self.resource, change.after.key)
 
     def miss(self) -> None:
-        """Nothing is read here that could not be."""
+        """`offer` does not read objects, so it cannot fail."""

@@ -1,4 +1,4 @@
-"""What a pod, and what a volume refers to: the objects that the kubelet of its node needs."""
+"""The references of pods and volumes to the objects that a node's kubelet needs."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -32,7 +32,7 @@ _OF_VOLUMES: Final = {
     "storageos": ("secretRef",),
     "csi": ("nodePublishSecretRef", "nodeStageSecretRef", "nodeExpandSecretRef"),
 }
-"""What of a volume the kubelet reads; the rest is for controllers."""
+"""The secret references of a volume that the kubelet reads; the others are for controllers."""
 _WITH_OWN_NAMESPACE: Final = frozenset({"cinder", "storageos", "csi"})
 """Sources whose references have a namespace; others default to that of the claim."""
 

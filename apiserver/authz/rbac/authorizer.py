@@ -20,7 +20,7 @@ _Answers = Sequence[tuple[frozenset[str], Verdict]]
 
 
 class Grants:
-    """What one user may do in one namespace, as it is now."""
+    """The present rules of one user in one namespace."""
 
     def __init__(self, policy: Policy, user: User, namespace: str) -> None:
         self._subjects = subjects_of(user)

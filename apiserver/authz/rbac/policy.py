@@ -15,9 +15,9 @@ GROUP: Final = "rbac.authorization.k8s.io"
 ROLES, CLUSTER_ROLES = "roles", "clusterroles"
 ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS = "rolebindings", "clusterrolebindings"
 USER, GROUP_OF_USERS, ACCOUNT = "User", "Group", "ServiceAccount"
-"""What a subject may be."""
+"""The kinds of subjects."""
 ROLE_RESOURCES: Final = {"Role": ROLES, "ClusterRole": CLUSTER_ROLES}
-"""By what a binding calls them."""
+"""By the kind in a binding's roleRef."""
 RESOURCES: Final = (ROLES, CLUSTER_ROLES, ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS)
 
 Subject = tuple[str, str]

@@ -6,7 +6,7 @@ from typing import Any, Final
 ALL: Final = "*"
 
 ANY_NAME: Final[frozenset[str]] = frozenset()
-"""Of a rule that is not limited to some names."""
+"""The names of a rule that is not limited to names."""
 
 
 class _Rule:

@@ -1,4 +1,4 @@
-"""What webhooks and admission policies share: names, and which requests they match."""
+"""Rules that webhooks and admission policies share: names, and the matching of requests."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
@@ -67,7 +67,7 @@ DEFAULTS: Final = of(
         "NamedRuleWithOperations": {"scope": "*"},
     },
 )
-"""Of structs that several kinds have."""
+"""The defaults of structs that several kinds use."""
 
 
 # --- rules

@@ -1,4 +1,4 @@
-"""What ValidatingAdmissionPolicy and MutatingAdmissionPolicy share: parameters, constraints, variables, and columns."""
+"""Parts that ValidatingAdmissionPolicy and MutatingAdmissionPolicy share: parameters, constraints, variables, and columns."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping

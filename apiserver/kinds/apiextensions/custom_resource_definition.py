@@ -113,7 +113,7 @@ _DEFAULTS: Final = of(
 
 
 def _format_warnings(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[str]:
-    """Of formats that are new in a definition, and ignored."""
+    """Warn of formats that are new in a definition and ignored."""
     before = {*_unknown_formats(old)}
     return (f"unrecognized format {quote(form)}" for form in _unknown_formats(new) if form not in before)
 

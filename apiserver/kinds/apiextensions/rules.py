@@ -17,7 +17,7 @@ from mockube.apiserver.kinds.jsonschema.rules import Rule, compile_rules, field_
 from mockube.apiserver.kinds.jsonschema.schema import LIST_TYPE, RULES
 
 RULE_LIMIT: Final = 10_000_000
-"""What one rule may cost by its estimate, for all values that it can be about."""
+"""The highest estimated cost of one rule for all its values."""
 DEFINITION_LIMIT: Final = 100_000_000
 _REASONS: Final = (
     "FieldValueDuplicate",
@@ -51,7 +51,7 @@ class TotalCost(Struct):
 
 
 class RuleContext(Struct):
-    """Where a schema is: what it declares, how often its values can occur, and whether they have old ones."""
+    """The context of a schema: its declared type, the number of its values, and whether they have old values."""
 
     schema: ReadOnlyTree
     total: TotalCost

@@ -1,4 +1,4 @@
-"""How long ago something was, for people: `5m`, `2d3h`. The longer the span, the coarser its units."""
+"""Durations in a human-readable form: `5m`, `2d3h`. The longer the duration, the coarser its units."""
 
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -47,5 +47,5 @@ def since(moment: datetime | None, now: datetime) -> str:
 
 
 def age(tree: ReadOnlyTree, now: datetime) -> str:
-    """How long the object has existed."""
+    """Return the age of the object."""
     return since(meta.creation_timestamp(tree), now)

@@ -42,7 +42,7 @@ def items(tree: Any, *path: str) -> Sequence[Any]:
 
 
 def count(tree: Any, *path: str) -> int:
-    """How many entries a list or a map has."""
+    """Return the number of entries of a list or a map."""
     return len(part(tree, *path) or ())
 
 

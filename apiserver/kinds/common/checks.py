@@ -26,7 +26,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 Check: TypeAlias = Callable[[Any, Path], Iterable[FieldError]]
 
 Problems: TypeAlias = Callable[[Any], Iterable[str]]
-"""What is wrong with a value, in words: what the checks in `mockube.apimachinery.names` are."""
+"""Returns the problems of a value as texts, like the checks in `mockube.apimachinery.names`."""
 
 NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 NOT_POSITIVE: Final = "must be greater than zero"
@@ -38,7 +38,7 @@ class _Row(NamedTuple):
 
     check: Check
     name: str = ""
-    """Of the field that is checked; "": the value itself is."""
+    """The name of the checked field; "": the value itself is checked."""
     step: str = ""
     empty: Check | None = None
     """Instead of the check, if the field is there and empty."""

@@ -15,7 +15,7 @@ _REFERENCE: Final = re.compile(
     rf"(?::(?P<tag>{_TAG}))?(?:@(?P<digest>{_DIGEST}))?"
 )
 _IDENTIFIER: Final = re.compile(r"[a-f0-9]{64}")
-"""What looks like an image's ID is taken for no name."""
+"""A text of this form is an image ID, not a name."""
 
 _MAX_PATH: Final = 255
 _HUB: Final = frozenset({None, "docker.io", "index.docker.io"})

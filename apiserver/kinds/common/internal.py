@@ -93,7 +93,7 @@ _MOVED: Final = {
     "ShareProcessNamespace": "shareProcessNamespace",
     "HostUsers": "hostUsers",
 }
-"""What of a pod's spec is, in the internal type, part of its security context."""
+"""The fields of a pod's spec that the internal type has in its security context."""
 
 
 def _with_context(spec: ReadOnlyTree) -> ReadOnlyTree:

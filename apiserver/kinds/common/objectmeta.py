@@ -36,7 +36,7 @@ def _check_whose(finalizer: str) -> list[str]:
 
 
 class NameRule(NamedTuple):
-    """What is wrong with names that metadata holds: the object's, the beginning of one, and that of a finalizer."""
+    """The checks of names in metadata: name, generateName and finalizers."""
 
     whole: Callable[[str], list[str]]
     beginning: Callable[[str], list[str]]
@@ -69,12 +69,12 @@ PATH_SEGMENT: Final = NameRule(names.check_path_segment_name, names.check_path_s
 
 
 def with_any_finalizers(rule: NameRule) -> NameRule:
-    """Of the few kinds whose finalizers need not say whose they are."""
+    """Return the rule of the few kinds whose finalizers need no domain."""
     return rule._replace(finalizer=lambda _finalizer: [])
 
 
 LEAST: Final = with_any_finalizers(PATH_SEGMENT)
-"""What the names of every kind keep."""
+"""The rule for names of every kind."""
 
 
 def check(tree: ReadOnlyTree, rule: NameRule, *, namespaced: bool, path: Path = METADATA) -> list[FieldError]:
@@ -249,12 +249,12 @@ _CHECK_UPDATE: Final = every(
 
 
 def check_update(new: ReadOnlyTree, old: ReadOnlyTree, *, path: Path = METADATA) -> list[FieldError]:
-    """What is wrong with updated metadata. Part of it is what `check` says too: upstream says it twice."""
+    """Check updated metadata. Some errors repeat those of `check`, as upstream's do."""
     return [*check_step(new, old, path=path), *_CHECK_UPDATE(meta.metadata(new), path)]
 
 
 def check_step(new_tree: ReadOnlyTree, old_tree: ReadOnlyTree, *, path: Path = METADATA) -> list[FieldError]:
-    """What an update may not do to metadata, whatever is wrong with what it is now."""
+    """Check that an update does not change immutable metadata."""
     new, old = meta.metadata(new_tree), meta.metadata(old_tree)
     found: list[Any] = []
     if old.get("deletionTimestamp"):
@@ -270,5 +270,5 @@ def check_step(new_tree: ReadOnlyTree, old_tree: ReadOnlyTree, *, path: Path = M
 
 
 def check_change(new: ReadOnlyTree, old: ReadOnlyTree, rule: NameRule) -> list[FieldError]:
-    """What a kind has to say of a change of metadata."""
+    """Check a change of metadata for one kind."""
     return [*check_update(new, old), *check_finalizers(new, rule)]

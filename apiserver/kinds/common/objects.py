@@ -24,7 +24,7 @@ def created(*checks: Check) -> Create:
 
 
 def as_created(create: Create, name: NameRule = SUBDOMAIN, *, namespaced: bool = True) -> Update:
-    """What is said of a new object is said of a changed one."""
+    """Return an update check that repeats the checks of a new object."""
 
     def update(new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterator[FieldError]:
         yield from objectmeta.check(new, name, namespaced=namespaced)
@@ -34,7 +34,7 @@ def as_created(create: Create, name: NameRule = SUBDOMAIN, *, namespaced: bool =
 
 
 def changed_metadata(name: NameRule = SUBDOMAIN) -> Update:
-    """What is said of a change of metadata, where a kind says it after the rest."""
+    """Return the check of a change of metadata, for kinds that check it after the rest."""
 
     def update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
         yield from objectmeta.check_update(new, old)
@@ -44,7 +44,7 @@ def changed_metadata(name: NameRule = SUBDOMAIN) -> Update:
 
 
 def again(create: Create) -> Update:
-    """What is said of a new object but for its metadata is said of a changed one."""
+    """Return an update check that repeats the checks of a new object, except those of metadata."""
     return lambda new, _old: create(new)
 
 

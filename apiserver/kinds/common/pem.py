@@ -22,11 +22,11 @@ class Block(Struct, frozen=True, kw_only=True):
     headers: bytes
     data: bytes
     end: int = 0
-    """Where the text goes on behind it."""
+    """The offset after the block."""
 
 
 def blocks(text: bytes) -> list[Block]:
-    """Those that hold base64; others are passed over."""
+    """Return the blocks with valid base64; others are skipped."""
     return [*_blocks(text)]
 
 

@@ -1,4 +1,4 @@
-"""What one kind has to say of its objects: a record that the families of types fill in for the registry."""
+"""The record of one kind's validation, which is filled in for the registry."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
@@ -20,17 +20,17 @@ def _accept(_tree: ReadOnlyTree) -> Iterable[FieldError]:
 
 
 def accept_update(_new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterable[FieldError]:
-    """Of a subresource: what is wrong with metadata is said again, and nothing else."""
+    """Accept the update of a subresource, for which only metadata is checked."""
     return ()
 
 
 class Again(Enum):
-    """What a kind says at an update of metadata, of which the server has said all before."""
+    """The checks of metadata that a kind repeats at an update, after the generic checks."""
 
     CHANGE = "change"
     WHOLE = "whole"
     CREATE = "create"
-    """What is said of a new object, in between."""
+    """The checks of a new object, between the other two."""
 
 
 NO_CHECKS: Final[Sequence[Again]] = ()

@@ -1,4 +1,4 @@
-"""How a webhook is called: by a URL, or as a Service."""
+"""Validation of a webhook's client configuration: a URL or a Service."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final

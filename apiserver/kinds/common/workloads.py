@@ -1,4 +1,4 @@
-"""What the kinds that run pods share: selector and pod template, counts in a status, and amounts of a rolling update."""
+"""Rules that workload kinds share: selector and pod template, counts in a status, and amounts of a rolling update."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final

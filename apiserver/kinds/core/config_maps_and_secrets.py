@@ -28,7 +28,7 @@ _DATA: Final = ROOT.child("data")
 
 
 def _size(content: str | None) -> int:
-    """How many bytes a text of base64 holds; in a map it may be null."""
+    """Return the decoded size of a base64 text, which may be null in a map."""
     return len(content) // 4 * 3 - content.count("=") if content else 0
 
 
@@ -36,7 +36,7 @@ _SEALED: Final = "field is immutable when `immutable` is set"
 
 
 def _sealed(*fields: str) -> Update:
-    """Nothing of an object that was declared immutable changes, nor that it is."""
+    """Check that an immutable object does not change and stays immutable."""
 
     def update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
         if not old.get("immutable"):

@@ -72,7 +72,7 @@ def _create(endpoints: ReadOnlyTree) -> Iterable[FieldError]:
 
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    """What was there before was right by the rules of its time."""
+    """Check the subsets only if they change: old ones were valid by older rules."""
     yield from objectmeta.check(new, SUBDOMAIN, namespaced=True)
     if new.get("subsets") != old.get("subsets"):
         yield from _create(new)

@@ -40,7 +40,7 @@ _ORDERED: Final = (
     ("min", "default", "default", "min", "min value {} is greater than default value {}"),
     ("default", "max", "default", "max", "default value {} is greater than max value {}"),
 )  # fmt: skip
-"""What may not be greater than what, which of the fields is blamed, whose value is shown, and the words."""
+"""The lesser and the greater field, the field of the error's path, the field of its value, and the message."""
 
 _AMOUNTS: Final = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
 _NOT_OF_PODS: Final = ("default", "defaultRequest")

@@ -47,7 +47,7 @@ _TAINT: Final[Check] = every(
 )
 
 _TAINTS: Final = ROOT.child("metadata", "taints")
-"""Where upstream says that taints are."""
+"""The path at which upstream reports taints."""
 
 
 def _check_taints(taints: Sequence[ReadOnlyTree] | None) -> Iterator[FieldError]:

@@ -166,7 +166,7 @@ _CREATE: Final = created(
 
 
 def _without_topology(slice_: Tree, _request: Request) -> None:
-    """What v1 left behind of its predecessor can be read, and no longer written."""
+    """Drop `deprecatedTopology`, which v1 reads but does not write."""
     if endpoints := slice_.get("endpoints"):
         slice_["endpoints"] = [
             {field: value for field, value in endpoint.items() if field != "deprecatedTopology"}

@@ -1,4 +1,4 @@
-"""What FlowSchema and PriorityLevelConfiguration share: strategy, the exempt name, and validation of the status."""
+"""Parts that FlowSchema and PriorityLevelConfiguration share: strategy, the exempt name, and validation of the status."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -17,11 +17,11 @@ EXEMPT: Final = "exempt"
 
 
 def _keep_metadata(new: Tree, old: Tree, _request: Request) -> None:
-    """Through the status nothing of metadata changes but who manages what."""
-    kept = {name: value for name, value in old["metadata"].items() if name != "managedFields"}
+    """Keep the metadata in writes of the status, except for managedFields."""
+    metadata = {name: value for name, value in old["metadata"].items() if name != "managedFields"}
     if "managedFields" in new["metadata"]:
-        kept["managedFields"] = new["metadata"]["managedFields"]
-    new["metadata"] = kept
+        metadata["managedFields"] = new["metadata"]["managedFields"]
+    new["metadata"] = metadata
 
 
 STRATEGY: Final = Strategy(

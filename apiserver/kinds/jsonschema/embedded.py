@@ -38,7 +38,7 @@ _STAND_IN: Final = {"name": "fakename"}
 
 
 def coercer(schema: Schema) -> Coerce | None:
-    """What reads the objects that a schema embeds; None if it embeds none."""
+    """Return the decoder of embedded objects; None if a schema has none."""
     known = {name: inner for name, of in properties(schema).items() if (inner := coercer(of)) is not None}
     rest, of_item = _coercer_of(values(schema)), _coercer_of(schema.get("items"))
     embedded = is_embedded(schema)
@@ -79,7 +79,7 @@ def _head(value: Mapping[str, Any], path: Path, read: ReadMetadata) -> dict[str,
 
 
 def embedded_checker(schema: Schema) -> Check | None:
-    """What checks the objects that a schema embeds; None if it embeds none."""
+    """Return the check of embedded objects; None if a schema has none."""
     known = {
         name: inner for name, of in properties(schema).items() if (inner := embedded_checker(of)) is not None
     }

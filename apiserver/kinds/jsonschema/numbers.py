@@ -35,7 +35,7 @@ def is_integer(value: Number) -> bool:
 
 
 class _Range:
-    """Which numbers a type and format can hold."""
+    """The range of numbers of a type and format."""
 
     def __init__(self, schema: Schema) -> None:
         kind, form = ("" if is_int_or_string(schema) else schema.get("type", "")), schema.get("format", "")

@@ -74,7 +74,7 @@ def _elements_pruner(schema: Schema, *, drop_null: bool) -> Prune:
 
 
 def _emptied(value: Any, unknown: Unknown) -> Any:
-    """What no schema describes: its objects lose all that is in them."""
+    """Prune a value without a schema: its objects lose all members."""
     if value.__class__ is dict:
         unknown += value
         return {}

@@ -9,7 +9,7 @@ Schema: TypeAlias = Mapping[str, Any]
 
 ANYTHING: Schema = {PRESERVE: True}
 HEAD = frozenset({"apiVersion", "kind", "metadata"})
-"""What every object has, whatever its schema says."""
+"""The fields that every object has, even without a schema of them."""
 
 RULES = "x-kubernetes-validations"
 LIST_TYPE, MAP_KEYS, MAP_TYPE = (
@@ -28,7 +28,7 @@ def items(schema: Schema) -> Schema:
 
 
 def values(schema: Schema) -> Schema | None:
-    """What holds of members that are not named; None if there are to be none."""
+    """Return the schema of members that are not in `properties`; None if none are allowed."""
     additional = schema.get("additionalProperties")
     if isinstance(additional, dict):
         return additional

@@ -80,7 +80,7 @@ TEMPLATES: Final[Mapping[GroupResource, str]] = {
     GroupResource("batch", "cronjobs"): "spec.jobTemplate.spec.template",
     GroupResource("batch", "jobs"): "spec.template",
 }
-"""Where pod templates are."""
+"""The paths of pod templates."""
 OTHERS: Final[Mapping[GroupResource, Mapping[str, tuple[str, ...]]]] = {
     GroupResource("", "nodes"): {
         "NodeDeclaredFeatures": ("status.declaredFeatures",),
@@ -161,7 +161,7 @@ def gates_off(minor: str) -> frozenset[str]:
 
 
 def disabled_fields(resource: GroupResource, own: DisabledFields, minor: str) -> DisabledFields:
-    """What is dropped of the objects of a resource in a minor; `own` is what is dropped in the newest."""
+    """Return the fields that are dropped in a minor; `own` are those that are dropped in the newest."""
     off = gates_off(minor)
     gates = [*own.gates, *_gates(resource, off)]
     template = TEMPLATES.get(resource, "")
@@ -191,7 +191,7 @@ def _below(prefix: str, table: Mapping[str, tuple[str, ...]], off: frozenset[str
 
 
 class _OlderFields(DisabledFields):
-    """Those of an older minor: some of what a pod's spec has is dropped with all that belongs to it."""
+    """The dropped fields of an older minor: some fields of a pod's spec are dropped together."""
 
     def __init__(self, gates: Sequence[Gate], drops: Sequence[tuple[Any, Drop]], at: tuple[str, ...]) -> None:
         super().__init__(gates)

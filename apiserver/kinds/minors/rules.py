@@ -230,7 +230,7 @@ _KINDS: Final[Mapping[str, GroupKind]] = {
     "cronjobs": GroupKind("batch", "CronJob"),
     "jobs": _JOB,
 }
-"""Of those with pod templates that are checked: in StatefulSets they are not."""
+"""The rules of kinds whose pod templates are checked. Those of StatefulSets are not."""
 RULES: Final[Mapping[GroupKind, tuple[Rule, ...]]] = {
     GroupKind("", "Pod"): _of_pods(("spec",)),
     **{

@@ -1,4 +1,4 @@
-"""How older minors word what the newest words otherwise.
+"""The messages of older minors that differ from those of the newest.
 
 A function takes an error of the newest, and returns what an older minor says in its place.
 """

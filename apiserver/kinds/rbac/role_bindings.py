@@ -36,7 +36,7 @@ def _default_subject(subject: Tree) -> None:
 
 
 DEFAULTS: Final = of("io.k8s.api.rbac.v1", {"RoleRef": {"apiGroup": _GROUP}, "Subject": _default_subject})
-"""Of structs that both kinds have."""
+"""The defaults of structs that both kinds use."""
 
 
 # --- validation

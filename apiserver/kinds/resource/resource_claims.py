@@ -36,7 +36,7 @@ def _default_count(request: Tree) -> None:
 _REQUEST: Final = ({"allocationMode": _EXACT_COUNT}, _default_count)
 
 DEFAULTS: Final = of("io.k8s.api.resource.v1", {"ExactDeviceRequest": _REQUEST, "DeviceSubRequest": _REQUEST})
-"""Of structs that both kinds have."""
+"""The defaults of structs that both kinds use."""
 
 
 # --- validation

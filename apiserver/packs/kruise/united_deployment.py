@@ -117,7 +117,7 @@ def _check_replica_set_pods(template: ReadOnlyTree, selector: Selector, path: Pa
 
 
 class _TemplateRules(Struct, frozen=True, kw_only=True):
-    """How the template of one kind is validated."""
+    """The validation of the template of one kind."""
 
     check_pods: CheckPods
     labels_at: str

@@ -1,4 +1,4 @@
-"""What the workloads of OpenKruise share: defaults and validation of pod templates, update order, and changes."""
+"""Rules that OpenKruise workloads share: defaults and validation of pod templates, update order, and changes."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final

@@ -25,7 +25,7 @@ _READ: Final = {
 }
 _ANNOTATIONS: Final = (*_READ, f"{_PREFIX}scale-down-tolerance", f"{_PREFIX}scale-up-tolerance")
 CPU_UTILIZATION: Final = 80
-"""Of an autoscaler without metrics."""
+"""The default target of an autoscaler without metrics, in percent."""
 
 _SPEC: Final = ("scaleTargetRef", "minReplicas", "maxReplicas")
 _STATUS: Final = ("observedGeneration", "lastScaleTime", "currentReplicas", "desiredReplicas")

@@ -91,7 +91,7 @@ _CURRENT: Final = {
     "currentValue": "value",
     "averageValue": "averageValue",
 }
-"""What the old fields are called inside of v2's `target` and `current`."""
+"""The names of the old fields in `target` and `current` of v2."""
 
 
 def metric_specs(tree: Tree) -> Sequence[Any]:

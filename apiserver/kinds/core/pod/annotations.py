@@ -65,7 +65,7 @@ _FIXED: Final = (
     (APPARMOR_OF_CONTAINER, "AppArmor annotations"),
     (MIRROR, "mirror pod annotation"),
 )
-"""What the keys of annotations that stay as they were begin with, and what those are called."""
+"""The prefixes of immutable annotations, with their descriptions in messages."""
 
 
 def check_annotation_changes(

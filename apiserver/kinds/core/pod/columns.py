@@ -123,7 +123,7 @@ def _deletion_reason(pod: Tree) -> str:
 
 
 class _Initialization(NamedTuple):
-    """How far the init containers are: those that were begun, and why the last of them is in the way, if it is."""
+    """The progress of the init containers: those that are done, and the reason of the one that blocks, if any."""
 
     sidecars: frozenset[str]
     statuses: Sequence[Any]

@@ -94,7 +94,7 @@ _PULL_POLICY: Final = required("imagePullPolicy", one_of(*PULL_POLICIES))
 
 
 def _check_common(container: ReadOnlyTree, path: Path, pod_context: PodContext) -> Iterator[FieldError]:
-    """What is the same for all."""
+    """Check the fields that all types of containers share."""
     yield from _NAME_TO_MESSAGES(container, path)
     yield from check_mounts(container, path, pod_context)
     yield from check_devices(container, path, pod_context)
@@ -140,7 +140,7 @@ _NOT_OF_SIDECARS: Final = "may not be set for init containers without restartPol
 
 
 def _check_ends(container: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """What ends before the others begin needs no looking after."""
+    """Check that an init container which runs to completion has no lifecycle and no probes."""
     for field_name in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
         if container.get(field_name) is not None:
             yield errors.forbidden(path.child(field_name), _NOT_OF_SIDECARS)

@@ -1,4 +1,4 @@
-"""What the rules for a part of a pod's spec depend on: the pod around it, and what its predecessor was allowed.
+"""The context of the rules for a part of a pod's spec: the pod around it, and the options of the old pod.
 
 Also the key by which the result for a spec is cached. Most pods are like the one before, but for their metadata. In each,
 admission names one volume at random, which holds the pod's token; the key has a fixed name in its place.
@@ -56,9 +56,9 @@ WINDOWS, LINUX = "windows", "linux"
 class PodContext(Struct, frozen=True, kw_only=True):
     spec: ReadOnlyTree
     metadata: ReadOnlyTree | None
-    """Of a real pod; None in a template."""
+    """The metadata of a pod; None in a template."""
     volumes: Mapping[str, ReadOnlyTree]
-    """Those that nothing is wrong with."""
+    """The valid volumes by name."""
     claims: frozenset[str]
     """Names of claims to other resources than volumes."""
     options: PodValidationOptions

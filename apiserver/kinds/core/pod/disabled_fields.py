@@ -24,7 +24,7 @@ OF_PODS: Final = DisabledFields(
 
 
 def of_template(path: str, *others: Gate) -> DisabledFields:
-    """What is kept out of a kind that has a template at a path, and other fields behind gates."""
+    """Return the disabled fields of a kind with a template at a path, and with other gates."""
     return DisabledFields((*(gate.below(f"{path}.spec") for gate in _SPEC), *others))
 
 

@@ -84,7 +84,7 @@ def restarts(container: ReadOnlyTree, policy: str, code: int) -> bool:
 
 
 def _restart_action(container: ReadOnlyTree, code: int) -> str | None:
-    """What the first rule that is about a code says."""
+    """Return the action of the first rule that matches an exit code."""
     for rule in container.get("restartPolicyRules", ()):
         codes = rule.get("exitCodes") or {}
         is_among = code in codes.get("values", ())

@@ -1,4 +1,4 @@
-"""What an old pod or pod template did that its update may still do."""
+"""Validation options by what an old pod or pod template has, so that its update may keep it."""
 
 from collections.abc import Iterable
 from itertools import chain
@@ -24,12 +24,12 @@ from mockube.apiserver.kinds.core.volumes.projected import check_not_reserved
 
 
 def options_from_old_annotations(spec: ReadOnlyTree, metadata: ReadOnlyTree) -> PodValidationOptions:
-    """Of the old pod, for what its annotations say."""
+    """Return the options of an old pod that depend on its annotations."""
     return PodValidationOptions(deletion_cost=_has_wrong_cost(metadata), comparisons=_compares_taints(spec))
 
 
 def options_from_old_pod(spec: ReadOnlyTree, metadata: ReadOnlyTree) -> PodValidationOptions:
-    """Of the old pod or template."""
+    """Return the options of an old pod or template."""
     context, affinity = spec.get("securityContext") or {}, spec.get("affinity") or {}
     constraints = spec.get("topologySpreadConstraints") or ()
     own_users = spec.get("hostUsers") is False

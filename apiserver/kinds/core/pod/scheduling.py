@@ -229,7 +229,7 @@ check_effect: Final = one_of("NoSchedule", "PreferNoSchedule", _NO_EXECUTE)
 
 
 def _check_needs(toleration: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """What one field means for another."""
+    """Check fields of a toleration that depend on each other."""
     operator, effect = toleration.get("operator", ""), toleration.get("effect", "")
     if not toleration.get("key") and operator != EXISTS:
         problem = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'

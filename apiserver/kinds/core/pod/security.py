@@ -76,7 +76,7 @@ _ANNOTATED: Final[Mapping[str, tuple[str, ...]]] = {
     _UNCONFINED: ("unconfined",),
     _RUNTIME_DEFAULT: ("runtime/default", "docker/default"),
 }
-"""What annotations say for a type of profile. AppArmor knows the first of each only."""
+"""The values of annotations for a type of profile. AppArmor has only the first of each."""
 
 
 # --- fields

@@ -73,7 +73,7 @@ _SUBDOMAIN: Final = valid(names.check_dns1123_subdomain)
 
 
 def alone(*checks: Check) -> Part:
-    """Of fields that depend on nothing else."""
+    """Return a part that checks fields without the pod's context."""
     check = every(*checks)
     return lambda pod_context, path: check(pod_context.spec, path)
 
@@ -97,7 +97,7 @@ def _check_tolerations(pod_context: PodContext, path: Path) -> Iterable[FieldErr
 
 
 def _check_overhead(pod_context: PodContext, path: Path) -> Iterable[FieldError]:
-    """What running a pod costs by itself is checked as if it were limits."""
+    """Check the overhead of a pod like limits."""
     overhead = pod_context.spec.get("overhead")
     return check_requirements({"limits": overhead}, path.child("overhead"), pod_context) if overhead else ()
 

@@ -205,7 +205,7 @@ def check_extended_claim(status: ReadOnlyTree, spec: ReadOnlyTree, path: Path) -
 
 
 def _check_mapping(mapping: ReadOnlyTree, path: Path, spec: ReadOnlyTree) -> Iterator[FieldError]:
-    """Of the requests of a container to what it is that serves them."""
+    """Check the mapping of a container's extended resource requests to a claim."""
     containers = {
         container.get("name", ""): container
         for kind in ("initContainers", "containers")

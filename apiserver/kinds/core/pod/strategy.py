@@ -75,7 +75,7 @@ _OPERATORS = {"matchLabelKeys": "In", "mismatchLabelKeys": "NotIn"}
 
 
 def complete_selectors(pod: Tree) -> None:
-    """Of pod affinity and of topology spread constraints."""
+    """Complete the selectors of pod affinity and of topology spread constraints."""
     spec, labels = pod["spec"], dict(meta.labels(pod))
     changed: dict[str, Any] = {}
     if spec.get("affinity"):

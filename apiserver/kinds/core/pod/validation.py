@@ -25,7 +25,7 @@ from mockube.apiserver.kinds.core.pod.spec import check_pod_spec
 
 SPEC: Final = ROOT.child("spec")
 NOWHERE: Final = ROOT.key("")
-"""Where upstream says that something is wrong with all of a pod."""
+"""The path at which upstream reports errors of a whole pod."""
 
 _ANNOTATIONS: Final = METADATA.child("annotations")
 

@@ -124,7 +124,7 @@ def check_address_changes(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[Fiel
 
 
 def check_family_changes(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    """Of a Service that has addresses."""
+    """Check changes of the IP families of a Service that has cluster IPs."""
     if EXTERNAL_NAME in (new.get("type"), old.get("type")) or is_headless(new) or is_headless(old):
         return
     now, was = families_of(new), families_of(old)

@@ -1,4 +1,4 @@
-"""How traffic gets to a Service: from where, by which nodes, and through which load balancer."""
+"""Validation of a Service's external traffic: sources, nodes and load balancer."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -132,7 +132,7 @@ def check_internal_policy(spec: ReadOnlyTree) -> Iterator[FieldError]:
 
 
 def check_load_balancer_status(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    """Of a Service."""
+    """Check the load balancer status of a Service."""
     path = ROOT.child("status", "loadBalancer", "ingress")
     now, was = (
         ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress", ()) for service in (new, old)

@@ -83,7 +83,7 @@ def _with_old_node_ports(spec: Tree, old: Tree) -> list[Tree]:
 
 
 def _match_cluster_ips(spec: Tree, old: Tree) -> None:
-    """Where only one of clusterIP and clusterIPs was changed the other follows."""
+    """Change clusterIPs with clusterIP, or clusterIP with clusterIPs, if only one of them changed."""
     one, several = spec.get("clusterIP", ""), spec.get("clusterIPs", [])
     old_one, old_several = old.get("clusterIP", ""), old.get("clusterIPs", [])
     if old_several and not several and one == old_one:

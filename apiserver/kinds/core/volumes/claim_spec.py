@@ -1,4 +1,4 @@
-"""What PersistentVolumes and PersistentVolumeClaims share, and the specs of claims in templates."""
+"""Checks that PersistentVolumes and PersistentVolumeClaims share, and of the specs of claims in templates."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -116,7 +116,7 @@ _REFUSED_IN_TEMPLATES: Final = {
     "deletionTimestamp": "deletionTimestamp", "deletionGracePeriodSeconds": "deletionGracePeriodSeconds",
     "ownerReferences": "ownerReferences", "finalizers": "finalizers", "managedFields": "managedFields",
 }  # fmt: skip
-"""What no template may set of an object's metadata, and how upstream's messages spell it."""
+"""The fields of metadata that a template must not set, as spelled in upstream's messages."""
 
 
 def check_template_metadata(metadata: ReadOnlyTree, path: Path) -> Iterator[FieldError]:

@@ -168,7 +168,7 @@ _BESIDES_SOURCE: Final = frozenset(
         *("MountOptions", "VolumeMode", "NodeAffinity", "VolumeAttributesClassName"),
     }
 )
-"""What the internal type of a spec has beside the source, which is a type of its own there."""
+"""The fields of the internal spec beside the source, which has its own type there."""
 
 
 def _source(volume: ReadOnlyTree) -> dict[str, Any]:

@@ -100,9 +100,9 @@ def _check_same_spec(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldErro
 
 
 def _check_not_smaller(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-    """Only what was asked for and not yet given can be taken back."""
-    given = quantity.parse(within(old, "status", "capacity").get(STORAGE, "0"))
-    if not _requested(new) < _requested(old) or _requested(new) > given:
+    """Check that the storage request does not shrink below the present capacity."""
+    capacity = quantity.parse(within(old, "status", "capacity").get(STORAGE, "0"))
+    if not _requested(new) < _requested(old) or _requested(new) > capacity:
         return ()
     path = _SPEC.child("resources", "requests", STORAGE)
     return (errors.forbidden(path, "field can not be less than status.capacity"),)

@@ -93,7 +93,7 @@ _HEADS: Final[Mapping[str, Check]] = {
     "downwardAPI": every(),
     "serviceAccountToken": _check_expiration,
 }
-"""What is said of a source before its files."""
+"""The checks of a source before those of its files."""
 
 
 def _check_file(kind: str, file: ReadOnlyTree, index: int, path: Path) -> Iterable[FieldError]:

@@ -124,7 +124,7 @@ SOURCES: Final[Mapping[str, Check]] = {
 
 _INNER_PATHS: Final = {"gcePersistentDisk": "persistentDisk"}
 _REFUSED_PATHS: Final = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
-"""Where upstream's messages spell a source in another way: what is wrong inside it, and that there are others."""
+"""Sources that upstream's messages spell differently: in errors inside the source, and in those of further sources."""
 
 
 def check_source(

@@ -58,7 +58,7 @@ class _File(NamedTuple):
     path: str
     """Without slashes at its end."""
     word: str = ""
-    """What it is taken from, if that has to be said."""
+    """The type of its source, if the message names it."""
     name: str | None = None
 
     def __str__(self) -> str:
@@ -93,7 +93,7 @@ def _named(volume: ReadOnlyTree) -> str:
 
 
 def _collisions(files: Iterable[_File], seen: list[_File]) -> Iterator[str]:
-    """Of files with those that were seen before, which they join as long as there are not very many."""
+    """Warn of files that collide with earlier ones, up to a number of comparisons."""
     for file in islice(files, COMPARED - len(seen)):
         for other in seen:
             if not file.is_beside(other):
