@@ -1,115 +1,299 @@
-"""JSONPath as kubectl and definitions of custom resources write it: `.status.conditions[?(@.type=="Ready")].status`.
+"""JSONPath as columns of definitions have it, by the grammar and the rules of client-go.
 
-Fields, with dots escaped by a backslash; `['name']`, `[0]`, `[-1]`, `[*]`; and filters that compare one field with a
-literal. Ranges, unions, slices and `..` are not here: what is written with them is refused.
+Fields, with dots escaped by a backslash; `['name']`, `[0]`, `[-1]`, `[*]`, slices and unions; `..`, `.*`; and filters, such as
+`.status.conditions[?(@.type=="Ready")].status`. What cannot be evaluated, such as an index beyond a list, finds nothing.
 """
 
-import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
 from typing import Any, Final, TypeAlias
 
-import orjson
-
-Step: TypeAlias = Callable[[Any], Iterator[Any]]
+Step: TypeAlias = Callable[[list[Any]], list[Any]]
+"""Returns what it finds in all values together."""
+MAX_RESULTS: Final = 100_000
+"""Values that a step may find: several `..` find each value many times."""
 
 
 class JSONPathError(ValueError):
-    """Not a path, or one that is not understood here."""
+    """The text is no path."""
 
 
-_STEP: Final = re.compile(
-    r"""
-      \.(?P<field>(?:\\.|[^.\[\]\\'"{}()\s])++)
-    | \[\s*+(?P<index>-?[0-9]{1,18})\s*+\]
-    | (?:\[\s*+|\.)(?P<all>\*)(?:\s*+\])?
-    | \[\s*+(?P<quote>['"])(?P<name>(?:\\.|(?!(?P=quote))[^\\])*+)(?P=quote)\s*+\]
-    | \[\?\(\s*+@(?P<left>[^=!<>]*+)(?P<compare>==|!=|<=|>=|<|>)(?P<right>(?:(?!\)\]).)++)\)\]
-    """,
-    re.VERBOSE,
-)
-_COMPARE: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+class _NoResult(Exception):
+    """A path cannot be evaluated for a value."""
+
+
+_TERMINATORS: Final = " \t\r\n.,[]$@{}"
+_FIELD: Final = re.compile(r"(?:\\.?|[^\\ \t\r\n.,\[\]$@{}])*", re.DOTALL)
+_WORD: Final = re.compile(rf"[^{re.escape(_TERMINATORS)}]*")
+_NUMBER: Final = re.compile(r"[+-]?[0-9.]*")
+_KEY: Final = re.compile(r"'([^']*)'")
+_SLICE: Final = re.compile(r"(-?[0-9]*)(:-?[0-9]*)?(:-?[0-9]*)?")
+_COMPARISON: Final = re.compile(r"([^!<>=]+)([!<>=]+)(.+)")
+_ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 
 
 def parse(text: str) -> Callable[[Any], Sequence[Any]]:
-    """A function that finds in a tree all that the path leads to; nothing, where something on the way is not there."""
-    steps, place = [], 0
-    while place < len(text):
-        match = _STEP.match(text, place)
-        if match is None:
-            raise JSONPathError(f"unrecognized path {text!r} at {text[place:]!r}")
-        steps.append(_step(match))
-        place = match.end()
+    """Return a function that finds all values of a path in a tree."""
+    steps = _parse(text)
 
     def find(tree: Any) -> Sequence[Any]:
-        found = [tree]
-        for step in steps:
-            found = [value for one in found for value in step(one)]
-        return found
+        try:
+            return _evaluate(steps, [tree])
+        except _NoResult:
+            return ()
 
     return find
 
 
-def _step(match: re.Match[str]) -> Step:
-    groups = match.groupdict()
-    if groups["index"] is not None:
-        return _index(int(groups["index"]))
-    if groups["all"] is not None:
-        return _all
-    if groups["compare"] is not None:
-        return _filter(groups["left"].rstrip(), groups["compare"], groups["right"].strip())
-    name = groups["field"] if groups["field"] is not None else groups["name"]
-    return _field(re.sub(r"\\(.)", r"\1", name))
+def _evaluate(steps: Sequence[Step], values: list[Any]) -> list[Any]:
+    for step in steps:
+        values = step(values)
+        if len(values) > MAX_RESULTS:
+            raise _NoResult
+    return values
 
 
-def _field(name: str) -> Step:
-    def step(value: Any) -> Iterator[Any]:
-        if isinstance(value, dict) and name in value:
-            yield value[name]
-
-    return step
+# --- the grammar
 
 
-def _index(index: int) -> Step:
-    def step(value: Any) -> Iterator[Any]:
-        if isinstance(value, list) and -len(value) <= index < len(value):
-            yield value[index]
-
-    return step
-
-
-def _all(value: Any) -> Iterator[Any]:
-    if isinstance(value, dict):
-        yield from value.values()
-    elif isinstance(value, list):
-        yield from value
+def _parse(text: str) -> Sequence[Step]:
+    """Return the steps up to the end, or up to a brace that closes the path: what is behind it is text."""
+    steps: list[Step] = []
+    at = 0
+    while at < len(text) and text[at] != "}":
+        step, at = _parse_step(text, at, after_recursion=bool(steps) and steps[-1] is _recursive)
+        if step is not None:
+            steps.append(step)
+    return steps
 
 
-def _filter(left: str, compare: str, right: str) -> Step:
-    find, holds, literal = parse(left), _COMPARE[compare], _literal(right)
+def _parse_step(text: str, at: int, *, after_recursion: bool) -> tuple[Step | None, int]:
+    head = text[at]
+    if text.startswith("[?(", at):
+        return _parse_filter(text, at)
+    if text.startswith("..", at):
+        if after_recursion:
+            raise JSONPathError("invalid multiple recursive descent")
+        return _recursive, at + (1 if _is_word(text[at + 2 : at + 3]) else 2)
+    if head in " @$":
+        return None, at + 1
+    if head == "[":
+        return _parse_brackets(text, at)
+    if head in "\"'":
+        return _parse_quoted(text, at)
+    if head == ".":
+        match = _FIELD.match(text, at + 1)
+        assert match is not None, "it matches nothing at all, too"
+        name = match[0]
+        return (_every if name == "*" else partial(_field, name.replace("\\", ""))), match.end()
+    if head in "+-" or head.isdecimal():
+        return _parse_number(text, at)
+    if _is_word(head):
+        match = _WORD.match(text, at)
+        assert match is not None, "it begins with such a character"
+        word = match[0]
+        return (partial(_constant, word == "true") if word in ("true", "false") else _unknown), match.end()
+    problem = "unclosed action" if head in "\r\n" else f"unrecognized character in action: {head!r}"
+    raise JSONPathError(problem)
 
-    def matches(item: Any) -> bool:
-        found = find(item)
-        return bool(found) and type(found[0]) is type(literal) and holds(found[0], literal)
 
-    def step(value: Any) -> Iterator[Any]:
-        if isinstance(value, list):
-            yield from filter(matches, value)
-
-    return step
+def _is_word(character: str) -> bool:
+    return character == "_" or character.isalpha() or character.isdecimal()
 
 
-def _literal(text: str) -> Any:
-    if text[:1] == text[-1:] == "'":
-        return text[1:-1]
+def _parse_number(text: str, at: int) -> tuple[Step, int]:
+    match = _NUMBER.match(text, at)
+    assert match is not None, "it begins with a sign or a digit"
     try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError as error:
-        raise JSONPathError(f"unrecognized literal {text!r}") from error
+        number = float(match[0]) if "." in match[0] else int(match[0])
+    except ValueError as error:
+        raise JSONPathError(f"cannot parse number {match[0]}") from error
+    return partial(_constant, number), match.end()
+
+
+def _parse_quoted(text: str, at: int) -> tuple[Step, int]:
+    end = at + 1
+    while (end := text.find(text[at], end)) > 0 and text[end - 1] == "\\":
+        end += 1
+    if end < 0 or "\n" in text[at:end]:
+        raise JSONPathError("unterminated quoted string")
+    literal = _ESCAPED.sub(r"\1", text[at + 1 : end])
+    return (lambda _values: [literal]), end + 1
+
+
+def _parse_brackets(text: str, at: int) -> tuple[Step, int]:
+    end = text.find("]", at)
+    if end < 0 or "\n" in text[at:end]:
+        raise JSONPathError("unterminated array")
+    return _bracketed(text[at + 1 : end]), end + 1
+
+
+def _bracketed(inner: str) -> Step:
+    parts = inner.split(",")
+    if len(parts) > 1:
+        return partial(_union, [_parse(f"[{part.strip(' ')}]") for part in parts])
+    key = _KEY.fullmatch(inner)
+    if key is not None:
+        return partial(_evaluate, _parse(f".{key[1]}"))
+    slice_ = _SLICE.fullmatch(":" if inner == "*" else inner)
+    if slice_ is None:
+        raise JSONPathError(f"invalid array index {inner}")
+    first, last, step = (_number(one) for one in slice_.groups(""))
+    is_single = not slice_[2]
+    return partial(_slice, first, (first or 0) + 1 if is_single else last, step, is_single=is_single)
+
+
+def _number(text: str) -> int | None:
+    digits = text.removeprefix(":")
+    if not digits:
+        return None
+    try:
+        return int(digits)
+    except ValueError as error:
+        raise JSONPathError(f"array index {digits} is not a number") from error
+
+
+def _parse_filter(text: str, at: int) -> tuple[Step, int]:
+    end = _end_of_filter(text, at + len("[?("))
+    inner = text[at + len("[?(") : end]
+    if not text.startswith(")]", end):
+        raise JSONPathError("unclosed array expect ]")
+    comparison = _COMPARISON.fullmatch(inner)
+    if comparison is None:
+        return partial(_filter, partial(_exists, _parse(inner))), end + 2
+    left, comparator, right = comparison.groups()
+    return partial(_filter, partial(_compares, _parse(left), comparator, _parse(right))), end + 2
+
+
+def _end_of_filter(text: str, at: int) -> int:
+    """Return where the closing bracket of a filter is, which may have one quoted text."""
+    quote, is_closed = "", False
+    for place in range(at, len(text)):
+        character = text[place]
+        if character == "\n":
+            break
+        if character in "\"'":
+            if not quote:
+                quote = character
+            elif text[place - 1] != "\\" and character == quote:
+                is_closed = True
+        elif character == ")" and bool(quote) == is_closed:
+            return place
+    raise JSONPathError("unterminated filter")
+
+
+# --- the steps
+
+
+class _Byte(int):
+    """A byte of a text, which is shown as a number and is none."""
+
+
+def _field(name: str, values: list[Any]) -> list[Any]:
+    return [value[name] for value in values if isinstance(value, dict) and name in value]
+
+
+def _constant(constant: Any, values: list[Any]) -> list[Any]:
+    return [constant] * len(values)
+
+
+def _unknown(_values: list[Any]) -> list[Any]:
+    raise _NoResult
+
+
+def _children(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return [value[name] for name in sorted(value)]
+    if isinstance(value, list):
+        return value
+    return [*map(_Byte, value.encode())] if isinstance(value, str) else []
+
+
+def _every(values: list[Any]) -> list[Any]:
+    return [child for value in values for child in _children(value)]
+
+
+def _recursive(values: list[Any]) -> list[Any]:
+    return [*islice(_descend(values), MAX_RESULTS + 1)]
+
+
+def _descend(values: list[Any]) -> Iterator[Any]:
+    for value in values:
+        children = _children(value)
+        if children:
+            yield value
+            if not isinstance(value, str):
+                yield from _descend(children)
+
+
+def _slice(
+    first: int | None, last: int | None, step: int | None, values: list[Any], *, is_single: bool
+) -> list[Any]:
+    found: list[Any] = []
+    for value in values:
+        if value is None:
+            continue
+        if not isinstance(value, list):
+            raise _NoResult
+        size = len(value)
+        begin = (first or 0) + (size if (first or 0) < 0 else 0)
+        end = size if last is None else last
+        if end < 0 or (end == 0 and is_single):
+            end += size
+        if begin == end:
+            return found
+        if not 0 <= begin < size or not 0 <= end <= size or begin > end or (step is not None and step <= 0):
+            raise _NoResult
+        found += value[begin : end : step or 1]
+    return found
+
+
+def _union(paths: Sequence[Sequence[Step]], values: list[Any]) -> list[Any]:
+    return [found for steps in paths for found in _evaluate(steps, values)]
+
+
+def _filter(matches: Callable[[Any], bool], values: list[Any]) -> list[Any]:
+    found = []
+    for value in values:
+        if not isinstance(value, list):
+            raise _NoResult
+        found += [item for item in value if matches(item)]
+    return found
+
+
+def _exists(steps: Sequence[Step], item: Any) -> bool:
+    try:
+        return bool(_evaluate(steps, [item]))
+    except _NoResult:
+        return False
+
+
+_COMPARE: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "==": lambda left, right: bool(left == right),
+    "!=": lambda left, right: bool(left != right),
+    "<": lambda left, right: bool(left < right),
+    "<=": lambda left, right: bool(left <= right),
+    ">": lambda left, right: bool(left > right),
+    ">=": lambda left, right: bool(left >= right),
+}
+_ORDERED: Final = (int, float, str)
+
+
+def _compares(left: Sequence[Step], comparator: str, right: Sequence[Step], item: Any) -> bool:
+    """Compare one value with another of the same type; what has no value is passed over."""
+    sides = []
+    for steps in (left, right):
+        found = _evaluate(steps, [item])
+        if not found:
+            return False
+        if len(found) > 1:
+            raise _NoResult
+        sides.append(found[0])
+    one, other = sides
+    is_equality = comparator in ("==", "!=")
+    comparable = (*_ORDERED, bool) if is_equality else _ORDERED
+    if type(one) is not type(other) or type(one) not in comparable or comparator not in _COMPARE:
+        raise _NoResult
+    return _COMPARE[comparator](one, other)

@@ -11,7 +11,7 @@ from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.wire.table import NAME, Column, Printer
 
 Cell: TypeAlias = Callable[[Any, datetime], Any]
-"""Shows a value that is not null."""
+"""Shows a value that is not null, or that is text."""
 
 DEFAULT: Final = ({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},)
 
@@ -25,7 +25,7 @@ def _number(value: Any, _now: datetime) -> float | None:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return type(value) in (int, float)
 
 
 def _boolean(value: Any, _now: datetime) -> bool | None:
@@ -42,7 +42,15 @@ def _date(value: Any, now: datetime) -> str | None:
 
 
 def _string(value: Any, _now: datetime) -> str:
-    return value if isinstance(value, str) else gotext.marshal(value)
+    if value is None:
+        return "<no value>"
+    return value if isinstance(value, str) else gotext.marshal(_in_order(value))
+
+
+def _in_order(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _in_order(value[name]) for name in sorted(value)}
+    return [*map(_in_order, value)] if isinstance(value, list) else value
 
 
 _CELLS: Final[Mapping[str, Cell]] = {
@@ -67,7 +75,7 @@ def printer(columns: Iterable[Mapping[str, Any]]) -> Printer:
 
 def _cell(found: Sequence[Any], show: Cell, now: datetime) -> Any:
     """Of several values upstream shows the first."""
-    return show(found[0], now) if found and found[0] is not None else None
+    return show(found[0], now) if found and (found[0] is not None or show is _string) else None
 
 
 def _column(column: Mapping[str, Any]) -> Column:

@@ -20,6 +20,12 @@ TREE = {
     [
         pytest.param(".spec.replicas", [3], id="fields"),
         pytest.param("['spec']['replicas']", [3], id="quoted fields"),
+        pytest.param("..count", [3, 1], id="any depth"),
+        pytest.param(".spec.names[0:2]", ["a", "b"], id="a slice"),
+        pytest.param(".spec.names[::2]", ["a", "c"], id="every second"),
+        pytest.param(".spec['replicas','names'][0]", [], id="a number has no elements"),
+        pytest.param(".spec.names[2,0]", ["c", "a"], id="a union"),
+        pytest.param(".status.conditions[?(@.type)].count", [3, 1], id="those that have a field"),
         pytest.param(r".spec.a\.b.c", [1], id="a dot in a name"),
         pytest.param(".spec.names[0]", ["a"], id="the first"),
         pytest.param(".spec.names[-1]", ["c"], id="the last"),
@@ -43,13 +49,21 @@ def test_a_path_finds_what_it_leads_to(path, expected):
 @pytest.mark.parametrize(
     "path",
     [
-        pytest.param("spec.replicas", id="no dot before"),
-        pytest.param("..replicas", id="any depth"),
-        pytest.param(".a[0:2]", id="a slice"),
-        pytest.param(".a['b','c']", id="a union"),
+        pytest.param(".a[x]", id="no index"),
+        pytest.param(".a[0", id="an open bracket"),
+        pytest.param("....a", id="any depth twice"),
         pytest.param('.a[?(@.b=="c)]', id="an open text"),
+        pytest.param(".a[0]+1.2.3", id="no number"),
+        pytest.param(".a,b", id="a comma"),
     ],
 )
-def test_what_is_not_understood_is_refused(path):
+def test_what_is_no_path_is_refused(path):
     with pytest.raises(JSONPathError):
         parse(path)
+
+
+def test_a_path_that_finds_too_much_finds_nothing():
+    tree = {"a": {"a": {"a": {}}}}
+    for _ in range(150):
+        tree = {"a": tree, "b": [1]}
+    assert parse("..a..a..a..b")(tree) == ()

@@ -30,7 +30,7 @@ def column(kind, path, **others):
         pytest.param(column("string", ".spec.size"), "3", id="a number as text"),
         pytest.param(column("string", ".spec.names[*]"), "a", id="the first of several"),
         pytest.param(column("string", ".spec.labels"), '{"k":"v"}', id="an object as text"),
-        pytest.param(column("string", ".spec.none"), None, id="null"),
+        pytest.param(column("string", ".spec.none"), "<no value>", id="null"),
         pytest.param(column("string", ".spec.missing"), None, id="nothing"),
         pytest.param(column("date", ".metadata.creationTimestamp"), "60s", id="an age"),
         pytest.param(column("date", ".spec.names[0]"), "<invalid>", id="no time"),
@@ -52,7 +52,7 @@ def test_a_column_says_where_it_is_from_if_nobody_describes_it():
 
 
 def test_columns_that_are_not_understood_are_left_out(caplog):
-    odd = definitions.version(additionalPrinterColumns=[column("string", ".spec..size")])
+    odd = definitions.version(additionalPrinterColumns=[column("string", ".spec[size]")])
     (custom,) = compile_definition(definitions.definition(odd), dict)
     assert [one.name for one in custom.printer.columns] == ["Name", "Age"]
     assert "widgets.example.com/v1 is shown without the columns of its definition" in caplog.text

@@ -1,0 +1,128 @@
+"""What columns of definitions show, by their paths: kube-apiserver 1.36.3 answered a list of one object with these cells."""
+
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.jsonpath import JSONPathError
+from mockube.apiserver.customresources.columns import printer
+
+READY = {
+    "type": "Ready",
+    "status": "True",
+    "count": 3,
+    "flag": True,
+    "a": {"b": "q"},
+    "list": [7],
+    "flt": 1.5,
+}
+PROGRESSING = {
+    "type": "Progressing",
+    "status": "False",
+    "count": 1,
+    "extra": 1,
+    "flag": False,
+    "a": {"b": "z"},
+    "list": [8],
+    "flt": 2.5,
+}
+TREE = {
+    "metadata": {"name": "a"},
+    "spec": {
+        "replicas": 3,
+        "names": ["a", "b", "c"],
+        "a.b": {"c": 1},
+        "map": {"x.y": 1, "x": {"y": 2}},
+        "nul": None,
+        "text": "hi",
+        "nested": [["p", "q"], ["r"]],
+    },
+    "status": {"conditions": [READY, PROGRESSING]},
+}
+REFUSED = object()
+"""The definition is shown with the usual columns."""
+PATHS = {
+    ".spec.replicas": "3",
+    ".spec['replicas']": "3",
+    ".spec.a\\.b.c": "1",
+    ".spec.names[0]": "a",
+    ".spec.names[-1]": "c",
+    ".spec.names[-2]": "b",
+    ".spec.names[*]": "a",
+    ".spec.names[0:2]": "a",
+    ".spec.names[1:]": "b",
+    ".spec.names[:2]": "a",
+    ".spec.names[::2]": "a",
+    ".spec.names[5]": None,
+    ".spec.names[0,2]": "a",
+    ".spec.names[2,0]": "c",
+    ".spec['replicas','names']": "3",
+    ".spec['missing','replicas']": "3",
+    "..replicas": "3",
+    "..count": "3",
+    "..name": "a",
+    "..conditions[0].type": "Ready",
+    '.status.conditions[?(@.type=="Ready")].status': "True",
+    ".status.conditions[?(@.type=='Ready')].status": "True",
+    ".status.conditions[?(@.count > 2)].type": "Ready",
+    ".status.conditions[?(@.count>2)].type": "Ready",
+    '.status.conditions[?(@.missing=="x")].type': None,
+    '.status.conditions[?(@.count=="3")].type': None,
+    ".status.conditions[?(@.extra)].type": "Progressing",
+    ".status.conditions[?(@.count!=3)].type": "Progressing",
+    ".status.conditions[?(@.flag==true)].type": "Ready",
+    ".status.conditions[?(@.count>=1)].type": "Ready",
+    ".spec.names[ 0 ]": REFUSED,
+    '.spec.names["a"]': REFUSED,
+    ".spec[*]": None,
+    ".spec.map[*]": None,
+    ".spec.replicas[0]": None,
+    ".spec.names[]": "a",
+    ".spec.names[3:1]": None,
+    ".spec.names[0:0]": None,
+    ".spec.names[0:9]": None,
+    ".spec.names[::0]": None,
+    ".spec.names[-1:]": "c",
+    ".spec.names[-5]": None,
+    ".spec.nul": "<no value>",
+    ".spec.nul.x": None,
+    ".spec.map['x.y']": "2",
+    ".spec.map['x\\.y']": "1",
+    ".spec.replicas}": "3",
+    ".spec.replicas}{.spec.names[0]": "3",
+    ".spec range": None,
+    ".spec.names.'x'": None,
+    ".spec.names.3": None,
+    ".spec.names[1,]": "b",
+    ".spec.names[a]": REFUSED,
+    "...a": '{"b":"q"}',
+    ".status..count": "3",
+    ".spec.names[0].x": None,
+    ".status.conditions[?(@.a.b=='q')].type": "Ready",
+    ".status.conditions[?(@.list[0]==7)].type": "Ready",
+    ".status.conditions[?(@.type==@.type)].count": "3",
+    ".status.conditions[?(@.flt==1.5)].type": "Ready",
+    ".status.conditions[?(@.count==3.0)].type": None,
+    ".status.conditions[?(@.type)]": '{"a":{"b":"q"},"count":3,"flag":true,"flt":1.5,"list":[7],"status":"True","type":"Ready"}',
+    ".spec.text.*": "104",
+    "..*": REFUSED,
+    ".spec.nested[*][0]": "p",
+    ".spec.nested[0,1][0]": "p",
+    ".spec.nested[0][1]": "q",
+}
+
+
+def shown(path, kind="string"):
+    try:
+        made = printer([{"name": "x", "type": kind, "jsonPath": path}])
+    except JSONPathError:
+        return REFUSED
+    return made.cells(TREE, SteppedClock().now())[1]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_column_shows_what_its_path_finds_first(path):
+    assert shown(path) == PATHS[path]
+
+
+def test_a_byte_of_a_text_is_no_number():
+    assert (shown(".spec.text.*", "integer"), shown(".spec.replicas", "integer")) == (None, 3)
