@@ -1,5 +1,5 @@
-"""What stands for machines: nodes, and the pods that live on them.
+"""Simulated nodes and their kubelets.
 
-A module belongs here if it plays a part of a node or of its kubelet. `life/` decides how a pod lives, `stages/` reads
-and plays kwok's `Stage` documents; both are pure and end in the same effects, which the engine carries out.
+A module belongs here if it is a part of a node or of its kubelet. `pod_lifecycle/` decides a pod's status, `stages/` reads
+and plays kwok's `Stage` documents; both are pure and return the same effects, which `status_writer` executes.
 """

@@ -1,8 +1,7 @@
-"""The addresses of simulated nodes and of the pods on them: no two pods have the same at one time.
+"""The addresses of simulated nodes and of the pods on them: no two running pods have the same.
 
-Node n has 172.18.0.n. A pod's address lies in the range that its node was given. On a node that nobody gave one, the pods
-of node n have 10.244.n.1 to 10.244.n.254; more pods, and more nodes, go on in blocks beside.
-Knows no objects: it is told which pod has which address.
+Node n has 172.18.0.n. A pod's address is in the podCIDR of its node. On a node without one, the pods of node n have
+10.244.n.1 to 10.244.n.254; more pods, and more nodes, continue in further blocks.
 """
 
 from collections.abc import Sequence
@@ -102,7 +101,7 @@ def same_place(address: str, networks: Sequence[NodeRange]) -> tuple[str, ...]:
 
 
 class PodAddresses:
-    """Who has which address. Addresses that were given back are the last to be given away again."""
+    """The address of each pod. Released addresses are the last to be allocated again."""
 
     def __init__(self) -> None:
         self._holders: dict[str, str] = {}
@@ -116,7 +115,7 @@ class PodAddresses:
         return self._addresses[uid]
 
     def note(self, uid: str, address: str) -> None:
-        """The pod has this address, whoever gave it."""
+        """Record the pod's present address."""
         self.release(uid)
         self._addresses[uid] = address
         self._holders.setdefault(address, uid)

@@ -1,6 +1,6 @@
-"""What a simulated kubelet wants done to one object: a closed union of effects.
+"""The effects of a simulated kubelet on one object: a closed union.
 
-Data alone, made by the model of pods and by stages; `simulation.performer` carries it out.
+Data alone, returned by the pod lifecycle and by stages; `status_writer` executes it.
 """
 
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What a kubelet registers for its node: the Node, its Lease, its CSINode. And what tells that a node is simulated.
+"""The objects that a kubelet registers for its node: Node, Lease and CSINode; and the mark of a simulated node.
 
 Pure.
 """
@@ -21,18 +21,18 @@ from mockube.apimachinery.wellknown import (
 from mockube.controller_manager.kubelet.resizing import DesiredNodes
 
 MARK: Final = ("kwok.x-k8s.io/node", "fake")
-"""The annotation of nodes that are simulated, by whomever; it is kwok's."""
+"""The annotation of simulated nodes; kwok's."""
 ATTACHED_BY_CONTROLLER: Final = ("volumes.kubernetes.io/controller-managed-attach-detach", "true")
-"""What a kubelet says of its node unless it attaches volumes itself."""
+"""The annotation of a node whose volumes are attached by the controller."""
 STOP_HEARTBEATS: Final = "mockube.dev/stop-heartbeats"
 """The annotation that makes a node as silent as if it were cut off."""
 USUAL_CAPACITY: Final = {"ephemeral-storage": "1Ti", "hugepages-1Gi": "0", "hugepages-2Mi": "0"}
-"""What every node has, unless it is said to have another amount."""
+"""The default capacity of a node."""
 DECLARED_FEATURES: Final = (
     "InPlacePodLevelResourcesVerticalScaling",
     "InPlacePodVerticalScalingInitContainers",
 )
-"""What the kubelet says that it can do, without which the API server refuses changes that need it; sorted."""
+"""The kubelet's declared features: the API server rejects changes that need a missing one; sorted."""
 LEASE_SECONDS: Final = 40
 KUBELET_PORT: Final = 10250
 RUNTIME: Final = "mockube"
@@ -64,7 +64,7 @@ NODE_CONDITIONS: Final[Sequence[Mapping[str, str]]] = (
         "message": "kubelet is posting ready status",
     },
 )
-"""Of a healthy node, as its kubelet says it."""
+"""The conditions of a healthy node."""
 _NO_NETWORK: Final = (
     "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns "
     "error: cni plugin not initialized"
@@ -154,7 +154,7 @@ def lease(owner: ReadOnlyTree, now: datetime) -> dict[str, Any]:
 
 
 def renewal(name: str, now: datetime) -> dict[str, str]:
-    """What a Lease says anew with each heartbeat."""
+    """The Lease fields that each heartbeat renews."""
     return {"holderIdentity": name, "renewTime": format_micro_time(now)}
 
 

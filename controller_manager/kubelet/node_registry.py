@@ -1,4 +1,4 @@
-"""All simulated nodes as the simulation sees them: which they are, where they are, and who has which address there.
+"""All simulated nodes, their addresses, and the addresses of their pods.
 
 Reads caches; writes nothing.
 """
@@ -38,7 +38,7 @@ class NodeRegistry:
         details: bool,
         waits_for_ranges: bool = False,
     ) -> None:
-        """`waits_for_ranges`: somebody gives each node a range, and a pod is given no address before."""
+        """`waits_for_ranges`: a controller allocates each node's podCIDR, and pods get no address before."""
         self._nodes = nodes
         self._waits_for_ranges = waits_for_ranges
         self._pods = pods
@@ -86,7 +86,7 @@ class NodeRegistry:
         )
 
     def _used_beside(self, pod: PodView) -> Mapping[str, Quantity]:
-        """What the other pods ask for; one of them that cannot be read keeps no room from this one."""
+        """The requests of the other pods, without those that cannot be parsed."""
         others = self._pods.by_index(BY_NODE, pod.node)
         return total_requests(
             other.object

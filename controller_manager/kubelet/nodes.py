@@ -1,4 +1,4 @@
-"""The engine of simulated nodes: registration, Leases, and the stages that tell of their health."""
+"""The runnable of simulated nodes: registration, Leases, and the stages of their status."""
 
 from collections.abc import Container
 from contextlib import suppress
@@ -27,9 +27,9 @@ from mockube.controller_manager.supervision import run_all
 
 WORKERS: Final = 8
 EVENT_SOURCE: Final = "kwok_controller"
-"""Who tells what stages tell, as kwok names itself."""
+"""The event source of stages; kwok's."""
 _ALL: Final = Key("", "")
-"""What comes first: to see which of its nodes are to be registered."""
+"""The first key: it finds the nodes to register."""
 
 
 class SimulatedNodes:
@@ -76,7 +76,7 @@ class SimulatedNodes:
         await run_all(leases=self._leases.run(), statuses=self._statuses.run(), **events)
 
     async def _take_stock(self) -> None:
-        """See which nodes are to come, and which to go."""
+        """Find the nodes to register, and queue those to delete."""
         desired = desired_nodes(self._config_maps.lister.get(*RESIZING), self._options)
         version = (await self._client.raw("GET", "/version")).get("gitVersion") or ""
         registered = {meta.name(one) for one in (await self._client.list(CSI_NODES)).items}
@@ -134,7 +134,7 @@ class SimulatedNodes:
 
     async def _delete(self, present: ReadOnlyTree) -> None:
         """As `kubectl delete node` does: its pods are garbage from then on."""
-        with suppress(NotFound, Conflict):  # it is gone already, and another one may have its name
+        with suppress(NotFound, Conflict):  # it is deleted, and another one may have its name
             await self._client.delete(NODES, Key.of(present), uid=meta.uid(present))
 
     def _loop(self, context: Context, name: str, reconcile: Any) -> Loop:

@@ -1,6 +1,6 @@
-"""The engine of pods on simulated nodes: each is looked at when it changes and when something is due.
+"""The runnable of pods on simulated nodes: each is reconciled when it changes and when something is due.
 
-Pods live by the model of `life/`, or by the stages that the user gave for them.
+Pods follow `pod_lifecycle/`, or the stages of the user.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 WORKERS: Final = 16
 _NO_FACTS: Final[Mapping[str, ProcessState]] = {}
 Live = Callable[[Key, PodView, ReadOnlyTree], Awaitable[timedelta | None]]
-"""Does what is due for a pod on its node, and answers when to come back."""
+"""Executes what is due for a pod on its node; returns when to requeue it."""
 
 
 def shared_runtime(context: Context) -> "ProcessRuntime | None":
@@ -179,7 +179,7 @@ class SimulatedPods:
         self._loop.add(pod.key)
 
     def _facts(self, pod: ReadOnlyTree) -> Mapping[str, ProcessState]:
-        """What is known of containers whose life is not foretold."""
+        """The states of containers that run as processes."""
         facts = self._interactive.states(pod) if _has_stdin(pod) else _NO_FACTS
         return facts if self._processes is None else {**facts, **self._processes.states(pod)}
 

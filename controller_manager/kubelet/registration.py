@@ -1,6 +1,6 @@
 """Registers simulated nodes and keeps their Leases renewed, as each node's kubelet would.
 
-A node that somebody deletes stays away until the next start, or until it is asked for again (`resizing`).
+A node that a user deletes stays away until the next start, or until it is requested again (`resizing`).
 """
 
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""How many nodes are wanted while the manager runs: a ConfigMap says so, and outlives it; without one the flags hold.
+"""The desired number of nodes while the manager runs: a ConfigMap overrides the flags.
 
     kind: ConfigMap
     metadata: {name: mockube-nodes, namespace: kube-system}
@@ -7,7 +7,7 @@
       zones: "a,b"           of nodes that are registered from now on, in turn; as the flag has it if this is left out
       labels: "disk=ssd"     which these have besides their own; the same
 
-Whatever is written into it, even if it is the same, has nodes registered again that somebody has deleted. Pure.
+Each write of it, even without a change, registers deleted nodes again. Pure.
 """
 
 import logging

@@ -1,7 +1,7 @@
-"""Carries out effects on objects of one resource, and knows which of its own writes a cache has not seen yet.
+"""Executes effects on objects of one resource, and tracks its own writes that a cache has not seen yet.
 
-The only writer of the simulation beside registration and heartbeats. An object that is gone, or another of the same
-name, is left alone.
+The only writer of the simulation beside registration and heartbeats. A deleted object, or another of the same name,
+is not written.
 """
 
 from collections.abc import Callable, Iterable
@@ -38,7 +38,7 @@ class StatusWriter:
         *,
         host: Callable[[ReadOnlyTree], str] = lambda _: "",
     ) -> None:
-        """`host` says on which node that is recorded which is about an object."""
+        """`host` returns the node of an object's Events."""
         self._client = client
         self._recorder = recorder
         self._host = host
@@ -56,7 +56,7 @@ class StatusWriter:
         return is_recent and _revision(cached) < last.revision
 
     def is_own(self, key: Key, before: ReadOnlyTree, obj: ReadOnlyTree) -> bool:
-        """The last write alone made the object of what was seen before: nobody else's came between."""
+        """Whether no other write came between the observed object and the last write."""
         last = self._last.get(key)
         step = (meta.uid(obj), _revision(obj), _revision(before))
         return last is not None and (last.uid, last.revision, last.decided_on) == step
@@ -65,7 +65,7 @@ class StatusWriter:
         self._last.pop(key, None)
 
     async def perform(self, key: Key, obj: ReadOnlyTree, effects: Iterable[Effect]) -> ReadOnlyTree | None:
-        """The object as the last write left it; None once it is gone."""
+        """The object after the last write; None once it is deleted."""
         decided_on = _revision(obj)
         for effect in effects:
             match effect:

@@ -1,6 +1,6 @@
-"""What the templates of stages may ask of the world: the time, and the addresses of nodes and pods.
+"""The context functions of stage templates: the time, and the addresses of nodes and pods.
 
-Knows no server: it is made from what the simulation knows.
+It reads only the node registry.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from mockube.controller_manager.kubelet.node_registry import NodeRegistry
 from mockube.controller_manager.kubelet.template.expression import Environment
 
 _VERSION: Final = "v0.7.0"
-"""Of the kwok whose stages are understood."""
+"""The version of kwok whose stages are supported."""
 
 
 class TemplateContext(Struct, frozen=True, kw_only=True):

@@ -57,12 +57,12 @@ def environment_of(
 
 
 def known_environment(pod: ReadOnlyTree, container: ReadOnlyTree) -> dict[str, str]:
-    """Return the variables that the pod alone tells."""
+    """Return the variables that follow from the pod alone."""
     return environment_of(pod, container, _NO_REFERENCES)
 
 
 def unknown_variables(container: ReadOnlyTree) -> set[str] | None:
-    """Return the names of those that ConfigMaps and Secrets tell; None if these tell the names as well."""
+    """Return the names of variables from ConfigMaps and Secrets; None if the names come from these as well."""
     if container.get("envFrom"):
         return None
     return {

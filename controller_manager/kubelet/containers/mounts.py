@@ -52,7 +52,7 @@ def volume_kind(volume: ReadOnlyTree) -> str:
 def volume_content(
     volume: ReadOnlyTree, pod: ReadOnlyTree, container: ReadOnlyTree, references: References
 ) -> Content | None:
-    """Return the files that the API server tells; None of a volume that a pod writes itself."""
+    """Return the files whose content is in the API; None for a volume that a pod writes itself."""
     kind = volume_kind(volume)
     if kind not in _READ_ONLY:
         return None
@@ -152,7 +152,7 @@ def sub_path(mount: ReadOnlyTree, environment: Mapping[str, str]) -> str:
 
 
 def config_error(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
-    """Return why a container cannot be created, as a kubelet words it; "" if it can, as far as the pod tells."""
+    """Return why a container cannot be created, in a kubelet's words; "" if the pod has no such error."""
     mounts = [one for one in container.get("volumeMounts") or () if one.get("subPathExpr")]
     unknown = unknown_variables(container) if mounts else None
     if unknown is None:

@@ -43,7 +43,7 @@ class ContainerRun(Struct, frozen=True, kw_only=True):
     restarts: int
     started: datetime
     finished: datetime | None
-    """None while it runs; else the last moment of the second that its status tells."""
+    """None while it runs; else the end of the second in its status."""
 
 
 def container_spec(pod: ReadOnlyTree, name: str) -> ReadOnlyTree | None:
@@ -60,7 +60,7 @@ def _named(tree: ReadOnlyTree, fields: tuple[str, ...]) -> Iterator[ReadOnlyTree
 
 
 def run_of(pod: ReadOnlyTree, name: str, *, previous: bool = False) -> ContainerRun:
-    """Return the run whose logs are meant."""
+    """Return the run whose logs are requested."""
     container_ref = f'container "{name}" in pod "{meta.name(pod)}"'
     status = container_status(pod, name)
     if status is None:
@@ -116,7 +116,7 @@ def host_of(
 def interactive_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
     """The command of a container that reads what clients send it; empty if it is not interpreted.
 
-    An image that nothing is said of has a shell for who asks for a terminal.
+    An unknown image has a shell for clients with a terminal.
     """
     if not container.get("stdin") or script_of(meta.annotations(pod)).command(container["name"]) is not None:
         return ()

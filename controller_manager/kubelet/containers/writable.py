@@ -12,7 +12,7 @@ from mockube.controller_manager.kubelet.shell.filesystem import Entry, FileSyste
 
 MAX_CONTAINERS: Final = 200
 MAX_BYTES: Final = 64 << 20
-"""That all of them together take; who was looked at longest ago is forgotten first."""
+"""Of all file systems; the least recently used is dropped first."""
 
 Volumes = dict[str, FileSystem]
 """Of one pod, by their names."""
@@ -54,7 +54,7 @@ class ContainerFiles:
         return sum(one.size for one in (*self._file_systems.values(), *volumes))
 
     def forget(self, uid: str) -> None:
-        """The pod is gone."""
+        """Drop the files of a deleted pod."""
         for key in [key for key in self._file_systems if key.uid == uid]:
             del self._file_systems[key]
         self._volumes.pop(uid, None)

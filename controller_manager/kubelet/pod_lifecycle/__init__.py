@@ -1,4 +1,4 @@
-"""How a pod lives on a simulated node.
+"""The lifecycle of a pod on a simulated node.
 
-A module belongs here if it decides from a pod and the time alone: no clock, no client, no state between two looks.
+A module belongs here if it decides from a pod and the time alone: no clock, no client, no state between two calls.
 """

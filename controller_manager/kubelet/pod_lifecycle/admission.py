@@ -61,7 +61,7 @@ _CONDITIONS: Final = frozenset(
         PENDING,
     }
 )
-"""Those of the kubelet, which says none of them of a pod that it rejects."""
+"""The kubelet's conditions, none of which it writes for a rejected pod."""
 _OF_OTHERS: Final = (
     "extendedResourceClaimStatus",
     "nodeAllocatableResourceClaimStatuses",
@@ -77,7 +77,7 @@ class Rejection(NamedTuple):
 
 
 class NodeUsage(NamedTuple):
-    """What a node has, and what the pods that were admitted there ask for."""
+    """A node's allocatable amounts, and the requests of its admitted pods."""
 
     allocatable: Amounts
     """Empty while the node does not report any."""
@@ -117,7 +117,7 @@ def _sysctl_rejection(spec: ReadOnlyTree) -> Rejection | None:
 
 
 def _os_rejection(pod: ReadOnlyTree, node: ReadOnlyTree) -> Rejection | None:
-    """A simulated node may have any system, so the node says which; upstream it is the one of the kubelet."""
+    """A simulated node may have any OS, so it is read from the node; upstream it is the kubelet's own."""
     spec, labels = pod["spec"], meta.labels(pod)
     if "os" not in spec and _OS_LABEL not in labels:
         return None
@@ -182,7 +182,7 @@ def _failed(predicate: str, reason: str) -> Rejection:
 
 
 def reject(pod: ReadOnlyTree, rejection: Rejection, now: datetime) -> Step:
-    """The event and the status of a pod that is rejected: it has failed, and says nothing of containers."""
+    """Return the event and the status of a rejected pod: Failed, without container statuses."""
     old = pod.get("status") or {}
     status: dict[str, Any] = {
         "startTime": format_time(now),

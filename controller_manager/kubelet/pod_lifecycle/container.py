@@ -1,6 +1,6 @@
-"""How one container lives: started, ended, restarted with back-off, as its program, its script and its policy say.
+"""The lifecycle of one container: start, end and restart with back-off, by its program, script and restart policy.
 
-Pure, and without memory: everything that the next look needs stands in the container's status.
+Pure and stateless: the container's status contains everything that the next call needs.
 """
 
 from datetime import datetime, timedelta
@@ -41,7 +41,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.scripted_probes import (
 INITIAL_BACKOFF: Final = timedelta(seconds=10)
 LONGEST_BACKOFF: Final = timedelta(minutes=5)
 FORGIVEN_AFTER: Final = timedelta(minutes=10)
-"""A run that lasted so long starts the back-off anew."""
+"""A run that lasted so long resets the back-off."""
 _DOUBLINGS: Final = 5
 _KILLED: Final = 137
 _LOST: Final = (
@@ -76,7 +76,7 @@ def backoff(restarts: int, ran: timedelta) -> timedelta:
 
 
 def advance(container: Container, status: ReadOnlyTree | None, now: datetime) -> ContainerMoment:
-    """The container now, if it may run; it was in `status` when it was looked at last."""
+    """Advance a container that may run from its last status."""
     if status is None or never_ran(status):
         if container.config_error:
             refused = waiting(container, "CreateContainerConfigError", container.config_error)
@@ -149,7 +149,7 @@ def _run_probed(
     now: datetime,
     ends: datetime | None,
 ) -> ContainerMoment:
-    """A run whose probes are scripted, as long as its command runs."""
+    """Advance a run with scripted probes, as long as its command runs."""
     seconds = (now - started).total_seconds()
     if probes.killed <= seconds:
         at = after(started, span_of(probes.killed))
@@ -193,7 +193,7 @@ def _failed_hook(container: Container, hook: str, reason: str, message: str) -> 
 
 
 def pre_stop_failure(container: Container) -> tuple[EmitEvent, ...]:
-    """What is told of a hook that is scripted to fail, when the container is stopped."""
+    """The Event of a preStop hook that is scripted to fail."""
     return _failed_hook(container, "preStop", "FailedPreStopHook", "PreStopHook failed")
 
 
@@ -254,7 +254,7 @@ def _started(
 def _run_process(
     container: Container, status: ReadOnlyTree, process: ProcessState, now: datetime
 ) -> ContainerMoment:
-    """What was seen of the process becomes the container's status."""
+    """Update the container's status from the state of its process."""
     if process.restarts != status["restartCount"]:
         lost = end_container(
             container, status, exit_code=_KILLED, at=now, message=_LOST, reason="ContainerStatusUnknown"
@@ -277,7 +277,7 @@ def _start_process(
     restarts: int,
     last: ReadOnlyTree | None = None,
 ) -> ContainerMoment:
-    """Have the run started that is due, or say what became of the attempt."""
+    """Start the run that is due, or report the failed attempt."""
     before = status or waiting(container, "ContainerCreating")
     if process.restarts != restarts:
         return ContainerMoment(status=before, actions=(StartContainer(container.name, restarts),))
@@ -294,7 +294,7 @@ def _start_process(
 
 
 def end_process(container: Container, status: ReadOnlyTree, now: datetime) -> ReadOnlyTree:
-    """A container whose status says that it runs, after the end that was seen; of one that is lost nothing was."""
+    """The status of a running container after its process ended; a lost process counts as killed."""
     ended = container.process.exit if container.process is not None else None
     if ended is None:
         return end_container(
@@ -310,7 +310,7 @@ def _definition_changed(container: Container) -> str:
 
 
 def _replaced(container: Container, status: ReadOnlyTree, now: datetime) -> ContainerMoment:
-    """Another image was put into the pod: the container starts anew, whatever its policy."""
+    """The image was changed: the container restarts, whatever its policy."""
     old = end_container(container, status, exit_code=container.program.stop_code, at=now)
     new = _started(container, now, restarts=status["restartCount"] + 1, last=old["state"]["terminated"])
     event = EmitEvent("Normal", "Killing", _definition_changed(container), container.field)
@@ -318,7 +318,7 @@ def _replaced(container: Container, status: ReadOnlyTree, now: datetime) -> Cont
 
 
 def restart_container(container: Container, status: ReadOnlyTree, now: datetime) -> ReadOnlyTree:
-    """Stopped and started at once, as a resize may ask for."""
+    """Restart the container at once, for a resize with RestartContainer."""
     old = end_container(container, status, exit_code=container.program.stop_code, at=now)
     return _started(
         container, now, restarts=status["restartCount"] + 1, last=old["state"]["terminated"]

@@ -1,4 +1,4 @@
-"""A container of a pod, and the status that says how its latest run is or was. Pure."""
+"""A container of a pod, and the status of its latest run. Pure."""
 
 import hashlib
 from collections.abc import Callable
@@ -84,7 +84,7 @@ def last_end(status: ReadOnlyTree) -> ReadOnlyTree | None:
 
 
 def waiting(container: Container, reason: str, message: str = "") -> ReadOnlyTree:
-    """A container that did not start yet."""
+    """The status of a container that did not start yet."""
     details = {"message": message} if message else {}
     return running_status(container, restarts=0, state={"waiting": {**details, "reason": reason}})
 
@@ -138,9 +138,9 @@ def running_status(
 
 
 def assigned_resources(spec: ReadOnlyTree) -> dict[str, Any]:
-    """What a running container reports of the resources that it was given.
+    """Return the resources in a running container's status.
 
-    It says that these are none rather than nothing: by that a server knows that the node can resize pods.
+    They are present even if empty: by that the server knows that the node can resize pods.
     """
     requirements = spec.get("resources") or {}
     resources = {field: requirements[field] for field in ("limits", "requests") if requirements.get(field)}

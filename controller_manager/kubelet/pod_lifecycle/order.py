@@ -56,7 +56,7 @@ _NO_PROCESSES: Final[Mapping[str, ProcessState]] = {}
 
 
 class Members(Struct, frozen=True, kw_only=True):
-    """The containers of a pod, with their statuses as they were looked at last."""
+    """The containers of a pod, with their last statuses."""
 
     init: Sequence[tuple[Container, ReadOnlyTree | None]]
     main: Sequence[tuple[Container, ReadOnlyTree | None]]
@@ -82,7 +82,7 @@ def earliest(*times: datetime | None) -> datetime | None:
     return min((time for time in times if time is not None), default=None)
 
 
-# --- who is there
+# --- the containers of a pod
 
 
 def members_of(
@@ -95,7 +95,7 @@ def members_of(
     def member(container: ReadOnlyTree, role: Role, own: RestartPolicy) -> Container:
         process = processes.get(container["name"])
         interpreted = _interpreted(pod, container, script)
-        # Whether it ends is told by the pod, where the command does not tell.
+        # Whether it ends follows from the pod, where the command is unknown.
         unknown = ENDS_AT_ONCE if _ends(pod, container, role) else SERVICE
         program = SERVICE if process is not None else interpreted() or unknown
         return Container(
@@ -170,7 +170,7 @@ def _before(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> tuple
 
 
 def _ends(pod: ReadOnlyTree, container: ReadOnlyTree, role: Role) -> bool:
-    """What an unknown command stands for: a task where the pod is made to end, or else a service."""
+    """Whether an unknown command ends: yes in a pod that is meant to complete, else it is a service."""
     if role is Role.MAIN:
         has_command = bool(container.get("command") or container.get("args"))
         is_job = LABEL_JOB_NAME in meta.labels(pod)
@@ -185,11 +185,11 @@ def _with_statuses(
     return [(container, by_name.get(container.name)) for container in containers]
 
 
-# --- what becomes of them
+# --- running and stopping them
 
 
 def run(members: Members, now: datetime) -> RunningContainers:
-    """Everybody who may run does, and has what became of it up to now."""
+    """Advance all containers that may run up to now."""
     init, blocked = _run_init(members, now)
     if blocked:
         main = [
@@ -212,7 +212,7 @@ def run(members: Members, now: datetime) -> RunningContainers:
 
 
 def wait(members: Members, reason: str) -> RunningContainers:
-    """Nobody runs yet; those whose turn it is wait for the reason."""
+    """No container runs yet; the first ones wait for the reason."""
     first = [ContainerMoment(status=waiting(container, "PodInitializing")) for container, _ in members.init]
     main_reason = "PodInitializing" if first else reason
     main = [ContainerMoment(status=waiting(container, main_reason)) for container, _ in members.main]
@@ -222,7 +222,7 @@ def wait(members: Members, reason: str) -> RunningContainers:
 
 
 def stop(members: Members, now: datetime, *, code: int | None = None) -> RunningContainers:
-    """Everybody ends now, with the code or as his program is stopped."""
+    """Stop all containers, with the code or that of their programs."""
     init, main, ephemeral = (
         [
             _stop(
@@ -274,7 +274,7 @@ def _killing(container: Container) -> EmitEvent:
 
 
 def _run_init(members: Members, now: datetime) -> tuple[list[ContainerMoment], list[str]]:
-    """The init containers up to the first that is in the way, and the names of those that are."""
+    """Advance the init containers up to the first that blocks; also return the names of those not done."""
     moments: list[ContainerMoment] = []
     blocked: list[str] = []
     for container, status in members.init:

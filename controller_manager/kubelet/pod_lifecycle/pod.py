@@ -1,7 +1,7 @@
-"""How a pod lives on its node: its start, its phase and readiness, its deadline and its end.
+"""The lifecycle of a pod on its node: its start, its phase and readiness, its deadline and its end.
 
-Pure, and without memory: what to do follows from the pod as it is and the time, so that a simulated kubelet may be
-stopped and started at any moment, as a real one.
+Pure and stateless: each step follows from the pod and the time, so that a simulated kubelet may be stopped and started
+at any moment, as a real one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,15 +42,15 @@ _OVERDUE: Final = {
 
 
 class NodeContext(Struct, frozen=True, kw_only=True):
-    """The node on which the pod lives, as far as the pod can see it."""
+    """The node of a pod, as far as its lifecycle needs it."""
 
     ip: str
     pod_ips: Sequence[str]
     """The pod's own, if it has none yet."""
     room: NodeResources
     details: bool
-    """Whether it tells all that a kubelet tells: events, ids, the sandbox's condition, and the last status of a pod
-    that is deleted. kwok tells none of these."""
+    """Whether it writes all that a kubelet does: events, ids, the sandbox's condition, and the last status of a deleted
+    pod. kwok writes none of these."""
     processes: Mapping[str, ProcessState] = field(default_factory=dict)
     """The pod's containers that are local processes, by name."""
 
@@ -75,7 +75,7 @@ def step(pod: ReadOnlyTree, home: NodeContext, now: datetime) -> Step:
 
 
 def preempt(pod: ReadOnlyTree, home: NodeContext, since: datetime, now: datetime) -> Step:
-    """The end of a pod, since a time, whose room a critical one needs: its containers stop as in its deletion."""
+    """End a pod that was preempted at a time: its containers stop as in its deletion."""
     script = script_of(meta.annotations(pod))
     members = members_of(pod, script, ids=home.details, processes=home.processes)
     if to_stop := processes_to_stop(members):
@@ -110,12 +110,12 @@ def _live(pod: ReadOnlyTree, members: Members, script: Script, home: NodeContext
 
 
 def _leave(pod: ReadOnlyTree, members: Members, script: Script, home: NodeContext, now: datetime) -> Step:
-    """The end of a pod that somebody deleted: its containers stop, and it goes without further grace."""
+    """End a deleted pod: its containers stop, and it is deleted without further grace."""
     if to_stop := processes_to_stop(members):
         return Step(effects=to_stop.tells if home.details else (), actions=to_stop.actions)
     grace = meta.deletion_grace_period_seconds(pod) or 0
     deadline = meta.deletion_timestamp(pod)
-    # Without grace the server removes it by itself, when the last finalizer has gone.
+    # Without grace the server removes it by itself, after its last finalizer.
     if grace == 0 or deadline is None or script.hang_terminating:
         return REST
     if _is_over(pod):
@@ -125,7 +125,7 @@ def _leave(pod: ReadOnlyTree, members: Members, script: Script, home: NodeContex
     if ends > now:
         return Step(again_at=ends)
     effects: list[Effect] = []
-    # Nobody reads the last status of a pod that goes with it.
+    # The last status is deleted with the pod.
     if home.details or meta.finalizers(pod):
         stopped = order.stop(members, now)
         effects += _written(pod, _status(pod, stopped, home, now))
@@ -133,7 +133,7 @@ def _leave(pod: ReadOnlyTree, members: Members, script: Script, home: NodeContex
     return Step(effects=(*effects, Remove()))
 
 
-# --- what the pod says
+# --- the pod's status
 
 
 def _phase(pod: ReadOnlyTree) -> str:

@@ -33,7 +33,7 @@ class PodState(Struct, frozen=True, kw_only=True):
 
 
 def kubelet_conditions(pod: ReadOnlyTree, standing: PodState, now: datetime) -> list[ReadOnlyTree]:
-    """All conditions of the pod: those of a kubelet as they are to be now, in its order, and those of others."""
+    """All conditions of the pod: those of the kubelet, updated and in its order, and those of others."""
     desired = [
         _initialized(standing),
         _ready(pod, standing),
@@ -115,7 +115,7 @@ def difference(old: ReadOnlyTree, new: ReadOnlyTree) -> dict[str, Any]:
 
 
 def _conditions(old: Sequence[ReadOnlyTree], new: Sequence[ReadOnlyTree]) -> list[dict[str, Any]]:
-    """Those that differ, with null for what they no longer say; and those that go."""
+    """A patch of the conditions that differ, with null for removed fields, and of those to delete."""
     before = {condition["type"]: condition for condition in old}
     after = {condition["type"] for condition in new}
     changed = [

@@ -12,16 +12,16 @@ from mockube.controller_manager.kubelet.pod_lifecycle.script import Script
 from mockube.controller_manager.kubelet.pod_lifecycle.scripted_probes import probed_run
 
 BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""Seconds; those of Prometheus, where nothing else is said."""
+"""Seconds; Prometheus' defaults."""
 
 
 class ProbeTotals(Struct):
     successful: int = 0
     failed: int = 0
     seconds: float = 0.0
-    """That the successful ones took together."""
+    """The sum of the successful ones."""
     within: list[int] = field(default_factory=lambda: [0] * len(BUCKETS))
-    """How many of these took no longer than each bucket says."""
+    """The count of each bucket."""
 
     def add(self, *, success: bool, seconds: float) -> None:
         if not success:

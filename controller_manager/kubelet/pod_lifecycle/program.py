@@ -1,6 +1,6 @@
-"""What the command of a container does: how long it runs, and with which code it ends.
+"""The program of a container: how long its command runs, and its exit code.
 
-Pure. The command is interpreted; of one that is not simulated nothing is known, and the caller says what stands for it.
+Pure. The command is interpreted; for one that is not simulated the caller passes a default.
 """
 
 import re
@@ -70,11 +70,11 @@ class CommandContext(Struct, frozen=True, kw_only=True):
     """What decides, besides its specification, what a container's command does."""
 
     script: str | None = None
-    """Stands for the command."""
+    """A shell script that replaces the command."""
     environment: Callable[[], Mapping[str, str]] = dict
     identity: tuple[int, int] = (0, 0)
     volumes: tuple[str, ...] = ()
-    """The folders that are empty at first, and whose files are there when the container is started again."""
+    """The folders that are empty at first, and keep their files when the container restarts."""
     places: Places = ()
     """Those of them that other containers of the pod have as well."""
     before: "tuple[Invocation, ...]" = ()
@@ -87,7 +87,7 @@ _ALONE: Final = CommandContext()
 def program_of(
     container: Mapping[str, Any], context: CommandContext = _ALONE, restarts: int = 0
 ) -> Program | None:
-    """What the container does, or None where its command does not tell."""
+    """Return the container's program, or None for an unknown command."""
     invocation = invocation_of(container, context)
     if invocation is None:
         return RUNS_ON if _PAUSE_IMAGE.fullmatch(container.get("image") or "") else None
@@ -128,7 +128,7 @@ def _needs_references(container: Mapping[str, Any], text: str) -> bool:
 
 
 def command_of(container: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what a container runs; of an image whose own command is known, that stands for what is left out."""
+    """Return a container's command; that of a known image is the default."""
     command, arguments = container.get("command") or (), container.get("args") or ()
     if not command and _AGNHOST_IMAGE.fullmatch(container.get("image") or ""):
         return ("/agnhost", *(arguments or ("pause",)))

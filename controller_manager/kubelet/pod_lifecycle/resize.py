@@ -23,7 +23,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
 PENDING: Final = "PodResizePending"
 IN_PROGRESS: Final = "PodResizeInProgress"
 RETRY: Final = timedelta(seconds=30)
-"""After which a deferred resize is looked at again."""
+"""After which a deferred resize is retried."""
 
 Amounts = Mapping[str, Quantity]
 _SCALES: Final[Mapping[str, int]] = {"cpu": quantity.MILLI}
@@ -31,7 +31,7 @@ _SCALES: Final[Mapping[str, int]] = {"cpu": quantity.MILLI}
 
 
 class NodeResources(Struct, frozen=True, kw_only=True):
-    """What a node has, and what its other pods asked for: worked out only for a pod that is resized."""
+    """A node's allocatable amounts and its other pods' requests, computed only for a pod that is resized."""
 
     allocatable: Callable[[], Amounts]
     used: Callable[[], Amounts]
@@ -50,7 +50,7 @@ def resize(
     room: NodeResources,
     now: datetime,
 ) -> ResizeResult:
-    """The containers' statuses and the pod's conditions after a look at what is wanted."""
+    """Resize the containers if the node has room; return their statuses and the pod's conditions."""
     others = [
         condition for condition in conditions.of(pod) if condition["type"] not in (PENDING, IN_PROGRESS)
     ]
@@ -82,7 +82,7 @@ def resize(
 
 
 def total_requests(pods: Iterable[ReadOnlyTree]) -> dict[str, Quantity]:
-    """What the containers of these pods ask for together."""
+    """The sum of the requests of these pods' containers."""
     total: dict[str, Quantity] = {}
     for pod in pods:
         for container in pod["spec"]["containers"]:
@@ -108,7 +108,7 @@ def _marked(pod: ReadOnlyTree, condition_type: str, details: Mapping[str, str]) 
 
 
 def _refusal(pod: ReadOnlyTree, room: NodeResources) -> Mapping[str, str]:
-    """Why the node cannot do it: not ever, or not now."""
+    """Why the node cannot do it: Infeasible or Deferred; empty if it can."""
     requested, allocatable = total_requests([pod]), room.allocatable()
     for name, amount in requested.items():
         capacity = allocatable.get(name, quantity.ZERO)

@@ -1,6 +1,6 @@
-"""What a pod's annotations ask of its simulated life: `mockube.dev/ready-after: 10s`, `mockube.dev/crash-times: "2"` …
+"""The annotations that script a simulated pod: `mockube.dev/ready-after: 10s`, `mockube.dev/crash-times: "2"` …
 
-Pure. An annotation that cannot be understood asks for nothing, and is named in `problems`.
+Pure. An invalid annotation is ignored, and named in `problems`.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,11 +14,11 @@ from mockube.controller_manager.kubelet.pod_lifecycle.program import Program
 PREFIX: Final = "mockube.dev/"
 NEVER: Final = float("inf")
 _BY_NAME: Final = {"run": "runs", "answer": "answers"}
-"""Annotations whose names go on with that of a container or a port."""
+"""Annotations whose names end with that of a container or a port."""
 
 
 class Script(Struct, frozen=True, kw_only=True):
-    """Each field is asked for by the annotation of its name, with dashes; spans are in seconds."""
+    """Each field is set by the annotation of its name, with dashes; spans are in seconds."""
 
     start_after: float = 0
     """After the pod was seen on its node."""
@@ -34,7 +34,7 @@ class Script(Struct, frozen=True, kw_only=True):
     """Whether the hooks of its containers fail."""
     fail_pre_stop: bool = False
     exit_after: float | None = None
-    """How long each run of a container lasts, whatever its command says."""
+    """How long each run of a container lasts, whatever its command."""
     fail_with_code: int | None = None
     """With which code each run ends, or each run that crashes."""
     crash_times: int | None = None
@@ -42,7 +42,7 @@ class Script(Struct, frozen=True, kw_only=True):
     waiting_reason: str = ""
     """Containers do not start, and wait for this reason: `ImagePullBackOff`."""
     terminate_after: float = 0
-    """After the deletion was asked for, and within the grace period."""
+    """After the deletion, and within the grace period."""
     hang_terminating: bool = False
     resize_after: float = 0
     """How long a resize of the pod in place is in progress."""

@@ -1,4 +1,4 @@
-"""What comes of the probes of a simulated container: they succeed, unless scripts say otherwise, from their first try on.
+"""The results of a simulated container's probes: unless scripted, they succeed from the first attempt on.
 
 In seconds from the start of a run. Pure.
 """
@@ -115,6 +115,6 @@ _OUTPUTS: Final = {
 
 
 def scripted_failure(container: ReadOnlyTree, probe: Probe) -> str:
-    """What is told of a failure."""
+    """The message of a failure."""
     handler = container.get(probe.value) or {}
     return unhealthy_message(probe, next((text for name, text in _OUTPUTS.items() if name in handler), ""))

@@ -1,4 +1,4 @@
 """Containers that run as processes of this machine. What starts, watches, probes or stops such a process belongs here.
 
-Imported only where `--container-runtime=process` is given. What a pod's status says of them is in `pod_lifecycle`.
+Imported only with `--container-runtime=process`. Their part of a pod's status is in `pod_lifecycle`.
 """

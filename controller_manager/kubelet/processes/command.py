@@ -30,7 +30,7 @@ class StartError(Exception):
 
 
 class Identity(Struct, frozen=True, kw_only=True):
-    """As whom a process runs; None as this one does."""
+    """The user and group of a process; None for those of this one."""
 
     user: int | None = None
     group: int | None = None
@@ -96,7 +96,7 @@ def command_spec(
 
 
 def _with_server(references: References, server: str) -> References:
-    """With the API server where it is, and not where its Service says that it is."""
+    """Replace the API server's Service address by its real one."""
     url = urlsplit(server)
     port = {"name": "https", "port": url.port or 443, "protocol": "TCP"}
     service = {
@@ -136,7 +136,7 @@ def find_program(name: str, environment: Mapping[str, str], folder: Path) -> str
 
 
 def _identity(pod: ReadOnlyTree, container: ReadOnlyTree) -> Identity:
-    """Only root can be another user; who is not root stays who it is."""
+    """Only root can change the user; otherwise it stays."""
     chosen = _security(pod, container)
     if os.geteuid() != 0:
         return Identity()

@@ -84,7 +84,7 @@ def volume_folder(base: Path, pod: ReadOnlyTree, volume: ReadOnlyTree) -> Path:
 
 
 def write_volumes(base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> None:
-    """What the API server tells, as it is now; empty folders for the rest."""
+    """The present content of volumes from the API; empty folders for others."""
     names = {mount["name"] for mount in container.get("volumeMounts") or ()}
     for volume in pod["spec"].get("volumes") or ():
         if volume["name"] not in names:

@@ -27,7 +27,7 @@ _HANDLERS: Final = frozenset({"exec", "httpGet", "tcpSocket", "grpc"})
 
 
 class ImageMapError(ValueError):
-    """A map of images says what cannot be understood."""
+    """A map of images is invalid."""
 
 
 class LocalImage(Struct, frozen=True, kw_only=True):

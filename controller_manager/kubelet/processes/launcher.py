@@ -48,7 +48,7 @@ def _become(parent: int, user: str, group: str, terminal: str, command: list[str
     if sys.platform == "linux":
         # After the change of the user, which takes the request back.
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it ended before this was asked for
+        if os.getppid() != parent:  # it ended before
             sys.exit(128 + signal.SIGKILL)
     for number in IGNORED_BY_PYTHON:
         signal.signal(number, signal.SIG_DFL)

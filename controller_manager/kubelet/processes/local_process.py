@@ -79,7 +79,7 @@ class LocalProcess:
         return self._process.pid
 
     async def wait(self) -> int:
-        """The exit code, as a runtime tells it: 128 and more if a signal has ended the process."""
+        """The exit code, as a runtime reports it: 128 and more if a signal has ended the process."""
         code = await self._process.wait()
         return code if code >= 0 else 128 - code
 
@@ -110,7 +110,7 @@ class LocalProcess:
             self.stdin.close()
         if self._terminal is not None:
             self._terminal.close()
-        # A pipe that somebody else holds open has no other end.
+        # Another process may hold the pipe open for ever.
         self._transport.close()
 
 
@@ -137,7 +137,7 @@ async def start_process(
 
 
 class _Protocol(SubprocessStreamProtocol):
-    """Tells of the end of the process."""
+    """Calls `on_exit` at the end of the process."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(limit=READ, loop=loop)

@@ -75,7 +75,7 @@ class LogFile:
     """The log of a run as far as it was read; what is written later can be read on."""
 
     due: Final[datetime | None] = None
-    """Nobody knows when a process writes next."""
+    """None: the next write of a process is unknown."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -135,7 +135,7 @@ class LogFile:
 
 
 def log_tail(path: Path, size: int) -> str:
-    """The last bytes of what was logged."""
+    """Return the last bytes of the log."""
     if not path.exists():
         return ""
     log, tail = LogFile(path), bytearray()

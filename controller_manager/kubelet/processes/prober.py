@@ -52,7 +52,7 @@ class Target(Struct, frozen=True, kw_only=True):
 
 
 async def attempt(handler: ReadOnlyTree, target: Target, clock: Clock, seconds: float) -> Attempt:
-    """Try what a probe or a hook says, for at most so many seconds."""
+    """Run the handler of a probe or a hook, for at most so many seconds."""
     try:
         async with within(clock, seconds):
             return await _attempt(handler, target, clock)

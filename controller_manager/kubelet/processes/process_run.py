@@ -117,7 +117,7 @@ class ProcessRun:
     def pod(self) -> ReadOnlyTree:
         return self._references.pod
 
-    # --- what others ask of it
+    # --- called by other modules
 
     def stop(self, grace: float) -> None:
         """End it within so many seconds; a shorter time than before counts."""
@@ -128,7 +128,7 @@ class ProcessRun:
             self.change(is_stopping=True)
 
     def listen(self) -> Output:
-        """What it writes from now on, as it comes, up to `OUTPUT_END`; who does not take it loses what is too much."""
+        """Its output from now on, up to `OUTPUT_END`; a slow reader loses output beyond the limit."""
         queue: Output = asyncio.Queue(LISTENER_QUEUE)
         self._listeners.add(queue)
         return queue
@@ -228,7 +228,7 @@ class ProcessRun:
         self.change(started=started_at, exit=ended, is_ready=False)
 
     async def _prepare(self) -> CommandSpec | None:
-        """Wait until all that it refers to is there; None if it is stopped before."""
+        """Wait until all objects that it refers to exist; None if it is stopped before."""
         reported_problem = ""
         while not self._stop_requested.is_set():
             try:
@@ -333,7 +333,7 @@ class ProcessRun:
         self._deadline = max(self._deadline, clock.monotonic() + least)
         process.send(signal.SIGTERM)
         while (left := self._deadline - clock.monotonic()) > 0:
-            self._stop_requested.clear()  # somebody may be in more of a hurry
+            self._stop_requested.clear()  # a shorter grace period may follow
             await self._wait_for_stop(left)
         process.kill()
 
@@ -371,7 +371,7 @@ async def _first_of(process: "asyncio.Task[int]", beside: "Sequence[asyncio.Task
 
 
 def _offer(queue: Output, piece: tuple[int, bytes]) -> None:
-    """The end is always told."""
+    """The end is never dropped."""
     if queue.full():
         if piece is not OUTPUT_END:
             return

@@ -36,13 +36,13 @@ from mockube.controller_manager.kubelet.server.references import ReferenceLoader
 from mockube.controller_manager.supervision import all_ended, start
 
 REFRESH_SECONDS: Final = 60.0
-"""How often files of ConfigMaps, Secrets and tokens are written anew, as a kubelet does."""
+"""How often files of ConfigMaps, Secrets and tokens are updated; a kubelet's."""
 FORCED_GRACE: Final = 1.0
 """Seconds that the processes of a pod have that was deleted by force."""
 LAST_GRACE: Final = 0.3
 """Seconds that processes have when their kubelet ends."""
 RUNS_KEPT: Final = 2
-"""Whose logs are kept: the latest, and the one before."""
+"""Runs whose logs are retained: the latest and the previous one."""
 _FIELDS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
@@ -92,7 +92,7 @@ class ProcessRuntime:
                 await self._end_all()
                 await watch.end()
 
-    # --- what the model of pods is told, and what it has done
+    # --- the interface to the pod lifecycle
 
     def states(self, pod: ReadOnlyTree) -> Mapping[str, ProcessState]:
         """The containers of a pod that are processes."""
@@ -145,7 +145,7 @@ class ProcessRuntime:
         return path if path is not None and path.exists() else None
 
     def forget(self, uid: str) -> None:
-        """A pod is gone: what it has left behind goes, too."""
+        """Remove the processes and files of a deleted pod."""
         known = self._pods.pop(uid, None)
         if known is not None:
             task = start("the end of a pod", self._clean_up(uid, known))
@@ -185,7 +185,7 @@ class ProcessRuntime:
             known.refreshing = start(f"volumes of {Key.of(pod)}", self._keep_fresh(known))
 
     async def _keep_fresh(self, known: _Pod) -> None:
-        """Write what the API server tells into the pod's volumes again and again."""
+        """Update the pod's volumes from the API periodically."""
         while True:
             await self._clock.sleep(REFRESH_SECONDS)
             for run in [*known.runs.values()]:
@@ -234,7 +234,7 @@ def _forget_log(latest: Path, restarts: int) -> None:
 
 
 def process_runtime(context: Context) -> ProcessRuntime:
-    """The one of a manager, which is made when it is first asked for."""
+    """Return the manager's runtime; the first call creates it."""
     found: ProcessRuntime | None = context.shared.get(ProcessRuntime)
     if found is None:
         path = context.options.simulation.images

@@ -1,4 +1,4 @@
-"""Who may use a kubelet: clients that show a certificate, and that the API server allows to use nodes/proxy and its like."""
+"""The authorization of a kubelet: clients with a certificate that the API server allows to use nodes/proxy and its like."""
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -56,7 +56,7 @@ def access_of(method: str, path: str, node: str) -> Access:
 
 
 def user_of(certificate: Mapping[str, Any] | None) -> KubeletUser | None:
-    """The user that a client's certificate stands for: its common name, with its organizations as groups."""
+    """The user of a client certificate: its common name, with its organizations as groups."""
     if not certificate:
         return None
     pairs = [pair for part in certificate["subject"] for pair in part]

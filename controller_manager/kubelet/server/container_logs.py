@@ -99,7 +99,7 @@ class LogSource(Protocol):
 
     @property
     def due(self) -> datetime | None:
-        """When there will be more; None if nobody knows, or nothing comes."""
+        """When the next line is due; None if unknown, or if there is none."""
 
     def is_behind(self, until: datetime) -> bool: ...
 
@@ -110,7 +110,7 @@ class LogSource(Protocol):
 
 
 class PodWatchers:
-    """Wakes who waits for a change of a pod; nobody waits for most."""
+    """Wakes the followers of a pod after a change; most pods have none."""
 
     def __init__(self) -> None:
         self._events: dict[Key, set[asyncio.Event]] = {}

@@ -91,7 +91,7 @@ class KubeletEndpoints:
         self.processes: ProcessRuntime | None = None
         """What runs containers as processes of this machine; None where there can be none."""
         self.kwok: KwokObjects | None = None
-        """What kwok's objects say of simulated containers."""
+        """kwok's objects for simulated containers."""
         self._pods = pods
         self._nodes = nodes
         self._watchers = watchers
@@ -150,8 +150,10 @@ class KubeletEndpoints:
         access = access_of(request.method, request.path, node)
         if not await self._authorizer.is_allowed(user, access):
             subresources = " ".join(access.subresources)
-            told = f"user={user.name}, verb={access.verb}, resource=nodes, subresource(s)=[{subresources}]"
-            raise HttpError(403, f"Forbidden ({told})\n")
+            attributes = (
+                f"user={user.name}, verb={access.verb}, resource=nodes, subresource(s)=[{subresources}]"
+            )
+            raise HttpError(403, f"Forbidden ({attributes})\n")
 
     def _check_node(self, request: web.BaseRequest, name: str) -> None:
         """A node that is cut off does not answer."""
@@ -173,7 +175,7 @@ class KubeletEndpoints:
         page = None
         if self.kwok is not None and self.chance is not None and node is not None:
             if self._node_pages is None:
-                from mockube.controller_manager.kubelet.server.node_pages import (  # noqa: PLC0415 - few ask
+                from mockube.controller_manager.kubelet.server.node_pages import (  # noqa: PLC0415 - rarely used
                     NodePages,
                 )
 
@@ -274,8 +276,8 @@ class KubeletEndpoints:
             local = self._local_port(current, port) if current is not None else None
             if local is not None:
                 problem = await _streams().connect_port(local, stream)
-                told = f"error forwarding port {port} to pod {pod.uid}, uid : failed to connect to localhost:{port}: "
-                return f"{told}{problem}" if problem else ""
+                prefix = f"error forwarding port {port} to pod {pod.uid}, uid : failed to connect to localhost:{port}: "
+                return f"{prefix}{problem}" if problem else ""
             try:
                 entry = await self._kwok_entry(KwokKind.PORT_FORWARD, current or {}, port)
             except HttpError as error:
@@ -349,13 +351,15 @@ class KubeletEndpoints:
                 current=lambda: current_run(self._object(pod.key), pod.uid, name, run),
                 changed=changed,
             )
-            with suppress(ConnectionError):  # the client is gone
+            with suppress(ConnectionError):  # the client has disconnected
                 await stream.write_to(response.write)
                 await response.write_eof()
         return response
 
-    async def _kwok_entry(self, kind: KwokKind, pod: ReadOnlyTree, which: str | int) -> ReadOnlyTree | None:
-        return await self.kwok.entry(kind, pod, which) if self.kwok is not None and pod else None
+    async def _kwok_entry(
+        self, kind: KwokKind, pod: ReadOnlyTree, container_or_port: str | int
+    ) -> ReadOnlyTree | None:
+        return await self.kwok.entry(kind, pod, container_or_port) if self.kwok is not None and pod else None
 
     async def _replay(
         self, pod: PodView, container: ReadOnlyTree, run: ContainerRun, kind: KwokKind

@@ -58,7 +58,7 @@ class RunLog:
     def __init__(self) -> None:
         self.lines: deque[LogLine] = deque()
         self.dropped = 0
-        """How many lines before these are forgotten."""
+        """How many earlier lines are dropped."""
         self._size = 0
         self._parts = {1: b"", 2: b""}
 
@@ -161,7 +161,7 @@ class InteractiveRun:
             await self.stdin.end()
 
     def _tell(self, piece: tuple[int, bytes]) -> None:
-        """Who does not take it loses what is too much, but not the end."""
+        """A slow reader loses output beyond the limit, but not the end."""
         for queue in self._listeners:
             if queue.full():
                 queue.get_nowait()
@@ -218,7 +218,7 @@ class InteractiveContainers:
         return next((RunLogReader(run.log) for run in runs if run.state.restarts == restarts), None)
 
     def forget(self, uid: str) -> None:
-        """A pod is gone."""
+        """Drop the sessions of a deleted pod."""
         self.files.forget(uid)
         for runs in self._runs.pop(uid, {}).values():
             for run in runs:
@@ -266,7 +266,7 @@ class InteractiveContainers:
 
 
 def interactive_containers(context: Context) -> InteractiveContainers:
-    """Those of a manager, which are made when they are first asked for."""
+    """Return the manager's sessions; the first call creates them."""
     found: InteractiveContainers | None = context.shared.get(InteractiveContainers)
     if found is None:
         found = context.shared[InteractiveContainers] = InteractiveContainers(context)

@@ -1,4 +1,4 @@
-"""The engine of the simulated kubelets' API: it listens, and tells the API server where, by a ConfigMap.
+"""The runnable of the simulated kubelets' API: it listens, and writes its address into a ConfigMap.
 
 kind: ConfigMap
 metadata: {name: mockube-kubelets, namespace: kube-system}
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 ENDPOINT: Final = Key(NAMESPACE_SYSTEM, "mockube-kubelets")
 AUTHENTICATION: Final = Key(NAMESPACE_SYSTEM, "extension-apiserver-authentication")
-"""Where a server tells who signs the certificates of its clients."""
+"""The ConfigMap with the CA of the API server's clients."""
 BACKLOG: Final = 1024
 END_SECONDS: Final = 0.5
 """How long streams may go on at the end."""
@@ -104,7 +104,7 @@ class SimulatedKubelets:
         )
         async with AsyncExitStack() as stack:
             runner = web.ServerRunner(
-                # Who follows a quiet log and goes is not noticed otherwise.
+                # Otherwise the disconnection of a client that follows a quiet log is not noticed.
                 web.Server(
                     endpoints.answer, access_log=None, handler_cancellation=True, request_factory=_request
                 ),

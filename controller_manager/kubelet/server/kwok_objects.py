@@ -1,4 +1,4 @@
-"""kwok's objects that say what a simulated container logs, does for exec, writes to attach, and where its ports lead.
+"""kwok's objects for a simulated container's logs, exec, attach and port-forward.
 
 A Logs, Exec, Attach or PortForward of the pod's name decides, else the first object of its Cluster kind, by name, that selects
 the pod. All of them mean files, commands and ports of this machine, which `--allow-host-access` allows.
@@ -24,9 +24,9 @@ from mockube.controller_manager.kubelet.server.shared_work import SharedWork
 GROUP_VERSION: Final = "/apis/kwok.x-k8s.io/v1alpha1"
 FLAG: Final = "--allow-host-access"
 DISCOVERY_SECONDS: Final = 10.0
-"""For how long it is believed which kinds the server has."""
+"""How long a discovery of the server's kinds is used."""
 POLL: Final = timedelta(seconds=1)
-"""How often a file that is followed is looked at."""
+"""How often a followed file is read."""
 CHUNK: Final = 64 << 10
 _STREAMS: Final = {b"stdout": 1, b"stderr": 2}
 
@@ -56,7 +56,7 @@ class KwokObjects:
     async def entry(
         self, kind: KwokKind, pod: ReadOnlyTree, container_or_port: str | int
     ) -> ReadOnlyTree | None:
-        """What is said of a container, or of a port; None if nothing is. What is not allowed is refused."""
+        """Return the entry of a container or a port, or None. Without the flag an entry is refused."""
         served = await self._kinds()
         for source in await self._objects(kind, pod, served):
             found = choose_entry((source.get("spec") or {}).get(kind.entries) or (), container_or_port)

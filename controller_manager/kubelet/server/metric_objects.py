@@ -54,7 +54,7 @@ def _escaped(text: str) -> str:
 
 
 def metric_family(metric: ReadOnlyTree, usage: NodeUsage, measured: Measurement) -> Family | None:
-    """What a metric of a Metric object comes to; a sample whose expressions fail is left out."""
+    """Evaluate a metric of a Metric object; a sample whose expressions fail is left out."""
     kind = metric.get("kind") or ""
     sample = {"counter": _value, "gauge": _value, "histogram": _histogram}.get(kind)
     if sample is None:
@@ -73,7 +73,7 @@ def _value(metric: ReadOnlyTree, labels: Labels, value: Callable[[str], Any]) ->
 
 
 def _histogram(metric: ReadOnlyTree, labels: Labels, value: Callable[[str], Any]) -> list[Sample]:
-    """Each bucket says how many observations of its upper bound there were; a hidden one only counts."""
+    """Each bucket has the number of observations up to its bound; a hidden one is only counted."""
     counts = sorted(
         (float(one["le"]), math.floor(_number(value(one["value"]))), bool(one.get("hidden")))
         for one in metric.get("buckets") or ()

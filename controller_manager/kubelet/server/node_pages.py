@@ -1,4 +1,4 @@
-"""What a simulated node tells of itself: `/metrics` and what lies below, `/stats/summary`, `/configz`."""
+"""The pages of a simulated node: `/metrics` and its subpaths, `/stats/summary`, `/configz`."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -89,7 +89,7 @@ class NodePages:
 
 
 def configuration(node: ReadOnlyTree) -> dict[str, Any]:
-    """The KubeletConfiguration of a node: the defaults, with what its status says."""
+    """The KubeletConfiguration of a node: the defaults, with values from its status."""
     found: dict[str, Any] = orjson.loads(_CONFIGURATION.read_bytes())
     pods = ((node.get("status") or {}).get("capacity") or {}).get("pods")
     return {**found, "maxPods": _whole(pods)} if pods is not None else found

@@ -48,7 +48,7 @@ class PodFiles:
     async def of(
         self, pod: ReadOnlyTree, container: ReadOnlyTree, *, restarts: int | None = None
     ) -> FileSystem:
-        """Those of a container that runs, as they are now; `restarts` says which run it is, if its pod does not yet."""
+        """The present files of a running container; `restarts` is its run, if the pod's status does not have it yet."""
         shared = shared_volumes(pod, container)
         for one in every_container(pod["spec"]):
             if one is not container and shared & shared_volumes(pod, one):
@@ -72,7 +72,7 @@ class PodFiles:
         return volumes
 
     def forget(self, uid: str) -> None:
-        """A pod is gone."""
+        """Drop the files of a deleted pod."""
         self._container_files.forget(uid)
         self._drop_replays()
 

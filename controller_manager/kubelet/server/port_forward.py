@@ -83,7 +83,7 @@ class _Forwarded:
 
 
 class _Forwards:
-    """The connections of one session: a stream of data and one of errors for each, which say to which they belong."""
+    """The connections of one session: each has a data and an error stream, whose headers name it."""
 
     def __init__(self, connect: Connect) -> None:
         self._connect = connect

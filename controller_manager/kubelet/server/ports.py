@@ -50,7 +50,7 @@ async def _read_head(stream: ByteStream, buffer: bytearray) -> tuple[str, str, d
             return None
         buffer += data
         if buffer[0] == _HANDSHAKE:
-            return None  # nobody speaks TLS here
+            return None  # no TLS here
     end = buffer.index(b"\r\n\r\n")
     first, *lines = bytes(buffer[:end]).decode("latin-1").split("\r\n")
     del buffer[: end + 4]

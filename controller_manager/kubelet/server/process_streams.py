@@ -51,7 +51,7 @@ class Commands(Protocol):
 
 
 class HostCommands:
-    """Commands of this machine, as an Exec of kwok says."""
+    """Run a command of this machine for kwok's Exec."""
 
     def __init__(self, entry: ReadOnlyTree) -> None:
         self._entry = entry
@@ -174,7 +174,7 @@ async def connect_port(port: int, stream: ByteStream, host: str = "127.0.0.1") -
 
 
 async def connect_target(entry: ReadOnlyTree, stream: ByteStream) -> str:
-    """Join a stream and what a PortForward of kwok says."""
+    """Join a stream and the target of kwok's PortForward."""
     target = entry.get("target")
     if entry.get("command") or not target:
         return "a PortForward with a command is not supported: give it a target"

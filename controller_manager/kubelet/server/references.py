@@ -17,7 +17,7 @@ from mockube.controller_manager.kubelet.containers.mounts import referenced_name
 from mockube.controller_manager.kubelet.server.shared_work import SharedWork
 
 MAX_SERVICES: Final = 500
-"""Whose variables a container has at most."""
+"""The limit of services in a container's variables."""
 _NO_TOKENS: Final[Mapping[tuple[str, int], str]] = {}
 
 

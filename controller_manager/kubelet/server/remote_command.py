@@ -54,7 +54,7 @@ def stream_options(query: Mapping[str, str]) -> StreamOptions:
 async def serve_streams(
     request: web.BaseRequest, options: StreamOptions, work: Work, clock: Clock
 ) -> web.StreamResponse:
-    """Negotiate the protocol, and do the work until it is done or the client is gone."""
+    """Negotiate the protocol, and run the work until it is done or the client disconnects."""
     kind = request.headers.get("Upgrade", "")
     if kind.lower() == "websocket":
         return await _over_websocket(request, options, work)
@@ -121,7 +121,7 @@ async def _over_spdy(
 async def _run(
     streams: Streams, options: StreamOptions, work: Work, listening: Coroutine[Any, Any, None]
 ) -> None:
-    """Until the work is done, or the client is gone, which ends it."""
+    """Run the work until it is done; it is cancelled if the client disconnects."""
     listener = start("streams of a client", listening)
     worker = start("a command for a client", _finished(streams, options, work))
     try:

@@ -1,4 +1,4 @@
-"""Many requests that come together and need the same of the API server ask it once."""
+"""Concurrent requests that need the same of the API server share one request."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
@@ -18,7 +18,7 @@ class _Turn(Generic[T]):
 
 
 class SharedWork(Generic[T]):
-    """A caller gets the result of work that began after its call: it is as new as if nobody else had called."""
+    """A caller gets the result of work that began after its call: it is as fresh as its own."""
 
     def __init__(self) -> None:
         self._turns: dict[Hashable, _Turn[T]] = {}

@@ -1,4 +1,4 @@
-"""Streams of exec and attach over SPDY: the client opens one for each, and says in its headers which it is."""
+"""Streams of exec and attach over SPDY: the client opens each, with its type in a header."""
 
 import asyncio
 from contextlib import suppress

@@ -12,11 +12,11 @@ QUEUED: Final = 16
 
 
 class StreamsClosed(Exception):
-    """The client is gone."""
+    """The client has disconnected."""
 
 
 class InputStream:
-    """What the client sends to the standard input, in pieces; who does not read keeps the client from sending."""
+    """The client's standard input, in chunks, with backpressure: an unread chunk stops the client."""
 
     def __init__(self) -> None:
         self._queue: asyncio.Queue[bytes] = asyncio.Queue(QUEUED)
@@ -36,7 +36,7 @@ class InputStream:
         await self._queue.put(b"")
 
     def cut(self) -> None:
-        """Nothing more comes; whoever waits to feed is not waited for."""
+        """End the input; waiting feeders are released."""
         if self._queue.full():
             self._queue.get_nowait()
         self._queue.put_nowait(b"")
@@ -58,7 +58,7 @@ class Streams(Protocol):
     """The sizes of the client's terminal, as JSON objects."""
 
     async def write(self, stream: int, data: bytes) -> None:
-        """Wait as long as the client reads too slowly; `StreamsClosed` if it is gone."""
+        """Wait while the client reads too slowly; `StreamsClosed` if it has disconnected."""
 
     async def finish(self, status: bytes) -> None:
         """Write how it ended, and end all streams."""
@@ -69,7 +69,7 @@ def success() -> bytes:
 
 
 def exit_status(code: int) -> bytes:
-    """How a command ended, as a kubelet tells it by version 4 of the protocol."""
+    """The Status of an ended command, as in version 4 of the protocol."""
     if code == 0:
         return success()
     return orjson.dumps(

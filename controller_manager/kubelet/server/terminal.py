@@ -1,4 +1,4 @@
-"""What a terminal does between a client and a command: echoes what is typed, edits lines, and ends lines as screens want it."""
+"""The terminal between a client and a command: it echoes input, edits lines, and translates line ends."""
 
 from typing import Final
 

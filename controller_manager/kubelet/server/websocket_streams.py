@@ -40,7 +40,7 @@ def websocket(protocols: Sequence[str]) -> web.WebSocketResponse:
 
 class WebSocketStreams:
     def __init__(self, socket: web.WebSocketResponse, requested: frozenset[int]) -> None:
-        """`requested` are the numbers of the streams that the client asked for."""
+        """`requested` are the numbers of the streams that the client requested."""
         self._socket = socket
         self._requested = requested
         protocol = socket.ws_protocol or ""
@@ -50,12 +50,12 @@ class WebSocketStreams:
         self.resize = InputStream()
 
     async def begin(self) -> None:
-        """An empty message tells the client that it goes on."""
+        """An empty message starts the session for the client."""
         lowest = min(self._requested & {STDOUT, STDERR, ERROR}, default=ERROR)
         await self.write(lowest, b"", even_empty=True)
 
     async def listen(self) -> None:
-        """Until the client has closed the socket."""
+        """Read messages until the client has closed the socket."""
         try:
             while (message := await self._socket.receive()).type not in ENDS:
                 data = self._decoded(message.data)

@@ -1,5 +1,5 @@
 """A subset of a POSIX shell over the environment and the files of a simulated container.
 
-What belongs here reads or interprets a command. A command is a generator: it yields what it writes, reads and waits for,
-so the same command tells how long a container runs, what it has logged, and what an exec answers. No I/O, no event loop.
+A module belongs here if it parses or interprets a command. A command is a generator: it yields its writes, reads and
+waits, so the same command gives a container's run time, its logs, and the output of an exec. No I/O, no event loop.
 """

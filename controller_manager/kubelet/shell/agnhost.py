@@ -1,6 +1,6 @@
 """agnhost, the program of the image by which Kubernetes' own tests and many examples try out a cluster.
 
-What only prints, waits or works on files is carried out. What serves runs on, and answers nobody.
+Commands that only print, wait or work on files are executed. Servers run for ever, and answer no request.
 """
 
 from collections.abc import Callable, Mapping
@@ -112,7 +112,7 @@ def _generate_logs(process: Process) -> Run:
 
 
 def _log_line(now: datetime, seed: str, number: int) -> str:
-    """Return a line as klog writes it, about a request that nobody sent; the same again for the same container."""
+    """Return a line of klog about an invented request; it is the same for the same container."""
     digest = sha256(f"{seed}/{number}".encode()).digest()
     method, namespace = ("GET", "POST", "PUT")[digest[0] % 3], ("kube-system", "default", "ns")[digest[1] % 3]
     url = f"/api/v1/namespaces/{namespace}/pods/{digest.hex()[4 : 7 + digest[2] % 2]}"
@@ -121,7 +121,7 @@ def _log_line(now: datetime, seed: str, number: int) -> str:
 
 
 def _test_mounts(process: Process) -> Run:
-    """Carry out what is asked for in agnhost's own order: a file is written before it is read."""
+    """Execute the flags in agnhost's own order: a file is written before it is read."""
     options = _options(process, {})
     failed = 0
     for name, show in _MOUNT_TESTS.items():

@@ -176,7 +176,7 @@ _OPERATIONS: Final[Mapping[type[ast.AST], Callable[[int, int], int | bool]]] = {
 
 
 def evaluate(text: str, parameter: Callable[[str], str | None]) -> int:
-    """The value of an arithmetic expression, whose names stand for their values."""
+    """The value of an arithmetic expression, with its variables."""
     if len(text) > 1000:
         raise ShellSyntaxError("the arithmetic expression is too long")
     plain = text.replace("&&", " and ").replace("||", " or ").strip() or "0"

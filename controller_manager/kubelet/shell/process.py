@@ -29,7 +29,7 @@ class Input(Struct, frozen=True):
 
 
 class CommandStart(Struct, frozen=True):
-    """A command begins: whoever runs the script may count, or let others run."""
+    """A command begins: the caller may count it, or yield to other tasks."""
 
 
 class Repeated(Struct, frozen=True):

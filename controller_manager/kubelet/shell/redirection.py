@@ -17,7 +17,7 @@ _DESCRIPTORS: Final = {
 
 
 def with_input_of(reader: Run, writer: Run) -> Run:
-    """Run a command whose input is what another writes, which runs as far as the first reads."""
+    """Run a command whose input is another's output; that one runs only as far as its output is read."""
     buffer = bytearray()
     is_over = False
     answer: bytes | None = None

@@ -1,4 +1,4 @@
-"""kwok's `Stage` documents: what they say, which of them is next for an object, and what it does.
+"""kwok's `Stage` documents: parsing, the choice of an object's next stage, and its effects.
 
-A module belongs here if it reads or plays such documents. What kwok can say and this cannot is refused by its name.
+A module belongs here if it reads or plays such documents. Unsupported fields of kwok are refused by name.
 """

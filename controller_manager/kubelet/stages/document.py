@@ -1,6 +1,6 @@
-"""A `Stage` of kwok as its document says, in each of the shapes that kwok gave it, read into one record.
+"""Parse a `Stage` of kwok, in each of its versions, into one record.
 
-Pure. Fields that are not known are refused: a stage that does half of what it says would be worse than none.
+Pure. Unknown fields are refused: a stage with half of its effects would be worse than none.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ class Requirement(Struct, frozen=True, kw_only=True):
 
 
 class Amount(Struct, frozen=True, kw_only=True):
-    """A number that stands in the document, or is asked of the object if it has one there."""
+    """A number of the document, or of a field of the object if it is set."""
 
     value: float | None
     query: Query | None
@@ -238,7 +238,7 @@ def _steps(spec: _Fields) -> tuple[StageStep, ...]:
 
 
 def _step(fields: _Fields) -> list[StageStep]:
-    """What stands in a step beside patches, in the order in which it is done."""
+    """The parts of a step beside patches, in the order of their execution."""
     steps: list[StageStep] = []
     if event := fields.take("event"):
         with _Fields(fields.path("event"), event) as event_fields:

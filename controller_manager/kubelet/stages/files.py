@@ -1,6 +1,6 @@
 """Stage documents in files: those of the user, and those that come with mockube.
 
-Reads files; what the documents mean stands in `document`.
+Reads files; `document` parses them.
 """
 
 from collections.abc import Iterable, Sequence

@@ -63,9 +63,9 @@ _LONGEST_WEIGHT: Final = 18
 
 
 def choose(stages: Sequence[Stage], obj: ReadOnlyTree, chance: Chance) -> Stage | None:
-    """One of them, each as often as its weight says; all the same where none has a weight.
+    """Choose a stage at random by weight, or evenly if none has a weight.
 
-    A stage whose weight the object tells wrongly is left out, unless that is true of all.
+    A stage whose weight in the object is invalid is left out, unless all are.
     """
     weights = [_weight(stage, obj) for stage in stages]
     known = [(stage, weight) for stage, weight in zip(stages, weights, strict=True) if weight is not None]
@@ -102,7 +102,7 @@ def _weight(stage: Stage, obj: ReadOnlyTree) -> int | None:
 
 
 def _span(amount: Amount, obj: ReadOnlyTree, now: datetime) -> timedelta | None:
-    """Milliseconds of the document, or a span or a moment that the object names; None where there is neither."""
+    """Milliseconds of the document, or a duration or time in the object; None without either."""
     value = _query_result(amount, obj)
     if value is None:
         return None if amount.value is None else timedelta(milliseconds=min(amount.value, _LONGEST_DELAY))

@@ -1,6 +1,6 @@
-"""Plays stages on objects of one resource: chooses the next for each, waits for its delay, and does what it says.
+"""Plays stages on objects of one resource: chooses the next for each, waits for its delay, and executes it.
 
-It keeps what was chosen while the object stays at that stage, so that changes of others put nothing off.
+The choice stays while the object stays at that stage, so that other changes do not delay it.
 """
 
 import logging
@@ -22,7 +22,7 @@ from mockube.controller_manager.kubelet.template.expression import Environment, 
 LOG = logging.getLogger(__name__)
 
 MOST_IMMEDIATE: Final = 100
-"""Stages in a row that want the next at once: more are a circle."""
+"""Consecutive stages with immediateNextStage: more are a cycle."""
 
 
 class _Chosen(NamedTuple):
@@ -52,7 +52,7 @@ class StageRunner:
         self._chosen.pop(key, None)
 
     async def run(self, key: Key, obj: ReadOnlyTree) -> timedelta | None:
-        """What is due now is done; answers when to come back."""
+        """Execute what is due; returns when to requeue."""
         for _ in range(MOST_IMMEDIATE):
             chosen = self._choose(key, obj)
             if chosen is None:
@@ -84,7 +84,7 @@ class StageRunner:
             effects = play(stage, obj, self._environment(obj))
         except TemplateError as error:
             # It would fail again, so the object stays as it is until it changes.
-            LOG.error("stage %s: %s: %s", stage.name, key, error)  # noqa: TRY400 - the stack says nothing of the template
+            LOG.error("stage %s: %s: %s", stage.name, key, error)  # noqa: TRY400 - the stack does not show the template
             return None
         left = await self._performer.perform(key, obj, effects)
         self._chosen.pop(key, None)

@@ -17,15 +17,15 @@ _LONGEST_NUMBER: Final = 18
 
 
 class TemplateError(ValueError):
-    """A template cannot be read or carried out; the message says where and why."""
+    """A template cannot be parsed or executed; the message has the place and the reason."""
 
 
 Environment = Mapping[str, Callable[..., Any]]
-"""The functions that ask the world: the time, addresses of nodes and pods."""
+"""The functions with context: the time, addresses of nodes and pods."""
 
 
 class Scope(Struct):
-    """What the names in a template stand for at one place."""
+    """The values of a template's names at one place."""
 
     dot: Any
     environment: Environment

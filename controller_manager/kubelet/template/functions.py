@@ -1,4 +1,4 @@
-"""The functions of templates: Go's own, those of sprig that stages need, and kwok's that ask nobody.
+"""The functions of templates: Go's own, those of sprig that stages need, and kwok's without context.
 
 Pure. Data: a table of names.
 """

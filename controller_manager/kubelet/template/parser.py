@@ -83,7 +83,7 @@ class _Parser(Struct):
     """How many ranges are around the action: without one, nothing can be left."""
 
     def block(self) -> tuple[list[Node], Tokens | None]:
-        """What stands up to the `else` or `end` that closes the block, and that itself."""
+        """Return the nodes up to the `else` or `end` that closes the block, and that keyword."""
         nodes: list[Node] = []
         while self.at < len(self.parts):
             part, is_action = self.parts[self.at], self.at % 2 == 1
@@ -159,7 +159,7 @@ class _Parser(Struct):
         return run
 
     def _bodies(self, *, ranges: int = 0) -> tuple[Sequence[Node], Sequence[Node]]:
-        """The block, which may be that of a range, and what stands behind its `else`."""
+        """Return the block, which may be that of a range, and the one after its `else`."""
         self.range_depth += ranges
         body, ending = self.block()
         self.range_depth -= ranges
