@@ -104,7 +104,7 @@ class Reviewer(Struct, frozen=True, kw_only=True):
             except ReviewFailed as error:
                 self.observe("timeout" if error.is_timeout else "error", self.clock.monotonic() - began)
                 raise
-            except _Refused as error:
+            except _BadStatus as error:
                 self.observe("timeout" if error.code == 504 else "error", self.clock.monotonic() - began)
                 if error.code not in _TRANSIENT or attempt == ATTEMPTS:
                     raise ReviewFailed(str(error), code=error.code) from error
@@ -137,7 +137,7 @@ class Reviewer(Struct, frozen=True, kw_only=True):
             raise ReviewFailed(str(error), is_timeout="deadline exceeded" in str(error)) from error
 
 
-class _Refused(Exception):
+class _BadStatus(Exception):
     def __init__(self, problem: str, code: int) -> None:
         super().__init__(problem)
         self.code = code
@@ -148,7 +148,7 @@ def _status_of(answer: Answer, kind: str = "") -> Mapping[str, Any]:
     if answer.code >= 400:
         is_text = answer.headers.get("content-type", "").startswith("text/")
         message = answer.body.decode("utf-8", "replace").strip() if is_text else "unknown"
-        raise _Refused(str(status.generic(answer.code, server_message=message[:_MAX_SHOWN])), answer.code)
+        raise _BadStatus(str(status.generic(answer.code, server_message=message[:_MAX_SHOWN])), answer.code)
     try:
         tree = orjson.loads(answer.body)
     except orjson.JSONDecodeError as error:

@@ -59,9 +59,9 @@ def _images(pod: ReadOnlyTree) -> set[str]:
 
 def _policies(spec: ReadOnlyTree) -> Iterator[tuple[Path, str]]:
     for name in _LISTS:
-        for place, one in enumerate(spec.get(name) or ()):
-            yield _SPEC.child(name).index(place).child("imagePullPolicy"), one.get("imagePullPolicy", "")
-    for place, one in enumerate(spec.get("volumes") or ()):
+        for index, one in enumerate(spec.get(name) or ()):
+            yield _SPEC.child(name).index(index).child("imagePullPolicy"), one.get("imagePullPolicy", "")
+    for index, one in enumerate(spec.get("volumes") or ()):
         if (image := one.get("image")) is not None:
-            path = _SPEC.child("volumes").index(place).child("image", "pullPolicy")
+            path = _SPEC.child("volumes").index(index).child("image", "pullPolicy")
             yield path, image.get("pullPolicy", "")

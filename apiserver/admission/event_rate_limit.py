@@ -84,7 +84,7 @@ class EventRateLimit(Plugin):
         if attributes.dry_run:
             return
         now = backend.clock.monotonic()
-        reached = [problem for one in self._enforcers if (problem := one.accept(attributes, now))]
-        if reached:
-            message = reached[0] if len(reached) == 1 else f"[{', '.join(dict.fromkeys(reached))}]"
+        problems = [problem for one in self._enforcers if (problem := one.accept(attributes, now))]
+        if problems:
+            message = problems[0] if len(problems) == 1 else f"[{', '.join(dict.fromkeys(problems))}]"
             raise TooManyRequests(f"Too many requests: {message}")

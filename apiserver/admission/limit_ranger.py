@@ -77,15 +77,15 @@ def _fill_in(pod: Tree, limits: list[Tree]) -> None:
         for field, source in (("requests", "defaultRequest"), ("limits", "default"))
     }
     spec, filled = dict(pod["spec"]), list[str]()
-    room = MAX_FILLED
+    space_left = MAX_FILLED
     for field, kind in CONTAINERS:
         if spec.get(field):
             spec[field] = containers = [*spec[field]]
             for at, container in enumerate(containers):
-                known = len(filled)
+                filled_before = len(filled)
                 containers[at] = _filled_in(container, defaults, kind, filled)
-                room -= sum(map(len, filled[known:]))
-                if room < 0:
+                space_left -= sum(map(len, filled[filled_before:]))
+                if space_left < 0:
                     raise status.request_entity_too_large(f"limit is {MAX_FILLED} of what limit ranges add")
     pod["spec"] = spec
     if filled:

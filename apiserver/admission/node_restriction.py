@@ -168,9 +168,9 @@ def _node(_: Backend, attributes: Attributes, node: str) -> str:
     if attributes.operation is _CREATE and new is not None:
         if new.get("spec", {}).get("configSource") is not None:
             return f"node {quote(node)} is not allowed to create pods with a non-nil configSource"
-        wrong = _forbidden_labels(meta.labels(new), {})
-        if wrong:
-            return f"node {quote(node)} is not allowed to set the following labels: {', '.join(wrong)}"
+        forbidden_labels = _forbidden_labels(meta.labels(new), {})
+        if forbidden_labels:
+            return f"node {quote(node)} is not allowed to set the following labels: {', '.join(forbidden_labels)}"
     if attributes.operation is _UPDATE and new is not None and old is not None:
         return _node_update(node, new, old)
     return ""
@@ -186,8 +186,8 @@ def _node_update(node: str, new: Tree, old: Tree) -> str:
     owners = [tree["metadata"].get("ownerReferences") or [] for tree in (new, old)]
     if owners[0] != owners[1]:
         return f"node {quote(node)} is not allowed to modify ownerReferences"
-    wrong = _forbidden_labels(meta.labels(new), meta.labels(old))
-    return f"is not allowed to modify labels: {', '.join(wrong)}" if wrong else ""
+    forbidden_labels = _forbidden_labels(meta.labels(new), meta.labels(old))
+    return f"is not allowed to modify labels: {', '.join(forbidden_labels)}" if forbidden_labels else ""
 
 
 def _forbidden_labels(new: Mapping[str, str], old: Mapping[str, str]) -> list[str]:
@@ -243,8 +243,8 @@ def _token(backend: Backend, attributes: Attributes, node: str) -> str:
         return "node requested token with a pod binding without a uid"
     pod = _existing_pod(backend, attributes.namespace, bound["name"])
     if meta.uid(pod) != bound["uid"]:
-        there = f"the UID in the bound object reference ({bound['uid']}) does not match the UID in record."
-        return f"{there} The object might have been deleted and then recreated"
+        problem = f"the UID in the bound object reference ({bound['uid']}) does not match the UID in record."
+        return f"{problem} The object might have been deleted and then recreated"
     if pod["spec"].get("nodeName") != node:
         return "node requested token bound to a pod scheduled on a different node"
     return ""

@@ -278,20 +278,20 @@ def _check_covered(
 ) -> None:
     """Refuse what may be used only where a quota counts it, and none does."""
     evaluator, attributes = request.evaluator, request.attributes
-    counted = {name for quota in charged_quotas for name in evaluator.matching(quota.hard)}
+    counted_names = {name for quota in charged_quotas for name in evaluator.matching(quota.hard)}
     missing = {
         name
         for one in request.limited
         if one.resource == attributes.resource.group_resource
         for name, amount in usage.items()
         if amount > quantity.ZERO and any(part in name for part in one.contains)
-    } - counted
+    } - counted_names
     if missing:
         raise forbidden(attributes, f"insufficient quota to consume: {','.join(sorted(missing))}")
     in_scope = partial(evaluator.is_in_scope, tree=request.object)
-    covered = {one["scopeName"] for quota in quotas for one in filter(in_scope, quota.requirements)}
+    covered_scopes = {one["scopeName"] for quota in quotas for one in filter(in_scope, quota.requirements)}
     scopes = [scope for one in request.limited for scope in filter(in_scope, one.scopes)]
-    if uncovered := [scope for scope in scopes if scope["scopeName"] not in covered]:
+    if uncovered := [scope for scope in scopes if scope["scopeName"] not in covered_scopes]:
         raise Unknown(
             f"insufficient quota to match these scopes: [{' '.join(map(_format_scope, uncovered))}]"
         )

@@ -27,10 +27,10 @@ class RuntimeClass(Plugin):
         assert pod is not None
         overhead = pod["spec"].get("overhead")
         runtime = _runtime_class(backend, attributes, pod)
-        fixed = ((runtime or {}).get("overhead") or {}).get("podFixed")
-        if fixed and not _is_same(overhead, fixed):
+        pod_fixed = ((runtime or {}).get("overhead") or {}).get("podFixed")
+        if pod_fixed and not _is_same(overhead, pod_fixed):
             raise _other_overhead(attributes)
-        if overhead and not fixed:
+        if overhead and not pod_fixed:
             raise forbidden(
                 attributes,
                 "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead",
@@ -48,23 +48,23 @@ def _runtime_class(backend: Backend, attributes: Attributes, pod: Tree) -> Tree 
 
 
 def _set_overhead(attributes: Attributes, pod: Tree, runtime: Tree) -> None:
-    fixed = (runtime.get("overhead") or {}).get("podFixed")
-    if not fixed:
+    pod_fixed = (runtime.get("overhead") or {}).get("podFixed")
+    if not pod_fixed:
         return
     overhead = pod["spec"].get("overhead")
-    if overhead and not _is_same(overhead, fixed):
+    if overhead and not _is_same(overhead, pod_fixed):
         raise _other_overhead(attributes)
-    pod["spec"] = pod["spec"] | {"overhead": fixed}
+    pod["spec"] = pod["spec"] | {"overhead": pod_fixed}
 
 
 def _other_overhead(attributes: Attributes) -> Exception:
     return forbidden(attributes, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
 
 
-def _is_same(overhead: Tree | None, fixed: Tree) -> bool:
+def _is_same(overhead: Tree | None, pod_fixed: Tree) -> bool:
     amounts = [
         {name: quantity.parse(amount) for name, amount in (listed or {}).items()}
-        for listed in (overhead, fixed)
+        for listed in (overhead, pod_fixed)
     ]
     return amounts[0] == amounts[1]
 

@@ -101,9 +101,9 @@ def _check_mirror_pod(attributes: Attributes, pod: Tree) -> None:
 
 def _wants_token(spec: Tree, account: ReadOnlyTree) -> bool:
     """Return automountServiceAccountToken of the pod, or else of its account, or else True."""
-    for wish in (spec, account):
-        if "automountServiceAccountToken" in wish:
-            return bool(wish["automountServiceAccountToken"])
+    for source in (spec, account):
+        if "automountServiceAccountToken" in source:
+            return bool(source["automountServiceAccountToken"])
     return True
 
 

@@ -88,8 +88,8 @@ def _of_namespace(backend: Backend, attributes: Attributes, annotation: str) -> 
 def merge(tolerations: Sequence[Toleration]) -> list[Toleration]:
     """Return them without those that others cover; of equal ones the first stays."""
     merged: list[Toleration] = []
-    for place, one in enumerate(tolerations):
-        later = (other for other in tolerations[place + 1 :] if canonical(other) != canonical(one))
+    for index, one in enumerate(tolerations):
+        later = (other for other in tolerations[index + 1 :] if canonical(other) != canonical(one))
         if not any(_covers(other, one) for other in (*merged, *later)):
             merged.append(one)
     return merged
@@ -105,10 +105,10 @@ def _covers(larger: Toleration, one: Toleration) -> bool:
         return False
     if effect and (one.get("effect") or "") != effect:
         return False
-    most = larger.get("tolerationSeconds")
-    if effect == "NoExecute" and most is not None:
+    limit = larger.get("tolerationSeconds")
+    if effect == "NoExecute" and limit is not None:
         seconds = one.get("tolerationSeconds")
-        if seconds is None or seconds > most:
+        if seconds is None or seconds > limit:
             return False
     if operator in ("", "Equal"):
         return one.get("operator") == "Equal" and (one.get("value") or "") == (larger.get("value") or "")
@@ -144,8 +144,8 @@ def _extended_resources(spec: ReadOnlyTree) -> list[str]:
 def _add(tolerations: list[Toleration], added: Toleration) -> None:
     """Put a toleration in the place of the one with the same key, effect, operator and value; else at the end."""
     identity = ("key", "effect", "operator", "value")
-    for place, one in enumerate(tolerations):
+    for index, one in enumerate(tolerations):
         if all((one.get(name) or "") == (added.get(name) or "") for name in identity):
-            tolerations[place] = added
+            tolerations[index] = added
             return
     tolerations.append(added)

@@ -203,5 +203,5 @@ def _condition(status: str, reason: str, message: str) -> Tree:
 
 def _with(tree: Tree, available: Tree, clock: Clock) -> Tree:
     status = tree.get("status") or {}
-    listed = conditions.set_condition(conditions.of(tree), available, clock.now())
-    return tree | {"status": status | {"conditions": listed}}
+    new_conditions = conditions.set_condition(conditions.of(tree), available, clock.now())
+    return tree | {"status": status | {"conditions": new_conditions}}

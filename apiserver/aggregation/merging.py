@@ -49,10 +49,10 @@ class MergedGroup(NamedTuple):
         if version.remote is None:
             assert self.own is not None
             return aggregated.version_document(self.own, version.name)
-        known = documents.get(version.remote.name)
-        if known is None or known.resources is None:
+        remote_documents = documents.get(version.remote.name)
+        if remote_documents is None or remote_documents.resources is None:
             return {"version": version.name, "freshness": "Stale"}
-        return {"version": version.name, "resources": known.resources, "freshness": "Current"}
+        return {"version": version.name, "resources": remote_documents.resources, "freshness": "Current"}
 
 
 def merged(
@@ -88,11 +88,11 @@ def _add(found: list[MergedGroup], remote: Remote) -> None:
         group = group._replace(versions=versions, priority=max(group.priority, priority))
     else:
         group = MergedGroup(name, priority, [version])
-    place = next(
+    position = next(
         (index for index, other in enumerate(found) if (other.priority, name) < (group.priority, other.name)),
         len(found),
     )
-    found.insert(place if at is None or priority == group.priority else at, group)
+    found.insert(position if at is None or priority == group.priority else at, group)
 
 
 class OtherGroups(Struct, frozen=True, kw_only=True):

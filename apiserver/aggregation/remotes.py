@@ -86,7 +86,7 @@ class Remotes:
         self._backend = backend
         self._api_services = api_services
         self.prefix = backend.layout.resource_cache(api_services)
-        self._seen: dict[bytes, tuple[int, Remote | None]] = {}
+        self._entries: dict[bytes, tuple[int, Remote | None]] = {}
         self._served: dict[GroupVersion, Remote] = {}
         self._groups: frozenset[str] = frozenset()
         self._is_outdated = False
@@ -134,13 +134,13 @@ class Remotes:
 
     def _look(self) -> None:
         self._is_outdated = False
-        before, self._seen = self._seen, {}
+        before, self._entries = self._entries, {}
         for stored in self._backend.all_seen(self._api_services.group_resource):
-            known = before.get(stored.key)
-            if known is None or known[0] != stored.revision:
-                known = stored.revision, self._read(stored)
-            self._seen[stored.key] = known
-        self._served = {remote.served: remote for _, remote in self._seen.values() if remote is not None}
+            entry = before.get(stored.key)
+            if entry is None or entry[0] != stored.revision:
+                entry = stored.revision, self._read(stored)
+            self._entries[stored.key] = entry
+        self._served = {remote.served: remote for _, remote in self._entries.values() if remote is not None}
         self._groups = frozenset(version.group for version in self._served)
         for name in self.documents.keys() - {remote.name for remote in self._served.values()}:
             del self.documents[name]
@@ -162,7 +162,7 @@ class Remotes:
         return self.served.get(GroupVersion(parts[2], parts[3]))
 
 
-class _Listed(msgspec.Struct, rename="camel"):
+class _ApiResource(msgspec.Struct, rename="camel"):
     name: str
     singular_name: str = ""
     namespaced: bool = False
@@ -174,18 +174,18 @@ class _Listed(msgspec.Struct, rename="camel"):
     categories: list[str] = []
 
 
-class _List(msgspec.Struct):
-    resources: list[_Listed] = []
+class _ApiResourceList(msgspec.Struct):
+    resources: list[_ApiResource] = []
 
 
 def resources_of(data: bytes) -> Sequence[Tree]:
     """An APIResourceList in the form of aggregated discovery; ValueError if it is none."""
-    listed = msgspec.json.decode(data, type=_List).resources
+    api_resources = msgspec.json.decode(data, type=_ApiResourceList).resources
     found: dict[str, Tree] = {}
-    for one in listed:
+    for one in api_resources:
         if "/" not in one.name:
             found[one.name] = _resource(one)
-    for one in listed:
+    for one in api_resources:
         parent, slash, name = one.name.partition("/")
         if slash and parent in found:
             entry = {"subresource": name, "responseKind": _kind(one), "verbs": one.verbs}
@@ -193,7 +193,7 @@ def resources_of(data: bytes) -> Sequence[Tree]:
     return list(found.values())
 
 
-def _resource(one: _Listed) -> Tree:
+def _resource(one: _ApiResource) -> Tree:
     entry: Tree = {
         "resource": one.name,
         "responseKind": _kind(one),
@@ -205,7 +205,7 @@ def _resource(one: _Listed) -> Tree:
     return entry | {name: values for name, values in lists.items() if values}
 
 
-def _kind(one: _Listed) -> Tree:
+def _kind(one: _ApiResource) -> Tree:
     return {"group": one.group, "version": one.version, "kind": one.kind}
 
 

@@ -75,18 +75,18 @@ def add_foreign(document: Tree, other: Foreign) -> None:
         return
     if not isinstance(definitions, dict):
         return
-    own, renamed = document["definitions"], dict[str, str]()
+    own, new_names = document["definitions"], dict[str, str]()
     for name, schema in definitions.items():
         if name in own and own[name] != schema:
-            renamed[name] = next(text for n in range(2, 1000) if (text := f"{name}_v{n}") not in own)
+            new_names[name] = next(text for n in range(2, 1000) if (text := f"{name}_v{n}") not in own)
     encoded = orjson.dumps({"paths": paths, "definitions": definitions})
-    for name, new in renamed.items():
+    for name, new in new_names.items():
         encoded = encoded.replace(f'"#/definitions/{name}"'.encode(), f'"#/definitions/{new}"'.encode())
     added = orjson.loads(encoded)
     for path, item in added["paths"].items():
         document["paths"].setdefault(path, item)
     for name, schema in added["definitions"].items():
-        own[renamed.get(name, name)] = schema
+        own[new_names.get(name, name)] = schema
 
 
 def _text(body: bytes) -> Text:
@@ -124,8 +124,8 @@ class KnownDocuments:
         return self.text(folder, customs, make).digest
 
     def _is_known(self, folder: str, customs: Sequence[Custom]) -> bool:
-        known = self._hashes.get(folder, ((), ""))[0]
-        return len(known) == len(customs) and all(map(is_, known, customs))
+        cached_customs = self._hashes.get(folder, ((), ""))[0]
+        return len(cached_customs) == len(customs) and all(map(is_, cached_customs, customs))
 
     def keep(self, folders: Collection[str]) -> None:
         """Forget the documents of groups and versions that are served no more."""

@@ -375,6 +375,6 @@ def _shared(operations: Tree) -> Tree:
     path_item: Tree = {}
     for method in METHODS:
         if method in operations:
-            left = [one for one in operations[method]["parameters"] if one not in shared]
-            path_item[method] = ordered_operation(operations[method] | {"parameters": left})
+            own_parameters = [one for one in operations[method]["parameters"] if one not in shared]
+            path_item[method] = ordered_operation(operations[method] | {"parameters": own_parameters})
     return path_item | ({"parameters": shared} if shared else {})

@@ -142,5 +142,5 @@ def references(tree: Any) -> set[str]:
         return set().union(*map(references, tree))
     if not isinstance(tree, dict):
         return set()
-    here = {tree["$ref"].rpartition("/")[2]} if isinstance(tree.get("$ref"), str) else set()
-    return here.union(*map(references, tree.values()))
+    own_references = {tree["$ref"].rpartition("/")[2]} if isinstance(tree.get("$ref"), str) else set()
+    return own_references.union(*map(references, tree.values()))

@@ -119,7 +119,7 @@ def definitions_of(custom: Custom, prefix: str) -> Mapping[str, Schema]:
         "type": "array",
         "items": {"$ref": f"#/$defs/{name}"},
     }
-    listed = {
+    list_schema = {
         "description": f"{row.list_kind} is a list of {row.kind}",
         "type": "object",
         "required": ["items"],
@@ -134,7 +134,7 @@ def definitions_of(custom: Custom, prefix: str) -> Mapping[str, Schema]:
     }
     return {
         name: published_schema | _kind(custom, row.kind),
-        f"{name}List": listed | _kind(custom, row.list_kind),
+        f"{name}List": list_schema | _kind(custom, row.list_kind),
     }
 
 
@@ -259,12 +259,12 @@ class Definitions:
     def needed(self, names: Iterable[str]) -> list[str]:
         """These definitions and all that they refer to, in order of their names."""
         found: set[str] = set()
-        left = [name for name in names if name in self]
-        while left:
-            name = left.pop()
+        remaining_names = [name for name in names if name in self]
+        while remaining_names:
+            name = remaining_names.pop()
             if name not in found:
                 found.add(name)
-                left += _references(self._tree(name))
+                remaining_names += _references(self._tree(name))
         return sorted(found)
 
     def fields(self, name: str) -> Mapping[str, Schema]:
@@ -306,8 +306,8 @@ def _references(tree: Any) -> list[str]:
         return [name for item in tree for name in _references(item)]
     if not isinstance(tree, dict):
         return []
-    here = [tree["$ref"].removeprefix(_LOCAL)] if isinstance(tree.get("$ref"), str) else []
-    return here + [name for item in tree.values() for name in _references(item)]
+    own_references = [tree["$ref"].removeprefix(_LOCAL)] if isinstance(tree.get("$ref"), str) else []
+    return own_references + [name for item in tree.values() for name in _references(item)]
 
 
 def _definition(tree: Schema, prefix: str, name: str) -> Schema:

@@ -13,18 +13,20 @@ Check = Callable[[Tree], Sequence[FieldError]]
 
 
 def show_empty_collections(
-    call: Call, tree: Tree, wrong: Sequence[FieldError], check: Check
+    call: Call, tree: Tree, field_errors: Sequence[FieldError], check: Check
 ) -> Sequence[FieldError]:
     """Return the errors of an object as they are with the empty collections that were sent, if they are the same ones."""
     with_empty = _with_empty(tree, _sent_tree(call))
     if with_empty is tree:
-        return wrong
-    again = check(with_empty)
-    if _places(again) != _places(wrong):
-        rest = [error for error in again if not _refuses_any_value(error)]
-        more = _places(rest) == _places([error for error in wrong if not _refuses_any_value(error)])
-        return again if more else wrong
-    return [old if _is_api_struct(new.value) else new for old, new in zip(wrong, again, strict=True)]
+        return field_errors
+    new_errors = check(with_empty)
+    if _places(new_errors) != _places(field_errors):
+        rest = [error for error in new_errors if not _refuses_any_value(error)]
+        more = _places(rest) == _places([error for error in field_errors if not _refuses_any_value(error)])
+        return new_errors if more else field_errors
+    return [
+        old if _is_api_struct(new.value) else new for old, new in zip(field_errors, new_errors, strict=True)
+    ]
 
 
 def has_more_empty(call: Call, of: Type, tree: Tree, names: Sequence[str]) -> bool:
@@ -77,8 +79,8 @@ _ANY_VALUE: Final = (
 )
 
 
-def _places(wrong: Sequence[FieldError]) -> list[tuple[str, object]]:
-    return [(error.field, error.type) for error in wrong]
+def _places(field_errors: Sequence[FieldError]) -> list[tuple[str, object]]:
+    return [(error.field, error.type) for error in field_errors]
 
 
 def _body(call: Call) -> Any:

@@ -45,8 +45,8 @@ def _make(backend: Backend, resource: Resource, subresource: str) -> FieldManage
         reset_fields=dict.fromkeys(every, resets),
         convert=_converter(backend, resource),
     )
-    bare: Tree = {"kind": kind, "apiVersion": version}
-    empty = bare | decode_as(backend, bare).tree
+    type_meta: Tree = {"kind": kind, "apiVersion": version}
+    empty = type_meta | decode_as(backend, type_meta).tree
     dropped = resource.custom and not subresource and resource.subresource("status") is not None
     return FieldManager(
         kind=kind,
@@ -110,8 +110,8 @@ def _of_kind(backend: Backend, api_version: str, kind: str, subresource: str) ->
         atoms={api_version: atom_of(backend.schemas.kind(api_version, kind))},
         reset_fields={},
     )
-    bare: Tree = {"kind": kind, "apiVersion": api_version}
-    empty = bare | decode_as(backend, bare).tree
+    type_meta: Tree = {"kind": kind, "apiVersion": api_version}
+    empty = type_meta | decode_as(backend, type_meta).tree
     return FieldManager(kind=kind, versions=versions, empty=empty, subresource=subresource)
 
 

@@ -117,15 +117,15 @@ def generated_name(base: str, chance: Chance) -> str:
 
 def keep(new: Tree, old: Tree) -> None:
     """Put back what an update can never change."""
-    mine, theirs = of(new), of(old)
-    mine["uid"] = mine.get("uid") or theirs.get("uid")
+    new_metadata, old_metadata = of(new), of(old)
+    new_metadata["uid"] = new_metadata.get("uid") or old_metadata.get("uid")
     for field in ("creationTimestamp", "generation"):
-        if field in theirs:
-            mine[field] = theirs[field]
+        if field in old_metadata:
+            new_metadata[field] = old_metadata[field]
         else:
-            mine.pop(field, None)
-    if "deletionTimestamp" in theirs:
-        mine["deletionTimestamp"] = theirs["deletionTimestamp"]
-    if "deletionGracePeriodSeconds" in theirs:
-        mine.setdefault("deletionGracePeriodSeconds", theirs["deletionGracePeriodSeconds"])
-    mine.pop("selfLink", None)
+            new_metadata.pop(field, None)
+    if "deletionTimestamp" in old_metadata:
+        new_metadata["deletionTimestamp"] = old_metadata["deletionTimestamp"]
+    if "deletionGracePeriodSeconds" in old_metadata:
+        new_metadata.setdefault("deletionGracePeriodSeconds", old_metadata["deletionGracePeriodSeconds"])
+    new_metadata.pop("selfLink", None)

@@ -59,10 +59,10 @@ def write_options(call: Call, kind: str) -> WriteOptions:
         return _NO_OPTIONS
     dry_run = call.query.get("dryRun", ())
     manager, validation = call.parameter("fieldManager"), call.parameter("fieldValidation")
-    wrong = [*_check_manager(manager), *check_dry_run(dry_run), *_check_validation(validation)]
+    field_errors = [*_check_manager(manager), *check_dry_run(dry_run), *_check_validation(validation)]
     if kind == PATCH_OPTIONS:
-        wrong = [*_check_patch(call, manager), *wrong]
-    refuse(kind, wrong)
+        field_errors = [*_check_patch(call, manager), *field_errors]
+    refuse(kind, field_errors)
     return WriteOptions(
         dry_run=bool(dry_run),
         field_manager=manager,
@@ -116,10 +116,10 @@ def flag(call: Call, name: str) -> bool | None:
     return call.parameter(name).lower() not in ("0", "false") if name in call.query else None
 
 
-def refuse(kind: str, wrong: Sequence[FieldError]) -> None:
+def refuse(kind: str, field_errors: Sequence[FieldError]) -> None:
     """Refuse options, by upstream's name for them, if something is wrong."""
-    if wrong:
-        raise status.invalid(GroupKind(META, kind), "", wrong)
+    if field_errors:
+        raise status.invalid(GroupKind(META, kind), "", field_errors)
 
 
 def check_dry_run(dry_run: Sequence[str]) -> Iterable[FieldError]:

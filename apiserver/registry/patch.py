@@ -169,8 +169,8 @@ def _read(call: Call, language: Language, options: WriteOptions) -> Patch:
         return Patch(language, tree, call.body.data)
     try:
         complaints = language.check(tree)
-        twice = (language.complaint.format(each) for each in duplicate_fields(parsed))
-        return Patch(language, tree, call.body.data, (*complaints, *twice))
+        duplicates = (language.complaint.format(each) for each in duplicate_fields(parsed))
+        return Patch(language, tree, call.body.data, (*complaints, *duplicates))
     except PatchError as error:
         raise patch_refusal(error) from error
 
@@ -264,17 +264,17 @@ def _check_same_type(call: Call, outcome: Outcome, patched_type: tuple[str, str]
     """Refuse a patch that changes the kind of a custom object; the error names the new kind."""
     api_version, kind = patched_type
     expected = {"kind": outcome.old["kind"], "apiVersion": outcome.old["apiVersion"]}
-    wrong = [
+    field_errors = [
         errors.invalid(ROOT.child(name), value, f"must be {expected[name]}")
         for name, value in (("kind", kind), ("apiVersion", api_version))
         if value != expected[name]
     ]
-    if not wrong:
+    if not field_errors:
         return
     patched_metadata = outcome.patched.get("metadata") or {}
     if isinstance(patched_metadata, dict) and isinstance(patched_metadata.get("name", ""), str):
         metadata.match_name({"metadata": dict(patched_metadata)}, call.name)
-    raise status.invalid(GroupKind(api_version.rpartition("/")[0], kind), call.name, wrong)
+    raise status.invalid(GroupKind(api_version.rpartition("/")[0], kind), call.name, field_errors)
 
 
 def _check_internal(call: Call, options: WriteOptions, outcome: Outcome, kind: str) -> None:
@@ -318,14 +318,14 @@ def _patched_text(outcome: Outcome) -> str:
     """Return the result of a patch as text, with numbers and strings as they were sent."""
     backend, patch, patched, old, is_typed = outcome
     if len(patch.data) <= MAX_WRITTEN:
-        again = patch._replace(tree=written.loads(patch.data))
+        reparsed_patch = patch._replace(tree=written.loads(patch.data))
         # Upstream writes an object that it has no struct for with its fields in the order of the alphabet.
         text = (
             orjson.dumps(_in_order(backend, old))
             if is_typed
             else orjson.dumps(old, option=orjson.OPT_SORT_KEYS)
         )
-        patched = _carry_out(backend, again, written.loads(text))
+        patched = _carry_out(backend, reparsed_patch, written.loads(text))
     return written.dumps(dict(sorted(patched.items())) if isinstance(patched, dict) else patched)
 
 

@@ -58,9 +58,11 @@ def _with_each(base: Any, source: Any, path: Path) -> Any:
     if EACH not in path:
         return _with(base, path, _get(source, path))
     at = path.index(EACH)
-    mine, theirs = _get(base, path[:at]) or [], _get(source, path[:at]) or []
-    if [one.get("name") for one in mine] != [other.get("name") for other in theirs]:
-        return _with(base, path[:at], theirs or None)
+    base_elements, source_elements = _get(base, path[:at]) or [], _get(source, path[:at]) or []
+    if [one.get("name") for one in base_elements] != [other.get("name") for other in source_elements]:
+        return _with(base, path[:at], source_elements or None)
     rest = path[at + 1 :]
-    elements = [_with_each(one, other, rest) for one, other in zip(mine, theirs, strict=True)]
+    elements = [
+        _with_each(one, other, rest) for one, other in zip(base_elements, source_elements, strict=True)
+    ]
     return _with(base, path[:at], elements or None)

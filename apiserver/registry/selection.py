@@ -55,11 +55,11 @@ def _select(resource: Resource, label_selector: str, field_selector: str) -> Sel
     if not label_selector and not field_selector:
         return SELECT_ALL
     by_label, by_field = _labels(label_selector), _fields(resource, field_selector)
-    known = selectable_fields(resource)
+    labels_by_field = selectable_fields(resource)
 
     def matches(stored: Stored) -> bool:
         return by_label.matches(stored.labels) and (
-            by_field.empty or by_field.matches(stored.selectable(known))
+            by_field.empty or by_field.matches(stored.selectable(labels_by_field))
         )
 
     return Selection(

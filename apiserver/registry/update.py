@@ -139,8 +139,8 @@ def _check_version(backend: Backend, call: Call, new: Tree, old: Tree) -> None:
 def _unconditional(backend: Backend, call: Call) -> ApiError:
     resource = call.resource.group_resource
     path, value = ROOT.child("metadata", "resourceVersion"), backend.rules.no_version
-    wrong = errors.invalid(path, value, "must be specified for an update")
-    return status.invalid(GroupKind(resource.group, resource.resource), call.name, [wrong])
+    field_error = errors.invalid(path, value, "must be specified for an update")
+    return status.invalid(GroupKind(resource.group, resource.resource), call.name, [field_error])
 
 
 async def _prepare(
@@ -193,17 +193,17 @@ def _check(backend: Backend, call: Call, new: Tree, old: Tree) -> None:
         backend.stored_row(call.resource),
         call.subresource.name if call.subresource else "",
     )
-    wrong = backend.rules.check_update(call.resource, subresource, new, old)
-    if wrong and backend.conversion(call.resource) is None:
+    field_errors = backend.rules.check_update(call.resource, subresource, new, old)
+    if field_errors and backend.conversion(call.resource) is None:
 
         def check(candidate: Tree) -> Sequence[FieldError]:
             return backend.rules.check_update(call.resource, subresource, candidate, old)
 
-        wrong = show_empty_collections(call, new, wrong, check)
+        field_errors = show_empty_collections(call, new, field_errors, check)
     if raw_fields := backend.strategy(resource).raw:
-        wrong = [*wrong, *check_unchanged(call, raw_fields, new)]
-    if wrong:
-        raise status.invalid(resource.group_kind, call.name, wrong)
+        field_errors = [*field_errors, *check_unchanged(call, raw_fields, new)]
+    if field_errors:
+        raise status.invalid(resource.group_kind, call.name, field_errors)
     for warning in backend.rules.warn_update(call.resource, subresource, new, old):
         call.warn(warning)
     backend.strategy(resource).canonicalize(new)

@@ -42,10 +42,10 @@ def serve_content(request: Request, content: Content, headers: Mapping[str, str]
     size, range_header = len(content.body), request.header("Range")
     found = _ranges(range_header, size) if range_header and _takes_range(request, content) else ()
     if isinstance(found, str):
-        refused = {"Accept-Ranges": "bytes", "X-Content-Type-Options": "nosniff"}
+        error_headers = {"Accept-Ranges": "bytes", "X-Content-Type-Options": "nosniff"}
         if found == _NO_PART:
-            refused["Content-Range"] = f"bytes */{size}"
-        return Response(416, [f"{found}\n".encode()], "text/plain; charset=utf-8", headers=refused)
+            error_headers["Content-Range"] = f"bytes */{size}"
+        return Response(416, [f"{found}\n".encode()], "text/plain; charset=utf-8", headers=error_headers)
     if len(found) != 1:  # no multipart ranges: RFC 9110 allows to send the whole
         return Response(200, [content.body], content.content_type, headers=headers)
     start, end = found[0]

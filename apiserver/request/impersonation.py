@@ -341,8 +341,8 @@ def _as_go(groups: Sequence[str], uid: str, extra: Mapping[str, Sequence[str]]) 
     """Format the impersonated user as Go's `%#v` does."""
     pairs = ", ".join(f"{quote(key)}:{_strings(values)}" for key, values in sorted(extra.items()))
     mapping = f"map[string][]string{{{pairs}}}" if extra else "map[string][]string(nil)"
-    listed = _strings(groups) if groups else "[]string(nil)"
-    return f'&user.DefaultInfo{{Name:"", UID:{quote(uid)}, Groups:{listed}, Extra:{mapping}}}'
+    group_list = _strings(groups) if groups else "[]string(nil)"
+    return f'&user.DefaultInfo{{Name:"", UID:{quote(uid)}, Groups:{group_list}, Extra:{mapping}}}'
 
 
 def _strings(texts: Sequence[str]) -> str:

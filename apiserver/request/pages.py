@@ -95,8 +95,8 @@ _OF_THE_AGGREGATOR: Final = "apiregistration.k8s.io"
 
 def with_index(pages: Pages) -> Pages:
     """The same, and one that names them."""
-    listed = {_index_path(path) for path in pages} | {"/apis/"}
-    index = raw_document({"paths": sorted(listed)})
+    paths = {_index_path(path) for path in pages} | {"/apis/"}
+    index = raw_document({"paths": sorted(paths)})
     return {**pages, "/": index, "/index.html": index}
 
 

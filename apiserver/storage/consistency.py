@@ -51,7 +51,7 @@ class SelfCheck:
 
     async def turn(self) -> None:
         """Check every resource cache once; rebuild the watch cache if one of them is wrong."""
-        wrong: list[bytes] = []
+        wrong_keys: list[bytes] = []
         for resource_cache in self._watch_cache.claimed():
             try:
                 found = await self._compare(resource_cache)
@@ -62,24 +62,24 @@ class SelfCheck:
                 self._count(resource_cache.prefix, "error")
                 continue
             self._count(resource_cache.prefix, "failure" if found else "success")
-            wrong += found
-        if wrong:
+            wrong_keys += found
+        if wrong_keys:
             LOG.error(
                 "The watch cache is not what the store holds and is made anew: %d keys differ: %s",
-                len(wrong),
-                b", ".join(wrong[:NAMED]).decode(errors="replace"),
+                len(wrong_keys),
+                b", ".join(wrong_keys[:NAMED]).decode(errors="replace"),
             )
             await self._watch_cache.rebuild()
 
     async def _compare(self, resource_cache: ResourceCache) -> Sequence[bytes]:
         """The keys of a resource cache that are not as they are in the store."""
-        wrong: list[bytes] = []
+        wrong_keys: list[bytes] = []
         low, end = resource_cache.prefix, prefix_end(resource_cache.prefix)
         while True:
             page = await self._kv.range(Range(key=low, range_end=end, limit=self._limit, keys_only=True))
             high = page.kvs[-1].key + b"\x00" if page.more else end
             await self._watch_cache.wait_reached(page.revision)
-            wrong += _differences(
+            wrong_keys += _differences(
                 resource_cache,
                 (low, high),
                 page.kvs,
@@ -89,7 +89,7 @@ class SelfCheck:
             if page.kvs:
                 await self._clock.sleep(PAUSE_SECONDS)
             if not page.more:
-                return wrong
+                return wrong_keys
             low = high
 
 

@@ -116,17 +116,17 @@ class Shapes:
         """Null fits where Go can hold nothing; elsewhere it becomes a zero value when it is read again."""
         match of.shape:
             case Shape.STRUCT:
-                known = self._struct(of)
+                checked_type = self._struct(of)
             case Shape.LIST:
-                known = list[self._type(of.items)]  # type: ignore[misc]
+                checked_type = list[self._type(of.items)]  # type: ignore[misc]
             case Shape.MAP:
-                known = dict[str, self._type(of.items)]  # type: ignore[misc]
+                checked_type = dict[str, self._type(of.items)]  # type: ignore[misc]
             case Shape.INTEGER:
-                known = _INTEGERS[of.go]
+                checked_type = _INTEGERS[of.go]
             case _:
-                known = _SCALARS[of.shape]
-        is_nullable = (is_pointer or of.shape in _NULLABLE) and known is not _UNCHECKED
-        return known | None if is_nullable else known
+                checked_type = _SCALARS[of.shape]
+        is_nullable = (is_pointer or of.shape in _NULLABLE) and checked_type is not _UNCHECKED
+        return checked_type | None if is_nullable else checked_type
 
     def _struct(self, of: Type) -> Any:
         """A structure that contains itself, as JSON schemas do, is not checked inside."""

@@ -301,10 +301,10 @@ class WatchCache:
     def _unchanged(self, folder: bytes, kv: KeyValue) -> Stored | None:
         """The object in a value that was read before, with all that was made of it: a list anew mostly brings the same."""
         resource_cache = self._resource_caches.get(folder)
-        known = None if resource_cache is None else resource_cache.get(kv.key)
-        if known is None or known.revision != kv.mod_revision or known.value != kv.value:
+        cached = None if resource_cache is None else resource_cache.get(kv.key)
+        if cached is None or cached.revision != kv.mod_revision or cached.value != kv.value:
             return None
-        return known
+        return cached
 
     def _stored(self, folder: bytes, kv: KeyValue) -> Stored | None:
         """The object in a value; None for a value that cannot be read, which must not stop the rest."""

@@ -122,10 +122,10 @@ def _choose(format_: Format, clause: Clause, endpoint: Endpoint) -> OutputFormat
     pretty, target = parameters.get("pretty") == "1", clause.target
     if endpoint in DISCOVERY_VERSIONS:
         group, version, kind = target or ("", "", "")
-        is_it = (group, kind) == DISCOVERY_TARGET and version in DISCOVERY_VERSIONS[endpoint]
+        is_discovery = (group, kind) == DISCOVERY_TARGET and version in DISCOVERY_VERSIONS[endpoint]
         return (
             OutputFormat(format=format_, view=View.DISCOVERY, version=version, pretty=pretty)
-            if is_it
+            if is_discovery
             else None
         )
     if target is None:

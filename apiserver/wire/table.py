@@ -71,8 +71,8 @@ def make(
 def row(printer: Printer, tree: Tree, *, now: datetime, version: str, include: str) -> Tree:
     """One object's; `include` is what of the object itself goes along."""
     conditions = printer.conditions(tree) if printer.conditions else ()
-    known = {"conditions": conditions} if conditions else {}
-    return {"cells": printer.cells(tree, now), **known, "object": _object(tree, version, include)}
+    row_conditions = {"conditions": conditions} if conditions else {}
+    return {"cells": printer.cells(tree, now), **row_conditions, "object": _object(tree, version, include)}
 
 
 def _definition(column: Column) -> Tree:

@@ -56,16 +56,16 @@ def _apparmor(annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
         return _collect_other(context.get("appArmorProfile"), PROFILES, bad)
 
     found = setters(spec, is_bad)
-    wrong = sorted(
+    forbidden_annotations = sorted(
         f"{name}={gotext.quote(value)}"
         for name, value in annotations.items()
         if name.startswith(APPARMOR) and not _is_allowed_apparmor(value)
     )
-    if wrong:
-        found.append(plural_of("annotation", len(wrong)))
+    if forbidden_annotations:
+        found.append(plural_of("annotation", len(forbidden_annotations)))
     if not found:
         return None
-    values = [*sorted(bad), *wrong]
+    values = [*sorted(bad), *forbidden_annotations]
     return Violation(
         plural_of("forbidden AppArmor profile", len(values)),
         f"{' and '.join(found)} must not set AppArmor profile type to {quoted(values)}",
@@ -202,14 +202,17 @@ def _selinux(types: Collection[str], _annotations: Annotations, spec: ReadOnlyTr
 
 def _seccomp_annotations(annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
     names = {SECCOMP_POD, *(SECCOMP_CONTAINER + container["name"] for container in containers(spec))}
-    wrong = sorted(
+    forbidden_annotations = sorted(
         f"{name}={gotext.quote(annotations[name])}"
         for name in names
         if name in annotations and not _is_allowed_seccomp(annotations[name])
     )
-    if not wrong:
+    if not forbidden_annotations:
         return None
-    return Violation("seccompProfile", f"forbidden {plural_of('annotation', len(wrong))} {', '.join(wrong)}")
+    return Violation(
+        "seccompProfile",
+        f"forbidden {plural_of('annotation', len(forbidden_annotations))} {', '.join(forbidden_annotations)}",
+    )
 
 
 def _is_allowed_seccomp(value: str) -> bool:

@@ -88,15 +88,17 @@ class PodSecurity(Plugin):
             if attributes.target in _CHANGES:
                 _annotate(attributes, "enforce-policy", _PRIVILEGED)
             return
-        policy, wrong = read_policy(namespace.labels, defaults)
+        policy, label_errors = read_policy(namespace.labels, defaults)
         pod = _pod(attributes)
-        if pod is None or not _is_asked(attributes, policy, has_errors=bool(wrong)):
+        if pod is None or not _is_asked(attributes, policy, has_errors=bool(label_errors)):
             return
         if pod["spec"].get("runtimeClassName") in self._configuration.exemptions.runtime_classes:
             _annotate(attributes, "exempt", "runtimeClass")
             return
-        if wrong:
-            problem = f"[{', '.join(map(str, wrong))}]" if len(wrong) > 1 else str(wrong[0])
+        if label_errors:
+            problem = (
+                f"[{', '.join(map(str, label_errors))}]" if len(label_errors) > 1 else str(label_errors[0])
+            )
             _annotate(attributes, "error", f"Failed to parse policy: {problem}")
         await backend.worker.run(attributes.call.size, _apply, attributes, policy, pod)
 
@@ -104,12 +106,12 @@ class PodSecurity(Plugin):
         written = attributes.object
         assert written is not None
         labels, defaults = meta.labels(written), self._configuration.defaults
-        policy, wrong = read_policy(labels, defaults)
-        old, old_wrong = (
+        policy, label_errors = read_policy(labels, defaults)
+        old, old_label_errors = (
             (None, None) if attributes.old is None else read_policy(meta.labels(attributes.old), defaults)
         )
-        if wrong and wrong != old_wrong:
-            raise status.invalid(attributes.resource.group_kind, attributes.name, wrong)
+        if label_errors and label_errors != old_label_errors:
+            raise status.invalid(attributes.resource.group_kind, attributes.name, label_errors)
         if old is None or not _is_raised(policy.enforce, old.enforce):
             return
         if attributes.name in self._configuration.exemptions.namespaces:

@@ -37,8 +37,8 @@ class Policy(NamedTuple):
 
     def is_equivalent(self, other: "Policy") -> bool:
         return all(
-            mine == theirs or mine.level == theirs.level == PRIVILEGED
-            for mine, theirs in zip(self, other, strict=True)
+            own == compared or own.level == compared.level == PRIVILEGED
+            for own, compared in zip(self, other, strict=True)
         )
 
 
@@ -70,24 +70,24 @@ def read_policy(labels: Mapping[str, str], defaults: Policy) -> tuple[Policy, li
 
     A wrong level to enforce counts as the strictest, one to audit or to warn as none; a wrong version as the latest.
     """
-    found, wrong = dict(zip(MODES, defaults, strict=True)), list[FieldError]()
+    found, label_errors = dict(zip(MODES, defaults, strict=True)), list[FieldError]()
     for mode in MODES:
         level, minor = found[mode]
         name = PREFIX + mode
         if name in labels:
             level = labels[name]
             if level not in LEVELS:
-                wrong.append(errors.invalid(_LABELS.key(name), level, _NO_LEVEL))
+                label_errors.append(errors.invalid(_LABELS.key(name), level, _NO_LEVEL))
                 level = RESTRICTED if mode == ENFORCE else PRIVILEGED
         name += "-version"
         if name in labels:
             parsed = parse_version(labels[name])
             if parsed is None:
-                wrong.append(errors.invalid(_LABELS.key(name), labels[name], _NO_VERSION))
+                label_errors.append(errors.invalid(_LABELS.key(name), labels[name], _NO_VERSION))
             minor = LATEST if parsed is None else parsed
         found[mode] = LevelVersion(level, minor)
     found[WARN] = _warned(labels, found[ENFORCE], found[WARN])
-    return Policy(**found), wrong
+    return Policy(**found), label_errors
 
 
 def _warned(labels: Mapping[str, str], enforced: LevelVersion, warned: LevelVersion) -> LevelVersion:

@@ -149,10 +149,10 @@ class PolicySource(Generic[P]):
             yield from (Invocation(policy, binding, param, row) for param in params)
 
     def _current(self, stored: Stored) -> P:
-        known = self._compiled.get(stored.key)
-        if known is None or known[0] != stored.revision:
-            known = self._compiled[stored.key] = stored.revision, self._compile(stored.tree())
-        return known[1]
+        compiled = self._compiled.get(stored.key)
+        if compiled is None or compiled[0] != stored.revision:
+            compiled = self._compiled[stored.key] = stored.revision, self._compile(stored.tree())
+        return compiled[1]
 
 
 class PolicyDenied(ApiError):

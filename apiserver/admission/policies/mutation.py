@@ -148,8 +148,8 @@ def _operation(value: patches.PatchOperation) -> Tree:
 
 
 def _check_names(value: patches.ObjectValue) -> None:
-    if wrong := [*patches.wrong_names(value, (value.name,))]:
-        raise MutationFailed("type mismatch: " + "\n".join(wrong))
+    if wrong_names := [*patches.wrong_names(value, (value.name,))]:
+        raise MutationFailed("type mismatch: " + "\n".join(wrong_names))
 
 
 def _json(value: Any) -> Any:

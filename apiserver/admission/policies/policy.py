@@ -26,11 +26,11 @@ INVALID: Final = "Invalid"
 
 
 class Denial(Struct, frozen=True):
-    """Why a policy refuses a write. `place` is that of the validation among the others."""
+    """Why a policy refuses a write. `index` is that of the validation in the policy."""
 
     message: str
     reason: str = ""
-    place: int = 0
+    index: int = 0
     is_always: bool = False
     """Refused whatever the actions of the binding."""
 
@@ -76,11 +76,11 @@ class Policy(PolicyDefinition):
             self._fail(verdict, str(error))
         return verdict
 
-    def _fail(self, verdict: PolicyDecision, problem: str, place: int = 0) -> None:
+    def _fail(self, verdict: PolicyDecision, problem: str, index: int = 0) -> None:
         if self.fails_open:
             verdict.ignored.append(problem)
         else:
-            verdict.denials.append(Denial(problem, place=place))
+            verdict.denials.append(Denial(problem, index=index))
 
     def _judge_outcomes(
         self,
@@ -95,14 +95,14 @@ class Policy(PolicyDefinition):
             messages = Evaluation(activation, self.variables, budget).all(self._messages)
         except OutOfBudget as error:
             problem = f"failed messageExpression: {error}"
-        for place, outcome in enumerate(outcomes):
-            wrong = outcome.error if outcome.error is not None else problem
-            if wrong is not None:
-                self._fail(verdict, wrong, place)
+        for index, outcome in enumerate(outcomes):
+            failure = outcome.error if outcome.error is not None else problem
+            if failure is not None:
+                self._fail(verdict, failure, index)
             elif outcome.value is not True:
-                validation = self._validations[place]
-                message = _failure_message(validation, messages[place])
-                verdict.denials.append(Denial(message, validation.get("reason") or INVALID, place))
+                validation = self._validations[index]
+                message = _failure_message(validation, messages[index])
+                verdict.denials.append(Denial(message, validation.get("reason") or INVALID, index))
 
     def _annotate(self, verdict: PolicyDecision, outcomes: Sequence[Outcome]) -> None:
         for audit, outcome in zip(self._audits, outcomes, strict=True):

@@ -152,7 +152,7 @@ class _PolicyEvaluation:
                     "message": denial.message,
                     "policy": policy.name,
                     "binding": name,
-                    "expressionIndex": denial.place,
+                    "expressionIndex": denial.index,
                     "validationActions": actions,
                 }
                 call.annotations[_AUDITED] = orjson.dumps([failure]).decode()

@@ -67,17 +67,17 @@ class MutatingAdmissionWebhook(Plugin):
         hook, number = invocation.hook, int(attributes.reinvocation.is_again)
         if number and hook.uid not in rounds.keys_to_reinvoke:
             return
-        place, changed = f"round_{number}_index_{hook.index}", False
+        annotation_key, changed = f"round_{number}_index_{hook.index}", False
         observed = Observed(self._environment, backend, hook, attributes, ADMIT)
         try:
             with observed:
                 answer = await call(self._environment, backend, invocation, attributes, mutating=True)
-                changed = await self._apply(backend, invocation, attributes, answer, place)
+                changed = await self._apply(backend, invocation, attributes, answer, annotation_key)
         finally:
             annotation = {"configuration": hook.configuration, "webhook": hook.name, "mutated": changed}
-            attributes.call.annotations[_MUTATION + place] = orjson.dumps(annotation).decode()
+            attributes.call.annotations[_MUTATION + annotation_key] = orjson.dumps(annotation).decode()
         if observed.failed_open:
-            attributes.call.annotations[f"failed-open.{_MUTATION}{place}"] = hook.name
+            attributes.call.annotations[f"failed-open.{_MUTATION}{annotation_key}"] = hook.name
         if changed:
             rounds.require_reinvocation()
             attributes.reinvocation.is_wanted = True
@@ -85,7 +85,12 @@ class MutatingAdmissionWebhook(Plugin):
             rounds.add_invoked(hook.uid)
 
     async def _apply(
-        self, backend: Backend, invocation: Invocation, attributes: Attributes, answer: Answer, place: str
+        self,
+        backend: Backend,
+        invocation: Invocation,
+        attributes: Attributes,
+        answer: Answer,
+        annotation_key: str,
     ) -> bool:
         """Apply a patch, and return whether it changed the object."""
         if not answer.patch:
@@ -104,7 +109,7 @@ class MutatingAdmissionWebhook(Plugin):
             "patch": answer.patch,
             "patchType": "JSONPatch",
         }
-        attributes.call.annotations[_PATCH + place] = orjson.dumps(annotation).decode()
+        attributes.call.annotations[_PATCH + annotation_key] = orjson.dumps(annotation).decode()
         try:
             convert = partial(backend.worker.run, size, to_admitted_version, backend, attributes, row, after)
             attributes.object = await with_conversions(attributes.call, convert)

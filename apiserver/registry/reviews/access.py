@@ -122,9 +122,9 @@ def _attributes(user: User, spec: Mapping[str, Any]) -> Attributes:
 # --- checks
 
 
-def _refuse(wrong: list[FieldError]) -> None:
-    if wrong:
-        raise status.invalid(_NO_KIND, "", wrong)
+def _refuse(field_errors: list[FieldError]) -> None:
+    if field_errors:
+        raise status.invalid(_NO_KIND, "", field_errors)
 
 
 def _check_attributes(spec: Mapping[str, Any]) -> Iterable[FieldError]:

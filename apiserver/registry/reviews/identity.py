@@ -25,8 +25,12 @@ class TokenReviews:
             call.annotations.update(found.notes.annotations)
             for text in found.notes.warnings:
                 call.warn(text)
-        known = {"authenticated": True, "user": user_info(found.user), "audiences": list(found.audiences)}
-        return question.answer(tree, question.present(known))
+        review_status = {
+            "authenticated": True,
+            "user": user_info(found.user),
+            "audiences": list(found.audiences),
+        }
+        return question.answer(tree, question.present(review_status))
 
 
 def _check_token(tree: Tree) -> None:

@@ -42,8 +42,8 @@ class TokenRequests:
             "spec": {**spec, "audiences": audiences, "expirationSeconds": seconds},
             "status": {"token": "", "expirationTimestamp": None},
         }
-        if wrong := _check_seconds(seconds):
-            raise status.invalid(KIND, "", wrong)
+        if field_errors := _check_seconds(seconds):
+            raise status.invalid(KIND, "", field_errors)
         await backend.admission.validate(backend, attributes)
         bound = await self._bound_objects(call, spec.get("boundObjectRef"))
         account = Account(namespace=call.namespace, account=Reference(call.name, uid), **bound)

@@ -37,9 +37,9 @@ async def create(backend: Backend, call: Call) -> ObjectAnswer:
     binding = attributes.object
     if meta.name(binding) != name:
         raise status.BadRequest("name in URL does not match name in Binding object")
-    wrong = _check(binding)
-    if wrong:
-        raise ApiError(errors.aggregate(wrong))
+    field_errors = _check(binding)
+    if field_errors:
+        raise ApiError(errors.aggregate(field_errors))
     await backend.admission.validate(backend, attributes)
     while not await _bind(backend, call.namespace, name, binding, dry_run=options.dry_run):
         pass
@@ -47,12 +47,12 @@ async def create(backend: Backend, call: Call) -> ObjectAnswer:
 
 
 def _check(binding: Tree) -> list[FieldError]:
-    target, path, wrong = binding.get("target", {}), ROOT.child("target"), []
+    target, path, field_errors = binding.get("target", {}), ROOT.child("target"), []
     if target.get("kind", "") not in _TARGETS:
-        wrong.append(errors.not_supported(path.child("kind"), target["kind"], ["Node", "<empty>"]))
+        field_errors.append(errors.not_supported(path.child("kind"), target["kind"], ["Node", "<empty>"]))
     if not target.get("name"):
-        wrong.append(errors.required(path.child("name")))
-    return wrong
+        field_errors.append(errors.required(path.child("name")))
+    return field_errors
 
 
 async def _bind(backend: Backend, namespace: str, name: str, binding: Tree, *, dry_run: bool) -> bool:

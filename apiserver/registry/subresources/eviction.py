@@ -166,10 +166,10 @@ async def _spend(backend: Backend, call: Call, budget: Tree, *, dry_run: bool) -
 def _spent(backend: Backend, budget: Tree, pod_name: str) -> Tree:
     _check(budget)
     now, before = backend.clock.now(), budget["status"]
-    left = _count(budget, "disruptionsAllowed") - 1
+    disruptions_left = _count(budget, "disruptionsAllowed") - 1
     disrupted = before.get("disruptedPods", {}) | {pod_name: format_time(now)}
-    spent = budget | {"status": before | {"disruptionsAllowed": left, "disruptedPods": disrupted}}
-    if left:
+    spent = budget | {"status": before | {"disruptionsAllowed": disruptions_left, "disruptedPods": disrupted}}
+    if disruptions_left:
         return spent
     observed = _count(budget, "observedGeneration")
     exhausted = _EXHAUSTED | ({"observedGeneration": observed} if observed else {})
@@ -177,15 +177,15 @@ def _spent(backend: Backend, budget: Tree, pod_name: str) -> Tree:
 
 
 def _check(budget: Tree) -> None:
-    name, left = meta.name(budget), _count(budget, "disruptionsAllowed")
+    name, disruptions_left = meta.name(budget), _count(budget, "disruptionsAllowed")
     if _count(budget, "observedGeneration") < meta.generation(budget):
         raise _still_processed(name)
-    if left < 0:
+    if disruptions_left < 0:
         raise status.forbidden(BUDGET, name, "pdb disruptions allowed is negative")
     if len(budget["status"].get("disruptedPods", {})) > MOST_DISRUPTED:
         problem = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
         raise status.forbidden(BUDGET, name, problem)
-    if left == 0:
+    if disruptions_left == 0:
         desired, healthy = _count(budget, "desiredHealthy"), _count(budget, "currentHealthy")
         message = f"The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"
         raise _too_many(message, 0)

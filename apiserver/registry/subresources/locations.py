@@ -81,9 +81,9 @@ class Locator:
     ) -> Location | None:
         """At the kubelet of a pod, for one of its containers; None for a pod without a node."""
         pod = await self._read(call, _PODS, call.namespace, call.name)
-        place = f"/{path}/{meta.namespace(pod)}/{meta.name(pod)}"
+        kubelet_path = f"/{path}/{meta.namespace(pod)}/{meta.name(pod)}"
         if path != "portForward":
-            place += f"/{_container(pod, call.parameter('container'))}"
+            kubelet_path += f"/{_container(pod, call.parameter('container'))}"
         name = pod["spec"].get("nodeName")
         if not name:
             return None
@@ -92,7 +92,7 @@ class Locator:
             scheme="https",
             host=node.host,
             port=node.port,
-            path=place,
+            path=kubelet_path,
             query=urlencode(query),
             is_kubelet=True,
             gateway=node.gateway,
@@ -176,8 +176,8 @@ class Locator:
             address["address"] for kind in self._preferred for address in addresses if address["type"] == kind
         ]
         if not found:
-            listed = " ".join(f"{{{one['type']} {one['address']}}}" for one in addresses)
-            raise ApiError(f"no preferred addresses found; known addresses: [{listed}]")
+            addresses_text = " ".join(f"{{{one['type']} {one['address']}}}" for one in addresses)
+            raise ApiError(f"no preferred addresses found; known addresses: [{addresses_text}]")
         endpoint = (node_status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}
         port = str(endpoint.get("Port") or KUBELET_PORT)
         return NodeAddress(host=found[0], port=port, gateway=gateway_of(self._backend, node))

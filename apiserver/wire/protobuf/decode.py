@@ -55,8 +55,8 @@ def decoder(message: str) -> Convert:
 
 def _remembering(convert: Callable[[bytes], Json]) -> Convert:
     """Times and quantities are mostly the same few, in an object and in its neighbours."""
-    remembered = lru_cache(maxsize=4096)(convert)
-    return lambda payload, _: (remembered if len(payload) <= _SHORT else convert)(payload)
+    cached_convert = lru_cache(maxsize=4096)(convert)
+    return lambda payload, _: (cached_convert if len(payload) <= _SHORT else convert)(payload)
 
 
 @cache
@@ -64,7 +64,7 @@ def _message(message: str) -> "_Message":
     return _Message(message)
 
 
-class _Known(NamedTuple):
+class _FieldReader(NamedTuple):
     """What to do at a tag. Without `read`, the value is kept; `zero` is what JSON shows of a zero."""
 
     number: int
@@ -79,7 +79,7 @@ class _Message:
     def __init__(self, name: str) -> None:
         self._name = name
         self.blank: Tree = {}
-        self._tags: dict[int, _Known] = {}
+        self._tags: dict[int, _FieldReader] = {}
         self._settles: dict[int, Settle] = {}
         self._always: list[int] = []
         for field in fields_of(name):
@@ -109,11 +109,11 @@ class _Message:
             at += 1
             if tag > 0x7F:
                 tag, at = read_varint(data, at - 1)
-            known = tags.get(tag)
-            if known is None:
+            reader = tags.get(tag)
+            if reader is None:
                 at = self._skip(data, at, tag)
                 continue
-            number, name, read, zero = known
+            number, name, read, zero = reader
             wire_type = tag & 7
             value: Value = FIXED64_SIZE
             if wire_type != FIXED64:
@@ -133,10 +133,10 @@ class _Message:
         return field_values
 
     def _skip(self, data: bytes, at: int, tag: int) -> int:
-        for known in self._tags.values():
-            if known.number == tag >> 3:
+        for reader in self._tags.values():
+            if reader.number == tag >> 3:
                 raise ProtobufError(
-                    f"proto: wrong wireType = {tag & 7} for field {known.name} of {self._name}"
+                    f"proto: wrong wireType = {tag & 7} for field {reader.name} of {self._name}"
                 )
         return skip(data, at, tag)
 
@@ -151,14 +151,14 @@ class _Message:
         else:
             self.blank[field.name] = _unset(field, scalar)
             zero = ... if field.json_option == "omitempty" and not field.optional else scalar.zero
-            known = _Known(field.number, field.name, scalar.read, zero)
-            self._tags[tag_of(field.number, scalar.wire_type)] = known
+            reader = _FieldReader(field.number, field.name, scalar.read, zero)
+            self._tags[tag_of(field.number, scalar.wire_type)] = reader
 
     def _inline(self, field: Field) -> None:
         inner = _message(field.of)
         self.blank |= inner.blank
         self._always.append(field.number)
-        self._tags[tag_of(field.number, LENGTH)] = _Known(field.number, field.of)
+        self._tags[tag_of(field.number, LENGTH)] = _FieldReader(field.number, field.of)
         self._settles[field.number] = lambda tree, values, room: inner.fill(tree, b"".join(values), room)
 
     def _keep(self, field: Field, scalar: Scalar | None) -> None:
@@ -167,7 +167,7 @@ class _Message:
             self._always.append(field.number)
         wire_types = {LENGTH} if scalar is None or field.mapped else {LENGTH, scalar.wire_type}
         for wire_type in wire_types:
-            self._tags[tag_of(field.number, wire_type)] = _Known(field.number, field.name)
+            self._tags[tag_of(field.number, wire_type)] = _FieldReader(field.number, field.name)
         self._settles[field.number] = _settle(field, scalar)
 
 

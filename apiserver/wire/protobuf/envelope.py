@@ -63,8 +63,8 @@ def encode_list(head: dict[str, Json], items: Iterable[bytes]) -> bytes:
     """A list of which everything but its items is known, with these: as `encode` would write the whole."""
     fields = fields_of(message_of(head["apiVersion"], head["kind"]))
     numbers = {field.name: field.number for field in fields}
-    listed = b"".join([_part(numbers["items"], item) for item in items])
-    parts = {numbers["metadata"]: _message(head), numbers["items"]: listed}
+    encoded_items = b"".join([_part(numbers["items"], item) for item in items])
+    parts = {numbers["metadata"]: _message(head), numbers["items"]: encoded_items}
     return _enveloped(head, b"".join(part for _, part in sorted(parts.items())))
 
 
