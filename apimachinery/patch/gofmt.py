@@ -36,6 +36,17 @@ def plain(value: Any) -> str:
     return value if isinstance(value, str) else gotext.plain(value)
 
 
+def text(value: Any) -> str:
+    """As `%s` shows it: `map[a:x b:%!s(int64=1)]`."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{key}:{text(value[key])}' for key in sorted(value))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(text, value))}]"
+    return "%!s(<nil>)" if value is None else f"%!s({_GO_TYPES[type(value)]}={gotext.plain(value)})"
+
+
 def syntax(value: Any) -> str:
     """As `%#v` shows it: `map[string]interface {}{"a":1}`."""
     if value is None:

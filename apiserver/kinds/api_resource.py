@@ -63,6 +63,8 @@ class Resource(Struct, frozen=True, kw_only=True, eq=False):
     """Its key prefix under /registry, if it is not its name."""
     storage_version: GroupVersion | None = None
     """What it is stored as, where that is another version or group than its own: `events` of two groups are one."""
+    uncached: bool = False
+    """Upstream has no watch cache of it, so that its lists of any age come in pages as well."""
     hashed_version: str = ""
     """Whose hash discovery publishes, where upstream stores another version than is stored here."""
     deprecated: str = ""

@@ -28,6 +28,7 @@ from mockube.apiserver.registry.options import WriteOptions, write_options
 from mockube.apiserver.registry.raw_fields import canonical_with, sent_text
 from mockube.apiserver.registry.reset_fields import preserve_fields
 from mockube.apiserver.storage.stored import Stored, canonical
+from mockube.apiserver.wire.parse import check_format
 from mockube.etcd.errors import TooLarge
 from mockube.etcd.kv import Compare, Range, RangeResult, Target, Txn
 
@@ -36,6 +37,7 @@ MAX_NAMES = 8
 
 
 async def create(backend: Backend, call: Call) -> ObjectAnswer:
+    check_format(call.body.media_type)
     options = write_options(call, "CreateOptions")
     tree = await backend.begin(call, read_object, backend, call, options)
     metadata.clear_system(tree)

@@ -25,8 +25,10 @@ from mockube.apiserver.registry.deletion import (
     check_preconditions,
     delete_options,
 )
+from mockube.apiserver.registry.options import list_options
 from mockube.apiserver.registry.raw_fields import canonical_with, stored_text
 from mockube.apiserver.registry.read import list_objects
+from mockube.apiserver.registry.selection import select_by
 from mockube.apiserver.storage.stored import Stored, canonical
 from mockube.etcd.kv import Compare, Delete, Target, Txn
 
@@ -49,6 +51,7 @@ def _options(backend: Backend, call: Call) -> DeleteOptions:
 
 async def delete_collection(backend: Backend, call: Call) -> ListAnswer:
     """Delete what a list would show; answers with what it was."""
+    await select_by(backend, call, list_options(call))  # what is wrong with a list is told first
     options = await backend.worker.begin(call.size, _options, backend, call)
     found = await list_objects(backend, call)
     for stored in found.items:

@@ -68,8 +68,9 @@ async def list_objects(backend: Backend, call: Call) -> ListAnswer:
     scope = _scope(backend, call, chosen)
     backend.warn_unreadable(call, scope)
     resource_cache = backend.watch_cache.resource_cache(backend.layout.resource_cache(call.resource))
-    # What may be of any age is not cut into pages.
-    limit = 0 if options.resource_version == "0" else options.limit
+    # What may be of any age is not cut into pages, as upstream has it in a cache.
+    is_whole = options.resource_version == "0" and not call.resource.uncached
+    limit = 0 if is_whole else options.limit
     revision = backend.watch_cache.revision  # of what is selected from now on, before others have their turn
     items, total = await _first_items(backend, call, resource_cache, scope, chosen, limit)
     return _page(backend, call, chosen, items, total, revision)

@@ -98,9 +98,9 @@ class Endpoints:
         output = negotiate(request.header(ACCEPT), _endpoint(resource, call.subresource))
         if output is None:
             return error_response(NotAcceptable(NOT_ACCEPTABLE), request, call.warnings)
-        if call.verb == "watch":
-            return await self._watching.serve(request, call, output)
         try:
+            if call.verb == "watch":
+                return await self._watching.serve(request, call, output)
             return await self._carry_out(request, call, output)
         except ApiError as error:
             return error_response(error, request, call.warnings)

@@ -62,9 +62,10 @@ class Watching:
 
     async def serve(self, request: Request, call: Call, output: OutputFormat) -> Response:
         client = request.client
-        if output.format not in STREAMED_FORMATS:
-            raise NotAcceptable(NOT_STREAMED)
         stream, options = await watch(self._backend, call)
+        if output.format not in STREAMED_FORMATS:
+            stream.close()
+            raise NotAcceptable(NOT_STREAMED)
         self._streams.add(stream)
         seconds = self._seconds(options)
         reminder = _Reminder(self._backend, stream, seconds) if options.bookmarks else None

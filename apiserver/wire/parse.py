@@ -38,10 +38,19 @@ class Parsed(Struct, frozen=True):
 
 def parse(data: bytes, content_type: str) -> Parsed:
     """A body by its Content-Type; without one it is taken for JSON."""
+    return _reader(content_type)(data)
+
+
+def check_format(content_type: str) -> None:
+    """Refuse a Content-Type that cannot be read."""
+    _reader(content_type)
+
+
+def _reader(content_type: str) -> Callable[[bytes], Parsed]:
     read = _READERS.get(sent(content_type)[0]) if content_type else _json
     if read is None:
         raise status.unsupported_media_type([format_.value for format_ in FORMATS])
-    return read(data)
+    return read
 
 
 def duplicate_keys(parsed: Parsed) -> tuple[str, ...]:

@@ -153,3 +153,71 @@ async def test_a_conflict_comes_before_keys_that_come_twice(client):
     other = TWICE.replace(b"'2'", b"'3'")
     path = f"{MAPS}/twice?fieldManager=b&fieldValidation=Strict"
     assert (await client.patch(path, other, kind="apply-patch+yaml")).status == 409
+
+
+MAP = {"metadata": {"name": "m", "labels": {"a": "b"}}}
+IN_RECORD = "(x) does not match the {} in record ("
+
+
+@pytest.mark.parametrize(("query", "name"), [("resourceVersion=x", "ResourceVersion"), ("uid=x", "UID")])
+@pytest.mark.parametrize("path", [f"{MAPS}/m", f"{MAPS}?labelSelector=a%3Db&"])
+async def test_a_deletion_has_its_preconditions_in_the_query(client, path, query, name):
+    await client.post(MAPS, MAP)
+    path += query if "&" in path else f"?{query}"
+    refused = await client.delete(path)
+    if (path.startswith(f"{MAPS}?"), name) == (True, "ResourceVersion"):
+        assert refused.status == 400  # a list has no such version
+    else:
+        assert refused.status == 409
+        assert IN_RECORD.format(name) in refused.body["message"]
+    in_body = await client.delete(f"{MAPS}/m?{query}", {"gracePeriodSeconds": 0})
+    assert in_body.status == 200  # whose options are its own
+
+
+async def test_a_collection_has_the_version_of_the_query_as_precondition(client):
+    made = await client.post(MAPS, MAP)
+    version = made.body["metadata"]["resourceVersion"]
+    refused = await client.delete(f"{MAPS}?labelSelector=a%3Db&resourceVersion=0")
+    assert (refused.status, refused.body["reason"]) == (409, "Conflict")
+    path = f"{MAPS}?labelSelector=a%3Db&resourceVersion={version}"
+    assert (await client.delete(path)).status == 200
+    assert (await client.get(f"{MAPS}/m")).status == 404
+
+
+@pytest.mark.parametrize(
+    ("query", "problem"),
+    [
+        ("limit=x", NO_NUMBER.format("x")),
+        ("labelSelector=a+in+(b", "unable to parse requirement: found '', expected: ',' or ')'"),
+        (
+            "fieldSelector=x%3D1",
+            '"x" is not a known field selector: only "metadata.name", "metadata.namespace"',
+        ),
+    ],
+)
+async def test_what_is_deleted_is_judged_before_how(client, query, problem):
+    assert told(await client.delete(f"{MAPS}?{query}", {"gracePeriodSeconds": "1"})) == (400, problem)
+
+
+async def test_the_format_of_a_new_object_is_judged_before_the_options(client):
+    wrong = {"Content_Type": "application/x"}
+    assert (await client.post(f"{MAPS}?fieldValidation=x", MAP, **wrong)).status == 415
+    assert (await client.put(f"{MAPS}/m?fieldValidation=x", MAP, **wrong)).status == 422
+
+
+async def test_a_watch_is_refused_for_its_options_before_its_format_and_warns(client):
+    path = f"{HERE}/endpoints?watch=1&continue=x"
+    refused = await client.get(path, Accept="application/yaml")
+    assert refused.status == 422
+    assert "v1 Endpoints is deprecated" in refused.headers["Warning"]
+
+
+async def test_events_of_any_age_come_in_pages(client):
+    for name in ("a", "b"):
+        event = {"metadata": {"name": name}, "involvedObject": {"namespace": "default"}}
+        assert (await client.post(f"{HERE}/events", event)).status == 201
+        await client.post(MAPS, {"metadata": {"name": name}})
+    page = (await client.get(f"{HERE}/events?limit=1&resourceVersion=0")).body
+    assert (len(page["items"]), "continue" in page["metadata"]) == (1, True)
+    await client.get(MAPS)  # and so the cache has them
+    assert len((await client.get(f"{MAPS}?limit=1&resourceVersion=0")).body["items"]) > 1

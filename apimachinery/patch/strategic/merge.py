@@ -48,10 +48,17 @@ def apply(original: Json, patch: Any, kind: Type | None) -> dict[str, Any]:
 
 
 def as_merged(patch: Any, original: Any) -> Any:
-    """The patch as upstream's library leaves it behind: without nulls in what the object did not have."""
+    """The patch as upstream's library leaves it behind: of what the object did not have, without nulls and directives."""
     if not isinstance(patch, dict) or not isinstance(original, dict):
-        return patch if type(patch) is type(original) else without_nulls(patch)
+        return patch if type(patch) is type(original) else _left_behind(without_nulls(patch))
     return {name: value and as_merged(value, original.get(name)) for name, value in patch.items()}
+
+
+def _left_behind(value: Any) -> Any:
+    """The value without the directives below it; one that is itself a directive stays."""
+    if isinstance(value, list):
+        return list(map(_left_behind, value))
+    return value if isinstance(value, dict) and DIRECTIVE in value else without_directives(value)
 
 
 def _merge(original: Json, patch: Json, parent: Type) -> dict[str, Any]:
@@ -82,7 +89,7 @@ def _replaced(patch: Json) -> dict[str, Any]:
 
 
 def _unknown_directive(patch: Json) -> Unmergeable:
-    return Unmergeable(f"unknown patch type: {gofmt.plain(patch[DIRECTIVE])} in map: {gofmt.plain(patch)}")
+    return Unmergeable(f"unknown patch type: {gofmt.text(patch[DIRECTIVE])} in map: {gofmt.plain(patch)}")
 
 
 def _retained(original: Json, patch: Json) -> dict[str, Any]:

@@ -162,6 +162,7 @@ KIND: Final = Kind(
         name="events",
         kind="Event",
         short_names=("ev",),
+        uncached=True,
         selectable=(
             selectable("involvedObject.kind"),
             selectable("involvedObject.namespace"),

@@ -162,6 +162,7 @@ KIND: Final = Kind(
         name="events",
         kind="Event",
         short_names=("ev",),
+        uncached=True,
         storage_version=("", "v1"),
         selectable=(
             *(selectable(f"regarding.{name}", f"involvedObject.{name}") for name in _REFERENCE),

@@ -57,3 +57,10 @@ def test_names(value, kind, go_type):
 
 def test_the_type_of_null():
     assert gofmt.go_type(None) == "%!s(<nil>)"
+
+
+def test_text():
+    value = {"b": ["x", 1, None], "a": {"c": True, "d": 1.5}}
+    shown = "map[a:map[c:%!s(bool=true) d:%!s(float64=1.5)] b:[x %!s(int64=1) %!s(<nil>)]]"
+    assert gofmt.text(value) == shown
+    assert gofmt.text(None) == "%!s(<nil>)"

@@ -204,6 +204,7 @@ def test_what_has_no_type_cannot_be_patched():
 @pytest.mark.parametrize(
     ("original", "patch", "message"),
     [
+        ({}, {"$patch": 1}, "unknown patch type: %!s(int64=1) in map: map[$patch:1]"),
         ({}, {"$patch": "zap"}, "unknown patch type: zap in map: map[$patch:zap]"),
         (
             {"items": named("a")},
@@ -314,3 +315,16 @@ def test_what_is_not_reached_is_shared():
     patched = strategic.apply(original, {"spec": {"containers": [{"name": "b", "image": "x"}]}}, THING)
     assert patched["status"] is original["status"]
     assert patched["spec"]["containers"][0] is original["spec"]["containers"][0]
+
+
+@pytest.mark.parametrize(
+    ("original", "patch", "left"),
+    [
+        ({"a": []}, {"a": {"b": None, "c": {"$patch": "delete"}, "d": 1}}, {"a": {"d": 1}}),
+        ({}, {"a": {"$patch": "delete", "b": None}}, {"a": {"$patch": "delete"}}),
+        ({"a": {}}, {"a": [{"$patch": "delete"}, {"c": {"$patch": "x"}}]}, {"a": [{"$patch": "delete"}, {}]}),
+        ({"a": {"b": 1}}, {"a": {"b": None}}, {"a": {"b": None}}),
+    ],
+)
+def test_what_the_library_leaves_of_a_patch(original, patch, left):
+    assert strategic.as_merged(patch, original) == left
