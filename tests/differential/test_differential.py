@@ -4,7 +4,8 @@ import contextlib
 import json
 
 from tests.differential import custom, table, updates, users, verbs
-from tests.differential.__main__ import Resource, _comparable, _learn, _translated, _without_suffix
+from tests.differential.__main__ import Resource
+from tests.differential.answers import comparable, learn, translated, without_suffix
 from tests.differential.conversations import Conversations
 from tests.differential.report import Report
 from tests.differential.schemas import Schemas
@@ -79,17 +80,17 @@ def test_differences_are_grouped_by_what_differs_and_the_smallest_is_kept():
 def test_the_second_server_is_sent_what_it_named_itself():
     identities = {}
     uids = "0b3f8d1c-2f00-4f6a-9b1e-2d6c00000001", "0b3f8d1c-2f00-4f6a-9b1e-2d6c00000002"
-    _learn(
+    learn(
         identities,
         made(uids[0], "5", "10.0.0.1", "kube-api-access-aaaaa"),
         made(uids[1], "70", "10.0.0.2", "kube-api-access-bbbbb"),
     )
     request = {"path": f"/x/{uids[0]}", "body": made(uids[0], "5", "10.0.0.1", "kube-api-access-aaaaa")}
-    assert _translated(request, identities) == {
+    assert translated(request, identities) == {
         "path": f"/x/{uids[1]}",
         "body": made(uids[1], "70", "10.0.0.2", "kube-api-access-bbbbb"),
     }
-    assert _translated({"name": "b", "port": 80}, identities) == {"name": "b", "port": 80}
+    assert translated({"name": "b", "port": 80}, identities) == {"name": "b", "port": 80}
 
 
 def made(uid, version, address, volume):
@@ -100,7 +101,7 @@ def made(uid, version, address, volume):
 def test_generated_names_do_not_count():
     request = {"method": "POST", "body": {"metadata": {"generateName": "g-"}}}
     answer = {"body": {"message": 'Pod "g-x9bcd" is invalid', "name": "g-x9bcd"}}
-    assert _without_suffix(answer, request)["body"] == {
+    assert without_suffix(answer, request)["body"] == {
         "message": 'Pod "<generated>" is invalid',
         "name": "<generated>",
     }
@@ -108,7 +109,7 @@ def test_generated_names_do_not_count():
 
 def test_what_other_conversations_made_in_the_cluster_does_not_count():
     body = {"items": [{"metadata": {"name": name}} for name in ("d1-x", "d2-x")]}
-    found = _comparable({"type": "application/json", "status": 200, "body": body}, "d2")
+    found = comparable({"type": "application/json", "status": 200, "body": body}, "d2")
     assert json.dumps(found["body"]) == '{"items": [{"metadata": {"name": "<ns>-x"}}]}'
 
 

@@ -1,0 +1,147 @@
+"""Answers of two servers, without what differs between two that are the same; and requests as each is sent them."""
+
+import json
+import re
+from urllib.parse import quote, unquote
+
+import yaml
+
+from tests.conformance.golden import golden
+
+OWN = {"uid", "resourceVersion", "clusterIP", "nodePort", "healthCheckNodePort", "continue"}
+"""Fields that each server fills in by itself."""
+OWN_LINE = re.compile(r"((?:uid|resourceVersion): '?)([\w-]+)")
+"""Of a body in YAML."""
+CONTINUE = re.compile(r"(?<=continue=)[^&]+")
+OWN_TEXT = re.compile(r"(10\.0\.\d+\.\d+|kube-api-access-\w{5}|\w{8}(-\w{4}){3}-\w{12})$")
+"""What it fills into other fields."""
+CLUSTER_IP = re.compile(r"\b10\.(0|96)(\.\d{1,3}){2}\b")
+OWN_VOLUME = re.compile(r"kube-api-access-[a-z0-9]{5}\b")
+TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
+OWN_PORT = re.compile(r'(nodePort[\\":]{1,9}|\d:|Duplicate value: |duplicate nodePort: \{\w+ )3[0-2]\d{3}\b')
+DANGLING = "api-priority-and-fairness-config-consumer-v1"
+"""Manager of a condition that either server writes a moment after a FlowSchema."""
+OWN_REVISION = re.compile(r"(ResourceVersion in (?:object meta: |record \())\d+")
+SHOWN_REVISION = re.compile(r"( resourceVersion:)\d+\b")
+ERRORS = re.compile(r'(errors:)((?:\\n  [^"\\]*(?:\\[^n][^"\\]*)*)+)')
+"""Of a typed object, which upstream finds in no order."""
+OWN_CHECK = re.compile(r"\[\+\]task-[^\\]*\\n")
+LISTED = ("resourceRules", "nonResourceRules")
+"""Of a review, in no order as well."""
+ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+"""Of the suffixes of generated names."""
+
+
+def learn(identities, real, ours, key=""):
+    """Remember what the second server calls what each has named or numbered by itself."""
+    if isinstance(real, dict) and isinstance(ours, dict) and real.keys() & {"items", "rows"}:
+        # Their order is each server's.
+        learn(identities, real.get("metadata"), ours.get("metadata"), key)
+    elif isinstance(real, dict) and isinstance(ours, dict):
+        for name in real.keys() & ours.keys():
+            is_name = key == "metadata" and name == "name"
+            learn(identities, real[name], ours[name], "uid" if is_name else name)
+    elif isinstance(real, list) and isinstance(ours, list):
+        for pair in zip(real, ours, strict=False):
+            learn(identities, *pair, key)
+    elif real != ours and (key in OWN or (isinstance(real, str) and OWN_TEXT.match(real))):
+        identities[real] = ours
+
+
+def translated(value, identities):
+    """Return a request as the second server is sent it."""
+    if isinstance(value, dict):
+        return {key: translated(member, identities) for key, member in value.items()}
+    if isinstance(value, list):
+        return [translated(item, identities) for item in value]
+    if not isinstance(value, str):
+        return identities.get(value, value) if value.__class__ is int else value
+    if "\n" in value:
+        return OWN_LINE.sub(lambda match: match[1] + str(identities.get(match[2], match[2])), value)
+    if not value.startswith("/"):
+        return identities.get(value, value)
+    path, mark, query = value.partition("?")
+    query = CONTINUE.sub(lambda match: quote(identities.get(unquote(match[0]), match[0]), safe=""), query)
+    return "/".join(identities.get(segment, segment) for segment in path.split("/")) + mark + query
+
+
+def generated_name(answer, request):
+    """Return the name that a server gave to a new object, as a set of one or none."""
+    body = answer["body"]
+    metadata = body.get("metadata") if request["method"] == "POST" and isinstance(body, dict) else None
+    name = metadata.get("name") if isinstance(metadata, dict) and answer["status"] == 201 else None
+    return (
+        {name}
+        if name and metadata.get("generateName") and name.startswith(metadata["generateName"])
+        else set()
+    )
+
+
+def without_generated(answer, names):
+    """Return an answer without the names and addresses that a server chose."""
+    text = OWN_VOLUME.sub("kube-api-access-<generated>", json.dumps(answer))
+    text = CLUSTER_IP.sub("<ip>", text)
+    text = SHOWN_REVISION.sub(r"\1<rv>", text)
+    text = OWN_REVISION.sub(r"\1<rv>", OWN_CHECK.sub("", text))
+    text = TEXT.sub(lambda match: OWN_PORT.sub(r"\1<port>", match[0]), text)
+    text = ERRORS.sub(lambda match: match[1] + r"\n  ".join(sorted(match[2].split(r"\n  "))), text)
+    for name in names:
+        text = text.replace(name, "<generated>")
+    return json.loads(text)
+
+
+def without_suffix(answer, request):
+    """Return an answer without the suffix of a generated name."""
+    body = request.get("body")
+    metadata = body.get("metadata") if isinstance(body, dict) else None
+    base = metadata.get("generateName") if isinstance(metadata, dict) else None
+    if request["method"] != "POST" or not isinstance(base, str) or metadata.get("name"):
+        return answer
+    suffix = re.compile(re.escape(json.dumps(base[:58])[1:-1]) + f"[{ALPHABET}]{{5}}(?![a-z0-9])")
+    return json.loads(suffix.sub("<generated>", json.dumps(answer)))
+
+
+def comparable(answer, namespace):
+    """Return the answer without what differs between two servers that are the same."""
+    body = answer["body"]
+    if "yaml" in answer["type"]:
+        body = yaml.load(body, yaml.BaseLoader)
+    if "protobuf" in answer["type"]:
+        body = ""
+    if isinstance(body, list):  # of a watch, or of what was no watch after all
+        body = [event for event in body if not _is_plain_bookmark(event)]
+        body = body if not body or "type" in body[0] else body[0]
+    if isinstance(body, dict):
+        for key in ("items", "rows"):  # of a cluster, without what other conversations made
+            if isinstance(body.get(key), list):
+                body = body | {key: [item for item in body[key] if namespace in json.dumps(item)]}
+    body = _without_order(body)
+    answer = golden.normalise(answer | {"body": body}, namespace, managed=True)
+    return answer | {"type": answer["type"].replace(" ", "")}
+
+
+def _is_plain_bookmark(event):
+    """Whether it tells nothing but how far the server has come, which it does now and then."""
+    return event.get("type") == "BOOKMARK" and not event["object"]["metadata"].get("annotations")
+
+
+def _without_order(body):
+    """Return a body without the order that is by chance, and without what each server says of itself."""
+    if not isinstance(body, dict):
+        return body
+    if "gitVersion" in body:
+        return {key: body[key] for key in ("major", "minor")}
+    if body.get("kind") in ("FlowSchema", "FlowSchemaList"):
+        items = [_without_dangling(item) for item in body.get("items") or ()]
+        return body | {"items": items} if "items" in body else _without_dangling(body)
+    status = body.get("status")
+    if isinstance(status, dict) and status.keys() & {*LISTED}:
+        rules = {name: sorted(status.get(name) or (), key=json.dumps) for name in LISTED}
+        return body | {"status": status | rules}
+    return body
+
+
+def _without_dangling(schema):
+    metadata = dict(schema.get("metadata") or {})
+    managers = [one for one in metadata.pop("managedFields", None) or () if one.get("manager") != DANGLING]
+    return schema | {"metadata": metadata | {"managedFields": managers}, "status": {}}
