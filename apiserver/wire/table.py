@@ -63,7 +63,7 @@ def make(
         "kind": "Table",
         "apiVersion": f"meta.k8s.io/{version}",
         "metadata": metadata,
-        "columnDefinitions": [_definition(column) for column in printer.columns] if header else [],
+        "columnDefinitions": [_definition(column) for column in printer.columns] if header else None,
         "rows": rows,
     }
 

@@ -104,3 +104,10 @@ def test_flow_schemas_stand_in_the_order_in_which_they_match():
     ]
     order = lookup.printer_of_kind(GroupKind("flowcontrol.apiserver.k8s.io", "FlowSchema")).order
     assert [tree["metadata"]["name"] for tree in sorted(trees, key=order)] == ["z", "b", "c", "a"]
+
+
+def test_a_table_without_a_header_has_null_for_columns():
+    """So are the later events of a watch."""
+    made = table.make(lookup.DEFAULT, [], {}, version="v1", header=False)
+    assert made["columnDefinitions"] is None
+    assert table.make(lookup.DEFAULT, [], {}, version="v1")["columnDefinitions"][0]["name"] == "Name"
