@@ -230,6 +230,7 @@ class KubeletEndpoints:
             )
         interactive = self._interactive.run_of(pod.object, name)
         if interactive is not None:
+            interactive.require_running()
             return await serve_streams(request, options, interactive.attach, self._clock)
         replay = await self._replay(pod, container, run, KwokKind.ATTACH)
 

@@ -30,6 +30,7 @@ from mockube.controller_manager.kubelet.effects import ContainerAction, StartCon
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import NEVER_RAN, Exit, ProcessState
 from mockube.controller_manager.kubelet.pod_lifecycle.program import KILLED, expand_references
 from mockube.controller_manager.kubelet.server.execution import run_to_end
+from mockube.controller_manager.kubelet.server.http_errors import HttpError
 from mockube.controller_manager.kubelet.server.pod_files import PodFiles
 from mockube.controller_manager.kubelet.server.references import ReferenceLoader
 from mockube.controller_manager.kubelet.server.streams import InputStream, Streams, success
@@ -136,6 +137,11 @@ class InteractiveRun:
         if self.task is not None and self.state.exit is None and not self.state.is_stopping:
             self.state = replace(self.state, is_stopping=True)
             self.task.cancel()
+
+    def require_running(self) -> None:
+        """Refuse who attaches to a run that has ended: kubectl reads its log then."""
+        if self.state.exit is not None:
+            raise HttpError(500, f'container not found ("{self.container["name"]}")')
 
     async def attach(self, streams: Streams) -> bytes:
         """What it writes from now on, and its input."""

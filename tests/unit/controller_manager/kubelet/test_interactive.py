@@ -1,0 +1,22 @@
+"""Containers that read what is sent to them: who may attach to a run."""
+
+import asyncio
+
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.kubelet.server.http_errors import HttpError
+from mockube.controller_manager.kubelet.server.interactive import InteractiveRun
+
+
+def test_a_run_that_has_ended_is_not_attached_to_so_that_its_log_is_read():
+    async def outcome():
+        run = InteractiveRun({"name": "c", "stdin": True}, 0, SteppedClock(), lambda: None)
+        run.require_running()
+        await run.write(1, b"hello\n")
+        run.end(0)
+        run.require_running()
+
+    with pytest.raises(HttpError) as refused:
+        asyncio.run(outcome())
+    assert (refused.value.code, str(refused.value)) == (500, 'container not found ("c")')
