@@ -56,11 +56,11 @@ def terminal(tmp_path):
 def test_a_page_is_a_script():
     assert list(steps(PAGE)) == [
         File(name="shop/web.yaml", text="# shop/web.yaml\nkind: Pod\n"),
-        Command(line=9, text="cat shop/web.yaml", shown="# shop/web.yaml\nkind: Pod\n"),
-        Command(line=12, text="echo 'one\n> two'", shown="one\n> two\n"),
-        Command(line=19, text="echo whatever", shown=None),
-        Command(line=20, text="echo a \\\n  b", shown=None),
-        Program(line=31, text="print(1)\n", shown="1\n"),
+        Command(line=9, text="cat shop/web.yaml", output="# shop/web.yaml\nkind: Pod\n"),
+        Command(line=12, text="echo 'one\n> two'", output="one\n> two\n"),
+        Command(line=19, text="echo whatever", output=None),
+        Command(line=20, text="echo a \\\n  b", output=None),
+        Program(line=31, text="print(1)\n", output="1\n"),
     ]
     assert [block.not_run for block in blocks(PAGE) if block.not_run] == ["it needs a submarine"]
 

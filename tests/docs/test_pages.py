@@ -83,11 +83,11 @@ def _take(step, terminal):
     match step:
         case File(name=name, text=text):
             terminal.write(name, text)
-        case Command(text=text, shown=shown):
-            terminal.type(text, shown)
-        case Program(line=line, text=text, shown=shown):
+        case Command(text=text, output=output):
+            terminal.type(text, output)
+        case Program(line=line, text=text, output=output):
             terminal.write(f"line_{line}.py", text)
-            terminal.type(f"python line_{line}.py", shown)
+            terminal.type(f"python line_{line}.py", output)
 
 
 @each_page

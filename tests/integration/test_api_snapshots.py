@@ -12,7 +12,7 @@ from mockube.apiserver.storage.watch_cache import SLICE
 from mockube.etcd.embedded.memory import MemoryStore
 from mockube.etcd.kv import Put
 from tests.support.server.apiserver import running
-from tests.support.stores.archives import TAKEN, entries, opened, saved
+from tests.support.stores.archives import TAKEN_AT, entries, opened, saved
 from tests.support.turns import turns, until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -91,7 +91,7 @@ async def test_a_large_snapshot_is_listed_whole_or_not_at_all_and_watched_in_ord
     many = MemoryStore(clock=SteppedClock())
     expected = [f"m{number:04}" for number in range(3 * SLICE)]
     for name in expected:
-        metadata = {"name": name, "namespace": "default", "uid": name, "creationTimestamp": TAKEN}
+        metadata = {"name": name, "namespace": "default", "uid": name, "creationTimestamp": TAKEN_AT}
         value = orjson.dumps({"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata})
         await many.put(Put(key=f"/registry/configmaps/default/{name}".encode(), value=value))
     watch_cache, revisions, lists = client.server.backend.watch_cache, [], []

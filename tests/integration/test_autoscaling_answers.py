@@ -18,11 +18,11 @@ from mockube.controller_manager.controllers.horizontalpodautoscaler.controller i
 from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from tests.support.controllers.autoscaling_stories import (
+    autoscaler_report,
     definitions,
     first_requests,
     last_requests,
     statuses,
-    told,
 )
 from tests.support.controllers.running_manager import running_manager
 from tests.support.server.apiserver import running
@@ -80,4 +80,4 @@ async def answer(story, server):
     path = f"/apis/autoscaling/v2/namespaces/{namespace}/horizontalpodautoscalers/h"
     autoscaler = (await server.get(path)).body
     events = (await server.get(f"/api/v1/namespaces/{namespace}/events")).body["items"]
-    return told(autoscaler, events, await pod_names(story, server))
+    return autoscaler_report(autoscaler, events, await pod_names(story, server))

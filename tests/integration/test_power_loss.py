@@ -1,4 +1,4 @@
-"""A loss of power at any fsync: what was told is found again, and what was half written is no damage."""
+"""A loss of power at any fsync: what was acknowledged is found again, and what was half written is no damage."""
 
 import asyncio
 
@@ -18,13 +18,13 @@ from tests.support.stores.power import LossyDisk
 WRITERS = 6
 
 
-async def write(store, writer, told):
+async def write(store, writer, acknowledged):
     for n in range(60):
         key = b"%d/%d" % (writer, n)
-        told[key] = (await store.put(put(key, key * 100))).revision
+        acknowledged[key] = (await store.put(put(key, key * 100))).revision
         if n >= 4:
             ended = b"%d/%d" % (writer, n - 4)
-            del told[ended]  # from here on it may be there or not
+            del acknowledged[ended]  # from here on it may be there or not
             await store.delete(Delete(key=ended))
         if n % 12 == 11:
             await outcome(store.compact((await store.status()).revision - 2 * WRITERS * (writer + 1)))
@@ -32,11 +32,11 @@ async def write(store, writer, told):
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_what_was_told_survives_every_loss_of_power(tmp_path, seed):
-    told, random = {}, source("power", seed)
+    acknowledged, random = {}, source("power", seed)
     directory = tmp_path / "data"
-    disk = LossyDisk(directory, random, told)
+    disk = LossyDisk(directory, random, acknowledged)
     store = await DurableStore.open(directory, clock=SteppedClock(), disk=disk, segment_bytes=8_000)
-    await asyncio.gather(*(write(store, writer, told) for writer in range(WRITERS)))
+    await asyncio.gather(*(write(store, writer, acknowledged) for writer in range(WRITERS)))
     await store.close()
     assert segment_paths(directory)[0].stem > "00000001"
     assert len(disk.losses) > 100
@@ -47,5 +47,7 @@ async def test_what_was_told_survives_every_loss_of_power(tmp_path, seed):
         remove_unfinished(recovered)
         found = Recovery(recovered)
         found.run()
-        assert {key: kv and kv.mod_revision for key in loss.told for kv in [found.core.get(key)]} == loss.told
+        assert {
+            key: kv and kv.mod_revision for key in loss.acknowledged for kv in [found.core.get(key)]
+        } == loss.acknowledged
     assert any(snapshot_paths(tmp_path / str(number)) for number in range(len(disk.losses)))

@@ -39,7 +39,7 @@ async def test_three_zones(story, kind):
     await story.deploy(united(kind, SPREAD))
     assert await story.sizes() == {"in-x": 1, "in-y": 1, "in-z": 1}
     assert await story.zones() == {"in-x": ["x"], "in-y": ["y"], "in-z": ["z"]}
-    assert ("SuccessfulUpdateSubset", f"Create 3 Subset ({kind})") in await story.said()
+    assert ("SuccessfulUpdateSubset", f"Create 3 Subset ({kind})") in await story.messages()
     (revision,) = await story.revisions()
     assert revision.startswith("foo-")
     for workload in await story.workloads(kind):
@@ -129,7 +129,7 @@ async def test_a_subset_goes_and_another_kind_comes(story, kind):
     await story.patch(topology={"subsets": [subset("a"), subset("c")]})
     await story.until(story.is_rolled_out)
     assert await story.sizes() == {"a": 3, "c": 3}
-    assert ("SuccessfulUpdateSubset", f"Delete 1 Subset ({kind})") in await story.said()
+    assert ("SuccessfulUpdateSubset", f"Delete 1 Subset ({kind})") in await story.messages()
     other = KINDS[(KINDS.index(kind) + 1) % len(KINDS)]
     await story.replace(template=template_of(other))
     await story.until(story.is_rolled_out)

@@ -49,7 +49,7 @@ async def test_numbers_that_do_not_add_up_change_nothing(story, kind):
     await story.manager.step(30)
     assert await story.sizes() == {"a": 6, "b": 6}
     problem = "specified subsets' replica (12) is less than UnitedDeployment replica (14)"
-    said = {message for reason, message in await story.said() if reason == "Failed SpecifySubsetReplicas"}
+    said = {message for reason, message in await story.messages() if reason == "Failed SpecifySubsetReplicas"}
     assert said == {f"Specified subset replicas is ineffective: {problem}"}
     foo = await story.foo()
     assert foo["status"]["observedGeneration"] < foo["metadata"]["generation"]

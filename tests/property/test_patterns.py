@@ -50,7 +50,7 @@ def slow_text(pattern, ways, size=SIZE, **options):
 @pytest.mark.slow
 @pytest.mark.parametrize("place", pattern_walk.places())
 def test_patterns_are_linear(place):
-    every = {(found.compiled, found.ways): found.where for found in pattern_walk.of_file(place)}
+    every = {(found.compiled, found.ways): found.location for found in pattern_walk.of_file(place)}
     slow = {
         f"{where} {compiled.pattern!r}": problem
         for (compiled, ways), where in every.items()

@@ -46,8 +46,8 @@ class AdvancedSets(Sets):
     def revision_of(self, ordinal):
         return meta.labels(self.pod(ordinal))["controller-revision-hash"]
 
-    def said(self, reason):
-        return [message for _, told, message in self.events if told == reason]
+    def messages_of(self, reason):
+        return [message for _, event_reason, message in self.events if event_reason == reason]
 
     # --- the machine
 
@@ -60,8 +60,12 @@ class AdvancedSets(Sets):
         seen = {
             "phase": phase,
             "containerStatuses": [
-                {"name": it["name"], "image": it["image"], "imageID": f"id-{it['image']}"}
-                for it in pod["spec"]["containers"]
+                {
+                    "name": container["name"],
+                    "image": container["image"],
+                    "imageID": f"id-{container['image']}",
+                }
+                for container in pod["spec"]["containers"]
             ],
             "conditions": conditions.set_condition(conditions.of(pod), condition, self.clock.now()),
         }
@@ -76,9 +80,9 @@ class AdvancedSets(Sets):
 
     def finish(self):
         """A finalizer keeps a pod."""
-        kept = [pod for pod in self.all(PODS) if meta.is_deleting(pod) and meta.finalizers(pod)]
-        for pod in kept:
+        held_pods = [pod for pod in self.all(PODS) if meta.is_deleting(pod) and meta.finalizers(pod)]
+        for pod in held_pods:
             del self.objects[PODS]["default", meta.name(pod)]
         super().finish()
-        for pod in kept:
+        for pod in held_pods:
             self.objects[PODS]["default", meta.name(pod)] = pod

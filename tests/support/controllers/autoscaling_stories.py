@@ -32,7 +32,7 @@ def definitions():
 
 
 def first_requests(story):
-    """What is there before the pods are, as pairs of a path and a body."""
+    """Yield the requests that come before the pods, as pairs of a path and a body."""
     namespace = story["id"]
     if "deployment" in story:
         labels = {"a": "d"}
@@ -64,9 +64,9 @@ def first_requests(story):
     for one in story.get("external", ()):
         metadata = {"name": one["name"], "labels": one["labels"]}
         body = {"apiVersion": "external.metrics.k8s.io/v1beta1", "kind": "ExternalMetricValue"}
-        told = {"metricName": "queue", "timestamp": "2024-01-01T00:00:00Z", "value": one["value"]}
+        sample = {"metricName": "queue", "timestamp": "2024-01-01T00:00:00Z", "value": one["value"]}
         path = f"/apis/external.metrics.k8s.io/v1beta1/namespaces/{namespace}/queue"
-        yield path, {**body, "metadata": metadata, **told}
+        yield path, {**body, "metadata": metadata, **sample}
 
 
 def statuses(story, pods):
@@ -102,22 +102,22 @@ def last_requests(story, pods):
     yield path, {"metadata": {"name": "h"}, "spec": story["autoscaler"]}
 
 
-def told(autoscaler, events, pods):
-    """What is told of an autoscaler, without what differs from run to run."""
+def autoscaler_report(autoscaler, events, pods):
+    """Return an autoscaler's status and events, without what differs from run to run."""
     status = dict(autoscaler["status"])
     status.pop("lastScaleTime", None)
     status["conditions"] = [
         {field: text for field, text in one.items() if field != "lastTransitionTime"}
         for one in status.get("conditions") or ()
     ]
-    said = {
+    own_events = {
         (one["type"], one["reason"], _without(one["message"], pods), one["source"]["component"])
         for one in events
         if one["involvedObject"]["kind"] == "HorizontalPodAutoscaler"
     }
     for condition in status["conditions"]:
         condition["message"] = _without(condition["message"], pods)
-    return {"status": status, "events": sorted(map(list, said))}
+    return {"status": status, "events": sorted(map(list, own_events))}
 
 
 def _without(text, pods):

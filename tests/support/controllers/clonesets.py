@@ -81,8 +81,8 @@ class Clones(World):
     def states(self):
         return sorted(meta.labels(pod).get(LABEL_STATE, "") for pod in self.pods)
 
-    def said(self, reason):
-        return [message for _, told, message in self.events if told == reason]
+    def messages_of(self, reason):
+        return [message for _, event_reason, message in self.events if event_reason == reason]
 
     def count(self, *names):
         return [self.status[name] for name in names]
@@ -128,8 +128,13 @@ class Clones(World):
         before = conditions.of(pod)
         condition = {"type": "Ready", "status": "True" if is_ready else "False"}
         statuses = [
-            {"name": it["name"], "image": it["image"], "imageID": f"id-{it['image']}", "ready": ready}
-            for it in pod["spec"]["containers"]
+            {
+                "name": container["name"],
+                "image": container["image"],
+                "imageID": f"id-{container['image']}",
+                "ready": ready,
+            }
+            for container in pod["spec"]["containers"]
         ]
         seen = {
             **status,

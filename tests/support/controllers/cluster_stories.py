@@ -80,7 +80,7 @@ async def a_node_that_dies_and_comes_back(cluster):
     await cluster.until(_is_served_by(3))
     await patch(cluster, "/api/v1/nodes/node-1", {"metadata": {"annotations": {SILENCE: "true"}}})
     await cluster.until(
-        lambda census: any("deletionTimestamp" in it["metadata"] for it in census.all("pods"))
+        lambda census: any("deletionTimestamp" in pod["metadata"] for pod in census.all("pods"))
     )
     await cluster.until(_has_available(3))
     await patch(cluster, "/api/v1/nodes/node-1", {"metadata": {"annotations": {SILENCE: None}}})
@@ -129,8 +129,13 @@ def is_observed(found):
 def _is_served_by(pods):
     def is_served(census):
         slices = census.all("endpointslices.discovery.k8s.io")
-        shown = [it for one in slices for it in one.get("endpoints") or () if it["conditions"].get("ready")]
-        return len(shown) == pods
+        ready_endpoints = [
+            endpoint
+            for one in slices
+            for endpoint in one.get("endpoints") or ()
+            if endpoint["conditions"].get("ready")
+        ]
+        return len(ready_endpoints) == pods
 
     return is_served
 

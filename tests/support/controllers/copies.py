@@ -35,10 +35,10 @@ def reconcile(caches, key, now):
     parent = caches.of(CONFIG_MAPS).get(*key)
     if parent is None or "copies" not in (parent.get("data") or {}):
         return EMPTY_PLAN
-    wanted = int(parent["data"]["copies"])
+    desired_copies = int(parent["data"]["copies"])
     copies = caches.of(SECRETS).by_index(BY_OWNER, meta.uid(parent))
     have = [copy for copy in copies if not meta.is_deleting(copy)]
-    missing = wanted - len(have)
+    missing = desired_copies - len(have)
     if missing > 0:
         body = {
             "metadata": {
@@ -56,8 +56,10 @@ def reconcile(caches, key, now):
     if missing < 0:
         victims = tuple(ObjectRef(key_of(copy), meta.uid(copy)) for copy in have[missing:])
         return Plan(actions=(Delete(resource=SECRETS, victims=victims),))
-    if parent["data"].get("have") != str(wanted):
-        return Plan(actions=(Patch(resource=CONFIG_MAPS, key=key, body={"data": {"have": str(wanted)}}),))
+    if parent["data"].get("have") != str(desired_copies):
+        return Plan(
+            actions=(Patch(resource=CONFIG_MAPS, key=key, body={"data": {"have": str(desired_copies)}}),)
+        )
     return EMPTY_PLAN
 
 

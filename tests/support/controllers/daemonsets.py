@@ -154,4 +154,4 @@ def node_of(pod):
 
 def is_ready(pod):
     found = (pod.get("status") or {}).get("conditions") or ()
-    return any(it["type"] == "Ready" and it["status"] == "True" for it in found)
+    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in found)

@@ -54,7 +54,7 @@ class Cluster(World):
         """One reconciliation; its writes, as (verb, plural, name)."""
         self.controller = controller
         writes, self.error = self.reconcile(Key("default", name))
-        return [(verb, resource.plural, which) for verb, resource, which in writes]
+        return [(verb, resource.plural, object_name) for verb, resource, object_name in writes]
 
     def plan_of(self, controller, name="web"):
         self.controller = controller
@@ -102,25 +102,36 @@ class Cluster(World):
     @property
     def conditions(self):
         """By type, status and reason."""
-        return {it["type"]: (it["status"], it["reason"]) for it in self.status.get("conditions") or ()}
+        return {
+            condition["type"]: (condition["status"], condition["reason"])
+            for condition in self.status.get("conditions") or ()
+        }
 
     @property
     def sets(self):
-        return sorted(self.all(REPLICA_SETS), key=lambda it: int(meta.uid(it).removeprefix("uid-")))
+        return sorted(
+            self.all(REPLICA_SETS), key=lambda replica_set: int(meta.uid(replica_set).removeprefix("uid-"))
+        )
 
     @property
     def sizes(self):
         """The wanted sizes of the sets by image."""
-        return {image_of(it["spec"]["template"]): it["spec"]["replicas"] for it in self.sets}
+        return {
+            image_of(replica_set["spec"]["template"]): replica_set["spec"]["replicas"]
+            for replica_set in self.sets
+        }
 
     @property
     def revisions(self):
         return {
-            image_of(it["spec"]["template"]): meta.annotations(it)[ANNOTATION_REVISION] for it in self.sets
+            image_of(replica_set["spec"]["template"]): meta.annotations(replica_set)[ANNOTATION_REVISION]
+            for replica_set in self.sets
         }
 
     def set_of(self, image):
-        return next(it for it in self.sets if image_of(it["spec"]["template"]) == image)
+        return next(
+            replica_set for replica_set in self.sets if image_of(replica_set["spec"]["template"]) == image
+        )
 
     @property
     def pods(self):
@@ -176,6 +187,6 @@ def image_of(pod_template):
 
 def is_ready(pod):
     return any(
-        it["type"] == "Ready" and it["status"] == "True"
-        for it in (pod.get("status") or {}).get("conditions") or ()
+        condition["type"] == "Ready" and condition["status"] == "True"
+        for condition in (pod.get("status") or {}).get("conditions") or ()
     )

@@ -26,8 +26,8 @@ class Disturbance:
     way = None
     """The transport to which it happens, once there is one."""
 
-    def asked(self, request):
-        """An answer in the place of a read, or None to let it pass."""
+    def read(self, request):
+        """Return an answer in the place of a read, or None to let it pass."""
 
     async def there(self, request):
         """An answer in the server's place, or None to let the write pass."""
@@ -62,13 +62,13 @@ class Dumb(Disturbance):
         self._left = most
         self._count = count(1)
 
-    def asked(self, _):
+    def read(self, _):
         if self._left == 0 or next(self._count) % self._every:
             return None
         self._left -= 1
         return BROKEN
 
-    begins = asked
+    begins = read
 
 
 class Lost(Disturbance):
@@ -203,7 +203,7 @@ class Way:
 
     async def send(self, request, headers):
         if request.is_read:
-            return self._disturbance.asked(request) or await self._transport.send(request, headers)
+            return self._disturbance.read(request) or await self._transport.send(request, headers)
         refusal = await self._disturbance.there(request)
         if refusal is not None:
             return refusal

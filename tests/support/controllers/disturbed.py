@@ -111,16 +111,18 @@ def _told_of(pod):
     """What a kubelet would say of the pod, if it has not said so: it runs what it names, and its gates make it ready."""
     gates = pod["spec"].get("readinessGates", ())
     ready = all(conditions.is_true(pod, gate["conditionType"]) for gate in gates)
-    said = {it["name"]: it["image"] for it in pod["status"].get("containerStatuses", ())}
-    wanted = {it["name"]: it["image"] for it in pod["spec"]["containers"]}
-    if (conditions.is_true(pod, "Ready"), said) == (ready, wanted):
+    running_images = {
+        container["name"]: container["image"] for container in pod["status"].get("containerStatuses", ())
+    }
+    desired_images = {container["name"]: container["image"] for container in pod["spec"]["containers"]}
+    if (conditions.is_true(pod, "Ready"), running_images) == (ready, desired_images):
         return None
     return {
         "phase": "Running",
         "conditions": [{"type": "Ready", "status": str(ready)}],
         "containerStatuses": [
             {"name": name, "image": image, "imageID": f"id-{image}", "ready": ready, "restartCount": 0}
-            for name, image in wanted.items()
+            for name, image in desired_images.items()
         ],
     }
 

@@ -49,7 +49,10 @@ class Deployment(Story):
 
     async def check_end(self):
         sets = await self.items(f"{APPS}/replicasets")
-        sizes = {deployments.image_of(it["spec"]["template"]): it["spec"]["replicas"] for it in sets}
+        sizes = {
+            deployments.image_of(replica_set["spec"]["template"]): replica_set["spec"]["replicas"]
+            for replica_set in sets
+        }
         assert sizes == {"a:1": 2, "a:2": 0}
         assert len(self.pods) == 6, "two pods of each version, and two more of the first"
         assert self.most <= 3
@@ -190,7 +193,7 @@ class Job(Story):
         return True
 
     def is_rolled_out(self, found):
-        return any(it["type"] == "Complete" for it in found["status"].get("conditions", ()))
+        return any(condition["type"] == "Complete" for condition in found["status"].get("conditions", ()))
 
     async def check_end(self):
         status = (await self.server.get(self.path)).body["status"]
@@ -243,7 +246,7 @@ class United(Story):
     def __init__(self, server):
         super().__init__(server)
         self.workloads = ADAPTER[self.kind].resource.path("default")
-        self.made = {}
+        self.created_uids = {}
         """The uids of all workloads that there ever were, by subset."""
 
     def steps(self):
@@ -259,19 +262,26 @@ class United(Story):
         await self.create(united(self.kind, "ab", replicas=2, template=self._template("a:1")))
 
     async def tend(self):
-        for it in await self.items(self.workloads):
-            name = meta.labels(it)["apps.kruise.io/subset-name"]
-            self.made.setdefault(name, set()).add(meta.uid(it))
+        for workload in await self.items(self.workloads):
+            name = meta.labels(workload)["apps.kruise.io/subset-name"]
+            self.created_uids.setdefault(name, set()).add(meta.uid(workload))
         return await self._collect_garbage() or await super().tend()
 
     async def _collect_garbage(self):
         """What had an owner that is gone goes too."""
         paths = (f"{APPS}/replicasets", PODS)
-        owned = [(path, it) for path in paths for it in await self.items(path)]
-        there = {meta.uid(it) for it in (*await self.items(self.workloads), *(it for _, it in owned))}
-        orphaned = [(path, it) for path, it in owned if meta.owner_references(it)[0]["uid"] not in there]
-        for path, it in orphaned:
-            await self.server.delete(f"{path}/{meta.name(it)}", {"gracePeriodSeconds": 0})
+        owned = [(path, dependent) for path in paths for dependent in await self.items(path)]
+        there = {
+            meta.uid(dependent)
+            for dependent in (*await self.items(self.workloads), *(dependent for _, dependent in owned))
+        }
+        orphaned = [
+            (path, dependent)
+            for path, dependent in owned
+            if meta.owner_references(dependent)[0]["uid"] not in there
+        ]
+        for path, dependent in orphaned:
+            await self.server.delete(f"{path}/{meta.name(dependent)}", {"gracePeriodSeconds": 0})
         return bool(orphaned)
 
     async def is_settled(self):
@@ -279,10 +289,10 @@ class United(Story):
         return len(await self.items(PODS)) in (0, 2) and await super().is_settled()
 
     async def check_end(self):
-        assert {name: len(uids) for name, uids in self.made.items()} == {"a": 1, "b": 1, "c": 1}
+        assert {name: len(uids) for name, uids in self.created_uids.items()} == {"a": 1, "b": 1, "c": 1}
         assert len(self.pods) == 5, "two of each version, and one that moved"
         found = await self.items(self.workloads)
-        assert {meta.labels(it)["apps.kruise.io/subset-name"] for it in found} == {"a", "c"}
+        assert {meta.labels(workload)["apps.kruise.io/subset-name"] for workload in found} == {"a", "c"}
         status = (await self.server.get(self.path)).body["status"]
         assert status["currentRevision"] == status["updateStatus"]["updatedRevision"]
         assert status["subsetReplicas"] == {"a": 1, "c": 1}

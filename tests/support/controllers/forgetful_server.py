@@ -125,8 +125,8 @@ class ForgetfulServer:
         """The next events from a position in the history that are later than a revision, and where they end."""
         while len(self._events) == position and not self.cuts:
             await self._happened.wait()
-        told = [line for revision, line in self._events[position:] if revision > after]
-        return b"".join(told), len(self._events)
+        lines = [line for revision, line in self._events[position:] if revision > after]
+        return b"".join(lines), len(self._events)
 
 
 class _Refusal:

@@ -11,10 +11,10 @@ from mockube.controller_manager.cache.informers import Informers, Settings
 
 
 @contextlib.asynccontextmanager
-async def informers_of(client, *resources, clock=None, **wanted):
+async def informers_of(client, *resources, clock=None, **options):
     """Informers that run, of resources that are synced. At the end nobody may have changed what they hold."""
     detector = MutationDetector()
-    settings = Settings(clock=clock or RealClock(), chance=SeededChance(), detector=detector, **wanted)
+    settings = Settings(clock=clock or RealClock(), chance=SeededChance(), detector=detector, **options)
     informers = Informers(client, settings)
     for resource in resources:
         informers.of(resource)

@@ -27,8 +27,8 @@ def job(name="j", **spec):
         "selector": {"matchLabels": labels},
         "template": {"metadata": {"labels": labels}, "spec": pod},
     }
-    given = {field: value for field, value in (defaults | spec).items() if value is not None}
-    return {"metadata": {"name": name, "namespace": "default"}, "spec": given, "status": {}}
+    job_spec = {field: value for field, value in (defaults | spec).items() if value is not None}
+    return {"metadata": {"name": name, "namespace": "default"}, "spec": job_spec, "status": {}}
 
 
 def indexed(**spec):
@@ -119,7 +119,10 @@ class Jobs(World):
 
     @property
     def conditions(self):
-        return [(it["type"], it["status"], it["reason"]) for it in self.status.get("conditions") or ()]
+        return [
+            (condition["type"], condition["status"], condition["reason"])
+            for condition in self.status.get("conditions") or ()
+        ]
 
     @property
     def pods(self):

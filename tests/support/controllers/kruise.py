@@ -16,12 +16,12 @@ def pod_template(**spec):
 
 def workload(**spec):
     """The template of a subset's workload."""
-    given = {"selector": SELECTOR, "template": pod_template()} | spec
-    return {"metadata": {"labels": LABELS}, "spec": given}
+    workload_spec = {"selector": SELECTOR, "template": pod_template()} | spec
+    return {"metadata": {"labels": LABELS}, "spec": workload_spec}
 
 
 def united_deployment(*subsets, template="deploymentTemplate", name="foo", **spec):
-    given = {
+    defaults = {
         "replicas": 3,
         "selector": SELECTOR,
         "template": {template: workload()},
@@ -31,7 +31,7 @@ def united_deployment(*subsets, template="deploymentTemplate", name="foo", **spe
         "apiVersion": "apps.kruise.io/v1alpha1",
         "kind": "UnitedDeployment",
         "metadata": {"name": name},
-        "spec": given | spec,
+        "spec": defaults | spec,
     }
 
 

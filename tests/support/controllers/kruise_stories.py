@@ -71,8 +71,8 @@ async def a_united_deployment(cluster):
     await cluster.until(is_gone("clonesets.apps.kruise.io"))
 
 
-def _partitions(**kept):
-    return {"updateStrategy": {"manualUpdate": {"partitions": kept}}}
+def _partitions(**partitions):
+    return {"updateStrategy": {"manualUpdate": {"partitions": partitions}}}
 
 
 # --- what is waited for
@@ -90,19 +90,19 @@ def _is_set_up(replicas):
 
 def _is_united(replicas):
     fields = ("replicas", "readyReplicas", "updatedReplicas", "updatedReadyReplicas")
-    settled = _counts("uniteddeployments.apps.kruise.io", "foo", fields, replicas)
-    return lambda census: settled(census) and len(census.all("pods")) == replicas
+    has_counts = _counts("uniteddeployments.apps.kruise.io", "foo", fields, replicas)
+    return lambda census: has_counts(census) and len(census.all("pods")) == replicas
 
 
 def _has_updated(pods):
     return _counts("uniteddeployments.apps.kruise.io", "foo", ("updatedReadyReplicas",), pods)
 
 
-def _counts(resource, name, fields, wanted):
+def _counts(resource, name, fields, replicas):
     def all_count(census):
         found = census.one(resource, name)
         status = found.get("status") or {}
-        return is_observed(found) and [status.get(field) for field in fields] == [wanted] * len(fields)
+        return is_observed(found) and [status.get(field) for field in fields] == [replicas] * len(fields)
 
     return all_count
 

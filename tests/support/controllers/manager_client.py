@@ -8,7 +8,7 @@ from mockube.controller_manager.client.kubeconfig import Access
 
 
 @contextlib.asynccontextmanager
-async def client_of(url, *, token="admin", clock=None, **wanted):
+async def client_of(url, *, token="admin", clock=None, **options):
     access = Access(server=url, token=token)
-    async with connect(Connection(access=access, clock=clock or RealClock(), **wanted)) as client:
+    async with connect(Connection(access=access, clock=clock or RealClock(), **options)) as client:
         yield client

@@ -186,11 +186,11 @@ class World:
             self.done.append(("adopt", action.resource, orphan.key.name))
 
     def _release(self, action):
-        for held in action.objects:
-            present = self.objects[action.resource][tuple(held.key)]
+        for object_ref in action.objects:
+            present = self.objects[action.resource][tuple(object_ref.key)]
             refs = [ref for ref in meta.owner_references(present) if ref["uid"] != meta.uid(action.owner)]
             self.put(action.resource, meta.with_metadata(present, ownerReferences=refs))
-            self.done.append(("release", action.resource, held.key.name))
+            self.done.append(("release", action.resource, object_ref.key.name))
 
     def _say(self, action):
         self.events.append((action.type, action.reason, action.message))
@@ -216,8 +216,12 @@ class World:
             present = self.objects.get(resource, {}).get(tuple(action.key))
             if present is None:
                 raise status.not_found(resource.group_resource, action.key.name)
-            said = meta.metadata(action.body)
-            expected = {field: said[field] for field in ("uid", "resourceVersion") if field in said}
+            patch_metadata = meta.metadata(action.body)
+            expected = {
+                field: patch_metadata[field]
+                for field in ("uid", "resourceVersion")
+                if field in patch_metadata
+            }
             if any(present["metadata"][field] != value for field, value in expected.items()):
                 raise status.conflict(resource.group_resource, action.key.name, "it was changed")
             changed = _merged(resource, present, action)
@@ -226,12 +230,12 @@ class World:
         return patched
 
     def _remove_finalizer(self, action):
-        for held in action.objects:
-            present = self.objects[action.resource].get(tuple(held.key))
-            if present is not None and meta.uid(present) == held.uid:
+        for object_ref in action.objects:
+            present = self.objects[action.resource].get(tuple(object_ref.key))
+            if present is not None and meta.uid(present) == object_ref.uid:
                 self.put(action.resource, meta.without_finalizer(present, action.finalizer))
-            self.done.append(("finalize", action.resource, held.key.name))
-            self._writes.append(Write(action, held.key, present))
+            self.done.append(("finalize", action.resource, object_ref.key.name))
+            self._writes.append(Write(action, object_ref.key, present))
 
     def _effect(self, action, verb, body, effect):
         resource, saying, name = action.resource, action.saying, meta.name(body)

@@ -39,8 +39,8 @@ def scheduled():
 
 def home(*, details=False, allocatable=None, used=None):
     amounts = {name: quantity.parse(text) for name, text in (allocatable or {"cpu": "4"}).items()}
-    taken = {name: quantity.parse(text) for name, text in (used or {}).items()}
-    room = NodeResources(allocatable=lambda: amounts, used=lambda: taken)
+    used_amounts = {name: quantity.parse(text) for name, text in (used or {}).items()}
+    room = NodeResources(allocatable=lambda: amounts, used=lambda: used_amounts)
     return NodeContext(ip="172.18.0.2", pod_ips=[IP], room=room, details=details)
 
 
@@ -82,7 +82,7 @@ class World:
         self.home = place or home()
         self.now = START
         self.writes = 0
-        self.told = []
+        self.events = []
         self.removed = False
         self.due = None
         self.look()
@@ -97,12 +97,12 @@ class World:
     def _look_once(self):
         if self.removed:
             return False
-        taken = step(self.pod, self.home, self.now)
-        self.due = taken.again_at
+        next_step = step(self.pod, self.home, self.now)
+        self.due = next_step.again_at
         assert self.due is None or self.due > self.now
-        for effect in taken.effects:
+        for effect in next_step.effects:
             self._do(effect)
-        return any(isinstance(effect, Write) for effect in taken.effects)
+        return any(isinstance(effect, Write) for effect in next_step.effects)
 
     def _do(self, effect):
         match effect:
@@ -111,7 +111,7 @@ class World:
                 self.pod = {**self.pod, "status": patched(self.pod["status"], body["status"])}
                 self.writes += 1
             case EmitEvent():
-                self.told.append(effect)
+                self.events.append(effect)
             case Remove():
                 self.removed = True
 

@@ -27,8 +27,8 @@ QUIET_TURNS = 25
 """Turns of the loop in which nothing may happen before it is called rest: longer than any task needs to begin."""
 
 
-async def nothing(_):
-    """What happens to a request on an undisturbed way."""
+async def pass_request(_):
+    """Let a request pass undisturbed."""
 
 
 class Counting:
@@ -39,8 +39,8 @@ class Counting:
         self.in_flight = 0
         self.writes = []
         """Method and target of every write, in the order in which they were sent."""
-        self.on_way_there = nothing
-        self.on_way_back = nothing
+        self.on_way_there = pass_request
+        self.on_way_back = pass_request
         """Awaited with each write before it arrives, and before its answer does; what they raise is what became of it."""
 
     @property

@@ -27,11 +27,12 @@ class Storage(World):
         self.controllers = controllers
 
     def claim(self, name="data", *, size="1Gi", modes=("ReadWriteOnce",), annotations=None, **spec):
-        wanted = {"accessModes": [*modes], "resources": {"requests": {"storage": size}}, **spec}
+        claim_spec = {"accessModes": [*modes], "resources": {"requests": {"storage": size}}, **spec}
         metadata = {"name": name, "namespace": "default", "finalizers": [FINALIZER_PVC_PROTECTION]}
         metadata |= {"annotations": annotations} if annotations else {}
         return self.add(
-            PERSISTENT_VOLUME_CLAIMS, {"metadata": metadata, "spec": wanted, "status": {"phase": "Pending"}}
+            PERSISTENT_VOLUME_CLAIMS,
+            {"metadata": metadata, "spec": claim_spec, "status": {"phase": "Pending"}},
         )
 
     def volume(

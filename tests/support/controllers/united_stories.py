@@ -89,7 +89,7 @@ class Story:
 
     async def open_zone(self, zone):
         """The second node is in this zone from now on; pods that it has stay."""
-        _, node, *_ = sorted(await self.items("/api/v1/nodes"), key=lambda it: it["metadata"]["name"])
+        _, node, *_ = sorted(await self.items("/api/v1/nodes"), key=lambda item: item["metadata"]["name"])
         await self.patch_node(node, {"metadata": {"labels": {ZONE: zone}}})
 
     # --- what a user does
@@ -134,11 +134,11 @@ class Story:
 
     async def conditions(self):
         found = (await self.foo())["status"]["conditions"]
-        return {it["type"]: (it["status"], it.get("reason", "")) for it in found}
+        return {condition["type"]: (condition["status"], condition.get("reason", "")) for condition in found}
 
     async def schedulable(self, name):
         found = (await self.foo())["status"]["subsetStatuses"]
-        (condition,) = next(it for it in found if it["name"] == name)["conditions"]
+        (condition,) = next(subset for subset in found if subset["name"] == name)["conditions"]
         return condition["status"], condition["reason"]
 
     def path_of(self, kind):
@@ -151,8 +151,8 @@ class Story:
         return tree["metadata"]["labels"][LABEL_SUBSET_NAME]
 
     async def sizes(self):
-        found = [it for kind in KINDS for it in await self.workloads(kind)]
-        return {self.subset_of(it): it["spec"]["replicas"] for it in found}
+        found = [workload for kind in KINDS for workload in await self.workloads(kind)]
+        return {self.subset_of(workload): workload["spec"]["replicas"] for workload in found}
 
     async def pods(self):
         return [pod for pod in await self.items(self.PODS) if "deletionTimestamp" not in pod["metadata"]]
@@ -162,27 +162,31 @@ class Story:
 
     async def zones(self):
         nodes = await self.items("/api/v1/nodes")
-        zone_of = {it["metadata"]["name"]: it["metadata"]["labels"][ZONE] for it in nodes}
+        zone_of = {node["metadata"]["name"]: node["metadata"]["labels"][ZONE] for node in nodes}
         return await self._by_subset(lambda pod: zone_of[pod["spec"]["nodeName"]])
 
-    async def _by_subset(self, what):
+    async def _by_subset(self, value_of):
         found = {}
         for pod in await self.pods():
-            found.setdefault(self.subset_of(pod), []).append(what(pod))
+            found.setdefault(self.subset_of(pod), []).append(value_of(pod))
         return {name: sorted(values) for name, values in found.items()}
 
     async def revisions(self):
         """The numbers of its own, by name."""
         found = await self.items("/apis/apps/v1/namespaces/default/controllerrevisions")
-        own = [it for it in found if it["metadata"]["ownerReferences"][0]["kind"] == "UnitedDeployment"]
-        return {it["metadata"]["name"]: it["revision"] for it in own}
+        own = [
+            revision
+            for revision in found
+            if revision["metadata"]["ownerReferences"][0]["kind"] == "UnitedDeployment"
+        ]
+        return {revision["metadata"]["name"]: revision["revision"] for revision in own}
 
-    async def said(self):
+    async def messages(self):
         found = await self.items(f"{self.NAMESPACE}/events")
         return [
-            (it["reason"], it["message"])
-            for it in found
-            if it["involvedObject"]["kind"] == "UnitedDeployment"
+            (event["reason"], event["message"])
+            for event in found
+            if event["involvedObject"]["kind"] == "UnitedDeployment"
         ]
 
     # --- time
@@ -198,11 +202,13 @@ class Story:
 
     async def is_rolled_out(self):
         found = await self.foo()
-        status, wanted = found.get("status") or {}, found["spec"]["replicas"]
+        status, replicas = found.get("status") or {}, found["spec"]["replicas"]
         fields = ("replicas", "readyReplicas", "updatedReplicas", "updatedReadyReplicas")
         seen = status.get("observedGeneration") == found["metadata"]["generation"]
-        settled = status.get("currentRevision") == (status.get("updateStatus") or {}).get("updatedRevision")
-        return seen and settled and {status.get(field, 0) for field in fields} == {wanted}
+        is_current = status.get("currentRevision") == (status.get("updateStatus") or {}).get(
+            "updatedRevision"
+        )
+        return seen and is_current and {status.get(field, 0) for field in fields} == {replicas}
 
     async def is_at_rest(self, seconds=30):
         """Nobody writes anything but nodes and their leases any more."""

@@ -113,11 +113,14 @@ class United(World):
 
     @property
     def conditions(self):
-        return {it["type"]: (it["status"], it.get("reason", "")) for it in self.status["conditions"]}
+        return {
+            condition["type"]: (condition["status"], condition.get("reason", ""))
+            for condition in self.status["conditions"]
+        }
 
     def of_subset(self, name):
         """What the status says of it."""
-        return next(it for it in self.status["subsetStatuses"] if it["name"] == name)
+        return next(subset for subset in self.status["subsetStatuses"] if subset["name"] == name)
 
     def schedulable(self, name):
         """What is said of a subset's nodes, with the reason."""
@@ -126,20 +129,30 @@ class United(World):
 
     def workloads(self, kind=None):
         kinds = [kind] if kind else KINDS
-        return [it for kind in kinds for it in self.all(ADAPTER[kind].resource)]
+        return [workload for kind in kinds for workload in self.all(ADAPTER[kind].resource)]
 
     def workload(self, name):
-        (found,) = [it for it in self.workloads(self.kind) if meta.labels(it)[LABEL_SUBSET_NAME] == name]
+        (found,) = [
+            workload
+            for workload in self.workloads(self.kind)
+            if meta.labels(workload)[LABEL_SUBSET_NAME] == name
+        ]
         return found
 
     @property
     def sizes(self):
         """What the workloads are to have, by subset."""
-        return {meta.labels(it)[LABEL_SUBSET_NAME]: it["spec"]["replicas"] for it in self.workloads()}
+        return {
+            meta.labels(workload)[LABEL_SUBSET_NAME]: workload["spec"]["replicas"]
+            for workload in self.workloads()
+        }
 
     @property
     def partitions(self):
-        return {meta.labels(it)[LABEL_SUBSET_NAME]: _partition(it) for it in self.workloads(self.kind)}
+        return {
+            meta.labels(workload)[LABEL_SUBSET_NAME]: _partition(workload)
+            for workload in self.workloads(self.kind)
+        }
 
     @property
     def images(self):
@@ -160,10 +173,14 @@ class United(World):
 
     @property
     def revisions(self):
-        return [it for it in self.all(CONTROLLER_REVISIONS) if meta.is_controlled_by(it, self.foo)]
+        return [
+            revision
+            for revision in self.all(CONTROLLER_REVISIONS)
+            if meta.is_controlled_by(revision, self.foo)
+        ]
 
     @property
-    def said(self):
+    def messages(self):
         return [(reason, message) for _, reason, message in self.events]
 
     # --- the machine
@@ -178,20 +195,24 @@ class United(World):
     def _manage(self, kind, workload):
         owner = self._replica_set(workload) if kind == "Deployment" else workload
         pods = self._owned(owner)
-        wanted = workload["spec"]["replicas"]
-        for pod in pods[wanted:]:
+        replicas = workload["spec"]["replicas"]
+        for pod in pods[replicas:]:
             self.remove(PODS, meta.name(pod))
         if not _is_on_delete(workload):
-            for pod in pods[_partition(workload) : wanted]:
+            for pod in pods[_partition(workload) : replicas]:
                 if not self._is_of(pod, workload):
                     self.remove(PODS, meta.name(pod))
-        taken = {_ordinal(pod) for pod in self._owned(owner)}
-        for ordinal in sorted({*range(wanted)} - taken):
+        used_ordinals = {_ordinal(pod) for pod in self._owned(owner)}
+        for ordinal in sorted({*range(replicas)} - used_ordinals):
             self._make(owner, workload, ordinal)
         self.tell(workload)
 
     def _replica_set(self, workload):
-        found = [it for it in self.all(REPLICA_SETS) if meta.is_controlled_by(it, workload)]
+        found = [
+            replica_set
+            for replica_set in self.all(REPLICA_SETS)
+            if meta.is_controlled_by(replica_set, workload)
+        ]
         if found:
             return found[0]
         metadata = {
@@ -220,15 +241,15 @@ class United(World):
 
     def tell(self, workload):
         """What the workload's controller sees."""
-        workload = next(it for it in self.workloads() if meta.uid(it) == meta.uid(workload))
+        workload = next(item for item in self.workloads() if meta.uid(item) == meta.uid(workload))
         resource = next(
-            it.resource
-            for it in ADAPTERS
-            if it.resource.kind == meta.kind(workload)
-            and it.resource.api_version == meta.api_version(workload)
+            item.resource
+            for item in ADAPTERS
+            if item.resource.kind == meta.kind(workload)
+            and item.resource.api_version == meta.api_version(workload)
         )
         owners = {meta.uid(workload)} | {
-            meta.uid(it) for it in self.all(REPLICA_SETS) if meta.is_controlled_by(it, workload)
+            meta.uid(item) for item in self.all(REPLICA_SETS) if meta.is_controlled_by(item, workload)
         }
         pods = [pod for pod in self.pods if meta.controller_of(pod)["uid"] in owners]
         status = {
@@ -248,14 +269,18 @@ class United(World):
 
     def _say(self, pod, phase, condition, **spec):
         kind, holds, reason, since = condition
-        told = {
+        pod_condition = {
             "type": kind,
             "status": str(holds),
             "reason": reason,
             "lastTransitionTime": format_time(since),
         }
         fields = {"nodeName": spec["node"]} if spec else {}
-        body = {**pod, "spec": {**pod["spec"], **fields}, "status": {"phase": phase, "conditions": [told]}}
+        body = {
+            **pod,
+            "spec": {**pod["spec"], **fields},
+            "status": {"phase": phase, "conditions": [pod_condition]},
+        }
         self.put(PODS, body)
 
     def run_all(self):
@@ -299,8 +324,8 @@ class United(World):
 
 
 def _is_ready(pod):
-    told = (pod.get("status") or {}).get("conditions") or ()
-    return any(it["type"] == "Ready" and it["status"] == "True" for it in told)
+    pod_conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in pod_conditions)
 
 
 def _ordinal(pod):

@@ -24,7 +24,7 @@ QUIET_TURNS = 20
 """Turns of the loop without a request under way after which time goes on."""
 STRIDE = 1.0
 """Seconds that pass at once at most."""
-LONGEST = 1200.0
+MAX_SECONDS = 1200.0
 """Seconds in which whatever is waited for must have happened, disturbed or not."""
 GREETING = 10.0
 """Seconds after which a new cluster has nothing to say any more."""
@@ -49,7 +49,7 @@ class Cluster:
 
     async def until(self, condition):
         """Let time pass until something is true of what the server holds."""
-        deadline = self.clock.monotonic() + LONGEST
+        deadline = self.clock.monotonic() + MAX_SECONDS
         await self._pause()
         while not condition(self.census):
             assert self.clock.monotonic() < deadline, condition.__qualname__
@@ -134,6 +134,10 @@ async def cluster_of(disturbance_of, *, settings=None):
 
 
 def is_up(census):
-    conditions = [it for node in census.all("nodes") for it in node["status"].get("conditions") or ()]
-    ready = [it for it in conditions if (it["type"], it["status"]) == ("Ready", "True")]
+    conditions = [
+        condition for node in census.all("nodes") for condition in node["status"].get("conditions") or ()
+    ]
+    ready = [
+        condition for condition in conditions if (condition["type"], condition["status"]) == ("Ready", "True")
+    ]
     return len(ready) == NODES and not any(node.get("spec", {}).get("taints") for node in census.all("nodes"))

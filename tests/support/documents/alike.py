@@ -29,13 +29,13 @@ ALLOWANCES: Final = (
 )
 
 
-def alike(shown, printed):
-    return re.fullmatch("".join(map(_pattern, _lines(shown))), "".join(_lines(printed))) is not None
+def alike(expected, printed):
+    return re.fullmatch("".join(map(_pattern, _lines(expected))), "".join(_lines(printed))) is not None
 
 
-def difference(shown, printed):
+def difference(expected, printed):
     """For a person, without what may differ."""
-    return "".join(difflib.unified_diff(_lines(shown), _lines(printed), "shown\n", "printed\n"))
+    return "".join(difflib.unified_diff(_lines(expected), _lines(printed), "shown\n", "printed\n"))
 
 
 def _lines(text):

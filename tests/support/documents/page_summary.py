@@ -4,9 +4,11 @@ from collections import Counter
 
 
 def pytest_terminal_summary(terminalreporter):
-    told = [item for report in terminalreporter.stats.get("passed", ()) for item in report.user_properties]
-    steps = Counter(what for name, what in told if name == "step")
-    not_run = Counter(reason for name, reason in told if name == "block not run")
+    properties = [
+        item for report in terminalreporter.stats.get("passed", ()) for item in report.user_properties
+    ]
+    steps = Counter(step for name, step in properties if name == "step")
+    not_run = Counter(reason for name, reason in properties if name == "block not run")
     if steps:
         terminalreporter.write_line(
             f"documents: {steps['Command']} commands and {steps['Program']} programs came out as they are shown"

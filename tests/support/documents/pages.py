@@ -48,7 +48,7 @@ class File:
 class Command:
     line: int
     text: str
-    shown: str | None
+    output: str | None
     """None: whatever it prints."""
 
 
@@ -56,7 +56,7 @@ class Command:
 class Program:
     line: int
     text: str
-    shown: str | None
+    output: str | None
 
 
 def blocks(page):
@@ -86,14 +86,14 @@ def steps(page):
             yield from _commands(block)
         elif block.language == "python":
             printed = below is not None and below.follows and below.language == "text"
-            yield Program(line=block.line, text=block.text, shown=below.text if printed else None)
+            yield Program(line=block.line, text=block.text, output=below.text if printed else None)
 
 
 def _commands(block):
     parts = list(_parts(block))
-    silent = not any(shown for _, _, shown in parts)
-    for line, text, shown in parts:
-        yield Command(line=line, text=text, shown=None if silent else shown)
+    silent = not any(output for _, _, output in parts)
+    for line, text, output in parts:
+        yield Command(line=line, text=text, output=None if silent else output)
 
 
 def _parts(block):

@@ -65,12 +65,12 @@ class Answer:
     code: int
     printed: str
 
-    def is_as(self, shown):
-        """Only who shows what is printed may show a command that fails."""
-        return (shown is None or alike(shown, self.printed)) and (bool(shown) or self.code == 0)
+    def is_as(self, output):
+        """A command may fail only if the page shows its output."""
+        return (output is None or alike(output, self.printed)) and (bool(output) or self.code == 0)
 
-    def differs_from(self, shown):
-        return f"exit code {self.code}\n{difference(shown or '', self.printed)}"
+    def differs_from(self, output):
+        return f"exit code {self.code}\n{difference(output or '', self.printed)}"
 
 
 class Terminal:
@@ -88,17 +88,17 @@ class Terminal:
         make.chmod(0o755)
         self._environment = self._environment_of()
 
-    def type(self, command, shown):
-        """Give the command; fail unless it prints what is shown."""
+    def type(self, command, output):
+        """Run the command; fail unless it prints the output of the page."""
         words = next((ready for goes_on, ready in GOES_ON.items() if goes_on.match(command)), None)
         if words is not None:
-            self._start(command).wait_for(shown, words)
+            self._start(command).wait_for(output, words)
             return
         began = CLOCK.monotonic()
         answer = self._run(command)
-        while not answer.is_as(shown):
+        while not answer.is_as(output):
             if not ONLY_LOOKS.match(command) or CLOCK.monotonic() - began > PATIENCE:
-                raise NotAsShown(f"$ {command}\n{answer.differs_from(shown)}")
+                raise NotAsShown(f"$ {command}\n{answer.differs_from(output)}")
             answer = self._run(command)
 
     def write(self, name, text):
@@ -140,9 +140,9 @@ class Terminal:
         return process
 
     def _environment_of(self):
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_HANDED_ON)}
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_HANDED_ON)}
         path = os.pathsep.join([str(self._tools), str(Path(sys.executable).parent), os.environ["PATH"]])
-        return kept | {
+        return inherited | {
             "PATH": path,
             "HOME": str(self._home),
             "COLUMNS": "100",
@@ -180,15 +180,15 @@ class Background:
         for reader in self._readers:
             reader.start()
 
-    def wait_for(self, shown, words):
-        """Until it has printed some words, and as its result what is shown; its log is not shown."""
+    def wait_for(self, output, words):
+        """Wait until it has printed some words, and the page's output as its result; its log is not part of that."""
 
         def is_so():
-            return words in "".join(self._printed.values()) and (not shown or alike(shown, self._result))
+            return words in "".join(self._printed.values()) and (not output or alike(output, self._result))
 
         with self._more:
             if not self._more.wait_for(is_so, PATIENCE):
-                differs = difference(shown or "", self._result)
+                differs = difference(output or "", self._result)
                 raise NotAsShown(f"$ {self._command}\n{differs}\n{self._printed['stderr']}")
 
     @property

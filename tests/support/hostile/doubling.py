@@ -91,13 +91,13 @@ def _check_small(
 
 
 def check_growth(
-    made: Any, make: Callable[[int], Any], run: Callable[[Any], object], size: int, *, enough: float
+    sized_input: Any, make: Callable[[int], Any], run: Callable[[Any], object], size: int, *, enough: float
 ) -> None:
     """Raise `Growth` if twice the size costs more than 2.5 times as much, there and at larger sizes.
 
-    For many cases, most of which are quick: where `made`, which is `make(size)`, costs `enough` seconds at most, that is all.
+    For many cases, most of which are quick: where `sized_input`, which is `make(size)`, costs `enough` seconds at most, that is all.
     """
-    twice = cost(run, made)
+    twice = cost(run, sized_input)
     if twice <= enough or twice <= RATIO * cost(run, make(size // 2), runs=2):
         return
     found = []

@@ -73,36 +73,36 @@ def _changed(tree, path, chance):
     if not path:
         return odd_value(chance)
     step, *rest = path
-    made = dict(tree) if isinstance(tree, dict) else list(tree)
+    copy = dict(tree) if isinstance(tree, dict) else list(tree)
     if rest:
-        made[step] = _changed(tree[step], rest, chance)
-        return made
-    return chance.choice((_replace, _replace, _drop, _twice, _move))(made, step, chance)
+        copy[step] = _changed(tree[step], rest, chance)
+        return copy
+    return chance.choice((_replace, _replace, _drop, _twice, _move))(copy, step, chance)
 
 
-def _replace(made, step, chance):
-    made[step] = odd_value(chance)
-    return made
+def _replace(tree, step, chance):
+    tree[step] = odd_value(chance)
+    return tree
 
 
-def _drop(made, step, _chance):
-    del made[step]
-    return made
+def _drop(tree, step, _chance):
+    del tree[step]
+    return tree
 
 
-def _twice(made, step, chance):
+def _twice(tree, step, chance):
     """The same again: under another key, or as another item."""
-    if isinstance(made, dict):
-        made[chance.choice(_ODD_KEYS)] = made[step]
+    if isinstance(tree, dict):
+        tree[chance.choice(_ODD_KEYS)] = tree[step]
     else:
-        made += [made[step]] * chance.choice((1, 3, 500))
-    return made
+        tree += [tree[step]] * chance.choice((1, 3, 500))
+    return tree
 
 
-def _move(made, step, _chance):
+def _move(tree, step, _chance):
     """Wrapped in what it is not wrapped in."""
-    made[step] = {"items": [made[step]]} if isinstance(made, dict) else [made[step]]
-    return made
+    tree[step] = {"items": [tree[step]]} if isinstance(tree, dict) else [tree[step]]
+    return tree
 
 
 # --- bytes
@@ -110,15 +110,15 @@ def _move(made, step, _chance):
 
 def scrambled(data, chance):
     """Bytes with a few of them changed, lost or doubled."""
-    made = bytearray(data)
+    scrambled_bytes = bytearray(data)
     for _ in range(chance.choice((1, 1, 3, 20))):
-        at = chance.randrange(len(made) + 1)
-        end = min(len(made), at + chance.choice((1, 1, 4, 100)))
-        made[at:end] = chance.choice((
-            b"", b"\xff", b"\x00", b"\xed\xa0\x80", b"\xc0\xaf", bytes(made[at:end]) * 2, chance.randbytes(3),
+        at = chance.randrange(len(scrambled_bytes) + 1)
+        end = min(len(scrambled_bytes), at + chance.choice((1, 1, 4, 100)))
+        scrambled_bytes[at:end] = chance.choice((
+            b"", b"\xff", b"\x00", b"\xed\xa0\x80", b"\xc0\xaf", bytes(scrambled_bytes[at:end]) * 2, chance.randbytes(3),
             b"{", b"]", b'"', b"\\ud800", b"NaN", b"-Infinity", b"1e400", b"9" * 5000, b"\xef\xbb\xbf", b",,", b"//",
         ))  # fmt: skip
-    return bytes(made)
+    return bytes(scrambled_bytes)
 
 
 def bomb(chance):

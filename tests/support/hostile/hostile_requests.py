@@ -168,9 +168,9 @@ def _wrong_frame(sample, chance):
 
 def framed(method, path, body, *headers):
     """A request with headers that take the place of the usual ones."""
-    given = {name for name, _ in headers}
+    header_names = {name for name, _ in headers}
     usual = [(b"Content-Type", bodies.JSON.encode()), CREDENTIALS]
-    headers = [*headers, *(header for header in usual if header[0] not in given)]
+    headers = [*headers, *(header for header in usual if header[0] not in header_names)]
     return Hostile((raw_http.request(method.encode(), _target(path), headers, body),))
 
 

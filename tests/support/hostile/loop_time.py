@@ -9,11 +9,11 @@ class Slices:
     """The longest callback since the last `reset`."""
 
     def __init__(self):
-        self.longest = 0.0
+        self.max_seconds = 0.0
         self.name = ""
 
     def reset(self):
-        self.longest, self.name = 0.0, ""
+        self.max_seconds, self.name = 0.0, ""
 
 
 @contextlib.contextmanager
@@ -27,8 +27,8 @@ def measured():
             return run(handle)
         finally:
             took = thread_time() - start
-            if took > slices.longest:
-                slices.longest, slices.name = took, repr(handle)
+            if took > slices.max_seconds:
+                slices.max_seconds, slices.name = took, repr(handle)
 
     asyncio.events.Handle._run = measured_run
     try:

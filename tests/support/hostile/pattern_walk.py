@@ -40,7 +40,7 @@ class Unknown(Exception):
 
 
 class Pattern(NamedTuple):
-    where: str
+    location: str
     compiled: re.Pattern[Any]
     ways: tuple[str, ...]
 
@@ -117,19 +117,19 @@ class _Module:
         self._busy: set[tuple[ast.AST, str]] = set()
 
     def found(self, node: ast.Attribute) -> Iterator[Pattern]:
-        where = f"{self._place}:{node.lineno}"
+        location = f"{self._place}:{node.lineno}"
         call = self._parents[node]
         if not (isinstance(call, ast.Call) and call.func is node and node.attr in _FUNCTIONS and call.args):
-            raise Unknown(f"{where}: re.{node.attr} is not called")
+            raise Unknown(f"{location}: re.{node.attr} is not called")
         ways = self._ways(call) if node.attr == "compile" else (_SAME_AS.get(node.attr, node.attr),)
         place_of_flags = {"compile": 1, "sub": 4, "subn": 4, "split": 3}.get(node.attr, 2)
         flags = next((keyword.value for keyword in call.keywords if keyword.arg == "flags"), None)
         if flags is None and len(call.args) > place_of_flags:
             flags = call.args[place_of_flags]
-        for given in self._values(call.args[0], where) if ways else ():
-            number = self._values(flags, where)[0] if flags is not None else 0
-            compiled = given if isinstance(given, re.Pattern) else re.compile(given, number)
-            yield Pattern(where, compiled, ways)
+        for pattern in self._values(call.args[0], location) if ways else ():
+            number = self._values(flags, location)[0] if flags is not None else 0
+            compiled = pattern if isinstance(pattern, re.Pattern) else re.compile(pattern, number)
+            yield Pattern(location, compiled, ways)
 
     # --- how a compiled pattern is applied
 
@@ -164,7 +164,7 @@ class _Module:
 
     # --- what an expression can be
 
-    def _values(self, node: ast.expr, where: str) -> list[Any]:
+    def _values(self, node: ast.expr, location: str) -> list[Any]:
         inner = {
             name.id
             for part in ast.walk(node)
@@ -177,51 +177,51 @@ class _Module:
             for name in ast.walk(node)
             if isinstance(name, ast.Name) and name.id not in inner and not hasattr(builtins, name.id)
         }
-        choices = {name: self._named(name, node, where) for name in sorted(free)}
-        code = compile(ast.Expression(node), where, "eval")
+        choices = {name: self._named(name, node, location) for name in sorted(free)}
+        code = compile(ast.Expression(node), location, "eval")
         found = []
         for combination in itertools.product(*choices.values()):
-            given = dict(zip(choices, combination, strict=True))
+            names = dict(zip(choices, combination, strict=True))
             try:
-                found.append(eval(code, self._namespace | given))
+                found.append(eval(code, self._namespace | names))
             except Exception as problem:
-                raise Unknown(f"{where}: {ast.unparse(node)}: {problem!r}") from problem
+                raise Unknown(f"{location}: {ast.unparse(node)}: {problem!r}") from problem
         return found
 
-    def _named(self, name: str, node: ast.AST, where: str) -> list[Any]:
+    def _named(self, name: str, node: ast.AST, location: str) -> list[Any]:
         """All that a name can be where `node` stands."""
         scope: ast.AST | None = node
         while scope is not None:
-            found = self._in_scope(name, scope, where)
+            found = self._in_scope(name, scope, location)
             if found is not None:
                 return found
             scope = self._parents.get(scope)
         if name in self._namespace:
             return [self._namespace[name]]
-        raise Unknown(f"{where}: {name} is not known")
+        raise Unknown(f"{location}: {name} is not known")
 
-    def _in_scope(self, name: str, scope: ast.AST, where: str) -> list[Any] | None:
+    def _in_scope(self, name: str, scope: ast.AST, location: str) -> list[Any] | None:
         if isinstance(scope, _COMPREHENSIONS):
             for part in scope.generators:
                 if _binds(part.target, name):
-                    return self._items(part.target, part.iter, name, where)
+                    return self._items(part.target, part.iter, name, location)
         if isinstance(scope, ast.For | ast.AsyncFor) and _binds(scope.target, name):
-            return self._items(scope.target, scope.iter, name, where)
+            return self._items(scope.target, scope.iter, name, location)
         if not isinstance(scope, _FUNCTION):
             return None
         if (scope, name) in self._busy:
             return []
         self._busy.add((scope, name))
         try:
-            return self._local(name, scope, where)
+            return self._local(name, scope, location)
         finally:
             self._busy.discard((scope, name))
 
-    def _local(self, name: str, function: Any, where: str) -> list[Any] | None:
+    def _local(self, name: str, function: Any, location: str) -> list[Any] | None:
         parameters = [*function.args.posonlyargs, *function.args.args]
         every = [*parameters, *function.args.kwonlyargs]
         if name in {parameter.arg for parameter in every}:
-            return self._arguments(name, function, [parameter.arg for parameter in parameters], where)
+            return self._arguments(name, function, [parameter.arg for parameter in parameters], location)
         if isinstance(function, ast.Lambda):
             return None
         bound = [self._parents[node] for node in ast.walk(function) if _assigns(node, name)]
@@ -232,53 +232,55 @@ class _Module:
             and isinstance(bound[0], ast.Assign | ast.AnnAssign)
             and bound[0].value is not None
         ):
-            return self._values(bound[0].value, where)
-        raise Unknown(f"{where}: {name} is bound in a way that cannot be evaluated")
+            return self._values(bound[0].value, location)
+        raise Unknown(f"{location}: {name} is bound in a way that cannot be evaluated")
 
-    def _arguments(self, name: str, function: Any, positions: list[str], where: str) -> list[Any]:
+    def _arguments(self, name: str, function: Any, positions: list[str], location: str) -> list[Any]:
         called = getattr(function, "name", "")
         if (
             not called.startswith("_")
             or called.startswith("__")
             or isinstance(self._parents[function], ast.ClassDef)
         ):
-            raise Unknown(f"{where}: {name} is an argument of a function that others may call")
+            raise Unknown(f"{location}: {name} is an argument of a function that others may call")
         found: list[Any] = []
         for node in ast.walk(self._module):
             if not (isinstance(node, ast.Name) and node.id == called):
                 continue
             call = self._parents[node]
             if not (isinstance(call, ast.Call) and call.func is node):
-                raise Unknown(f"{where}: {called} is handed on, so {name} can be anything")
-            found += self._argument(name, call, positions, function, where)
+                raise Unknown(f"{location}: {called} is handed on, so {name} can be anything")
+            found += self._argument(name, call, positions, function, location)
         if not found:
-            raise Unknown(f"{where}: {called} is never called")
+            raise Unknown(f"{location}: {called} is never called")
         return found
 
     def _argument(
-        self, name: str, call: ast.Call, positions: list[str], function: Any, where: str
+        self, name: str, call: ast.Call, positions: list[str], function: Any, location: str
     ) -> list[Any]:
         for keyword in call.keywords:
             if keyword.arg == name:
-                return self._values(keyword.value, where)
+                return self._values(keyword.value, location)
         at = positions.index(name) if name in positions else len(call.args)
-        if at < len(call.args) and not any(isinstance(given, ast.Starred) for given in call.args[: at + 1]):
-            return self._values(call.args[at], where)
-        given = function.args
-        later = [*given.posonlyargs, *given.args][
-            len(given.posonlyargs) + len(given.args) - len(given.defaults) :
+        if at < len(call.args) and not any(
+            isinstance(signature, ast.Starred) for signature in call.args[: at + 1]
+        ):
+            return self._values(call.args[at], location)
+        signature = function.args
+        later = [*signature.posonlyargs, *signature.args][
+            len(signature.posonlyargs) + len(signature.args) - len(signature.defaults) :
         ]
         defaults = [
-            *zip(later, given.defaults, strict=True),
-            *zip(given.kwonlyargs, given.kw_defaults, strict=True),
+            *zip(later, signature.defaults, strict=True),
+            *zip(signature.kwonlyargs, signature.kw_defaults, strict=True),
         ]
         for parameter, default in defaults:
             if parameter.arg == name and default is not None:
-                return self._values(default, where)
-        raise Unknown(f"{where}: {name} is not given in line {call.lineno}")
+                return self._values(default, location)
+        raise Unknown(f"{location}: {name} is not given in line {call.lineno}")
 
-    def _items(self, target: ast.expr, iterated: ast.expr, name: str, where: str) -> list[Any]:
-        return [_bound(target, name, item) for values in self._values(iterated, where) for item in values]
+    def _items(self, target: ast.expr, iterated: ast.expr, name: str, location: str) -> list[Any]:
+        return [_bound(target, name, item) for values in self._values(iterated, location) for item in values]
 
 
 def _binds(target: ast.expr, name: str) -> bool:

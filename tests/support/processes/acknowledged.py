@@ -25,14 +25,14 @@ PATIENCE = 60.0
 ANSWER_TIMEOUT = 5.0
 
 
-def until(holds: Callable[[], object], what: str, *, seconds: float = PATIENCE) -> None:
-    """Ask again and again, until the answer is yes."""
+def until(holds: Callable[[], object], condition: str, *, seconds: float = PATIENCE) -> None:
+    """Wait until the condition holds."""
     again = threading.Event()
     for _ in range(int(seconds / PAUSE)):
         if holds():
             return
         again.wait(PAUSE)
-    raise AssertionError(f"{what}: not within {seconds} s")
+    raise AssertionError(f"{condition}: not within {seconds} s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Load:
     def __init__(self, kubeconfig, urls, prefix="load"):
         self._prefix = prefix
         self._stopping = threading.Event()
-        self._told = threading.Condition()
+        self._condition = threading.Condition()
         self._acknowledged: dict[str, str] = {}
         """By name, the state of the object that was acknowledged last."""
         self._count = 0
@@ -118,9 +118,9 @@ class Load:
 
     def wait_acknowledged(self, more=100):
         """Until so many more writes are answered than were when this is called."""
-        with self._told:
+        with self._condition:
             enough = self._count + more
-            assert self._told.wait_for(lambda: self._count >= enough or self._refused, PATIENCE), (
+            assert self._condition.wait_for(lambda: self._count >= enough or self._refused, PATIENCE), (
                 f"{self._count} writes acknowledged where {enough} were waited for"
             )
         assert self._refused == []
@@ -141,8 +141,8 @@ class Load:
     def _write(self, number, asker):
         for n in range(MOST):
             name = f"{self._prefix}-{number}-{n}"
-            made = {"metadata": {"name": name}, "data": {"state": "made"}}
-            self._until_acknowledged(asker, "POST", MAPS, made)
+            config_map = {"metadata": {"name": name}, "data": {"state": "made"}}
+            self._until_acknowledged(asker, "POST", MAPS, config_map)
             done = {"metadata": {"name": name}, "data": {"state": "done"}}
             self._until_acknowledged(asker, "PUT", f"{MAPS}/{name}", done)
             if self._stopping.is_set():
@@ -156,13 +156,13 @@ class Load:
             self._stopping.wait(PAUSE)
 
     def _settles(self, method, answer, body):
-        """Whether the write need not be made again. What exists already was made by one that was not answered."""
-        made = answer.status in (200, 201) or (method == "POST" and answer.status == 409)
-        with self._told:
-            if made:
+        """Return whether the write need not be repeated. An object that exists was created by a request without answer."""
+        is_written = answer.status in (200, 201) or (method == "POST" and answer.status == 409)
+        with self._condition:
+            if is_written:
                 self._acknowledged[body["metadata"]["name"]] = body["data"]["state"]
                 self._count += 1
             elif answer.status < 500 and answer.status != 429:
                 self._refused.append(answer)
-            self._told.notify_all()
-        return made
+            self._condition.notify_all()
+        return is_written

@@ -26,10 +26,10 @@ class Mockube:
     """All that is started ends with it."""
 
     def __init__(self, home, **environment):
-        kept = {name: text for name, text in os.environ.items() if not name.startswith(_NOT_HANDED_ON)}
+        inherited = {name: text for name, text in os.environ.items() if not name.startswith(_NOT_HANDED_ON)}
         self.home = home
         self.environment = {
-            **kept,
+            **inherited,
             "PYTHONPATH": str(ROOT),
             "HOME": str(home),
             "XDG_DATA_HOME": str(home / "data"),

@@ -26,12 +26,12 @@ def build_test(source, target):
     return _go(source, target, "test", "-c")
 
 
-def _go(source, target, *what):
+def _go(source, target, *arguments):
     """Where it cannot be tried at all the test is skipped by name."""
     go = shutil.which("go") or shutil.which(USUAL_PLACE)
     if go is None:
         pytest.skip(NO_GO)
-    command, *rest = what
+    command, *rest = arguments
     built = subprocess.run(
         [go, command, "-mod=readonly", "-ldflags=-s -w", "-o", target, *rest],
         cwd=source,

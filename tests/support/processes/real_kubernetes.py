@@ -23,10 +23,10 @@ USERS = {
     "system:kube-controller-manager": "",
     "system:kube-scheduler": "",
 }
-"""Who comes with a token, which is his name, and his group."""
+"""Users, whose tokens are their names, and their groups."""
 
 
-_EVERYTHING = {
+_AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
     "omitStages": ["RequestReceived"],
@@ -79,7 +79,7 @@ class RealApiServer(RealProcess):
         self.url = f"https://127.0.0.1:{port}"
         self.authority = home / "apiserver.crt"
         policy, key = home / "policy.yaml", home / "key.pem"
-        policy.write_bytes(orjson.dumps(_EVERYTHING))
+        policy.write_bytes(orjson.dumps(_AUDIT_POLICY))
         key.write_bytes(_private_key())
         settings = {
             "etcd-servers": etcd.url,

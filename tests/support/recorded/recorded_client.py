@@ -52,17 +52,17 @@ class RecordedClient:
         self.revision += 1
         return meta.with_metadata(body, resourceVersion=str(self.revision))
 
-    def told(self):
-        """What was asked, in short."""
+    def summary(self):
+        """Return the calls in short."""
         return [f"{verb} {plural} {name}" for verb, plural, name, _ in self.calls]
 
 
 @dataclass
 class RecordedSayer:
-    said: list = field(default_factory=list)
+    events: list = field(default_factory=list)
 
     def say(self, about, type_, reason, message):
-        self.said.append((meta.name(about), type_, reason, message))
+        self.events.append((meta.name(about), type_, reason, message))
 
 
 def key(name):

@@ -52,11 +52,11 @@ class AggregatedServer:
         """Set when a watch is to show its second event."""
 
     def api_service(self, **spec):
-        given = {"group": GROUP, "version": "v1", "groupPriorityMinimum": 2000, "versionPriority": 15}
+        defaults = {"group": GROUP, "version": "v1", "groupPriorityMinimum": 2000, "versionPriority": 15}
         service = {"namespace": "default", "name": "agg", "port": 443}
         return {
             "metadata": {"name": f"v1.{GROUP}"},
-            "spec": given | {"service": service, "caBundle": self.bundle} | spec,
+            "spec": defaults | {"service": service, "caBundle": self.bundle} | spec,
         }
 
     async def answer(self, request):

@@ -65,10 +65,10 @@ class Client:
         data = body if isinstance(body, bytes | AsyncIterator | None) else orjson.dumps(body)
         if isinstance(data, bytes) and data:
             data = io.BytesIO(data)
-        wanted = {"Content-Type": "application/json"} | self.credentials
-        wanted |= {name.replace("_", "-"): value for name, value in headers.items()}
+        all_headers = {"Content-Type": "application/json"} | self.credentials
+        all_headers |= {name.replace("_", "-"): value for name, value in headers.items()}
         async with self.session.request(
-            method, URL(self.url + path, encoded=True), data=data, headers=wanted
+            method, URL(self.url + path, encoded=True), data=data, headers=all_headers
         ) as answer:
             return Answer(answer.status, answer.headers, await answer.read())
 
@@ -93,8 +93,8 @@ class Client:
 
         A TLS connection that is closed waits for the server to close it as well, and nobody would wait for that.
         """
-        wanted = self.credentials | {name.replace("_", "-"): v for name, v in headers.items()}
-        async with self.session.get(self.url + path, headers=wanted) as answer:
+        all_headers = self.credentials | {name.replace("_", "-"): v for name, v in headers.items()}
+        async with self.session.get(self.url + path, headers=all_headers) as answer:
             assert answer.status == 200, await answer.text()
 
             async def events():

@@ -49,7 +49,7 @@ class Census:
         return [orjson.loads(stored.value) for stored in self._resource_caches[resource]]
 
     def one(self, resource, name):
-        return next((it for it in self.all(resource) if it["metadata"]["name"] == name), None)
+        return next((tree for tree in self.all(resource) if tree["metadata"]["name"] == name), None)
 
     def state(self):
         """Everything there is, without what chance and time make of it."""
@@ -87,6 +87,6 @@ def _masked(value):
     status.pop("observedGeneration", None)
     if "conditions" in status:
         status["conditions"].sort(
-            key=lambda it: it["type"]
+            key=lambda condition: condition["type"]
         )  # they stand in the order in which they were told last
     return _RANDOM.sub(b"?", orjson.dumps(tree, option=orjson.OPT_SORT_KEYS)).decode()

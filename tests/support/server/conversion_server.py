@@ -86,14 +86,18 @@ class ConversionServer:
 
     async def answer(self, request):
         body = orjson.loads(await request.read())
-        asked, mode = body["request"], self.mode
-        names = [tree["metadata"]["name"] for tree in asked["objects"]]
-        self.requests.append((asked["desiredAPIVersion"], names))
+        conversion, mode = body["request"], self.mode
+        names = [tree["metadata"]["name"] for tree in conversion["objects"]]
+        self.requests.append((conversion["desiredAPIVersion"], names))
         if mode == "500":
             return web.Response(status=500, text="boom")
-        made = [changed(tree, asked["desiredAPIVersion"], mode) for tree in asked["objects"]]
-        response = {"uid": asked["uid"], "result": {"status": "Success"}}
-        response["convertedObjects"] = {"count": made * 2, "none": []}.get(mode, made)
+        converted_objects = [
+            changed(tree, conversion["desiredAPIVersion"], mode) for tree in conversion["objects"]
+        ]
+        response = {"uid": conversion["uid"], "result": {"status": "Success"}}
+        response["convertedObjects"] = {"count": converted_objects * 2, "none": []}.get(
+            mode, converted_objects
+        )
         results = {"failed": {"status": "Failed", "message": "no way"}, "failed-empty": {"status": "Failed"}}
         if mode in results or mode == "no-status":
             response["result"] = results.get(mode, {})
@@ -110,15 +114,15 @@ class ConversionServer:
 
 
 def changed(tree, version, mode):
-    made = converted(tree, version)
-    made["metadata"] = made["metadata"] | METADATA.get(mode, {})
+    result = converted(tree, version)
+    result["metadata"] = result["metadata"] | METADATA.get(mode, {})
     if mode == "no-metadata":
-        del made["metadata"]
+        del result["metadata"]
     if mode == "kind":
-        made["kind"] = "Zzz"
+        result["kind"] = "Zzz"
     if mode == "version":
-        made["apiVersion"] = f"{GROUP}/v9"
-    return made
+        result["apiVersion"] = f"{GROUP}/v9"
+    return result
 
 
 def version(name, spec, is_stored):

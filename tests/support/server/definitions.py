@@ -18,12 +18,12 @@ def version(name="v1", *, schema=ANYTHING, storage=True, **others):
 
 def definition(*versions, plural="widgets", kind="Widget", **spec):
     names = {"plural": plural, "singular": kind.lower(), "kind": kind, "shortNames": [plural[:2]]}
-    given = {"group": GROUP, "scope": "Namespaced", "names": names, "versions": versions or [version()]}
+    defaults = {"group": GROUP, "scope": "Namespaced", "names": names, "versions": versions or [version()]}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": f"{plural}.{GROUP}"},
-        "spec": given | spec,
+        "spec": defaults | spec,
     }
 
 

@@ -8,6 +8,6 @@ def place(*steps):
     return of_paths([steps])
 
 
-def shown(fields):
+def field_paths(fields):
     """Every place of a set, in order."""
     return [shown_path(path) for path in paths(fields)]

@@ -6,13 +6,13 @@ from mockube.apiserver.wire.protobuf import envelope
 
 
 def text(metadata=None, **fields):
-    made = {
+    config_map = {
         "kind": "ConfigMap",
         "apiVersion": "v1",
         "metadata": {"name": "bad", "namespace": "default", "uid": "u"},
     }
-    made["metadata"] |= metadata or {}
-    return orjson.dumps(made | fields)
+    config_map["metadata"] |= metadata or {}
+    return orjson.dumps(config_map | fields)
 
 
 _PROTOBUF = envelope.encode(

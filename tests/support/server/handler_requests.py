@@ -40,11 +40,11 @@ class FakeClient:
     async def begin(self):
         pass
 
-    async def write(self, what):
+    async def write(self, content):
         """Of a response, or of the parts of a stream."""
         if self.slow is not None:
             await self.slow
-        self.written.append(what)
+        self.written.append(content)
 
     async def end(self):
         self.has_ended = True
@@ -62,6 +62,6 @@ class FakeClient:
 
 def request_of(method, uri, body=b"", *, client=None, version=(1, 1), **headers):
     """Names of headers are written with underscores."""
-    given = CIMultiDict({name.replace("_", "-"): value for name, value in headers.items()})
+    header_map = CIMultiDict({name.replace("_", "-"): value for name, value in headers.items()})
     path, _, query = uri.partition("?")
-    return Request(method, path, query, given, client or FakeClient(uri, body), version=version)
+    return Request(method, path, query, header_map, client or FakeClient(uri, body), version=version)

@@ -19,8 +19,8 @@ ODD = {
 """A value of each shape that few rules take."""
 
 
-def everything(type_, scalars, *, nulls=False, inside=()):
-    """All that there can be of a type, once or twice each, and of scalars what is given.
+def full_value(type_, scalars, *, nulls=False, inside=()):
+    """Return a value with all fields and items of a type, once or twice each, with these scalars.
 
     `nulls`: lists and maps that Go never leaves out are null instead.
     """
@@ -28,15 +28,15 @@ def everything(type_, scalars, *, nulls=False, inside=()):
         if type_.name in inside:
             return {}
         inside = (*inside, type_.name)
-        made = {
+        struct = {
             name: None
             if nulls and is_null(field)
-            else everything(field.type, scalars, nulls=nulls, inside=inside)
+            else full_value(field.type, scalars, nulls=nulls, inside=inside)
             for name, field in type_.fields.items()
         }
-        return {name: value for name, value in made.items() if value is not ABSENT}
+        return {name: value for name, value in struct.items() if value is not ABSENT}
     if type_.shape in (Shape.LIST, Shape.MAP):
-        item = everything(type_.items, scalars, nulls=nulls, inside=inside)
+        item = full_value(type_.items, scalars, nulls=nulls, inside=inside)
         if type_.shape is Shape.LIST:
             return [] if item is ABSENT else [item, item]
         return {} if item is ABSENT else {"Odd Key!": item}

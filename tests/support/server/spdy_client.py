@@ -12,7 +12,7 @@ from tests.support.processes.process import tls, token
 class SpdyClient:
     def __init__(self, reader, writer):
         self.reader, self.writer = reader, writer
-        self.frames, self.made = FrameReader(), FrameWriter()
+        self.frames, self.frame_writer = FrameReader(), FrameWriter()
         self.received = {}
         self.ended = set()
 
@@ -33,10 +33,12 @@ class SpdyClient:
             writer.transport.abort()
 
     def open(self, number, **headers):
-        self.writer.write(self.made.syn_stream(number, {k.replace("_", ""): v for k, v in headers.items()}))
+        self.writer.write(
+            self.frame_writer.syn_stream(number, {k.replace("_", ""): v for k, v in headers.items()})
+        )
 
     def send(self, number, data, *, last=False):
-        self.writer.write(self.made.data(number, data, last=last))
+        self.writer.write(self.frame_writer.data(number, data, last=last))
 
     async def until_ended(self, *numbers):
         while not set(numbers) <= self.ended:

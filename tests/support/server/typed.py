@@ -12,14 +12,14 @@ RAW = Type(shape=Shape.ANY, go="runtime.RawExtension")
 
 def struct(go, /, *, map_type="granular", patch_strategy=(), **fields):
     """A struct of fields, each given by its type or in full."""
-    made = {
+    members = {
         key: field if isinstance(field, Field) else Field(name=key, type=field)
         for key, field in fields.items()
     }
     return Type(
         shape=Shape.STRUCT,
         go=f"v1.{go}",
-        load=lambda: made,
+        load=lambda: members,
         map_type=map_type,
         patch_strategy=frozenset(patch_strategy),
     )

@@ -33,7 +33,7 @@ INTERVALS = (
     (b"/a/1", b"/b/1"),
     (b"/a/2", FROM_KEY),
 )
-EVERYTHING = (b"/", FROM_KEY)
+ALL_KEYS = (b"/", FROM_KEY)
 
 TO_BE_JUDGED = (Compacted, FutureRevision, Interrupted, LeaseNotFound)
 """Errors that a client may meet; whether it met them rightly is the checker's to say."""
@@ -98,18 +98,18 @@ class Actor:
         """Several changes in one revision, with reads between that see half of them."""
         first, second, third = self.random.sample(KEYS, 3)
         kv = await self._read(first)
-        everything = Range(key=EVERYTHING[0], range_end=EVERYTHING[1])
+        read_all = Range(key=ALL_KEYS[0], range_end=ALL_KEYS[1])
         await self.client.txn(
             Txn(
                 compare=[Compare(key=first, target=Target.MOD, operand=kv.mod_revision if kv else 0)],
                 then=[
                     Put(key=first, value=self._value()),
-                    everything,
+                    read_all,
                     Delete(key=second),
                     Put(key=third, value=self._value(), previous=True),
-                    everything,
+                    read_all,
                 ],
-                otherwise=[everything, Range(key=second, count_only=True)],
+                otherwise=[read_all, Range(key=second, count_only=True)],
             )
         )
 
@@ -148,11 +148,11 @@ class Actor:
 
     async def compact(self) -> None:
         """Forget what is old, though never what nobody has seen: the checker needs a witness of every revision."""
-        wanted = self.newest - self.random.randrange(30)
+        target = self.newest - self.random.randrange(30)
         seen = range(self.base + 1, self.observed() + 1)
         allowed = [revision for revision in self.puts if revision in seen] if self.spares_deletions else seen
         if allowed:
-            await self.client.compact(min(allowed, key=lambda revision: abs(revision - wanted)))
+            await self.client.compact(min(allowed, key=lambda revision: abs(revision - target)))
 
     async def compact_future(self) -> None:
         await self.client.compact(self.newest + 1_000)
@@ -190,7 +190,7 @@ class Actor:
         return self.random.choice(KEYS)
 
     def _interval(self) -> tuple[bytes, bytes | None]:
-        return self.random.choice((*INTERVALS, EVERYTHING))
+        return self.random.choice((*INTERVALS, ALL_KEYS))
 
     def _maybe(self) -> bool:
         return self.random.random() < 0.5

@@ -8,13 +8,13 @@ from mockube.etcd.archive.write import archive
 from mockube.etcd.kv import Put
 
 ROOT = b"/registry/"
-TAKEN = "2030-01-01T00:00:00Z"
+TAKEN_AT = "2030-01-01T00:00:00Z"
 NAME = "saved.gz"
 
 
 async def saved(kv, root=ROOT):
     """The file's bytes."""
-    return b"".join([piece async for piece in archive(kv, root, taken_at=TAKEN)])
+    return b"".join([piece async for piece in archive(kv, root, taken_at=TAKEN_AT)])
 
 
 def opened(data):

@@ -177,7 +177,7 @@ class Restarts(Wrapped):
     """A sound store that is started again every so many writes from the log of all writes. Time stands still for it."""
 
     writes: ClassVar = frozenset({"put", "delete", "txn", "compact", "grant", "revoke"})
-    kept: ClassVar = slice(None)
+    retained_log: ClassVar = slice(None)
     """What a restart keeps of the log."""
 
     def __init__(self, store: KV) -> None:  # noqa: ARG002 -- it needs one that it can start again
@@ -198,7 +198,7 @@ class Restarts(Wrapped):
 
     async def restart(self) -> None:
         before, after = self.store, MemoryStore(clock=SteppedClock())
-        self.log = self.log[self.kept]
+        self.log = self.log[self.retained_log]
         for name, argument in self.log:
             await getattr(after, name)(argument)
         self.store = after
@@ -209,4 +209,4 @@ class LosesItsTail(Restarts, Broken):
     """Answers before the disk has it."""
 
     fault = "revision reused"
-    kept = slice(-1)
+    retained_log = slice(-1)

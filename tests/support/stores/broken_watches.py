@@ -167,7 +167,7 @@ class HidesExpiry(Broken):
     fault = "missing event"
 
     async def watch(self, request: WatchRequest) -> Altered:
-        def told(event: Event) -> bool:
+        def is_delivered(event: Event) -> bool:
             return event.kind is EventKind.PUT or not (event.previous and event.previous.lease)
 
         async def alter(watch: Watch) -> AsyncIterator[WatchBatch]:
@@ -175,7 +175,7 @@ class HidesExpiry(Broken):
                 events = [
                     replace(e, previous=e.previous if request.previous else None)
                     for e in batch.events
-                    if told(e)
+                    if is_delivered(e)
                 ]
                 yield replace(batch, events=events)
 
@@ -190,12 +190,12 @@ class MissesDeletesAtCompaction(Broken):
     async def watch(self, request: WatchRequest) -> Altered:
         forgotten = (await self.store.status()).compact_revision
 
-        def told(event: Event) -> bool:
+        def is_delivered(event: Event) -> bool:
             return event.kind is EventKind.PUT or event.kv.mod_revision != forgotten
 
         async def alter(watch: Watch) -> AsyncIterator[WatchBatch]:
             async for batch in watch:
-                yield replace(batch, events=[event for event in batch.events if told(event)])
+                yield replace(batch, events=[event for event in batch.events if is_delivered(event)])
 
         return Altered(await self.store.watch(request), alter)
 

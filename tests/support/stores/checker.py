@@ -88,8 +88,10 @@ class CallCheck:
 
     def _refused_as_future(self, call: Call) -> Iterator[str]:
         known = self.moments.known.before(call.called)
-        asked = [call.request.revision] if isinstance(call.request, Compact) else revisions_read(call)
-        if not any(revision > known for revision in asked):
+        requested_revisions = (
+            [call.request.revision] if isinstance(call.request, Compact) else revisions_read(call)
+        )
+        if not any(revision > known for revision in requested_revisions):
             yield f"unjustified refusal: {brief(call)}: {call.error}; revision {known} was known before"
 
 

@@ -52,12 +52,12 @@ class HeldDisk(FaultyDisk):
         self.waiting = False
         self._free = threading.Event()
         self._free.set()
-        self._held = ("", "")
+        self._blocked_calls = ("", "")
         self._let_pass = 0
 
     def hold(self, call="sync", *, by="", after=0):
         """Hold the calls of a kind that come from the threads named like this, but let the first few pass."""
-        self._held, self._let_pass = (call, by), after
+        self._blocked_calls, self._let_pass = (call, by), after
         self._free.clear()
 
     def release(self):
@@ -73,8 +73,8 @@ class HeldDisk(FaultyDisk):
         self.syncs += 1
 
     def _wait(self, call):
-        held, by = self._held
-        if self._free.is_set() or call != held or not threading.current_thread().name.startswith(by):
+        blocked_call, by = self._blocked_calls
+        if self._free.is_set() or call != blocked_call or not threading.current_thread().name.startswith(by):
             return
         if self._let_pass:
             self._let_pass -= 1

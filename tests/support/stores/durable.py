@@ -19,8 +19,8 @@ async def state(store):
     return found.revision, {kv.key: kv.value for kv in found.kvs}
 
 
-async def held(disk, *works):
-    """Tasks that wait for a disk which is held."""
+async def start_on_held_disk(disk, *works):
+    """Start tasks that wait for a held disk."""
     disk.hold()
     tasks = [asyncio.create_task(work) for work in works]
     await until(lambda: disk.waiting)

@@ -18,16 +18,16 @@ SMALL = 40
 """A segment is full after one put."""
 
 
-def tell(what, answer):
+def tell(action, answer):
     kind = f"{type(answer).__name__}: " if isinstance(answer, KVError) else ""
-    sys.stdout.write(f"{what}: {kind}{answer}\n")
+    sys.stdout.write(f"{action}: {kind}{answer}\n")
 
 
-async def attempt(what, work, show):
+async def attempt(action, work, show):
     try:
-        tell(what, show(await work))
+        tell(action, show(await work))
     except KVError as error:
-        tell(what, error)
+        tell(action, error)
 
 
 def show_range(found):

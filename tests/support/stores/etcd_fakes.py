@@ -16,7 +16,7 @@ class FakeGateway:
         self.outcomes = list(outcomes)
         self.streams = list(streams)
         self.token = None
-        self.asked = []
+        self.requests = []
         """The path of each call, with the token that it came with."""
         self.bodies = []
 
@@ -39,7 +39,7 @@ class FakeGateway:
         pass
 
     def _note(self, path, body):
-        self.asked.append((path, self.token))
+        self.requests.append((path, self.token))
         self.bodies.append(body)
 
 

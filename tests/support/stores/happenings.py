@@ -16,7 +16,7 @@ from mockube.etcd.kv import (
 from tests.support.stores.checker import faults_of
 from tests.support.stores.history import NEVER, Call, History, Stream
 
-EVERYTHING = WatchRequest(key=FROM_KEY, range_end=FROM_KEY, start_revision=2)
+WATCH_ALL = WatchRequest(key=FROM_KEY, range_end=FROM_KEY, start_revision=2)
 
 
 def kv(value, mod, created=None, version=1, lease=0):
@@ -41,7 +41,7 @@ def read(called, returned, revision, *kvs, at=0):
     return call(Range(key=b"a", revision=at), called, returned, answer)
 
 
-def stream(*batches, request=EVERYTHING, error=None, ended=NEVER):
+def stream(*batches, request=WATCH_ALL, error=None, ended=NEVER):
     """A watch opened at tick 0, with batches as (tick, revision, event, ...)."""
     return Stream(
         client="w",

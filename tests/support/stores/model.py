@@ -99,8 +99,8 @@ class Model:
 
     def end_lease(self, lease: LeaseId) -> list[Event]:
         """What ending a lease changes."""
-        held = sorted(key for key, kv in self.states[self.revision].items() if kv.lease == lease)
-        return [deletion(self.states[self.revision][key], self.revision + 1) for key in held]
+        lease_keys = sorted(key for key, kv in self.states[self.revision].items() if kv.lease == lease)
+        return [deletion(self.states[self.revision][key], self.revision + 1) for key in lease_keys]
 
     def compact(self, revision: Revision) -> None:
         if revision > self.revision:
@@ -128,16 +128,16 @@ class Model:
                 events.append(Event(kind=EventKind.PUT, kv=kv, previous=before))
                 return PutResult(revision=head + 1, previous=before if operation.previous else None)
             case Delete():
-                gone = [
+                previous = [
                     kv for key, kv in sorted(keys.items()) if within(operation.key, operation.range_end, key)
                 ]
-                for kv in gone:
+                for kv in previous:
                     del keys[kv.key]
                     events.append(deletion(kv, head + 1))
                 return DeleteResult(
                     revision=head + bool(events),
-                    deleted=len(gone),
-                    previous=gone if operation.previous else (),
+                    deleted=len(previous),
+                    previous=previous if operation.previous else (),
                 )
 
     def _range(self, request: Range, head: Revision, keys: Keys, newest: Revision) -> RangeResult:
@@ -149,9 +149,9 @@ class Model:
         found = [kv for key, kv in sorted(keys.items()) if within(request.key, request.range_end, key)]
         if request.count_only:
             return RangeResult(revision=newest, kvs=(), count=len(found))
-        shown = found[: request.limit or None]
-        kvs = [replace(kv, value=b"") for kv in shown] if request.keys_only else shown
-        return RangeResult(revision=newest, kvs=kvs, count=len(found), more=len(shown) < len(found))
+        page = found[: request.limit or None]
+        kvs = [replace(kv, value=b"") for kv in page] if request.keys_only else page
+        return RangeResult(revision=newest, kvs=kvs, count=len(found), more=len(page) < len(found))
 
 
 def holds(compare: Compare, kv: KeyValue | None) -> bool:

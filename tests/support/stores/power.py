@@ -11,11 +11,11 @@ SECTOR = 512
 
 
 class ImaginedLoss:
-    """The files that a loss of power would leave, and what had been told by then."""
+    """The files that a loss of power would leave, and the writes that had been acknowledged by then."""
 
-    def __init__(self, files, told):
+    def __init__(self, files, acknowledged):
         self.files = files
-        self.told = told
+        self.acknowledged = acknowledged
 
     def restore(self, directory):
         for name, content in self.files.items():
@@ -23,14 +23,14 @@ class ImaginedLoss:
 
 
 class LossyDisk(Disk):
-    """Really writes, never really syncs. `told` is a dict that the test fills; `losses` are what to try afterwards."""
+    """Writes and never syncs. The test fills the dict `acknowledged`; `losses` are what to try afterwards."""
 
-    def __init__(self, directory, random, told):
+    def __init__(self, directory, random, acknowledged):
         super().__init__()
         self.losses = []
         self._directory = directory
         self._random = random
-        self._told = told
+        self._acknowledged = acknowledged
         self._synced = {}  # by inode: what is sure to be there
         self._names = set()  # that are sure to be there
         self._lock = threading.Lock()
@@ -47,16 +47,16 @@ class LossyDisk(Disk):
             self._names = {path.name for path in directory.iterdir()}
 
     def _imagine(self, mixed):
-        before, files = dict(self._told), {}
+        before, files = dict(self._acknowledged), {}
         for path in self._directory.iterdir():
             if path.name in self._names or self._random.random() < 0.5:
                 with suppress(FileNotFoundError):  # it is just being removed or renamed
                     files[path.name] = mixed.get(path.stat().st_ino, path.read_bytes())
-        # The store goes on meanwhile: only what had been told before the files were read, and was not taken back
-        # until after, must be found in them.
-        after = dict(self._told)
-        told = {key: revision for key, revision in before.items() if after.get(key) == revision}
-        self.losses.append(ImaginedLoss(files, told))
+        # The store goes on meanwhile: the files must have what was acknowledged before they were read and not undone
+        # until after.
+        after = dict(self._acknowledged)
+        acknowledged = {key: revision for key, revision in before.items() if after.get(key) == revision}
+        self.losses.append(ImaginedLoss(files, acknowledged))
 
 
 def _mix(random, old, new):

@@ -125,8 +125,8 @@ class Maker:
         return BY_ITSELF if self.call is None else self.call.called
 
     def fits(self, sight: Sight) -> bool:
-        made = {event.kv.key: value_of(event) for event in self.events}
-        return bool(made) and sight.items() <= made.items()
+        values = {event.kv.key: value_of(event) for event in self.events}
+        return bool(values) and sight.items() <= values.items()
 
 
 def possible_makers(model: Model, lost: list[Call]) -> Iterator[Maker]:

@@ -39,12 +39,12 @@ class ScriptedTransport:
 
     async def send(self, request, headers):
         self.sent.append((request, headers))
-        return _given(self.outcomes.popleft())
+        return _raise_or_return(self.outcomes.popleft())
 
     @contextlib.asynccontextmanager
     async def stream(self, request, headers):
         self.sent.append((request, headers))
-        yield _given(self.streams.popleft())
+        yield _raise_or_return(self.streams.popleft())
 
     async def close(self):
         pass
@@ -58,7 +58,7 @@ class ScriptedTransport:
         return [headers.get("Authorization", "").removeprefix("Bearer ") for _, headers in self.sent]
 
 
-def _given(outcome):
+def _raise_or_return(outcome):
     if isinstance(outcome, Exception):
         raise outcome
     return outcome

@@ -85,10 +85,10 @@ class StreamCheck:
         """Everything from the start to the last promise was delivered, in the replay's order."""
         if not self.stream.batches:
             return
-        wanted = self.model.watched(
+        expected_events = self.model.watched(
             self.request.key, self.request.range_end, self._start() - 1, self.promised
         )
-        places = [place_of(event) for event in wanted]
+        places = [place_of(event) for event in expected_events]
         missing = [place for place in places if place not in self.delivered]
         for revision, key in missing:
             yield f"missing event: {self._name()} promised all up to {self.promised} without {key!r} at {revision}"

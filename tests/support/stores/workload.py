@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from mockube.etcd.errors import Compacted, Interrupted
 from mockube.etcd.kv import HEAD, KV, Put, Range, Revision, Txn, TxnResult
 from tests.support.seeded import source
-from tests.support.stores.actors import EVERYTHING, INTERVALS, KEYS, Actor, PassTime
+from tests.support.stores.actors import ALL_KEYS, INTERVALS, KEYS, Actor, PassTime
 from tests.support.stores.followers import FURTHEST_FUTURE, CacheWatcher
 from tests.support.stores.history import Call, Client, Compact, History, Revoke
 from tests.support.turns import PATIENCE, turns
@@ -66,7 +66,7 @@ def client_of(store: KV, history: History, name: str, seed: int) -> Client:
 
 def followers_of(store: KV, history: History, seed: int, base: Revision) -> list[CacheWatcher]:
     """One that sees everything and never disconnects, and two restless ones for every interval."""
-    patience = [(EVERYTHING, None)] + [(interval, most) for interval in INTERVALS for most in (3, 12)]
+    patience = [(ALL_KEYS, None)] + [(interval, most) for interval in INTERVALS for most in (3, 12)]
     return [
         CacheWatcher(
             client_of(store, history, f"watcher-{number}", seed),
@@ -86,7 +86,7 @@ async def close(client: Client) -> int:
             await client.txn(
                 Txn(then=[Put(key=key, value=f"{client.name}.{number}".encode()) for key in KEYS])
             )
-    return (await client.range(Range(key=EVERYTHING[0], range_end=EVERYTHING[1]))).revision
+    return (await client.range(Range(key=ALL_KEYS[0], range_end=ALL_KEYS[1]))).revision
 
 
 # --- was it worth judging?

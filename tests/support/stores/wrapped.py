@@ -72,7 +72,7 @@ class Deaf(Wrapped):
     async def watch(self, request: WatchRequest) -> Altered:
         async def alter(watch: Watch) -> AsyncIterator[WatchBatch]:
             async for batch in watch:
-                heard = [event for event in batch.events if event.kv.key not in self.lost]
-                yield replace(batch, events=heard)
+                delivered_events = [event for event in batch.events if event.kv.key not in self.lost]
+                yield replace(batch, events=delivered_events)
 
         return Altered(await self.store.watch(request), alter)

@@ -70,8 +70,8 @@ def victims(*names):
 
 async def test_creations_are_told_and_remembered(runtime):
     await runtime.do(Create(resource=PODS, bodies=(POD, POD), saying=SAYING))
-    assert runtime.client.told() == ["create pods web-0", "create pods web-1"]
-    assert runtime.sayer.said == [
+    assert runtime.client.summary() == ["create pods web-0", "create pods web-1"]
+    assert runtime.sayer.events == [
         ("web", "Normal", "SuccessfulThing", "did web-0"),
         ("web", "Normal", "SuccessfulThing", "did web-1"),
     ]
@@ -94,7 +94,7 @@ async def test_a_creation_that_fails_ends_the_plan(runtime, body, error, said):
             RecordEvent(about=OWNER, type="Normal", reason="Never", message=""),
         )
     assert len(runtime.client.calls) == 1
-    assert [message for *_, message in runtime.sayer.said] == said
+    assert [message for *_, message in runtime.sayer.events] == said
 
 
 def noted(made):
@@ -104,7 +104,7 @@ def noted(made):
 
 async def test_more_is_written_of_each_as_soon_as_it_is_there(runtime):
     await runtime.do(Create(resource=PODS, bodies=(POD, POD), then=noted))
-    assert runtime.client.told() == [
+    assert runtime.client.summary() == [
         "create pods web-0",
         "patch pods web-0",
         "create pods web-2",
@@ -116,14 +116,14 @@ async def test_more_is_written_of_each_as_soon_as_it_is_there(runtime):
 async def test_what_fails_after_a_creation_is_left_to_the_next_round(runtime):
     runtime.client.refusals["patch", "web-0"] = Forbidden("why")
     await runtime.do(Create(resource=PODS, bodies=(POD, POD), saying=SAYING, then=noted))
-    assert runtime.client.told()[-2:] == ["create pods web-2", "patch pods web-2"]
-    assert [message for *_, message in runtime.sayer.said] == ["did web-0", "did web-2"]
+    assert runtime.client.summary()[-2:] == ["create pods web-2", "patch pods web-2"]
+    assert [message for *_, message in runtime.sayer.events] == ["did web-0", "did web-2"]
 
 
 async def test_a_namespace_that_ends_is_no_failure(runtime):
     runtime.client.refusals["create", "*"] = TERMINATING
     await runtime.do(Create(resource=PODS, bodies=(POD,) * 3, saying=SAYING))
-    assert runtime.sayer.said == []
+    assert runtime.sayer.events == []
 
 
 async def test_deletions_name_the_uid_and_are_told(runtime):
@@ -131,14 +131,14 @@ async def test_deletions_name_the_uid_and_are_told(runtime):
         Delete(resource=PODS, victims=victims("a", "b"), propagation="Background", saying=SAYING)
     )
     assert [sent for *_, sent in runtime.client.calls] == [("u-a", "Background"), ("u-b", "Background")]
-    assert [message for *_, message in runtime.sayer.said] == ["did a", "did b"]
+    assert [message for *_, message in runtime.sayer.events] == ["did a", "did b"]
     assert runtime.writes.revisions == {PODS: 102}
 
 
 async def test_what_is_gone_counts_as_deleted_and_is_waited_for(runtime):
     runtime.client.refusals["delete", "a"] = NotFound("gone")
     await runtime.do(Delete(resource=PODS, victims=victims("a"), saying=SAYING))
-    assert runtime.sayer.said == []
+    assert runtime.sayer.events == []
     assert runtime.writes.victims == {(PODS, key("a")): "u-a"}
 
 
@@ -146,7 +146,7 @@ async def test_a_deletion_that_conflicts_is_tried_again_and_nothing_is_said(runt
     runtime.client.refusals["delete", "a"] = Conflict("another uid, or somebody else at the same moment")
     with pytest.raises(Conflict):
         await runtime.do(Delete(resource=PODS, victims=victims("a"), saying=SAYING))
-    assert runtime.sayer.said == []
+    assert runtime.sayer.events == []
     assert not runtime.writes.victims
 
 
@@ -154,7 +154,7 @@ async def test_one_deletion_that_fails_holds_up_no_other(runtime):
     runtime.client.refusals["delete", "b"] = Forbidden("no")
     with pytest.raises(Forbidden):
         await runtime.do(Delete(resource=PODS, victims=victims("a", "b", "c"), saying=SAYING))
-    assert [message for *_, message in runtime.sayer.said] == ["did a", "did not: no", "did c"]
+    assert [message for *_, message in runtime.sayer.events] == ["did a", "did not: no", "did c"]
 
 
 async def test_updates_and_patches(runtime):
@@ -167,12 +167,12 @@ async def test_updates_and_patches(runtime):
         ("patch", "pods", "a", ("strategic", "", {"x": 1})),
     ]
     assert runtime.writes.revisions == {REPLICA_SETS: 101, PODS: 102}
-    assert [message for *_, message in runtime.sayer.said] == ["did a"]
+    assert [message for *_, message in runtime.sayer.events] == ["did a"]
 
 
 async def test_orphans_are_adopted_after_looking_at_the_owner(runtime):
     await runtime.do(Adopt(resource=PODS, orphans=victims("a"), owner_resource=REPLICA_SETS, owner=OWNER))
-    assert runtime.client.told() == ["get replicasets web", "patch pods a"]
+    assert runtime.client.summary() == ["get replicasets web", "patch pods a"]
     kind, _, body = runtime.client.calls[1][-1]
     assert kind == "strategic"
     assert body == {
@@ -203,14 +203,14 @@ async def test_an_owner_that_goes_adopts_nobody(runtime, changes, error):
     runtime.client.objects[key("web")] = {**OWNER, "metadata": {**OWNER["metadata"], **changes}}
     with pytest.raises(error):
         await runtime.do(Adopt(resource=PODS, orphans=victims("a"), owner_resource=REPLICA_SETS, owner=OWNER))
-    assert runtime.client.told() == ["get replicasets web"]
+    assert runtime.client.summary() == ["get replicasets web"]
 
 
 @pytest.mark.parametrize("error", [NotFound("gone"), Invalid("no such owner")], ids=["gone", "not owned"])
 async def test_what_is_not_there_is_released(runtime, error):
     runtime.client.refusals["patch", "a"] = error
     await runtime.do(Release(resource=PODS, objects=victims("a", "b"), owner=OWNER))
-    assert runtime.client.told() == ["patch pods a", "patch pods b"]
+    assert runtime.client.summary() == ["patch pods a", "patch pods b"]
     assert runtime.client.calls[0][-1][-1] == {
         "metadata": {"uid": "u-a", "ownerReferences": [{"$patch": "delete", "uid": "u-web"}]}
     }
@@ -237,7 +237,7 @@ async def test_what_is_confirmed_is_read_past_the_caches(runtime, name, selector
 
     confirm = Confirm(resource=REPLICA_SETS, namespace="default", name=name, holds=holds)
     await runtime.do(confirm, Create(resource=PODS, bodies=(NAMED,)))
-    assert runtime.client.told() == ["list replicasets default", "create pods web-0"]
+    assert runtime.client.summary() == ["list replicasets default", "create pods web-0"]
     assert runtime.client.calls[0][-1] == selector
     assert seen == [NAMED]
 
@@ -246,7 +246,7 @@ async def test_what_does_not_hold_ends_the_plan(runtime):
     confirm = Confirm(resource=REPLICA_SETS, namespace="default", holds=lambda _: False)
     with pytest.raises(Conflict):
         await runtime.do(confirm, Create(resource=PODS, bodies=(NAMED,)))
-    assert runtime.client.told() == ["list replicasets default"]
+    assert runtime.client.summary() == ["list replicasets default"]
 
 
 async def test_the_last_actions_are_told_how_the_first_ended(runtime):
@@ -261,7 +261,11 @@ async def test_the_last_actions_are_told_how_the_first_ended(runtime):
     with pytest.raises(Forbidden):
         await runtime.do(Create(resource=PODS, bodies=(POD,)), last=last)
     assert told == [None, refused]
-    assert runtime.client.told() == ["update replicasets web", "create pods web-1", "update replicasets web"]
+    assert runtime.client.summary() == [
+        "update replicasets web",
+        "create pods web-1",
+        "update replicasets web",
+    ]
 
 
 async def test_the_first_error_is_the_one_that_counts(runtime):
@@ -278,12 +282,12 @@ async def test_a_write_without_an_answer_is_remembered_as_such(runtime):
     with pytest.raises(OutcomeUnknown):
         await runtime.do(Create(resource=PODS, bodies=(POD,), saying=SAYING))
     assert runtime.writes.unknown == {PODS}
-    assert runtime.sayer.said == []
+    assert runtime.sayer.events == []
 
 
 async def test_an_event_is_said(runtime):
     await runtime.do(RecordEvent(about=OWNER, type="Warning", reason="Why", message="{braces} stay"))
-    assert runtime.sayer.said == [("web", "Warning", "Why", "{braces} stay")]
+    assert runtime.sayer.events == [("web", "Warning", "Why", "{braces} stay")]
 
 
 def patch(name):
@@ -294,12 +298,12 @@ async def test_effects_of_a_slow_start_are_1_then_2_then_4(runtime):
     runtime.client.refusals["patch", "c"] = Forbidden("no")
     with pytest.raises(Forbidden):
         await runtime.do(SlowStart(effects=tuple(map(patch, "abcd"))), Update(resource=PODS, body=NAMED))
-    assert runtime.client.told() == ["patch pods a", "patch pods b", "patch pods c"]
-    assert [reason for _, _, reason, _ in runtime.sayer.said] == ["SuccessfulThing"] * 2 + ["FailedThing"]
+    assert runtime.client.summary() == ["patch pods a", "patch pods b", "patch pods c"]
+    assert [reason for _, _, reason, _ in runtime.sayer.events] == ["SuccessfulThing"] * 2 + ["FailedThing"]
 
 
 async def test_an_object_that_changed_meanwhile_is_no_failure_to_tell_of(runtime):
     runtime.client.refusals["update", "*"] = Conflict("old")
     with pytest.raises(Conflict):
         await runtime.do(Update(resource=PODS, body=NAMED, saying=SAYING))
-    assert runtime.sayer.said == []
+    assert runtime.sayer.events == []

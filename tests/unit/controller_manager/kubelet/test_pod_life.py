@@ -266,7 +266,7 @@ def test_a_kubelet_says_how_the_containers_ended():
     world = World(pod(container("c", "sleep", "infinity")), place=home(details=True)).delete()
     assert world.removed
     assert (world.phase, world.containers()) == ("Failed", {"c": 137})
-    assert [told.message for told in world.told if told.reason == "Killing"] == ["Stopping container c"]
+    assert [told.message for told in world.events if told.reason == "Killing"] == ["Stopping container c"]
 
 
 def test_a_finalizer_makes_somebody_read_the_last_status():
@@ -343,13 +343,13 @@ def test_annotations_that_nobody_understands_are_named():
     script = {"mockube.dev/ready-after": "soon", "mockube.dev/dance": "1", "mockube.dev/crash-times": "-1"}
     world = World(pod(annotations=script))
     assert world.ready
-    assert [told.message for told in world.told] == [
+    assert [told.message for told in world.events] == [
         "mockube.dev/crash-times: '-1': must be a whole number",
         "mockube.dev/dance: '1': no such annotation is known",
         """mockube.dev/ready-after: 'soon': time: invalid duration "soon\"""",
     ]
     world.after(60)
-    assert len(world.told) == 3
+    assert len(world.events) == 3
 
 
 # --- what only a kubelet tells
@@ -357,7 +357,7 @@ def test_annotations_that_nobody_understands_are_named():
 
 def test_what_a_kubelet_tells_of_a_start():
     world = World(pod(), place=home(details=True))
-    assert [(told.type, told.reason, told.message) for told in world.told] == [
+    assert [(told.type, told.reason, told.message) for told in world.events] == [
         (
             "Normal",
             "Pulled",
@@ -384,6 +384,6 @@ def test_ids_follow_from_what_they_name():
 
 def test_what_a_kubelet_tells_of_a_crash():
     world = World(pod(container("c", "false")), place=home(details=True))
-    assert world.told[-1].type == "Warning"
-    assert world.told[-1].reason == "BackOff"
-    assert world.told[-1].message == "Back-off restarting failed container c in pod p_ns(uid-1)"
+    assert world.events[-1].type == "Warning"
+    assert world.events[-1].reason == "BackOff"
+    assert world.events[-1].message == "Back-off restarting failed container c in pod p_ns(uid-1)"

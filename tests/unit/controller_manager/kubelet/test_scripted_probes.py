@@ -21,7 +21,7 @@ def now(world):
 
 def told(world):
     return [
-        (one.reason, one.message) for one in world.told if one.type == "Warning" or one.reason == "Killing"
+        (one.reason, one.message) for one in world.events if one.type == "Warning" or one.reason == "Killing"
     ]
 
 

@@ -12,7 +12,7 @@ from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.memory import MemoryStore
 from mockube.etcd.errors import Unavailable
 from mockube.etcd.kv import EventKind, Put, Range, WatchRequest, prefix_end
-from tests.support.stores.archives import ROOT, TAKEN, entries, fill, opened, saved
+from tests.support.stores.archives import ROOT, TAKEN_AT, entries, fill, opened, saved
 from tests.support.turns import turns
 
 PLACE = RestoreTarget(root=ROOT)
@@ -147,7 +147,7 @@ async def test_a_file_says_what_was_there_at_one_revision_while_the_store_goes_o
     await fill(store, {b"pods/%03d" % number: b'{"n":1}' for number in range(50)})
     before = entries(await saved(store))
     pieces = []
-    async for piece in archive(store, ROOT, taken_at=TAKEN):
+    async for piece in archive(store, ROOT, taken_at=TAKEN_AT):
         pieces.append(piece)
         await fill(store, {b"pods/%03d" % number: b'{"n":%d}' % len(pieces) for number in range(0, 60, 7)})
     assert entries(b"".join(pieces)) == before

@@ -13,7 +13,7 @@ from mockube.etcd.errors import (
 )
 from mockube.etcd.kv import Delete, Range, Txn, WatchRequest
 from tests.support.stores.disks import HeldDisk
-from tests.support.stores.durable import ABSENT, held, put, state
+from tests.support.stores.durable import ABSENT, put, start_on_held_disk, state
 from tests.support.turns import soon, turns
 
 # --- before the fsync, and after it
@@ -34,7 +34,7 @@ async def test_nothing_is_told_before_it_is_durable(opened):
         "a lease's keys": store.time_to_live(7, keys=True),
         "leases": store.leases(),
     }
-    tasks = await held(disk, *works.values())
+    tasks = await start_on_held_disk(disk, *works.values())
     assert [task.done() for task in (*tasks, heard)] == [False] * (len(tasks) + 1)
     assert await state(store) == (2, {b"a": b"old"})
     assert (await store.status()).revision == 2
@@ -56,7 +56,7 @@ async def test_commits_of_one_turn_share_one_fsync_and_those_that_come_meanwhile
     disk = HeldDisk()
     store = await opened(disk=disk)
     before = disk.syncs
-    first = await held(disk, *(store.put(put(b"a%d" % n)) for n in range(50)))
+    first = await start_on_held_disk(disk, *(store.put(put(b"a%d" % n)) for n in range(50)))
     second = [asyncio.create_task(store.put(put(b"b%d" % n))) for n in range(50)]
     await turns(20)
     disk.release()
@@ -67,7 +67,9 @@ async def test_commits_of_one_turn_share_one_fsync_and_those_that_come_meanwhile
 async def test_changes_build_on_what_is_not_yet_durable(opened):
     disk = HeldDisk()
     store = await opened(disk=disk)
-    tasks = await held(disk, *(store.txn(Txn(compare=(ABSENT,), then=(put(b"a"),))) for _ in range(3)))
+    tasks = await start_on_held_disk(
+        disk, *(store.txn(Txn(compare=(ABSENT,), then=(put(b"a"),))) for _ in range(3))
+    )
     disk.release()
     assert [result.succeeded for result in await asyncio.gather(*tasks)] == [True, False, False]
 
@@ -75,7 +77,7 @@ async def test_changes_build_on_what_is_not_yet_durable(opened):
 async def test_a_caller_that_gives_up_harms_nobody(opened):
     disk = HeldDisk()
     store = await opened(disk=disk)
-    given_up, other = await held(disk, store.put(put(b"a")), store.put(put(b"b")))
+    given_up, other = await start_on_held_disk(disk, store.put(put(b"a")), store.put(put(b"b")))
     given_up.cancel()
     await turns(3)
     disk.release()
@@ -86,7 +88,7 @@ async def test_a_caller_that_gives_up_harms_nobody(opened):
 async def test_closing_answers_who_waits_first(opened):
     disk = HeldDisk()
     store = await opened(disk=disk)
-    (task,) = await held(disk, store.put(put(b"a")))
+    (task,) = await start_on_held_disk(disk, store.put(put(b"a")))
     closing = asyncio.create_task(store.close())
     await turns(20)
     assert not closing.done()

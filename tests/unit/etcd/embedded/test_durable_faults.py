@@ -8,7 +8,7 @@ import pytest
 from mockube.etcd.errors import Interrupted, LeaseNotFound, NoSpace, Unavailable
 from mockube.etcd.kv import Delete, PutResult, Range, Txn, WatchRequest
 from tests.support.stores.disks import FaultyDisk, HeldDisk
-from tests.support.stores.durable import ABSENT, held, outcome, put, state
+from tests.support.stores.durable import ABSENT, outcome, put, start_on_held_disk, state
 from tests.support.turns import soon, turns, until
 
 
@@ -151,7 +151,7 @@ async def test_a_mistake_of_our_own_lets_nobody_wait_for_ever(opened, caplog):
 async def test_what_gathered_behind_a_failed_fsync_is_known_not_to_be_written(opened):
     disk = HeldDisk()
     store = await opened(disk=disk)
-    (writing,) = await held(disk, store.put(put(b"a")))
+    (writing,) = await start_on_held_disk(disk, store.put(put(b"a")))
     gathering = asyncio.create_task(outcome(store.put(put(b"b"))))
     await turns(3)
     disk.sync_error = errno.EIO

@@ -43,7 +43,7 @@ async def test_what_is_asked_again_when_the_outcome_is_unknown(call, again):
     else:
         with pytest.raises(Interrupted):
             await call(store)
-        assert up.asked == []
+        assert up.requests == []
 
 
 PONG = TxnResult(revision=40, succeeded=True)
@@ -93,7 +93,7 @@ async def test_what_etcd_would_read_as_something_else_is_refused(call):
     member = FakeGateway("answer")
     with pytest.raises(InvalidRequest):
         await call(store_over(member))
-    assert member.asked == []
+    assert member.requests == []
 
 
 async def test_a_watch_from_now_on_begins_behind_what_any_member_has_seen():

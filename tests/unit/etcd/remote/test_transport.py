@@ -32,7 +32,7 @@ async def finished(task, clock):
 
 
 def asked(gateway):
-    return len(gateway.asked)
+    return len(gateway.requests)
 
 
 @pytest.mark.parametrize("method", [RANGE, PUT], ids=["read", "write"])
@@ -142,16 +142,16 @@ class TestTokens:
     async def test_one_is_fetched_before_the_first_call(self, transport, member):
         assert await transport.call(PUT, b"") == "answer"
         await transport.call(PUT, b"")
-        assert member.asked == [LOGGED_IN, (PUT.path, "first token"), (PUT.path, "first token")]
+        assert member.requests == [LOGGED_IN, (PUT.path, "first token"), (PUT.path, "first token")]
 
     async def test_calls_at_once_share_one(self, transport, member):
         await asyncio.gather(*(transport.call(PUT, b"") for _ in range(3)))
-        assert member.asked == [LOGGED_IN, *[(PUT.path, "first token")] * 3]
+        assert member.requests == [LOGGED_IN, *[(PUT.path, "first token")] * 3]
 
     async def test_one_that_is_rejected_is_replaced_once_and_the_call_repeated(self, transport, member):
         member.outcomes = ["first token", TokenRejected("old"), "second token", "answer"]
         assert await transport.call(PUT, b"") == "answer"
-        assert member.asked[1::2] == [(PUT.path, "first token"), (PUT.path, "second token")]
+        assert member.requests[1::2] == [(PUT.path, "first token"), (PUT.path, "second token")]
 
     async def test_a_new_one_that_is_rejected_too_is_the_end(self, transport, member):
         member.outcomes = ["first token", TokenRejected("old"), "second token", TokenRejected("no")]

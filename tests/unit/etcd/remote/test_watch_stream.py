@@ -46,7 +46,7 @@ async def test_a_quiet_stream_of_a_sound_member_is_waited_for(outcome, clock):
     await turns(5)
     raw.say(watch_message(2, (2, K)))
     assert revisions(await receiving) == [2]
-    assert member.asked == [(PING.path, None)] * 2
+    assert member.requests == [(PING.path, None)] * 2
 
 
 @pytest.mark.parametrize(
@@ -84,4 +84,4 @@ async def test_which_releases_answer_progress_in_order(version, in_order, clock)
     stream = WatchStream(member, FakeStream(), clock=clock, patience=5)
     assert await stream.answers_progress_in_order() is in_order
     assert await stream.answers_progress_in_order() is in_order
-    assert member.asked == [(STATUS.path, None)]
+    assert member.requests == [(STATUS.path, None)]

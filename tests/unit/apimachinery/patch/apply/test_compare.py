@@ -3,7 +3,7 @@ import pytest
 from mockube.apimachinery.patch.apply.atoms import TypedError, atom_of
 from mockube.apimachinery.patch.apply.compare import compare, equal
 from mockube.apimachinery.patch.apply.fieldset import EMPTY
-from tests.support.server.fields import place, shown
+from tests.support.server.fields import field_paths, place
 from tests.support.server.typed import BOX, named
 
 ATOM = atom_of(BOX)
@@ -50,12 +50,12 @@ ATOM = atom_of(BOX)
     ],
 )  # fmt: skip
 def test_compare(before, after, removed, modified, added):
-    assert [shown(fields) for fields in compare(ATOM, before, after)] == [removed, modified, added]
+    assert [field_paths(fields) for fields in compare(ATOM, before, after)] == [removed, modified, added]
 
 
 def test_changes_can_be_ignored():
     changes = compare(ATOM, {"text": "a", "one": {"a": "1"}}, {"text": "b", "one": {"b": "1"}})
-    assert [shown(fields) for fields in changes.without(place("f:one"))] == [[], [".text"], []]
+    assert [field_paths(fields) for fields in changes.without(place("f:one"))] == [[], [".text"], []]
     assert changes.without(EMPTY) is changes
 
 

@@ -7,7 +7,7 @@ from mockube.apimachinery.patch.apply.elements import MalformedFields
 from mockube.apimachinery.patch.apply.fieldset import of_fields
 from mockube.apimachinery.patch.apply.managers import APPLY, UPDATE, Manager, Owned
 from mockube.apimachinery.patch.apply.reconcile import reconcile_owned_fields
-from tests.support.server.fields import shown
+from tests.support.server.fields import field_paths
 from tests.support.server.typed import BOX
 
 
@@ -26,7 +26,7 @@ def test_entries_are_read():
     managed = managers.decode([entry(time="T", subresource="status"), entry(operation="Apply")])
     updated, applied = Manager("m", UPDATE, "v1", "status"), Manager("m", APPLY)
     assert list(managed) == [updated, applied]
-    assert (managed[updated].time, managed[updated].api_version, shown(managed[updated].fields)) == (
+    assert (managed[updated].time, managed[updated].api_version, field_paths(managed[updated].fields)) == (
         "T",
         "v1",
         [".a"],
@@ -106,17 +106,17 @@ def test_the_oldest_of_more_become_one():
     ancient = Manager("ancient-changes", UPDATE, "v1")
     capped = managers.cap_managers(dict(map(updater, range(12))))
     assert len(capped) == 10
-    assert shown(capped[ancient].fields) == [".f0", ".f1", ".f2"]
+    assert field_paths(capped[ancient].fields) == [".f0", ".f1", ".f2"]
     assert capped[ancient].time == "T02"
     again = managers.cap_managers(capped | dict([updater(12)]))
-    assert shown(again[ancient].fields) == [".f0", ".f1", ".f2", ".f3"]
+    assert field_paths(again[ancient].fields) == [".f0", ".f1", ".f2", ".f3"]
 
 
 def test_versions_are_never_mixed():
     managed = dict([updater(0, "v2"), *map(updater, range(1, 11))])
     capped = managers.cap_managers(managed)
     assert managed.keys() - capped.keys() == {updater(1)[0], updater(2)[0]}
-    assert shown(capped[Manager("ancient-changes", UPDATE, "v1")].fields) == [".f1", ".f2"]
+    assert field_paths(capped[Manager("ancient-changes", UPDATE, "v1")].fields) == [".f1", ".f2"]
 
 
 # --- conflicts
@@ -162,7 +162,7 @@ def test_several_conflicts():
 )
 def test_reconciled(tree, expected):
     (owned,) = managers.decode([entry(fields=tree)]).values()
-    assert shown(reconcile_owned_fields(atom_of(BOX), owned).fields) == expected
+    assert field_paths(reconcile_owned_fields(atom_of(BOX), owned).fields) == expected
 
 
 def test_what_needs_no_change_is_the_same():

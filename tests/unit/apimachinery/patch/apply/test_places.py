@@ -4,7 +4,7 @@ import pytest
 from mockube.apimachinery.patch.apply.atoms import atom_of
 from mockube.apimachinery.patch.apply.fieldset import of_paths
 from mockube.apimachinery.patch.apply.places import applied_fields, entire, remove, with_fields
-from tests.support.server.fields import place, shown
+from tests.support.server.fields import field_paths, place
 from tests.support.server.typed import BOX, named
 
 ATOM = atom_of(BOX)
@@ -42,12 +42,12 @@ ATOM = atom_of(BOX)
     ids=str,
 )
 def test_mentioned(value, places):
-    assert shown(applied_fields(ATOM, value)) == places
+    assert field_paths(applied_fields(ATOM, value)) == places
 
 
 def test_what_is_not_typed_is_deduced():
     value = {"spec": {"a": 1, "list": [{"b": 1}], "empty": {}, "null": None}}
-    assert shown(applied_fields(atom_of(None), value)) == [
+    assert field_paths(applied_fields(atom_of(None), value)) == [
         ".spec",
         ".spec.a",
         ".spec.empty",
@@ -58,7 +58,7 @@ def test_what_is_not_typed_is_deduced():
 
 def test_what_is_added_has_the_objects_and_lists_around_it():
     value = {"one": {"a": "1"}, "names": ["x", "x"], "plain": [], "labels": {}, "free": {"x": [1]}}
-    assert shown(entire(ATOM, value)) == [
+    assert field_paths(entire(ATOM, value)) == [
         ".free",
         ".labels",
         ".names",
@@ -75,13 +75,13 @@ def test_declared_fields_are_places_if_they_have_some_below():
         ATOM,
         {"one": {"a": "1"}, "ones": {"x": {"a": "1"}}, "containers": named("c"), "free": {"x": {"y": 1}}},
     )
-    added = set(shown(with_fields(ATOM, fields))) - set(shown(fields))
+    added = set(field_paths(with_fields(ATOM, fields))) - set(field_paths(fields))
     assert added == {".one", ".ones", ".containers", ".free"}
 
 
 def test_declared_fields_of_what_no_type_knows():
     fields = of_paths([("f:bogus", "f:a"), ("f:one", "f:bogus", "f:a"), ("i:0", "f:a")])
-    assert shown(with_fields(ATOM, fields)) == [".one", ".bogus.a", ".one.bogus.a", "[0].a"]
+    assert field_paths(with_fields(ATOM, fields)) == [".one", ".bogus.a", ".one.bogus.a", "[0].a"]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.schema import builtin
 from mockube.apiserver.app import catalog
 from mockube.apiserver.kinds import kind_rules as validations
-from tests.support.server.shapes import ODD, everything
+from tests.support.server.shapes import ODD, full_value
 
 SCHEMAS = builtin.load()
 
@@ -27,9 +27,9 @@ def ways(row):
 def test_nothing_that_may_be_missing_is_missed(row, type_):
     objects = [
         {"metadata": {}},
-        everything(type_, {}),
-        everything(type_, {}, nulls=True),
-        everything(type_, ODD),
+        full_value(type_, {}),
+        full_value(type_, {}, nulls=True),
+        full_value(type_, ODD),
     ]
     told = [validations.check_create(row, new) for new in objects]
     told += [

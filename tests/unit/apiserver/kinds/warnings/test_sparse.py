@@ -7,7 +7,7 @@ import pytest
 from mockube.apimachinery.schema import builtin
 from mockube.apiserver.app import catalog
 from mockube.apiserver.kinds import kind_rules as registry
-from tests.support.server.shapes import ODD, everything
+from tests.support.server.shapes import ODD, full_value
 
 SCHEMAS = builtin.load()
 KINDS = [
@@ -24,9 +24,9 @@ PODS = catalog()["", "v1", "pods"]
 def test_nothing_that_may_be_missing_is_missed(row, type_):
     objects = [
         {"metadata": {}},
-        everything(type_, {}),
-        everything(type_, {}, nulls=True),
-        everything(type_, ODD),
+        full_value(type_, {}),
+        full_value(type_, {}, nulls=True),
+        full_value(type_, ODD),
     ]
     ways = ("", *registry.NEWEST.warnings[row.group_kind].subresources)
     told = [[*registry.warn_create(row, new)] for new in objects]

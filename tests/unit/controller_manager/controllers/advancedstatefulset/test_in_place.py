@@ -49,7 +49,7 @@ def test_images_are_replaced_in_the_pods_that_are_there():
     revision = sets.status["updateRevision"]
     assert sets.status["currentRevision"] == revision
     assert {sets.revision_of(0), sets.revision_of(1)} == {revision}
-    assert sets.said("SuccessfulUpdatePodInPlace") == [
+    assert sets.messages_of("SuccessfulUpdatePodInPlace") == [
         f"successfully update pod web-{ordinal} in-place(revision {revision})" for ordinal in (1, 0)
     ]
 

@@ -125,7 +125,7 @@ def test_a_claim_that_belongs_to_others_gets_one_owner_more():
     sets.round()
     owners = meta.owner_references(sets.get(PERSISTENT_VOLUME_CLAIMS, "data-web-0"))
     assert [one["kind"] for one in owners] == ["ConfigMap", "StatefulSet"]
-    assert sets.said("ConflictingController") == []
+    assert sets.messages_of("ConflictingController") == []
 
 
 def test_a_set_whose_limit_cannot_be_read_is_left_alone():

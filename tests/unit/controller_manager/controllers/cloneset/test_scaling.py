@@ -18,7 +18,9 @@ def held():
 def test_from_nothing():
     clones = Clones(replicas=3)
     assert [verb for verb, _ in clones.round()] == ["create"] * 3
-    assert clones.said("SuccessfulCreate") == [f"succeed to create pod {name}" for name in clones.pod_names]
+    assert clones.messages_of("SuccessfulCreate") == [
+        f"succeed to create pod {name}" for name in clones.pod_names
+    ]
     clones.settle()
     assert clones.count("replicas", "readyReplicas", "availableReplicas") == [3, 3, 3]
 
@@ -82,7 +84,7 @@ def test_no_name_comes_again():
 def test_growth_may_be_limited():
     clones = Clones(replicas=5, scaleStrategy={"maxUnavailable": 2})
     assert len(clones.round()) == 2
-    assert clones.said("ScaleUpLimited") == [
+    assert clones.messages_of("ScaleUpLimited") == [
         "scaleUp is limited because of scaleStrategy.maxUnavailable, limit: 2"
     ]
     clones.run(clones.pod_names[0])
@@ -98,7 +100,7 @@ def test_shrinks():
     clones.settle()
     clones.scale(3)
     assert [verb for verb, _ in clones.round()] == ["delete", "delete"]
-    assert len(clones.said("SuccessfulDelete")) == 2
+    assert len(clones.messages_of("SuccessfulDelete")) == 2
     clones.settle()
     assert clones.count("replicas") == [3]
 

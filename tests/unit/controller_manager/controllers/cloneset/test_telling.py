@@ -82,7 +82,9 @@ def test_a_failure_to_create_is_told():
     clones.add = lambda resource, tree: refuse(clones, resource, tree)
     clones.round()
     clones.round()
-    assert clones.said("FailedCreate")[0].startswith("failed to create pod: pods is forbidden, pod: web-")
+    assert clones.messages_of("FailedCreate")[0].startswith(
+        "failed to create pod: pods is forbidden, pod: web-"
+    )
     assert conditions.get(clones.set, "FailedScale")["message"] == "pods is forbidden"
 
 

@@ -33,7 +33,7 @@ def test_a_pod_is_named_then_deleted_then_made_anew():
     assert verb == "patch"
     assert meta.labels(clones.get(PODS, name))["apps.kruise.io/specified-delete"] == "true"
     revision = clones.status["updateRevision"]
-    assert clones.said("SuccessfulUpdatePodReCreate") == [
+    assert clones.messages_of("SuccessfulUpdatePodReCreate") == [
         f"successfully patch pod {name} specified-delete for update(revision {revision})"
     ]
     assert clones.round() == [("delete", name)]
@@ -123,7 +123,7 @@ def test_an_image_changes_in_place():
     assert {meta.name(pod): meta.uid(pod) for pod in clones.pods} == before
     assert (clones.images, clones.states) == (["a:2", "a:2"], ["Normal", "Normal"])
     revision = clones.status["updateRevision"]
-    assert {*clones.said("SuccessfulUpdatePodInPlace")} == {
+    assert {*clones.messages_of("SuccessfulUpdatePodInPlace")} == {
         f"successfully update pod {it} in-place(revision {revision})" for it in before
     }
 
@@ -360,7 +360,7 @@ def test_a_pod_that_is_named_already_is_not_named_again():
         clones.specify(name)
     clones.roll()
     clones.round()
-    assert clones.said("SuccessfulUpdatePodReCreate") == []
+    assert clones.messages_of("SuccessfulUpdatePodReCreate") == []
 
 
 def test_old_revisions_are_forgotten():

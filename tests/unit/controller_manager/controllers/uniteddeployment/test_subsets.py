@@ -38,7 +38,7 @@ def test_three_subsets_of_one_pod(kind):
     (revision,) = foo.revisions
     assert meta.name(revision).startswith("foo-")
     assert foo.sizes == {"a": 1, "b": 1, "c": 1}
-    assert foo.said == [("SuccessfulUpdateSubset", f"Create 3 Subset ({kind})")]
+    assert foo.messages == [("SuccessfulUpdateSubset", f"Create 3 Subset ({kind})")]
     for name in "abc":
         workload = foo.workload(name)
         labels = {**LABELS, LABEL_SUBSET_NAME: name, LABEL_REVISION: meta.name(revision)}
@@ -90,7 +90,7 @@ def test_numbers_that_do_not_add_up_change_nothing():
     before = foo.sizes
     assert foo.turn() == []
     assert foo.sizes == before
-    reason, message = foo.said[-1]
+    reason, message = foo.messages[-1]
     assert reason == "Failed SpecifySubsetReplicas"
     assert message == (
         "Specified subset replicas is ineffective: "
@@ -127,7 +127,7 @@ def test_a_subset_that_is_taken_out_goes_and_its_pods_go_elsewhere(kind):
     foo.set("topology.subsets", [subset("a"), subset("c")])
     foo.settle()
     assert foo.sizes == {"a": 3, "c": 3}
-    assert foo.said == [("SuccessfulUpdateSubset", f"Delete 1 Subset ({kind})")]
+    assert foo.messages == [("SuccessfulUpdateSubset", f"Delete 1 Subset ({kind})")]
     assert foo.conditions["SubsetProvisioned"] == ("True", "")
     assert foo.status["replicas"] == 6
     assert [it["name"] for it in foo.status["subsetStatuses"]] == ["a", "b", "c"], "a place is kept"
@@ -192,7 +192,7 @@ def test_a_workload_of_no_subset_spoils_all(labels, problem):
     )
     foo.turn()
     assert foo.turn() == []
-    first, second = foo.said
+    first, second = foo.messages
     raw = f"fail to get subSet name from label of subset default/x: {problem}"
     assert first == ("FailedFindSubsets", raw)
     assert second == (
@@ -213,7 +213,7 @@ def test_a_creation_that_is_refused_is_told_and_the_status_is_not():
     foo.refusals = {"foo-b-": Forbidden("exceeded quota")}
     foo.turn()
     assert isinstance(foo.error, Forbidden)
-    assert foo.said == [
+    assert foo.messages == [
         (
             "FailedUpdateSubset",
             "fail to manage Subset provision: fail to create Subset (Deployment) b: exceeded quota",
@@ -238,7 +238,7 @@ def test_a_duplicate_that_cannot_be_deleted_is_told():
     foo.events.clear()
     for action in foo.plan(FOO).last(Forbidden("no")):
         foo._carry_out([action])
-    assert foo.said == [
+    assert foo.messages == [
         ("FailedDeleteDuplicatedSubsets", "no"),
         (
             "Failed FindSubsets",

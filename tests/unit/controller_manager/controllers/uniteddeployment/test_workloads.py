@@ -115,7 +115,7 @@ def test_a_patch_that_does_not_fit_is_told():
     foo = United(subsets=[subset("a", patch={"spec": {"containers": [{"image": "no name"}]}})])
     foo.turn()
     assert foo.workloads() == []
-    ((reason, message),) = foo.said
+    ((reason, message),) = foo.messages
     assert reason == "FailedUpdateSubset"
     assert "merge key" in message or "name" in message
 
