@@ -55,6 +55,7 @@ from mockube.apiserver.registry.custom_metrics import CustomMetrics
 from mockube.apiserver.registry.patch import merge_into
 from mockube.apiserver.registry.resource_metrics import ResourceMetrics
 from mockube.apiserver.registry.reviews.lookup import with_reviews
+from mockube.apiserver.registry.watch_stream import end_watches
 from mockube.apiserver.request import snapshots
 from mockube.apiserver.request.audit import AuditIds, Observer
 from mockube.apiserver.request.endpoints import Routes
@@ -284,7 +285,7 @@ class ApiServer:
     def _claim_resource_caches(self) -> None:
         for name in self.backend.rows:
             self._claim_resource_cache(name)
-        self.catalog.on_resource.append(self._claim_resource_cache)
+        self.catalog.on_resource += (self._claim_resource_cache, partial(end_watches, self.backend))
 
     def _claim_resource_cache(self, name: GroupResource) -> None:
         """Keep the objects of a resource at hand, as those of a custom one that has just come."""

@@ -114,7 +114,7 @@ def _row(spec: Mapping[str, Any], version: Mapping[str, Any], subresources: Mapp
             selectable(_path_text(field["jsonPath"])) for field in version.get("selectableFields") or ()
         ),
         relabelled=_others(spec, version["name"]),
-        replicas=_replicas(subresources.get("scale") or {}),
+        replicas=replace(_replicas(subresources.get("scale") or {}), spec_paths=_spec_paths(spec)),
         custom=True,
     )
 
@@ -138,6 +138,14 @@ def _replicas(scale: Mapping[str, Any]) -> Replicas:
         selector=_path(scale.get("labelSelectorPath") or ""),
         selector_is_text=True,
     )
+
+
+def _spec_paths(spec: Mapping[str, Any]) -> Mapping[str, tuple[str, ...]]:
+    scales = {one["name"]: (one.get("subresources") or {}).get("scale") for one in spec["versions"]}
+    return {
+        f"{spec['group']}/{name}": _path(scale["specReplicasPath"]) if scale else ()
+        for name, scale in scales.items()
+    }
 
 
 def _deprecated(spec: Mapping[str, Any], version: Mapping[str, Any]) -> str:

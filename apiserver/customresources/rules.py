@@ -14,6 +14,7 @@ from mockube.apimachinery.errors import OMITTED, ErrorType, FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apiserver.kinds.jsonschema.rules import Rule, compile_rules, rules_of
 from mockube.apiserver.kinds.jsonschema.schema import LIST_TYPE, MAP_KEYS, Schema, properties
+from mockube.apiserver.kinds.jsonschema.unchanged import is_unchanged
 
 BUDGET: Final = 10_000_000
 """What all rules together may cost for one object."""
@@ -39,12 +40,19 @@ class _Run(Struct):
 
 
 class _Place(Struct, frozen=True):
-    """A value, its old one if there is one that can be compared with it, and whether it is what it was."""
+    """A value, its old one if there is one that can be compared with it, and what it is in."""
 
     path: Path
     value: Any
-    old: Any = None
-    unchanged: bool = False
+    old: Any
+    schema: Schema
+    parent: "_Place | None" = None
+
+    def is_unchanged(self) -> bool:
+        """Whether it is what it was, or else the nearest around it that can be compared."""
+        if self.old is None:
+            return self.parent is not None and self.parent.is_unchanged()
+        return is_unchanged(self.schema, self.value, self.old)
 
 
 class RuleNode(Struct, frozen=True):
@@ -58,6 +66,7 @@ class RuleNode(Struct, frozen=True):
     keys: Sequence[str] | None
     """The keys that identify elements, if the list is a map."""
     all_of: Sequence["RuleNode"]
+    schema: Schema
 
     def check(self, run: _Run, place: _Place) -> None:
         if place.value is None:
@@ -78,14 +87,13 @@ class RuleNode(Struct, frozen=True):
             if node is None:
                 continue
             path = place.path.child(key) if key in self.fields else place.path.key(key)
-            before = old.get(key)
-            node.check(run, _Place(path, value, before, place.unchanged or _same(value, before)))
+            node.check(run, _Place(path, value, old.get(key), node.schema, place))
 
     def _check_elements(self, run: _Run, place: _Place, node: "RuleNode") -> None:
         before = self._old_elements(place.old)
         for i, value in enumerate(place.value):
             old = before.get(self._key(value)) if self.keys is not None else None
-            node.check(run, _Place(place.path.index(i), value, old, place.unchanged or _same(value, old)))
+            node.check(run, _Place(place.path.index(i), value, old, node.schema, place))
 
     def _old_elements(self, old: Any) -> dict[Any, Any]:
         if self.keys is None or not isinstance(old, list):
@@ -139,7 +147,7 @@ class RuleNode(Struct, frozen=True):
             message, ends = _message(rule, variables, run)
             detail = message or detail
         error = _error(path, self.kind if ends else self._value(place), detail, "" if ends else _reason(rule))
-        if place.unchanged and not rule.uses_old:
+        if not rule.uses_old and place.is_unchanged():
             run.warnings.append(str(error))
         else:
             run.found.append(error)
@@ -161,10 +169,6 @@ class _Variables:
         if not optional:
             return {"self": self._self, "oldSelf": self._old}
         return {"self": self._self, "oldSelf": NONE if self._old is None else Optional(self._old)}
-
-
-def _same(value: Any, old: Any) -> bool:
-    return old is not None and bool(value == old)
 
 
 def _joined(path: Path, below: Path) -> Path:
@@ -233,7 +237,7 @@ def rules_checker(schema: Schema) -> RulesCheck | None:
     def check(tree: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple[list[FieldError], list[str]]:
         run = _Run()
         with suppress(_Ended):
-            node.check(run, _Place(ROOT, tree, old, unchanged=old is not None and _same(tree, old)))
+            node.check(run, _Place(ROOT, tree, old, schema))
         return run.found, run.warnings
 
     return check
@@ -256,7 +260,7 @@ def _node(rules: Schema, schema: Schema, declared: DeclaredType | None, *, root:
     is_map = schema.get(LIST_TYPE) == "map"
     keys = tuple(schema.get(MAP_KEYS) or ()) if is_map else None
     convert = converter(schema) if compiled else None
-    return RuleNode(schema.get("type", ""), compiled, convert, fields, element, keys, all_of)
+    return RuleNode(schema.get("type", ""), compiled, convert, fields, element, keys, all_of, schema)
 
 
 def _field_nodes(rules: Schema, schema: Schema, declared: DeclaredType) -> Iterator[tuple[str, RuleNode]]:

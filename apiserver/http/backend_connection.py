@@ -189,7 +189,7 @@ class Dialer:
         except socket.gaierror as error:
             raise DialFailed(f"dial tcp: lookup {host}: no such host") from error
         except ssl.SSLError as error:
-            raise DialFailed(_tls_problem(error)) from error
+            raise DialFailed(_tls_problem(error, host)) from error
         except OSError as error:
             reason = os.strerror(error.errno).lower() if error.errno else str(error)
             raise DialFailed(f"dial tcp {address}: connect: {reason}") from error
@@ -276,9 +276,23 @@ def _is_link_local(host: str) -> bool:
         return False
 
 
-def _tls_problem(error: ssl.SSLError) -> str:
+def certificate_problem(error: Exception, host: str) -> str:
+    """What is wrong with a server's certificate, in Go's words."""
+    problem = getattr(error, "verify_message", "") or str(error)
+    if "expired" in problem or "not yet valid" in problem:
+        found = "certificate has expired or is not yet valid"
+    elif "ostname mismatch" in problem or "IP address mismatch" in problem:
+        found = f"certificate is not valid for any names, but wanted to match {host}"
+    elif any(sign in problem for sign in ("signature failure", "issuer", "self-signed", "self signed")):
+        found = "certificate signed by unknown authority"
+    else:
+        found = problem
+    return f"tls: failed to verify certificate: x509: {found}"
+
+
+def _tls_problem(error: ssl.SSLError, host: str) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"tls: failed to verify certificate: x509: {error.verify_message}"
+        return certificate_problem(error, host)
     if "WRONG_VERSION_NUMBER" in str(error):
         return "tls: first record does not look like a TLS handshake"
     return f"remote error: tls: {error.reason or error}"

@@ -33,7 +33,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import Timeout
 from mockube.apiserver.admission.webhooks.review import CallFailed
 from mockube.apiserver.admission.webhooks.services import Endpoint
-from mockube.apiserver.http.backend_connection import Dialer, DialFailed
+from mockube.apiserver.http.backend_connection import Dialer, DialFailed, certificate_problem
 from mockube.apiserver.request.limits import Deadlines
 
 MAX_ANSWER: Final = 16 * 1024 * 1024
@@ -199,9 +199,9 @@ def _failed(post_url: str, reason: str) -> CallFailed:
 def failure_reason(error: Exception, url: str) -> str:
     """Why a connection failed, as Go says it."""
     if isinstance(error, ClientConnectorCertificateError):
-        return f"tls: failed to verify certificate: {_x509(error.certificate_error, url)}"
+        return certificate_problem(error.certificate_error, URL(url).host or "")
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"tls: failed to verify certificate: {_x509(error, url)}"
+        return certificate_problem(error, URL(url).host or "")
     if isinstance(error, ssl.SSLError):
         return "tls: first record does not look like a TLS handshake"
     if isinstance(error, ClientConnectorSSLError):
@@ -215,20 +215,3 @@ def failure_reason(error: Exception, url: str) -> str:
         reason = os.strerror(code).lower() if code > 0 else str(error.os_error)
         return f"dial tcp {error.host}:{error.port}: connect: {reason}"
     return "EOF" if isinstance(error, ServerDisconnectedError) else str(error)
-
-
-def _x509(cause: Exception, url: str) -> str:
-    problem = getattr(cause, "verify_message", "") or str(cause)
-    if "expired" in problem or "not yet valid" in problem:
-        return "x509: certificate has expired or is not yet valid"
-    if "ostname mismatch" in problem or "IP address mismatch" in problem:
-        host = URL(url).host
-        return f"x509: certificate is not valid for any names, but wanted to match {host}"
-    if (
-        "signature failure" in problem
-        or "issuer" in problem
-        or "self-signed" in problem
-        or "self signed" in problem
-    ):
-        return "x509: certificate signed by unknown authority"
-    return f"x509: {problem}"

@@ -34,6 +34,8 @@ class Replicas(Struct, frozen=True, kw_only=True):
     selector: tuple[str, ...] = ("spec", "selector")
     selector_is_text: bool = False
     """The selector is a string, as in /scale."""
+    spec_paths: Mapping[str, tuple[str, ...]] | None = None
+    """Of a custom resource: `spec_path` by API version, () where it has no /scale."""
 
 
 _TERMINATING = ("delete", "deletecollection", "get", "list", "watch")

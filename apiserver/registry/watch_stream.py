@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError, BadRequest, Expired
 from mockube.apiserver.kinds.kind import RemoteConversion
 from mockube.apiserver.long_work import filtered
@@ -279,6 +280,14 @@ async def watch(backend: Backend, call: Call) -> tuple[Stream, ListOptions]:
     else:
         stream.resume(version)
     return stream, options
+
+
+def end_watches(backend: Backend, resource: GroupResource) -> None:
+    """End the watches of a custom resource whose definition has changed or gone; as upstream, clients begin anew."""
+    prefix = backend.layout.root + f"{resource.group}/{resource.resource}/".encode()
+    for follower in backend.watch_cache.resource_cache(prefix).followers():
+        if isinstance(follower, Stream):
+            follower.end(None)
 
 
 async def _reach(backend: Backend, options: ListOptions, version: int) -> None:

@@ -7,26 +7,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, Protocol, TypeAlias
 
-import orjson
-
 from mockube.apimachinery import errors, gotext
 from mockube.apimachinery.cancellation import check_wanted
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.formats import rule
 from mockube.apimachinery.gonumbers import as_read
-from mockube.apimachinery.patch.draft import same
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.jsonschema.numbers import check_number, is_integer
 from mockube.apiserver.kinds.jsonschema.schema import (
     ANYTHING,
-    LIST_TYPE,
-    MAP_KEYS,
     Schema,
     properties,
     types,
     values,
 )
+from mockube.apiserver.kinds.jsonschema.unchanged import elements_by_keys, is_unchanged, keys_of, map_keys
 from mockube.apiserver.kinds.jsonschema.values import (
     check_array,
     check_object,
@@ -136,7 +132,7 @@ def _counter(schema: Schema) -> _Counter:
             changed = changed or differs
         for one in after:
             found += one(value, path)
-        return ([] if found and not changed and same(old, value) else found), count
+        return ([] if found and not changed and is_unchanged(schema, value, old) else found), count
 
     return check
 
@@ -212,15 +208,15 @@ def _elements(schema: Schema) -> _Walk | None:
     if not schema.get("items"):
         return None
     inner = _counter(schema["items"])
-    keys = tuple(schema.get(MAP_KEYS) or ()) if schema.get(LIST_TYPE) == "map" else ()
+    keys = map_keys(schema)
 
     def check(value: Any, path: Path, old: Any) -> _Walked:
         check_wanted()
         found: list[FieldError] = []
         changed, count = False, 0
-        by_keys = _by_keys(old, keys) if keys and old.__class__ is list else {}
+        by_keys = elements_by_keys(old, keys) if keys and old.__class__ is list else {}
         for index, item in enumerate(value):
-            old_item = by_keys.get(_keys_of(item, keys), _NONE) if by_keys else _NONE
+            old_item = by_keys.get(keys_of(item, keys), _NONE) if by_keys else _NONE
             errors_of_item, more = inner(item, path.index(index), old_item)
             found += errors_of_item
             count += more
@@ -230,14 +226,6 @@ def _elements(schema: Schema) -> _Walk | None:
         return found, changed, count
 
     return check
-
-
-def _by_keys(elements: Sequence[Any], keys: Sequence[str]) -> dict[bytes, Any]:
-    return {_keys_of(item, keys): item for item in elements if item.__class__ is dict}
-
-
-def _keys_of(item: Any, keys: Sequence[str]) -> bytes:
-    return orjson.dumps([item.get(key) for key in keys] if item.__class__ is dict else None)
 
 
 def _members(schema: Schema) -> _Walk:

@@ -64,15 +64,19 @@ def _seen(tree: Tree, resource: Resource) -> Tree:
     """The Scale of an object, with those who manage its replicas."""
     return meta.with_metadata(
         _scale(tree, resource),
-        managedFields=scale_managers.of_scale(_managed(tree), resource.replicas.spec_path),
+        managedFields=scale_managers.of_scale(_managed(tree), _path_in(resource)),
     )
 
 
 def _with_managers(new: Tree, entries: Sequence[Tree], scale: Tree, resource: Resource) -> Tree:
-    managers = scale_managers.of_object(
-        entries, _managed(scale), resource.api_version, resource.replicas.spec_path
-    )
+    managers = scale_managers.of_object(entries, _managed(scale), resource.api_version, _path_in(resource))
     return managed.without_none(meta.with_metadata(new, managedFields=managers))
+
+
+def _path_in(resource: Resource) -> scale_managers.PathIn:
+    """Return where the replicas are in each API version that objects of the resource have."""
+    paths, path = resource.replicas.spec_paths, resource.replicas.spec_path
+    return (lambda _version: path) if paths is None else paths.get
 
 
 def _selector(tree: Tree, resource: Resource) -> str:

@@ -3,7 +3,7 @@
 A Scale has one field that anybody can manage, `spec.replicas`; where the object has it, its definition says.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from mockube.apimachinery.patch.apply import managers
@@ -12,37 +12,45 @@ Entry: TypeAlias = Mapping[str, Any]
 
 API_VERSION: Final = "autoscaling/v1"
 Path: TypeAlias = tuple[str, ...]
+PathIn: TypeAlias = Callable[[str], Path | None]
+"""Where the replicas are in an API version: () for nowhere, None if there is no such version."""
+_ITSELF: Final = "."
+"""What says of a field with others in it that it is managed as well."""
 _OF_SCALE: Final[Path] = ("spec", "replicas")
 
 
-def of_scale(entries: Sequence[Entry], path: Path) -> list[Entry]:
+def of_scale(entries: Sequence[Entry], path_in: PathIn) -> list[Entry]:
     """Those of an object's managers who manage its replicas, as managers of its Scale."""
     return [
         {**one, "apiVersion": API_VERSION, "fieldsV1": _only(_OF_SCALE)}
         for one in _told_apart(entries)
-        if _has(one, path)
+        if _has(one, path_in(one.get("apiVersion") or ""))
     ]
 
 
 def of_object(
-    entries: Sequence[Entry], of_scale: Sequence[Entry], api_version: str, path: Path
+    entries: Sequence[Entry], of_scale: Sequence[Entry], api_version: str, path_in: PathIn
 ) -> list[Entry]:
     """An object's managers, once its replicas are managed by those of its Scale and nobody else.
 
     As upstream: who updated the object is another manager than who updated its Scale, even if it is the same program
     through the same endpoint, for the API versions differ. The replicas then have an entry of their own, without a
-    time; and of entries that only their fields tell apart the last one counts at the next change.
+    time; of entries that only their fields tell apart the last one counts at the next change; and an entry of a
+    version that is not there any more goes.
     """
     mine = {_identity(one): one for one in of_scale if _has(one, _OF_SCALE)}
     found = []
     for one in _told_apart(entries):
+        path = path_in(one.get("apiVersion") or "")
+        if path is None:
+            continue
         if not _has(one, path) or mine.pop(_identity(one), {}):
             found.append(one)
-        elif rest := _without(one["fieldsV1"], path):
+        elif (rest := _without(one["fieldsV1"], path)) is not None:
             found.append({**one, "fieldsV1": rest})
     found += (
         {name: value for name, value in one.items() if name != "time"}
-        | {"apiVersion": api_version, "fieldsV1": _only(path)}
+        | {"apiVersion": api_version, "fieldsV1": _only(path_in(api_version) or ())}
         for one in mine.values()
     )
     return sorted(found, key=_order)
@@ -64,11 +72,12 @@ def _only(path: Path) -> Mapping[str, Any]:
     return fields
 
 
-def _has(entry: Entry, path: Path) -> bool:
-    fields = entry.get("fieldsV1")
-    for step in path:
+def _has(entry: Entry, path: Path | None) -> bool:
+    """Whether the field at the path is managed itself, not only what is in it."""
+    fields = entry.get("fieldsV1") if path else None
+    for step in path or ():
         fields = (fields or {}).get(f"f:{step}")
-    return fields is not None
+    return fields is not None and (not fields or _ITSELF in fields)
 
 
 def _identity(entry: Entry) -> tuple[Any, ...]:
@@ -77,9 +86,13 @@ def _identity(entry: Entry) -> tuple[Any, ...]:
     return entry.get("manager"), entry.get("operation"), version, entry.get("subresource")
 
 
-def _without(fields: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
-    """The fields without the one at the path, and without those around it that nothing is left of."""
-    step, *rest = path
-    others = {name: value for name, value in fields.items() if name != f"f:{step}"}
-    inner = _without(fields[f"f:{step}"], tuple(rest)) if rest else {}
-    return {f"f:{step}": inner, **others} if inner.keys() - {"."} else others
+def _without(fields: Mapping[str, Any], path: Path) -> Mapping[str, Any] | None:
+    """The fields without the one at the path; None if nothing is left. One around it that is managed itself stays."""
+    if not path:
+        return {name: value for name, value in fields.items() if name != _ITSELF} or None
+    key = f"f:{path[0]}"
+    inner = _without(fields[key], path[1:])
+    rest = {name: inner if name == key else value for name, value in fields.items()}
+    if inner is None:
+        del rest[key]
+    return {} if rest.keys() == {_ITSELF} else rest or None

@@ -134,3 +134,19 @@ def test_a_rule_about_changes_is_refused_where_elements_have_no_old_ones():
             "openAPIV3Schema.properties[spec].properties[l]"
         )
     ]
+
+
+def test_what_is_in_another_order_may_stay_wrong_as_what_holds_it():
+    never = {"x-kubernetes-validations": [{"rule": "false", "message": "no"}]}
+    element = {"type": "object", "properties": {"k": {"type": "string"}}}
+    keyed = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
+    schema = spec(
+        map={"type": "array", "items": element} | keyed | never,
+        atomic={"type": "array", "items": element | never},
+        open={"type": "object", "x-kubernetes-preserve-unknown-fields": True} | never,
+    )
+    one, other = {"k": "a"}, {"k": "b"}
+    old = {"map": [one, other], "atomic": [one], "open": {"a": 1}}
+    problems, warnings = found(schema, old | {"map": [other, one]}, old)
+    assert problems == ["spec.open: Invalid value: no"]
+    assert warnings == ["spec.map: Invalid value: no", "spec.atomic[0]: Invalid value: no"]

@@ -1,0 +1,54 @@
+"""Whether an update leaves a value as it was, so that what is wrong with it may stay wrong, by upstream's comparison.
+
+Elements of a list of the type map are found by their keys, whatever their order. A member that the schema does not
+declare cannot be compared: an object that has one counts as changed.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from mockube.apimachinery.patch.draft import same
+from mockube.apiserver.kinds.jsonschema.schema import LIST_TYPE, MAP_KEYS, Schema, properties
+
+
+def is_unchanged(schema: Schema, value: Any, old: Any) -> bool:
+    if isinstance(value, dict) and isinstance(old, dict):
+        return _has_same_members(schema, value, old)
+    if isinstance(value, list) and isinstance(old, list) and schema.get(LIST_TYPE) == "map":
+        return _has_same_elements(schema, value, old)
+    return same(value, old)
+
+
+def _has_same_members(schema: Schema, value: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
+    if value.keys() != old.keys():
+        return False
+    known, others = properties(schema), schema.get("additionalProperties")
+    for name, member in value.items():
+        part = known.get(name, others)
+        if not isinstance(part, Mapping) or not is_unchanged(part, member, old[name]):
+            return False
+    return True
+
+
+def _has_same_elements(schema: Schema, value: Sequence[Any], old: Sequence[Any]) -> bool:
+    keys, part = map_keys(schema), schema.get("items") or {}
+    before = elements_by_keys(old, keys)
+    return len(value) == len(old) and all(
+        (found := before.get(keys_of(element, keys))) is not None and is_unchanged(part, element, found)
+        for element in value
+    )
+
+
+def map_keys(schema: Schema) -> Sequence[str]:
+    """By which members the elements of a list are told apart, if it is of the type map."""
+    return tuple(schema.get(MAP_KEYS) or ()) if schema.get(LIST_TYPE) == "map" else ()
+
+
+def elements_by_keys(elements: Sequence[Any], keys: Sequence[str]) -> Mapping[bytes, Any]:
+    return {keys_of(element, keys): element for element in elements if isinstance(element, dict)}
+
+
+def keys_of(element: Any, keys: Sequence[str]) -> bytes:
+    return orjson.dumps([element.get(key) for key in keys] if isinstance(element, dict) else None)

@@ -1,0 +1,40 @@
+"""What an update leaves as it was, as a real kube-apiserver 1.36 compares it."""
+
+import pytest
+
+from mockube.apiserver.kinds.jsonschema.unchanged import is_unchanged
+
+TEXT = {"type": "string"}
+ELEMENT = {"type": "object", "properties": {"n": TEXT, "v": TEXT}}
+MAP = {
+    "type": "array",
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["n"],
+    "items": ELEMENT,
+}
+SET = {"type": "array", "x-kubernetes-list-type": "set", "items": TEXT}
+OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+VALUES = {"type": "object", "additionalProperties": MAP}
+X, Y = {"n": "x", "v": "1"}, {"n": "y"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "old", "expected"),
+    [
+        pytest.param(MAP, [X, Y], [Y, X], True, id="elements of a map have no order"),
+        pytest.param(MAP, [X, {"n": "y", "v": "2"}], [Y, X], False, id="an element of a map differs"),
+        pytest.param(MAP, [X], [X, Y], False, id="an element is gone"),
+        pytest.param(MAP, [X, {"n": "z"}], [X, Y], False, id="an element is new"),
+        pytest.param(MAP, [], [], True, id="no elements"),
+        pytest.param(VALUES, {"a": [X, Y]}, {"a": [Y, X]}, True, id="within a map of values"),
+        pytest.param(VALUES, {"a": [X]}, {"b": [X]}, False, id="another member"),
+        pytest.param(SET, ["a", "b"], ["b", "a"], False, id="a set has an order"),
+        pytest.param(SET, ["a", "b"], ["a", "b"], True, id="the same set"),
+        pytest.param(OPEN, {}, {}, True, id="an open object without members"),
+        pytest.param(OPEN, {"a": 1}, {"a": 1}, False, id="what is not declared is not compared"),
+        pytest.param(ELEMENT, X, X, True, id="declared members"),
+        pytest.param(TEXT, 1, 1.0, False, id="numbers of other types"),
+    ],
+)
+def test_comparison(schema, value, old, expected):
+    assert is_unchanged(schema, value, old) is expected
