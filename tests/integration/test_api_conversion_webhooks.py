@@ -155,6 +155,21 @@ async def test_a_webhook_that_fails_fails_the_request_and_changes_nothing(client
     assert (await client.delete(f"{V2}/a")).status == 200
 
 
+async def test_a_scale_is_read_from_the_converted_object(client, hooks):
+    versions = [dict(version) for version in hooks.definition()["spec"]["versions"]]
+    for version, path in zip(versions, (".spec.size", ".spec.endpoint.port"), strict=True):
+        scale = {"specReplicasPath": path, "statusReplicasPath": ".status.replicas"}
+        version["subresources"] = {"status": {}, "scale": scale}
+    await change(client, versions=versions)
+    await client.post(V2, hook("a", "v2", size=3, endpoint={"host": "h", "port": 7}))
+    assert (await client.get(f"{V1}/a/scale")).body["spec"] == {"replicas": 3}
+    assert (await client.get(f"{V2}/a/scale")).body["spec"] == {"replicas": 7}
+    await client.post(V2, hook("b", "v2", size=3, endpoint={"host": "h", "port": 7}))
+    hooks.mode = "failed"
+    answer = await client.get(f"{V1}/b/scale")
+    assert (answer.status, answer.body["message"]) == (500, FAILED + MESSAGES["failed"])
+
+
 async def test_a_webhook_that_is_not_there_is_said_to_be_down(client, hooks):
     await client.post(V2, hook("a", "v2", endpoint={"host": "h"}))
     conversion = hooks.definition(url="https://127.0.0.1:1/convert")["spec"]["conversion"]

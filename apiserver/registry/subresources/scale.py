@@ -22,6 +22,7 @@ from mockube.apiserver.registry.apply import read_application
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.call import Call, ObjectAnswer
+from mockube.apiserver.registry.convert import to_client_version
 from mockube.apiserver.registry.options import APPLY_TYPES, WriteOptions, write_options
 from mockube.apiserver.registry.subresource_view import SubresourceView
 from mockube.apiserver.registry.subresources import scale_managers
@@ -150,7 +151,9 @@ def _replicas(scale: Mapping[str, Any]) -> int:
 
 
 async def get(backend: Backend, call: Call) -> ObjectAnswer:
-    return scale_view(call.resource).show_answer(await read.get(backend, call))
+    answer = await to_client_version(backend, call.resource, await read.get(backend, call))
+    assert isinstance(answer, ObjectAnswer)
+    return scale_view(call.resource).show_answer(answer)
 
 
 async def update(backend: Backend, call: Call) -> ObjectAnswer:
