@@ -182,11 +182,9 @@ async def test_answers_are_known_for_a_while_and_counted(tmp_path, hook):
             assert (await client.get("/api/v1/namespaces/default/secrets", **ALICE)).status == 200
         assert len(hook.reviews) == 1
         metrics = (await client.get("/metrics")).data.decode()
+        assert 'apiserver_authorization_webhook_evaluations_total{name="hook",result="success"} 1' in metrics
         assert (
-            'apiserver_authorization_webhook_evaluations_total{name="hook",result="success"} 1.0' in metrics
-        )
-        assert (
-            'apiserver_authorization_match_condition_evaluation_seconds_count{name="hook",type="Webhook"} 3.0'
+            'apiserver_authorization_match_condition_evaluation_seconds_count{name="hook",type="Webhook"} 3'
             in metrics
         )
 

@@ -161,7 +161,7 @@ async def test_a_watch_that_is_not_read_is_cut_off_and_counted(client, connect, 
     client.clock.advance(2 * SWEEP_SECONDS)
     await until(lambda: not client.server.handler.watching._streams)
     found = await metrics(client)
-    assert 'apiserver_terminated_watchers_total{group="",resource="configmaps"} 1.0' in found
+    assert 'apiserver_terminated_watchers_total{group="",resource="configmaps"} 1' in found
 
 
 async def test_pings_whose_pongs_are_not_read_take_bounded_memory(client, connect):

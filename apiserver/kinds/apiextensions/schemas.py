@@ -1,37 +1,31 @@
 """The schemas of a CustomResourceDefinition, and the defaults and rules in them."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, NamedTuple
-
-import orjson
+from typing import Any, Final
 
 from mockube.apimachinery import errors
 from mockube.apimachinery.cel.language import WHOLE, Language
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.paths import Path
 from mockube.apimachinery.regexp import matcher as regexp
-from mockube.apimachinery.schema import builtin
-from mockube.apimachinery.schema.decode import Decoder
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.apiextensions.defaults import check_defaults
 from mockube.apiserver.kinds.apiextensions.rules import (
     RuleContext,
     TotalCost,
     check_rule_fields,
     check_rules,
 )
-from mockube.apiserver.kinds.apiextensions.structural import EMBEDDED, PRESERVE, check_structural, is_leaf
+from mockube.apiserver.kinds.apiextensions.structural import PRESERVE, check_structural, is_leaf
 from mockube.apiserver.kinds.common.checks import every, one_of, pointer
-from mockube.apiserver.kinds.jsonschema.embedded import EmbeddedError, coercer, embedded_checker
-from mockube.apiserver.kinds.jsonschema.pruning import pruner, root_pruner
-from mockube.apiserver.kinds.jsonschema.schema import HEAD, RULES
-from mockube.apiserver.kinds.jsonschema.validate import checker, is_known_format
+from mockube.apiserver.kinds.jsonschema.schema import RULES
+from mockube.apiserver.kinds.jsonschema.validate import is_known_format
 
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _LIST_TYPE, _MAP_TYPE = "x-kubernetes-list-type", "x-kubernetes-map-type"
 _MAP_KEYS: Final = "x-kubernetes-list-map-keys"
 
 _NOT_SUPPORTED: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
-OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _UNSUPPORTED: Final = ("id", "$schema", "$ref", "patternProperties", "dependencies", "definitions")
 _JUNCTORS: Final = ("allOf", "oneOf", "anyOf")
 _EVEN_EMPTY: Final = frozenset({"additionalItems", "dependencies", "$ref"})
@@ -55,7 +49,7 @@ def check_schema(validation: ReadOnlyTree, path: Path, language: Language = WHOL
     found = [*found, *of_keywords] or [*_check_patterns(parts, path)]
     if not found and any(one.get("$schema") for one in parts):
         found.append(errors.invalid(path, "", "OpenAPIV3Schema 'schema' is not supported"))
-    of_defaults = [] if found else [*_check_defaults(schema, path)]
+    of_defaults = [] if found else [*check_defaults(schema, path)]
     yield from found or of_defaults
     if not of_defaults:
         yield from of_rules
@@ -317,113 +311,3 @@ _CHECK_EXTENSIONS: Final = every(
     _check_map_list,
     _check_found_by_key,
 )
-
-
-# --- defaults
-
-
-class _Whole(NamedTuple):
-    """The object that a value is in, or the nearest one around it that is embedded."""
-
-    schema: ReadOnlyTree
-    around: Callable[[Any], Any]
-    """Makes the object of the value."""
-    in_head: bool = False
-    """Whether the value is in its apiVersion, kind or metadata."""
-
-    def child(self, name: str, *, in_head: bool) -> "_Whole":
-        return _Whole(self.schema, lambda value: self.around({name: value}), self.in_head or in_head)
-
-    def item(self) -> "_Whole":
-        return _Whole(self.schema, lambda value: self.around([value]), self.in_head)
-
-
-def _whole(schema: ReadOnlyTree) -> _Whole:
-    head = {"apiVersion": "validation/v1", "kind": "Validation"}
-    return _Whole(
-        {**schema, EMBEDDED: True}, lambda value: head | value if isinstance(value, dict) else value
-    )
-
-
-def _check_defaults(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """Refuse defaults that break the structural schema they are in, and those of the whole object's head."""
-    yield from _check_defaults_in(schema, path, None)
-    for name, inner in (schema.get("properties") or {}).items():
-        if name in HEAD:
-            for at in _defaults_in(inner, path.child("properties").key(name)):
-                yield errors.forbidden(at, f"must not be set in top-level {name}")
-
-
-def _defaults_in(schema: ReadOnlyTree, path: Path) -> Iterator[Path]:
-    if schema.get("default") is not None:
-        yield path.child("default")
-    for name, inner in (schema.get("properties") or {}).items():
-        yield from _defaults_in(inner, path.child("properties").key(name))
-    if isinstance(schema.get("items"), dict):
-        yield from _defaults_in(schema["items"], path.child("items"))
-
-
-def _check_defaults_in(schema: ReadOnlyTree, path: Path, whole: _Whole | None) -> Iterator[FieldError]:
-    """Messages have paths from the default's root."""
-    is_root = whole is None
-    is_whole = whole is None or bool(schema.get(EMBEDDED))
-    whole = _whole(schema) if whole is None or is_whole else whole
-    if schema.get("default") is not None:
-        default, at = _sorted(schema["default"]), path.child("default")
-        if whole.in_head:
-            yield from _check_default_in_head(schema, default, at, whole)
-        else:
-            yield from _check_default(schema, default, at, is_root=is_root)
-    for name, inner in (schema.get("properties") or {}).items():
-        if "default" not in inner and is_leaf(inner):
-            continue
-        inner_whole = whole.child(name, in_head=is_whole and name in HEAD)
-        yield from _check_defaults_in(inner, path.child("properties").key(name), inner_whole)
-    if isinstance(schema.get("items"), dict):  # upstream looks at no defaults in additionalProperties
-        yield from _check_defaults_in(schema["items"], path.child("items"), whole.item())
-
-
-def _sorted(value: Any) -> Any:
-    """The value with its members in the order in which Go shows them."""
-    return orjson.loads(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
-
-
-def _check_default_in_head(
-    schema: ReadOnlyTree, default: Any, at: Path, whole: _Whole
-) -> Iterable[FieldError]:
-    """Check a default within the head of an object by what the object comes to: unknown fields may be in it."""
-    wrong = [*_check_embedded(whole.schema, whole.around(default), ROOT)]
-    if wrong:
-        return (errors.invalid(at, default, f"must result in valid metadata: {errors.aggregate(wrong)}"),)
-    return _check_fields(schema, default, at)
-
-
-def _check_default(schema: ReadOnlyTree, default: Any, at: Path, *, is_root: bool) -> Iterator[FieldError]:
-    unknown: list[str] = []
-    prune = root_pruner if is_root else pruner
-    prune(schema, drop_null=False)(default, unknown)
-    if unknown:
-        yield errors.invalid(at, default, "must not have unknown fields")
-    whole = {**schema, EMBEDDED: True} if is_root else schema
-    of_embedded = [*_check_embedded(whole, default, at)]
-    yield from of_embedded or _check_fields(schema, default, at)
-
-
-def _check_fields(schema: ReadOnlyTree, default: Any, at: Path) -> Iterator[FieldError]:
-    for error in checker(schema)(default, ROOT):
-        field = at if error.field == str(ROOT) else f"{at}.{error.field}"
-        yield FieldError(type=error.type, field=str(field), value=error.value, detail=error.detail)
-
-
-def _check_embedded(schema: ReadOnlyTree, value: Any, at: Path) -> Iterable[FieldError]:
-    coerce, check = coercer(schema), embedded_checker(schema)
-    if coerce is None or check is None:
-        return ()
-    try:
-        return check(coerce(value, at, _read_metadata), at)
-    except EmbeddedError as error:
-        return (error.error,)
-
-
-def _read_metadata(value: Any, _path: Path) -> Any:
-    return Decoder().decode(builtin.load().definition(OBJECT_META), value, strict=False).tree

@@ -51,7 +51,7 @@ async def test_health_of_one(url, checks):
 
 
 async def test_metrics_and_settings(url):
-    assert "things_total 1.0" in (await get(f"{url}/metrics"))[1]
+    assert "things_total 1" in (await get(f"{url}/metrics"))[1]
     assert await get(f"{url}/configz") == (200, '{"a":1}')
 
 

@@ -1,0 +1,127 @@
+"""The defaults in the schemas of a CustomResourceDefinition."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from mockube.apimachinery import errors
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.schema import builtin
+from mockube.apimachinery.schema.decode import Decoder
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.apiextensions.structural import EMBEDDED, is_leaf
+from mockube.apiserver.kinds.jsonschema.embedded import EmbeddedError, coercer, embedded_checker
+from mockube.apiserver.kinds.jsonschema.pruning import pruner, root_pruner
+from mockube.apiserver.kinds.jsonschema.schema import HEAD
+from mockube.apiserver.kinds.jsonschema.validate import checker
+
+OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+
+
+class _Whole(NamedTuple):
+    """The object that a value is in, or the nearest one around it that is embedded."""
+
+    schema: ReadOnlyTree
+    around: Callable[[Any], Any]
+    """Makes the object of the value."""
+    in_head: bool = False
+    """Whether the value is in its apiVersion, kind or metadata."""
+
+    def child(self, name: str, *, in_head: bool) -> "_Whole":
+        return _Whole(self.schema, lambda value: self.around({name: value}), self.in_head or in_head)
+
+    def item(self) -> "_Whole":
+        return _Whole(self.schema, lambda value: self.around([value]), self.in_head)
+
+
+def _whole(schema: ReadOnlyTree) -> _Whole:
+    head = {"apiVersion": "validation/v1", "kind": "Validation"}
+    return _Whole(
+        {**schema, EMBEDDED: True}, lambda value: head | value if isinstance(value, dict) else value
+    )
+
+
+def check_defaults(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    """Refuse defaults that break the structural schema they are in, and those of the whole object's head."""
+    yield from _check_defaults_in(schema, path, None)
+    for name, inner in (schema.get("properties") or {}).items():
+        if name in HEAD:
+            for at in _defaults_in(inner, path.child("properties").key(name)):
+                yield errors.forbidden(at, f"must not be set in top-level {name}")
+
+
+def _defaults_in(schema: ReadOnlyTree, path: Path) -> Iterator[Path]:
+    if schema.get("default") is not None:
+        yield path.child("default")
+    for name, inner in (schema.get("properties") or {}).items():
+        yield from _defaults_in(inner, path.child("properties").key(name))
+    if isinstance(schema.get("items"), dict):
+        yield from _defaults_in(schema["items"], path.child("items"))
+
+
+def _check_defaults_in(schema: ReadOnlyTree, path: Path, whole: _Whole | None) -> Iterator[FieldError]:
+    """Messages have paths from the default's root."""
+    is_root = whole is None
+    is_whole = whole is None or bool(schema.get(EMBEDDED))
+    whole = _whole(schema) if whole is None or is_whole else whole
+    if schema.get("default") is not None:
+        default, at = _sorted(schema["default"]), path.child("default")
+        if whole.in_head:
+            yield from _check_default_in_head(schema, default, at, whole)
+        else:
+            yield from _check_default(schema, default, at, is_root=is_root)
+    for name, inner in (schema.get("properties") or {}).items():
+        if "default" not in inner and is_leaf(inner):
+            continue
+        inner_whole = whole.child(name, in_head=is_whole and name in HEAD)
+        yield from _check_defaults_in(inner, path.child("properties").key(name), inner_whole)
+    if isinstance(schema.get("items"), dict):  # upstream looks at no defaults in additionalProperties
+        yield from _check_defaults_in(schema["items"], path.child("items"), whole.item())
+
+
+def _sorted(value: Any) -> Any:
+    """The value with its members in the order in which Go shows them."""
+    return orjson.loads(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
+
+
+def _check_default_in_head(
+    schema: ReadOnlyTree, default: Any, at: Path, whole: _Whole
+) -> Iterable[FieldError]:
+    """Check a default within the head of an object by what the object comes to: unknown fields may be in it."""
+    wrong = [*_check_embedded(whole.schema, whole.around(default), ROOT)]
+    if wrong:
+        return (errors.invalid(at, default, f"must result in valid metadata: {errors.aggregate(wrong)}"),)
+    return _check_fields(schema, default, at)
+
+
+def _check_default(schema: ReadOnlyTree, default: Any, at: Path, *, is_root: bool) -> Iterator[FieldError]:
+    unknown: list[str] = []
+    prune = root_pruner if is_root else pruner
+    prune(schema, drop_null=False)(default, unknown)
+    if unknown:
+        yield errors.invalid(at, default, "must not have unknown fields")
+    whole = {**schema, EMBEDDED: True} if is_root else schema
+    of_embedded = [*_check_embedded(whole, default, at)]
+    yield from of_embedded or _check_fields(schema, default, at)
+
+
+def _check_fields(schema: ReadOnlyTree, default: Any, at: Path) -> Iterator[FieldError]:
+    for error in checker(schema)(default, ROOT):
+        field = at if error.field == str(ROOT) else f"{at}.{error.field}"
+        yield FieldError(type=error.type, field=str(field), value=error.value, detail=error.detail)
+
+
+def _check_embedded(schema: ReadOnlyTree, value: Any, at: Path) -> Iterable[FieldError]:
+    coerce, check = coercer(schema), embedded_checker(schema)
+    if coerce is None or check is None:
+        return ()
+    try:
+        return check(coerce(value, at, _read_metadata), at)
+    except EmbeddedError as error:
+        return (error.error,)
+
+
+def _read_metadata(value: Any, _path: Path) -> Any:
+    return Decoder().decode(builtin.load().definition(OBJECT_META), value, strict=False).tree
