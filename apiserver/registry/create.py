@@ -33,7 +33,7 @@ from mockube.etcd.errors import TooLarge
 from mockube.etcd.kv import Compare, Range, RangeResult, Target, Txn
 
 MAX_NAMES = 8
-"""Generated names tried before the client is told to try again."""
+"""Generated names that are tried before AlreadyExists is returned."""
 
 
 async def create(backend: Backend, call: Call) -> ObjectAnswer:
@@ -84,7 +84,7 @@ def _to_stored(backend: Backend, call: Call, tree: Tree, options: WriteOptions |
 
 
 async def _create(backend: Backend, attributes: Attributes, base: str) -> ObjectAnswer:
-    """Create under its name, or under one generated; again if what was generated or claimed is somebody else's."""
+    """Create under its name, or under one generated; retry if the generated name or a claim is in use."""
     tree = attributes.object
     assert tree is not None
     may_repeat = bool(base) or backend.may_claim(backend.stored_row(attributes.resource))
@@ -108,7 +108,7 @@ async def _create(backend: Backend, attributes: Attributes, base: str) -> Object
 
 
 async def _create_named(backend: Backend, attributes: Attributes, tree: Tree) -> ObjectAnswer | None:
-    """Prepare, check and store an object; None if it claimed what somebody else got first."""
+    """Prepare, check and store an object; None if a claim failed."""
     resource, size, run = backend.stored_row(attributes.resource), attributes.call.size, backend.worker.run
     tree = await run(size, _prepared, backend, attributes, resource, tree)
     claims = await backend.claims(resource, tree, None, dry_run=attributes.dry_run)

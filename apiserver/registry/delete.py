@@ -1,4 +1,4 @@
-"""Delete: at once, or marked and left to whoever has to finish with the object first.
+"""Delete: at once, or marked until finalizers and kubelets are done.
 
 An object waits if it has finalizers, which the propagation policy may add, or a grace period. Otherwise it goes.
 """
@@ -50,7 +50,7 @@ def _options(backend: Backend, call: Call) -> DeleteOptions:
 
 
 async def delete_collection(backend: Backend, call: Call) -> ListAnswer:
-    """Delete what a list would show; answers with what it was."""
+    """Delete the objects of a list; return the list."""
     await select_by(backend, call, list_options(call))  # what is wrong with a list is told first
     options = await backend.worker.begin(call.size, _options, backend, call)
     found = await list_objects(backend, call)
@@ -289,5 +289,5 @@ def _answer(
 
 
 def _code_of_waiting(options: DeleteOptions) -> int:
-    """Upstream says that a deletion is only accepted to those alone who ask in the old way for dependents to go."""
+    """Return 202 only for requests with the deprecated orphanDependents, as upstream does."""
     return 202 if options.cascading else 200

@@ -40,8 +40,8 @@ class Watching:
     def __init__(
         self, backend: Backend, renderer: Renderer, on_terminated: Callable[[Resource], None], *, seconds: int
     ) -> None:
-        """`on_terminated` hears of each watch whose client was cut off, for it did not read. A watch lasts for `seconds`,
-        or by chance up to twice as long, if its client does not say.
+        """`on_terminated` is called for each watch that was cut off because its client did not read. A watch without
+        timeoutSeconds lasts for `seconds`, or at random up to twice as long.
         """
         self._least_seconds = seconds
         self._backend = backend

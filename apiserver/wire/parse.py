@@ -19,11 +19,11 @@ from mockube.apiserver.wire.protobuf.errors import ProtobufError
 
 
 class Unreadable(ValueError):
-    """The bytes are not what their media type says; the text is as Go's decoder would put it."""
+    """The bytes are not of their media type; the text is Go's decoder's."""
 
 
 class NotJson(Unreadable):
-    """Upstream looks for the kind of JSON before it decodes it, and says so."""
+    """The kind of JSON is missing: upstream looks for it before it decodes the body."""
 
 
 class Parsed(Struct, frozen=True):
@@ -54,7 +54,7 @@ def _reader(content_type: str) -> Callable[[bytes], Parsed]:
 
 
 def duplicate_keys(parsed: Parsed) -> tuple[str, ...]:
-    """Return what YAML's decoder says of the keys that come twice in a text that was read as YAML."""
+    """Return the YAML decoder's errors for duplicate keys."""
     if not parsed.text or not has_duplicates(parsed.text, parsed.tree):
         return parsed.complaints
     return load(parsed.text).complaints
@@ -76,7 +76,7 @@ def _json(data: bytes) -> Parsed:
 
 
 def _yaml(data: bytes) -> Parsed:
-    """A body in YAML; one that says nothing is an object without fields."""
+    """A body in YAML; an empty one is an object without fields."""
     try:
         parsed = parse_applied(data)
     except Unreadable as error:
