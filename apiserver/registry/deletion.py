@@ -102,8 +102,8 @@ def _from_query(call: Call) -> Tree:
     if "propagationPolicy" in call.query:
         tree["propagationPolicy"] = call.parameter("propagationPolicy")
     if "uid" in call.query or "resourceVersion" in call.query:
-        given = {name: call.parameter(name) for name in ("uid", "resourceVersion")}
-        tree["preconditions"] = {name: value for name, value in given.items() if value}
+        preconditions = {name: call.parameter(name) for name in ("uid", "resourceVersion")}
+        tree["preconditions"] = {name: value for name, value in preconditions.items() if value}
     return tree
 
 
