@@ -120,13 +120,16 @@ class ServiceAllocator(Struct, frozen=True, kw_only=True):
         for address in cluster_ips:
             if address not in old_addresses:
                 await _check_chosen(backend, new, address, networks, dry_run=dry_run)
-        lacking = spec["ipFamilies"][len(cluster_ips) :]
-        addresses_by_family = [*cluster_ips, *(_any(backend, family, networks) for family in lacking)]
+        missing_families = spec["ipFamilies"][len(cluster_ips) :]
+        addresses_by_family = [
+            *cluster_ips,
+            *(_any(backend, family, networks) for family in missing_families),
+        ]
         if not dry_run:
             _check_owner(
                 new,
                 [one for one in addresses_by_family if one not in old_addresses],
-                cluster_ips or [""] * len(lacking),
+                cluster_ips or [""] * len(missing_families),
             )
         spec["clusterIP"], spec["clusterIPs"] = addresses_by_family[0], addresses_by_family
 

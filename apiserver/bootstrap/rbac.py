@@ -128,9 +128,9 @@ def reconciled(expected: ReadOnlyTree, present: ReadOnlyTree) -> Tree:
     if "roleRef" in expected:
         missing = _missing(expected.get("subjects"), present.get("subjects"))
         return {**tree, "subjects": [*(present.get("subjects") or ()), *missing]} if missing else tree
-    lacking = missing_rules(present.get("rules") or (), expected.get("rules") or ())
-    if lacking:
-        tree["rules"] = [*(present.get("rules") or ()), *lacking]
+    missing_role_rules = missing_rules(present.get("rules") or (), expected.get("rules") or ())
+    if missing_role_rules:
+        tree["rules"] = [*(present.get("rules") or ()), *missing_role_rules]
     return _with_selectors(tree, expected)
 
 

@@ -151,10 +151,10 @@ def _validated_object(original: Tree, raw: msgspec.Raw, api_version: str) -> Tre
         raise ConversionFailed(f"{about} object at index 0: {problem}", INVALID)
     converted_metadata = converted_object.get("metadata")
     for field, title in (("name", "name"), ("namespace", "namespace"), ("uid", "UID")):
-        was = original["metadata"].get(field, "")
+        old_value = original["metadata"].get(field, "")
         found = _text(converted_metadata, field)
-        if was != found:
-            problem = f"must have the same {title}: {was} != {found}"
+        if old_value != found:
+            problem = f"must have the same {title}: {old_value} != {found}"
             raise ConversionFailed(f"{about} object: {problem}", INVALID)
     try:
         metadata = _restored_metadata(original["metadata"], converted_metadata)

@@ -135,15 +135,15 @@ class WebhookConversion:
         missing = [one for one in items if (one.key, one.revision) not in self._cache]
         if not missing:
             return [self._cache[one.key, one.revision] for one in items]
-        mine = [one for one in missing if (one.key, one.revision) not in self._in_flight]
-        others = {
+        own_items = [one for one in missing if (one.key, one.revision) not in self._in_flight]
+        pending_calls = {
             self._in_flight[at] for one in missing if (at := (one.key, one.revision)) in self._in_flight
         }
         converted_items = (
-            {(one.key, one.revision): one for one in await self._converted(mine)} if mine else {}
+            {(one.key, one.revision): one for one in await self._converted(own_items)} if own_items else {}
         )
-        for other in others:
-            await asyncio.shield(other)
+        for pending_call in pending_calls:
+            await asyncio.shield(pending_call)
         found = [
             converted_items.get(at) or self._cache.get(at)
             for one in items

@@ -75,7 +75,7 @@ class AllDecoder(Decoder):
     def _decode_custom(
         self, custom: Custom, prune: Prune, tree: Any, text: bytes, *, strict: bool
     ) -> Decoded:
-        twice = (
+        duplicates = (
             faults.find(faults.UNTYPED, document.parse(text)).strict
             if strict and text and has_duplicates(text, tree)
             else ()
@@ -93,7 +93,7 @@ class AllDecoder(Decoder):
         if not strict:
             return Decoded(decoded_tree)
         of_fields = (f"unknown field {gotext.quote(path)}" for path in sorted(unknown))
-        return Decoded(decoded_tree, (*twice, *of_metadata, *of_fields, *sorted(of_embedded)))
+        return Decoded(decoded_tree, (*duplicates, *of_metadata, *of_fields, *sorted(of_embedded)))
 
     def _decode_metadata(self, complaints: list[str], value: Any, path: Path, *, strict: bool) -> Any:
         decoded = super().decode(self._metadata, {} if value is None else value, strict=strict)

@@ -60,13 +60,13 @@ def _group(group: Group, overrides: Overrides, *, has_betas: bool) -> Group:
     betas = [kind for kind in _betas(group) if is_on(kind, default=False)] if has_betas else []
     stable = [kind for kind in group.kinds if is_on(kind, default=True)]
     versions = dict.fromkeys((*group.versions, *REGISTERED[group.name]))
-    there = {kind.resource.version for kind in (*stable, *betas)}
+    served_versions = {kind.resource.version for kind in (*stable, *betas)}
     defaults = dict(group.defaults)
     for version in {kind.resource.version for kind in betas}:
         defaults |= _of_version(group.defaults, version)
     return Group(
         name=group.name,
-        versions=tuple(version for version in versions if version in there),
+        versions=tuple(version for version in versions if version in served_versions),
         kinds=(*stable, *betas),
         defaults=defaults,
     )

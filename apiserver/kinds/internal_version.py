@@ -64,10 +64,10 @@ def _type_claims(stateful_set: Tree) -> None:
 
 
 def _name_account(path: tuple[str, ...], tree: Tree) -> None:
-    """`serviceAccount` is what `serviceAccountName` was called before."""
-    *way, last = path
+    """Set `serviceAccountName` and its old name `serviceAccount` to the same value."""
+    *parents, last = path
     outer = tree
-    for step in way:
+    for step in parents:
         outer = outer.get(step) or {}
     spec = outer.get(last) or {}
     name = spec.get("serviceAccountName") or spec.get("serviceAccount")

@@ -140,13 +140,13 @@ def none_when_empty(*paths: tuple[str, ...]) -> Callable[[Tree], None]:
     return canonicalize
 
 
-def _without_empty(value: Any, way: list[str]) -> Any:
+def _without_empty(value: Any, path: list[str]) -> Any:
     """Return a value with null for the empty lists at the end of the path. The value itself may be shared and stays."""
-    if not way:
+    if not path:
         return value or None
     if not value:
         return value
-    step, *rest = way
+    step, *rest = path
     if step == "*":
         return [_without_empty(one, rest) for one in value]
     if step not in value:

@@ -278,8 +278,8 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree, language: Language) -> Iterato
     any_authorities = not established or bool(authorities_problem(old))
     check_spec = _spec(language, any_accepted=_any_accepted(old), any_authorities=any_authorities)
     yield from check_spec(to_internal(within(new, "spec")), _SPEC)
-    for way in (*(_FIXED_ONCE_ESTABLISHED if established else ()), *_ALWAYS_FIXED):
-        yield from immutable_fields(*way)(new, old)
+    for path in (*(_FIXED_ONCE_ESTABLISHED if established else ()), *_ALWAYS_FIXED):
+        yield from immutable_fields(*path)(new, old)
     yield from _check_rest(new)
     yield from _check_approval(new, old)
     if not within(old, "spec").get("preserveUnknownFields"):

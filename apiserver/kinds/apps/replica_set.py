@@ -65,8 +65,8 @@ def _create(replica_set: ReadOnlyTree) -> Iterator[FieldError]:
 
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    was = (old.get("spec") or {}).get("template") or {}
-    return _check_spec(new.get("spec") or {}, options_from_old_template(was))
+    old_template = (old.get("spec") or {}).get("template") or {}
+    return _check_spec(new.get("spec") or {}, options_from_old_template(old_template))
 
 
 _STATUS: Final = every(

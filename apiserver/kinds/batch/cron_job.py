@@ -98,9 +98,9 @@ def _create(cron_job: ReadOnlyTree) -> Iterator[FieldError]:
 
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    was = old.get("spec") or {}
-    template = ((was.get("jobTemplate") or {}).get("spec") or {}).get("template") or {}
-    yield from _check_spec(new.get("spec") or {}, was, options_from_old_template(template))
+    old_spec = old.get("spec") or {}
+    template = ((old_spec.get("jobTemplate") or {}).get("spec") or {}).get("template") or {}
+    yield from _check_spec(new.get("spec") or {}, old_spec, options_from_old_template(template))
 
 
 # --- warnings and columns

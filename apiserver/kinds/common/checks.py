@@ -176,15 +176,15 @@ def each_key(*checks: Check) -> Check:
 
 
 def unique(*names: str) -> Check:
-    """Refuse an element of a list that is as one before it: by these fields, the last of which is to blame, or whole."""
+    """Refuse an element that equals an earlier one, as a whole, or in these fields, the last of which is reported."""
 
     def check(values: Iterable[Any] | None, path: Path) -> Iterator[FieldError]:
         seen = set()
         for index, value in enumerate(values or ()):
             key = tuple(value.get(name) for name in names) if names else value
             if key in seen:
-                blamed = path.index(index).child(names[-1]) if names else path.index(index)
-                yield errors.duplicate(blamed, value.get(names[-1]) if names else value)
+                error_path = path.index(index).child(names[-1]) if names else path.index(index)
+                yield errors.duplicate(error_path, value.get(names[-1]) if names else value)
             seen.add(key)
 
     return check

@@ -66,12 +66,14 @@ def within(tree: ReadOnlyTree, *names: str) -> ReadOnlyTree:
 
 
 def immutable_fields(*names: str, absent: Any = None) -> Update:
-    """Refuse that the field at the end of the way changes. `absent` is shown for one that is left out."""
+    """Refuse to change the field at a path. Errors report `absent` for a missing field."""
     path = ROOT.child(*names)
 
     def update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-        *way, name = names
-        return immutable(within(new, *way).get(name, absent), within(old, *way).get(name, absent), path)
+        *parents, name = names
+        return immutable(
+            within(new, *parents).get(name, absent), within(old, *parents).get(name, absent), path
+        )
 
     return update
 

@@ -104,9 +104,9 @@ def _check_amounts(limit: ReadOnlyTree, type_: str, path: Path) -> Iterator[Fiel
 
 
 def _check_order(of: Mapping[str, Quantity], resource: str, path: Path) -> Iterator[FieldError]:
-    for lesser, greater, path_field, value_field, words in _ORDERED:
+    for lesser, greater, path_field, value_field, message in _ORDERED:
         if lesser in of and greater in of and of[lesser] > of[greater]:
-            problem = words.format(of[lesser], of[greater])
+            problem = message.format(of[lesser], of[greater])
             yield errors.invalid(path.child(path_field).key(resource), str(of[value_field]), problem)
 
 

@@ -62,10 +62,10 @@ def check_number(schema: Schema) -> Check:
     checks = [lambda value, path: limits.errors("Checked", value, path)]
     if schema.get("multipleOf") is not None:
         checks.append(_multiple(limits, float(schema["multipleOf"])))
-    for name, words in (("minimum", "greater"), ("maximum", "less")):
+    for name, comparison in (("minimum", "greater"), ("maximum", "less")):
         if schema.get(name) is not None:
             exclusive = bool(schema.get(f"exclusive{name.title()}"))
-            checks.append(_bound(limits, name.title(), float(schema[name]), words, exclusive=exclusive))
+            checks.append(_bound(limits, name.title(), float(schema[name]), comparison, exclusive=exclusive))
     inner = every(*checks)
     return lambda value, path: inner(as_read(value), path)
 
@@ -101,17 +101,19 @@ def _bound(
     limits: _Range,
     name: str,
     limit: float,
-    words: str,
+    comparison: str,
     *,
     exclusive: bool,
 ) -> Check:
-    problem = f"should be {words} than {{}}" if exclusive else f"should be {words} than or equal to {{}}"
+    problem = (
+        f"should be {comparison} than {{}}" if exclusive else f"should be {comparison} than or equal to {{}}"
+    )
 
     def check(value: Number, path: Path) -> Iterable[FieldError]:
         foreign = [*limits.errors(f"{name} boundary", limit, path)]
         compared: Number = limit if foreign or isinstance(value, float) else int64(limit)
         number = float(value) if foreign else value
-        holds = number > compared if words == "greater" else number < compared
+        holds = number > compared if comparison == "greater" else number < compared
         if holds or (number == compared and not exclusive):
             return foreign
         return [*foreign, refused(path, number, problem.format(gotext.plain(compared)))]

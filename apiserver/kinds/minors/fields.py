@@ -207,8 +207,8 @@ class _OlderFields(DisabledFields):
                 drop(spec)
 
 
-def _inner(tree: Any, way: Sequence[str]) -> Any:
-    for step in way:
+def _inner(tree: Any, path: Sequence[str]) -> Any:
+    for step in path:
         tree = (tree or {}).get(step)
     return tree
 

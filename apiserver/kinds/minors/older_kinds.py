@@ -40,10 +40,10 @@ def _group(group: Group, minor: str) -> Group:
         if _is_served(kind.resource, minor)
     ]
     versions = dict.fromkeys((*group.versions, *(kind.resource.version for kind in kinds)))
-    there = {kind.resource.version for kind in kinds}
+    served_versions = {kind.resource.version for kind in kinds}
     return Group(
         name=group.name,
-        versions=tuple(version for version in versions if version in there),
+        versions=tuple(version for version in versions if version in served_versions),
         kinds=tuple(kinds),
         defaults=group.defaults,
     )

@@ -202,11 +202,13 @@ def _check_point(point: ReadOnlyTree, path: Path, valid_old_ips: frozenset[str])
 
 
 def _update_status(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    way = ("status", "loadBalancer")
-    valid_old_ips = frozenset(point.get("ip", "") for point in (within(old, *way).get("ingress") or ()))
-    points: Sequence[ReadOnlyTree] = within(new, *way).get("ingress") or ()
+    load_balancer = ("status", "loadBalancer")
+    valid_old_ips = frozenset(
+        point.get("ip", "") for point in (within(old, *load_balancer).get("ingress") or ())
+    )
+    points: Sequence[ReadOnlyTree] = within(new, *load_balancer).get("ingress") or ()
     for index, point in enumerate(points):
-        yield from _check_point(point, ROOT.child(*way, "ingress").index(index), valid_old_ips)
+        yield from _check_point(point, ROOT.child(*load_balancer, "ingress").index(index), valid_old_ips)
 
 
 # --- warnings and columns

@@ -91,10 +91,10 @@ def _check_template(new: ReadOnlyTree, old: ReadOnlyTree, path: Path) -> Iterabl
 
 
 def _check_waiting_template(new: ReadOnlyTree, old: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    now, was = new.get("spec") or {}, old.get("spec") or {}
-    if _fixed(now) == _fixed(was):
+    new_spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
+    if _fixed(new_spec) == _fixed(old_spec):
         return ()
-    return (errors.invalid(path.child("template.spec"), internal("core.PodSpec", now), IMMUTABLE),)
+    return (errors.invalid(path.child("template.spec"), internal("core.PodSpec", new_spec), IMMUTABLE),)
 
 
 _OPEN: Final = frozenset({"nodeSelector", "tolerations", "schedulingGates"})

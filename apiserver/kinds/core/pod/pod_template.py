@@ -50,9 +50,9 @@ TEMPLATES: Final[Mapping[GroupKind, tuple[str, ...]]] = MappingProxyType(
 """The path to what has a pod's metadata and spec; a pod's own path is empty."""
 
 
-def template(way: tuple[str, ...], tree: Mapping[str, Any]) -> Mapping[str, Any]:
+def template(path: tuple[str, ...], tree: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the pod template at a path, or an empty tree."""
-    for step in way:
+    for step in path:
         tree = tree.get(step) or {}
     return tree
 
@@ -69,9 +69,9 @@ def name_warnings(tree: ReadOnlyTree, use: str) -> Iterator[str]:
 
 def pod_warnings_of(kind: GroupKind) -> Callable[[ReadOnlyTree], list[str]]:
     """Return the function that warns of the pod template in an object of a kind."""
-    way = TEMPLATES[kind]
-    path = ROOT.child(*way)
-    return lambda tree: template_warnings(template(way, tree), path, in_pod=not way)
+    steps = TEMPLATES[kind]
+    path = ROOT.child(*steps)
+    return lambda tree: template_warnings(template(steps, tree), path, in_pod=not steps)
 
 
 def is_new_generation(new: ReadOnlyTree, old: ReadOnlyTree) -> bool:
@@ -132,10 +132,10 @@ _FORBIDDEN: Final = "disallowed by cluster policy"
 
 
 def check_unprivileged(kind: GroupKind, tree: ReadOnlyTree) -> Iterator[FieldError]:
-    way = TEMPLATES.get(kind)
-    if way is None:
+    steps = TEMPLATES.get(kind)
+    if steps is None:
         return
-    spec, path = template((*way, "spec"), tree), ROOT.child(*way, "spec")
+    spec, path = template((*steps, "spec"), tree), ROOT.child(*steps, "spec")
     of_host = []
     for container, at in containers_of(spec, path):
         if (container.get("securityContext") or {}).get("privileged"):

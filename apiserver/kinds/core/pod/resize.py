@@ -72,17 +72,17 @@ def _has_resources(*specs: ReadOnlyTree) -> bool:
 
 
 def _check_of_pod(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
-    now, was, path = spec.get("resources"), before.get("resources"), SPEC.child("resources")
+    resources, old_resources, path = spec.get("resources"), before.get("resources"), SPEC.child("resources")
     if not _has_resources(spec, before):
         return
-    if now is None:
+    if resources is None:
         yield errors.forbidden(path, "pod-level resources cannot be removed")
         return
     for name in _LISTS:
-        if _is_removed(now, was or {}, name):
+        if _is_removed(resources, old_resources or {}, name):
             yield errors.forbidden(path.child(name), f"pod-level resource {name} cannot be removed")
-    claims = {"claims": now["claims"]} if "claims" in now else {}
-    if _with_old_amounts(now, was or {}) | claims != (was or {}):
+    claims = {"claims": resources["claims"]} if "claims" in resources else {}
+    if _with_old_amounts(resources, old_resources or {}) | claims != (old_resources or {}):
         yield errors.forbidden(SPEC, "only cpu and memory resources are mutable at pod-level")
 
 
@@ -102,12 +102,12 @@ def _with_old_amounts(resources: ReadOnlyTree, before: ReadOnlyTree) -> dict[str
 
 
 def _check_order(spec: ReadOnlyTree, before: ReadOnlyTree, kind: str) -> Iterator[FieldError]:
-    containers, were, path = spec.get(kind) or (), before.get(kind) or (), SPEC.child(kind)
-    if len(containers) != len(were):
+    containers, old_containers, path = spec.get(kind) or (), before.get(kind) or (), SPEC.child(kind)
+    if len(containers) != len(old_containers):
         yield errors.forbidden(path, f"{kind} may not be added or removed on resize")
         return
-    for index, (container, was) in enumerate(zip(containers, were, strict=True)):
-        if container.get("name") != was.get("name"):
+    for index, (container, old_container) in enumerate(zip(containers, old_containers, strict=True)):
+        if container.get("name") != old_container.get("name"):
             detail = f"{kind} may not be renamed or reordered on resize"
             yield errors.forbidden(path.index(index).child("name"), detail)
 
@@ -115,16 +115,16 @@ def _check_order(spec: ReadOnlyTree, before: ReadOnlyTree, kind: str) -> Iterato
 def _pairs(
     spec: ReadOnlyTree, before: ReadOnlyTree, kind: str
 ) -> Iterator[tuple[ReadOnlyTree, ReadOnlyTree, Path]]:
-    """Each container with what it was, and where it is."""
+    """Yield each container, the old one and the path."""
     pairs = zip(spec.get(kind) or (), before.get(kind) or (), strict=True)
-    for index, (container, was) in enumerate(pairs):
-        yield container, was, SPEC.child(kind).index(index)
+    for index, (container, old_container) in enumerate(pairs):
+        yield container, old_container, SPEC.child(kind).index(index)
 
 
 def _check_removed(spec: ReadOnlyTree, before: ReadOnlyTree, kind: str) -> Iterator[FieldError]:
-    for container, was, path in _pairs(spec, before, kind):
+    for container, old_container, path in _pairs(spec, before, kind):
         for name in _LISTS:
-            if _is_removed(_resources(container), _resources(was), name):
+            if _is_removed(_resources(container), _resources(old_container), name):
                 at = path.child("resources", name)
                 yield errors.forbidden(at, f"resource {name} cannot be removed")
 
@@ -133,24 +133,27 @@ def _resources(container: ReadOnlyTree) -> ReadOnlyTree:
     return container.get("resources") or {}
 
 
-def _is_only_resized(container: ReadOnlyTree, was: ReadOnlyTree) -> bool:
+def _is_only_resized(container: ReadOnlyTree, old_container: ReadOnlyTree) -> bool:
     """Return whether only resource amounts changed. Claims are not considered, so containers with claims cannot be resized."""
-    amounts = _with_old_amounts(_resources(container), _resources(was))
-    return amounts == _resources(was) and as_before(container, was, "resources") == was
+    amounts = _with_old_amounts(_resources(container), _resources(old_container))
+    return (
+        amounts == _resources(old_container)
+        and as_before(container, old_container, "resources") == old_container
+    )
 
 
 def _check_containers(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
-    for container, was, _ in _pairs(spec, before, "containers"):
-        if not _is_only_resized(container, was):
+    for container, old_container, _ in _pairs(spec, before, "containers"):
+        if not _is_only_resized(container, old_container):
             yield errors.forbidden(SPEC, _MUTABLE)
 
 
 def _check_init_containers(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
-    for container, was, path in _pairs(spec, before, "initContainers"):
-        if not _is_only_resized(container, was):
+    for container, old_container, path in _pairs(spec, before, "initContainers"):
+        if not _is_only_resized(container, old_container):
             detail = "only cpu and memory resources for init or sidecar containers are mutable"
             yield errors.forbidden(path, detail)
-        if container != was and container.get("restartPolicy") != ALWAYS:
+        if container != old_container and container.get("restartPolicy") != ALWAYS:
             yield from _check_not_restarted(container, path)
 
 

@@ -82,8 +82,8 @@ _TERM: Final = "core.NodeSelectorTerm"
 
 
 def check_directions(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
-    selector, was = spec.get("nodeSelector"), before.get("nodeSelector") or {}
-    if not was.items() <= (selector or {}).items():
+    selector, old_selector = spec.get("nodeSelector"), before.get("nodeSelector") or {}
+    if not old_selector.items() <= (selector or {}).items():
         detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
         yield errors.invalid(SPEC.child("nodeSelector"), selector, detail)
     yield from _check_terms(_terms(spec), _terms(before))
@@ -108,19 +108,22 @@ def _check_terms(terms: Sequence[ReadOnlyTree], before: Sequence[ReadOnlyTree]) 
     detail = "only additions are allowed (no mutations or deletions)"
     return [
         errors.invalid(path.index(index), internal(_TERM, term), detail)
-        for index, (term, was) in enumerate(zip(terms, before, strict=False))
-        if not _demands_more(term, was)
+        for index, (term, old_term) in enumerate(zip(terms, before, strict=False))
+        if not _only_adds_requirements(term, old_term)
     ]
 
 
-def _demands_more(term: ReadOnlyTree, before: ReadOnlyTree) -> bool:
-    """A term that demands nothing is met by no node, and with a demand by some."""
-    now, was = (
+def _only_adds_requirements(term: ReadOnlyTree, before: ReadOnlyTree) -> bool:
+    """Return whether a term only adds requirements. A term without requirements matches no node, so none may be added."""
+    requirements, old_requirements = (
         [one.get(field) or [] for field in ("matchExpressions", "matchFields")] for one in (term, before)
     )
-    if not any(was):
-        return not any(now)
-    return all(there[: len(had)] == had for there, had in zip(now, was, strict=True))
+    if not any(old_requirements):
+        return not any(requirements)
+    return all(
+        new_list[: len(old_list)] == old_list
+        for new_list, old_list in zip(requirements, old_requirements, strict=True)
+    )
 
 
 def as_if_not_directed(spec: ReadOnlyTree, before: ReadOnlyTree) -> ReadOnlyTree:
@@ -199,12 +202,12 @@ _DEADLINE: Final = between(0, 2**31 - 1)
 
 
 def _check_deadline(deadline: int | None, before: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    """It may come nearer, and not go away."""
-    was = before.get("activeDeadlineSeconds")
+    """The deadline may be set or reduced, but not removed."""
+    old_deadline = before.get("activeDeadlineSeconds")
     if deadline is None:
         problem = "must not update from a positive integer to nil value"
-        return () if was is None else (errors.invalid(path, None, problem),)
-    if was is None or deadline <= was:
+        return () if old_deadline is None else (errors.invalid(path, None, problem),)
+    if old_deadline is None or deadline <= old_deadline:
         return _DEADLINE(deadline, path)
     return [*_DEADLINE(deadline, path)] or [
         errors.invalid(path, deadline, "must be less than or equal to previous value")
@@ -217,17 +220,19 @@ def _without_seconds(toleration: ReadOnlyTree) -> bytes:
 
 def _check_added_tolerations(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterable[FieldError]:
     tolerations, path = spec.get("tolerations", ()), SPEC.child("tolerations")
-    there = {*map(_without_seconds, tolerations)}
-    if any(_without_seconds(toleration) not in there for toleration in before.get("tolerations", ())):
+    new_tolerations = {*map(_without_seconds, tolerations)}
+    if any(
+        _without_seconds(toleration) not in new_tolerations for toleration in before.get("tolerations", ())
+    ):
         detail = "existing toleration can not be modified except its tolerationSeconds"
         return (errors.forbidden(path, detail),)
     return check_tolerations(tolerations, path, compared=options_from_old_pod(before, {}).comparisons)
 
 
 def _check_removed_gates(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
-    path, had = SPEC.child("schedulingGates"), {*map(canonical, before.get("schedulingGates", ()))}
+    path, old_gates = SPEC.child("schedulingGates"), {*map(canonical, before.get("schedulingGates", ()))}
     for index, gate in enumerate(spec.get("schedulingGates", ())):
-        if canonical(gate) not in had:
+        if canonical(gate) not in old_gates:
             detail = f"only deletion is allowed, but found new scheduling gate '{gate.get('name', '')}'"
             yield errors.forbidden(path.index(index).child("name"), detail)
 
@@ -254,8 +259,8 @@ def _as_if_unchanged(spec: ReadOnlyTree, before: ReadOnlyTree) -> ReadOnlyTree:
     """Return the spec with the old values of all mutable fields."""
     images = {
         kind: [
-            as_before(container, was, "image")
-            for container, was in zip(spec[kind], before[kind], strict=True)
+            as_before(container, old_container, "image")
+            for container, old_container in zip(spec[kind], before[kind], strict=True)
         ]
         for kind in ("containers", "initContainers")
         if spec.get(kind)

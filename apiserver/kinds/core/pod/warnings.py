@@ -131,8 +131,8 @@ def _neighbours(spec: ReadOnlyTree, path: Path) -> Iterator[str]:
                 yield f"{at.child(_REQUIRED).index(index).child('labelSelector')}: {_NO_POD}"
         for index, weighted in enumerate(rules.get(_PREFERRED) or ()):
             if (weighted.get("podAffinityTerm") or {}).get("labelSelector") is None:
-                there = at.child(_PREFERRED).index(index)
-                yield f"{there.child('podAffinityTerm', 'labelSelector')}: {_NO_POD}"
+                term_path = at.child(_PREFERRED).index(index)
+                yield f"{term_path.child('podAffinityTerm', 'labelSelector')}: {_NO_POD}"
 
 
 def _addresses(spec: ReadOnlyTree, path: Path) -> Iterator[str]:
@@ -163,9 +163,9 @@ def _clashes(placed: Iterable[Placed]) -> Iterator[str]:
         if port.get("hostIP") and not port.get("hostPort"):
             yield f"{path}: hostIP set without hostPort: {_port_text(port)}"
         others = seen.setdefault((port.get("containerPort", 0), port.get("protocol", "")), [])
-        for other, there in others:
+        for other, other_path in others:
             if clash := _clash(port, other):
-                yield f"{path}: {clash} port definition with {there}"
+                yield f"{path}: {clash} port definition with {other_path}"
         others.append((port, path))
 
 

@@ -83,7 +83,7 @@ def _host_process(of: ReadOnlyTree) -> bool | None:
 def check_host_processes(pod_context: PodContext, path: Path) -> Iterator[FieldError]:
     """Check that all containers of a pod are HostProcess containers in the host network, or none is."""
     of_pod = _host_process(pod_context.spec)
-    are = []
+    host_process_flags = []
     for container, at in containers_of(pod_context.spec, path):
         own = _host_process(container)
         if own is not None and of_pod is not None and own != of_pod:
@@ -91,10 +91,10 @@ def check_host_processes(pod_context: PodContext, path: Path) -> Iterator[FieldE
             pod_value = gotext.plain(of_pod)
             problem = f"pod hostProcess value must be identical if both are specified, was {pod_value}"
             yield errors.invalid(place, own, problem)
-        are.append(bool(of_pod if own is None else own))
-    if not any(are):
+        host_process_flags.append(bool(of_pod if own is None else own))
+    if not any(host_process_flags):
         return
-    if not all(are):
+    if not all(host_process_flags):
         problem = (
             "If pod contains any hostProcess containers then all containers must be HostProcess containers"
         )

@@ -106,41 +106,41 @@ _ONCE_SET: Final = "may not change once set"
 
 
 def check_address_changes(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    """A second address comes and goes; the first stays."""
-    now, was = addresses_of(new), addresses_of(old)
+    """A second address may be added and removed; the first is immutable."""
+    new_addresses, old_addresses = addresses_of(new), addresses_of(old)
     if EXTERNAL_NAME in (new.get("type"), old.get("type")) or (is_headless(new) and is_headless(old)):
         return
-    if len(now) == len(was):
-        for index, (mine, its) in enumerate(zip(now, was, strict=True)):
-            if mine != its:
-                yield errors.invalid(_ADDRESSES.index(index), now, _ONCE_SET)
+    if len(new_addresses) == len(old_addresses):
+        for index, (new_address, old_address) in enumerate(zip(new_addresses, old_addresses, strict=True)):
+            if new_address != old_address:
+                yield errors.invalid(_ADDRESSES.index(index), new_addresses, _ONCE_SET)
         return
-    if not now:
+    if not new_addresses:
         yield errors.invalid(_ADDRESSES.index(0), None, "primary clusterIP can not be unset")
-    elif was and now[0] != was[0]:
-        yield errors.invalid(_ADDRESSES.index(0), now, _ONCE_SET)
-    if len(now) < len(was):
-        yield from _check_released(new, now, "clusterIP")
+    elif old_addresses and new_addresses[0] != old_addresses[0]:
+        yield errors.invalid(_ADDRESSES.index(0), new_addresses, _ONCE_SET)
+    if len(new_addresses) < len(old_addresses):
+        yield from _check_released(new, new_addresses, "clusterIP")
 
 
 def check_family_changes(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     """Check changes of the IP families of a Service that has cluster IPs."""
     if EXTERNAL_NAME in (new.get("type"), old.get("type")) or is_headless(new) or is_headless(old):
         return
-    now, was = families_of(new), families_of(old)
-    if len(now) == len(was):
-        for mine, its in zip(now, was, strict=True):
-            if mine != its:
-                yield errors.invalid(_FAMILIES.index(0), now, _ONCE_SET)
+    new_families, old_families = families_of(new), families_of(old)
+    if len(new_families) == len(old_families):
+        for new_family, old_family in zip(new_families, old_families, strict=True):
+            if new_family != old_family:
+                yield errors.invalid(_FAMILIES.index(0), new_families, _ONCE_SET)
         return
     # Upstream reports the addresses here instead of the families, and checks them.
     cluster_ips = addresses_of(new) or None
-    if len(now) < len(was) and not cluster_ips:
-        yield errors.invalid(_FAMILIES.index(0), now or None, "primary ipFamily can not be unset")
-    if now and was and now[0] != was[0]:
+    if len(new_families) < len(old_families) and not cluster_ips:
+        yield errors.invalid(_FAMILIES.index(0), new_families or None, "primary ipFamily can not be unset")
+    if new_families and old_families and new_families[0] != old_families[0]:
         yield errors.invalid(_FAMILIES.index(0), cluster_ips, _ONCE_SET)
-    if len(now) < len(was):
-        yield from _check_released(new, now, "ipFamily")
+    if len(new_families) < len(old_families):
+        yield from _check_released(new, new_families, "ipFamily")
 
 
 def _check_released(spec: ReadOnlyTree, left: Sequence[Any], noun: str) -> Iterator[FieldError]:

@@ -134,14 +134,14 @@ def check_internal_policy(spec: ReadOnlyTree) -> Iterator[FieldError]:
 def check_load_balancer_status(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     """Check the load balancer status of a Service."""
     path = ROOT.child("status", "loadBalancer", "ingress")
-    now, was = (
+    new_ingress, old_ingress = (
         ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress", ()) for service in (new, old)
     )
-    if now and (new.get("spec") or {}).get("type") != LOAD_BALANCER:
+    if new_ingress and (new.get("spec") or {}).get("type") != LOAD_BALANCER:
         yield errors.forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'")
         return
-    valid_old_ips = {ingress.get("ip") for ingress in was}
-    for index, ingress in enumerate(now):
+    valid_old_ips = {ingress.get("ip") for ingress in old_ingress}
+    for index, ingress in enumerate(new_ingress):
         at = path.index(index)
         if ingress.get("ip"):
             yield from check_ip(ingress["ip"], at.child("ip"), valid_old_ips)

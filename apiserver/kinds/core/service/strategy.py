@@ -72,8 +72,8 @@ def _keep_allocated(spec: Tree, old: Tree) -> None:
 def _with_old_node_ports(spec: Tree, old: Tree) -> list[Tree]:
     """Return the ports with their old node ports by name, unless other ports use those now."""
     used = node_ports(old) & node_ports(spec)
-    had = {port.get("name", ""): port.get("nodePort", 0) for port in old.get("ports", ())}
-    free = {name: port for name, port in had.items() if port and port not in used}
+    old_node_ports = {port.get("name", ""): port.get("nodePort", 0) for port in old.get("ports", ())}
+    free = {name: port for name, port in old_node_ports.items() if port and port not in used}
     return [
         port
         if port.get("nodePort") or port.get("name", "") not in free

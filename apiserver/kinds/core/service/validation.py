@@ -161,15 +161,15 @@ def _check_client_ip(config: ReadOnlyTree | None, path: Path) -> Iterable[FieldE
 
 
 def _check_service(service: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator[FieldError]:
-    """All of a Service but its name, in upstream's order."""
-    spec, was = service.get("spec") or {}, None if old is None else old.get("spec") or {}
+    """Check a Service except for its name, in upstream's order."""
+    spec, old_spec = service.get("spec") or {}, None if old is None else old.get("spec") or {}
     yield from _check_topology(meta.annotations(service))
     yield from _check_type_fits(spec)
     yield from _check_ports(spec.get("ports") or ())
     yield from field("selector", check_labels)(spec, _SPEC)
     yield from _check_affinity(spec, _SPEC)
-    yield from check_cluster_ips(spec, was)
-    yield from load_balancing.check_external_ips(spec, was)
+    yield from check_cluster_ips(spec, old_spec)
+    yield from load_balancing.check_external_ips(spec, old_spec)
     yield from _TYPE(spec, _SPEC)
     yield from _check_ports_differ(spec)
     yield from load_balancing.check_source_ranges(service, old)
