@@ -45,7 +45,7 @@ from mockube.controller_manager.kubelet.server.container_logs import (
     current_run,
     log_options,
 )
-from mockube.controller_manager.kubelet.server.execution import execute
+from mockube.controller_manager.kubelet.server.execution import execute, running_container
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
 from mockube.controller_manager.kubelet.server.interactive import InteractiveContainers
 from mockube.controller_manager.kubelet.server.kwok_objects import HostLog, KwokKind, KwokObjects
@@ -187,7 +187,7 @@ class KubeletEndpoints:
         return page
 
     async def _exec(self, request: web.BaseRequest, pod: PodView, name: str) -> web.StreamResponse:
-        container, run = self._running(pod, name)
+        container, run = running_container(pod.object, name)
         options = stream_options(request.query)
         command = request.query.getall("command", [])
         if not command:
@@ -221,16 +221,15 @@ class KubeletEndpoints:
 
     async def _attach(self, request: web.BaseRequest, pod: PodView, name: str) -> web.StreamResponse:
         """What the container writes from now on; only an interactive one reads what is sent to it."""
-        container, run = self._running(pod, name)
+        container, run = running_container(pod.object, name)
         options = stream_options(request.query)
         process = self._process(pod, name)
         if process is not None:
             return await self._serve_process(
                 request, options, lambda streams: _streams().attach_to(process, streams)
             )
-        interactive = self._interactive.run_of(pod.object, name)
+        interactive = self._interactive.attachable_run_of(pod.object, name)
         if interactive is not None:
-            interactive.require_running()
             return await serve_streams(request, options, interactive.attach, self._clock)
         replay = await self._replay(pod, container, run, KwokKind.ATTACH)
 
@@ -319,16 +318,6 @@ class KubeletEndpoints:
         finally:
             connection.close()
         return UpgradedResponse()
-
-    def _running(self, pod: PodView, name: str) -> tuple[ReadOnlyTree, ContainerRun]:
-        container = container_spec(pod.object, name)
-        try:
-            run = run_of(pod.object, name)
-        except NoLogs:
-            run = None
-        if container is None or run is None or run.finished is not None:
-            raise HttpError(500, f'container not found ("{name}")')
-        return container, run
 
     async def _logs(self, request: web.BaseRequest, pod: PodView, name: str) -> web.StreamResponse:
         container = container_spec(pod.object, name)

@@ -3,6 +3,14 @@
 from typing import Protocol
 
 from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.containers.runs import (
+    ContainerRun,
+    NoLogs,
+    container_spec,
+    run_of,
+)
+from mockube.controller_manager.kubelet.server.http_errors import HttpError
 from mockube.controller_manager.kubelet.server.streams import InputStream, Streams, exit_status, failure
 from mockube.controller_manager.kubelet.shell.process import (
     CommandStart,
@@ -18,6 +26,18 @@ from mockube.controller_manager.supervision import yield_to_loop
 
 SLICE = 50
 """Commands between which others are let run."""
+
+
+def running_container(pod: ReadOnlyTree, name: str) -> tuple[ReadOnlyTree, ContainerRun]:
+    """The container that a client names, with its run."""
+    container = container_spec(pod, name)
+    try:
+        run = run_of(pod, name)
+    except NoLogs:
+        run = None
+    if container is None or run is None or run.finished is not None:
+        raise HttpError(500, f'container not found ("{name}")')
+    return container, run
 
 
 class CommandStreams(Protocol):

@@ -219,6 +219,13 @@ class InteractiveContainers:
         runs = self._runs.get(meta.uid(pod), {}).get(name)
         return runs[-1] if runs else None
 
+    def attachable_run_of(self, pod: ReadOnlyTree, name: str) -> InteractiveRun | None:
+        """The run that a client attaches to; None where the container reads nothing."""
+        run = self.run_of(pod, name)
+        if run is not None:
+            run.require_running()
+        return run
+
     def log_of(self, pod: ReadOnlyTree, name: str, restarts: int) -> RunLogReader | None:
         runs = self._runs.get(meta.uid(pod), {}).get(name) or ()
         return next((RunLogReader(run.log) for run in runs if run.state.restarts == restarts), None)
