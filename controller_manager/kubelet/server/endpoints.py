@@ -150,10 +150,8 @@ class KubeletEndpoints:
         access = access_of(request.method, request.path, node)
         if not await self._authorizer.is_allowed(user, access):
             subresources = " ".join(access.subresources)
-            attributes = (
-                f"user={user.name}, verb={access.verb}, resource=nodes, subresource(s)=[{subresources}]"
-            )
-            raise HttpError(403, f"Forbidden ({attributes})\n")
+            text = f"user={user.name}, verb={access.verb}, resource=nodes, subresource(s)=[{subresources}]"
+            raise HttpError(403, f"Forbidden ({text})\n")
 
     def _check_node(self, request: web.BaseRequest, name: str) -> None:
         """A node that is cut off does not answer."""
@@ -346,10 +344,8 @@ class KubeletEndpoints:
                 await response.write_eof()
         return response
 
-    async def _kwok_entry(
-        self, kind: KwokKind, pod: ReadOnlyTree, container_or_port: str | int
-    ) -> ReadOnlyTree | None:
-        return await self.kwok.entry(kind, pod, container_or_port) if self.kwok is not None and pod else None
+    async def _kwok_entry(self, kind: KwokKind, pod: ReadOnlyTree, target: str | int) -> ReadOnlyTree | None:
+        return await self.kwok.entry(kind, pod, target) if self.kwok is not None and pod else None
 
     async def _replay(
         self, pod: PodView, container: ReadOnlyTree, run: ContainerRun, kind: KwokKind
@@ -363,8 +359,7 @@ class KubeletEndpoints:
                 )
             opened: LogSource = _streams().open_log(path)
             return opened
-        own = self._interactive.log_of(pod.object, name, run.restarts)
-        if own is not None:
+        if (own := self._interactive.log_of(pod.object, name, run.restarts)) is not None:
             return own
         entry = await self._kwok_entry(kind, pod.object, name)
         if entry is not None and entry.get("logsFile"):
