@@ -103,7 +103,8 @@ class ApiServer:
         schemas, self._kinds = builtin.load(settings.minor), kinds_of(settings.minor, settings.overrides)
         self._conversions, self._credentials = ConversionMetrics(), CredentialCounts()
         sockets, self._git_version = settings.connection_clock, settings.git_version
-        self._webhook_client = WebhookClient(Dialer(settings.kubelets, sockets), sockets)
+        dialer = Dialer(settings.kubelets, sockets)
+        self._webhook_client = WebhookClient(dialer, sockets)
         caller = ConversionCaller(self._webhook_client, settings.webhook_services, lambda: self.backend)
         reviews = Reviews(post=caller.post, clock=clock, chance=chance, metrics=self._conversions)
         self.catalog = make_catalog(settings, schemas, reviews)
@@ -117,8 +118,7 @@ class ApiServer:
         )
         admission = self._admission(settings, clock)
         self.backend = make_backend(kv, self.catalog, settings, rights, admission, clock=clock, chance=chance)
-        registered, services = self.resources[API_SERVICES], settings.webhook_services
-        self.aggregator = Aggregator(self.backend, registered, services, settings.proxy_certificate)
+        self.aggregator = self._aggregator(settings, dialer)
         self.bootstrap_roles = BootstrapRoles(self.backend, self.stored_row, settings.minor)
         self.on_restored: list[Callable[[], Awaitable[None]]] = []
         """Awaited when a snapshot has taken the place of all that was stored."""
@@ -146,6 +146,10 @@ class ApiServer:
         self.handler.watching.end_all()
         self.proxy.end_all()
         self.aggregator.proxy.end_all()
+
+    def _aggregator(self, settings: Settings, dialer: Dialer) -> Aggregator:
+        services, certificate = settings.webhook_services, settings.proxy_certificate
+        return Aggregator(self.backend, self.resources[API_SERVICES], services, certificate, dialer)
 
     def _admission(self, settings: Settings, clock: Clock) -> Admission:
         """Make the plugins, what they count, and the client of those that ask other servers."""

@@ -5,13 +5,14 @@ from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.admission.webhooks.review import CallFailed
-from mockube.apiserver.admission.webhooks.services import NoAddress, endpoint, resolve
+from mockube.apiserver.admission.webhooks.services import NoAddress, OnlyPods, endpoint, resolve
 from mockube.apiserver.aggregation.availability import Availability, Unreachable
 from mockube.apiserver.aggregation.merging import OtherGroups
 from mockube.apiserver.aggregation.remotes import Remote, Remotes
 from mockube.apiserver.bootstrap.apiservices import GROUP_PRIORITY, VERSION_PRIORITY
 from mockube.apiserver.customresources.conversion_review import ConversionFailed
-from mockube.apiserver.http.service_proxy import ServiceProxy
+from mockube.apiserver.http.backend_connection import Dialer
+from mockube.apiserver.http.service_proxy import Address, ServiceProxy
 from mockube.apiserver.http.webhook_client import WebhookClient
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.metrics import resource_metrics
@@ -52,12 +53,17 @@ class Aggregator:
     """Proxies requests to other API servers, and has their discovery and OpenAPI documents."""
 
     def __init__(
-        self, backend: Backend, api_services: Resource, services: Services, certificate: Pair | None
+        self,
+        backend: Backend,
+        api_services: Resource,
+        services: Services,
+        certificate: Pair | None,
+        dialer: Dialer,
     ) -> None:
         self._backend = backend
         self._services = services
         self.remotes = Remotes(backend, api_services)
-        self.proxy = ServiceProxy(self._resolve, certificate)
+        self.proxy = ServiceProxy(self._resolve, certificate, dialer)
 
     def follow(self, api_services: Resource, services: Sequence[Resource]) -> Availability:
         """Begin to follow API services; returns what judges them, and is to be run."""
@@ -91,8 +97,10 @@ class Aggregator:
     def _forwarding(self, remote: Remote) -> Page:
         return lambda request: self.proxy.forward(remote, request)
 
-    def _resolve(self, remote: Remote) -> tuple[str, int]:
+    def _resolve(self, remote: Remote) -> Address:
         try:
             return resolve(self._backend, self._services, *remote.service)
+        except OnlyPods as error:
+            return error.location
         except NoAddress as error:
             raise Unreachable(str(error)) from error

@@ -86,6 +86,21 @@ async def _copy_bytes(reader: asyncio.StreamReader, writer: asyncio.StreamWriter
             await writer.drain()
 
 
+async def send_body(
+    backend: BackendConnection, body: bytes | AsyncIterator[bytes] | None, *, is_chunked: bool
+) -> None:
+    """Write the body of a request, at once or as it comes."""
+    if isinstance(body, bytes):
+        backend.writer.write(body)
+    elif body is not None:
+        async for data in body:
+            backend.writer.write(b"%x\r\n%b\r\n" % (len(data), data) if is_chunked else data)
+            await backend.writer.drain()
+        if is_chunked:
+            backend.writer.write(b"0\r\n\r\n")
+    await backend.writer.drain()
+
+
 async def copy_body(request: Request, response: Response, body: AsyncIterator[bytes]) -> Response:
     """Write a body as it comes; an end that comes too early cuts the connection."""
     return await copy_to(request, response, request.client.stream(response), body)

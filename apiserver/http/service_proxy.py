@@ -8,10 +8,11 @@ import asyncio
 import os
 import ssl
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 from urllib.parse import quote, quote_plus
 
 from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
@@ -25,10 +26,11 @@ from mockube.apiserver.aggregation.availability import Unreachable
 from mockube.apiserver.aggregation.remotes import Documents, Remote, index_of, resources_of
 from mockube.apiserver.authn.credentials import token_of_subprotocols
 from mockube.apiserver.http.adapter import SocketClient
-from mockube.apiserver.http.backend_connection import LIMIT, BackendConnection, DialFailed
-from mockube.apiserver.http.exchanges import Exchanges, is_upgrade, switch_protocols
+from mockube.apiserver.http.backend_connection import LIMIT, BackendConnection, Dialer, DialFailed
+from mockube.apiserver.http.exchanges import Exchanges, copy_body, is_upgrade, send_body, switch_protocols
 from mockube.apiserver.http.webhook_client import CheckedResolver, check_address, failure_reason
 from mockube.apiserver.pki.issue import Pair
+from mockube.apiserver.registry.subresources.locations import Location
 from mockube.apiserver.request.limits import Deadlines
 from mockube.apiserver.request.request import SUBPROTOCOL, Request
 from mockube.apiserver.request.response import NOT_CACHED, Response, text_response
@@ -52,17 +54,22 @@ _OF_CONNECTION: Final = frozenset(
     }
 )  # fmt: skip
 _NOT_PASSED: Final = _OF_CONNECTION | {"authorization", "content-length", "expect", "host", "audit-id"}
+_NOT_RETURNED: Final = _OF_CONNECTION | {"content-type", "date", "server", "audit-id"}
 _OF_USERS: Final = ("x-remote-", "impersonate-")
 
-Resolve = Callable[[Remote], tuple[str, int]]
-"""Return the address of a server, or raise `Unreachable`."""
+Address: TypeAlias = tuple[str, int] | Location
+"""Host and port, or the port of a pod in which a process runs."""
+Resolve = Callable[[Remote], Address]
+"""Returns the address of a server, or raises `Unreachable`."""
 
 
 class ServiceProxy:
     """Belongs to the event loop in which it is first used."""
 
-    def __init__(self, resolve: Resolve, certificate: Pair | None) -> None:
+    def __init__(self, resolve: Resolve, certificate: Pair | None, dialer: Dialer) -> None:
+        """`dialer` opens connections to pods."""
         self._resolve = resolve
+        self._dialer = dialer
         self._certificate = certificate
         self._sessions: dict[tuple[bytes, bool, bool], ClientSession] = {}
         self._exchanges = Exchanges()
@@ -84,12 +91,15 @@ class ServiceProxy:
         if not remote.is_available:
             return text_response("service unavailable\n", HTTPStatus.SERVICE_UNAVAILABLE)
         try:
-            host, port = self._resolve(remote)
-            check_address(host)
+            address = self._resolve(remote)
         except Unreachable:
             return text_response("service unavailable\n", HTTPStatus.SERVICE_UNAVAILABLE)
         path, _, query = request.uri.partition("?")
         target = f"{path}{_sorted_query(request) if query else ''}"
+        if isinstance(address, Location):
+            return await self._exchanges.run(request, self._forward_to_pod(remote, request, address, target))
+        host, port = address
+        check_address(host)
         headers = _forwarded_headers(request, f"{host}:{port}")
         if is_upgrade(request) and isinstance(request.client, SocketClient):
             return await self._exchanges.run(request, self._upgrade(remote, request, (host, port), target))
@@ -105,17 +115,46 @@ class ServiceProxy:
             return text_response(f"error trying to reach service: {reason}\n", HTTPStatus.SERVICE_UNAVAILABLE)
         return await self._returned(request, response)
 
+    async def _forward_to_pod(self, remote: Remote, request: Request, pod: Location, target: str) -> Response:
+        """Forward a request to a pod, over a connection for this request alone."""
+        headers = _forwarded_headers(request, pod.authority)
+        has_tunnel = is_upgrade(request) and isinstance(request.client, SocketClient)
+        body, _ = (None, False) if has_tunnel else await _body(request, headers)
+        if has_tunnel:
+            _add_upgrade(headers, request)
+        elif isinstance(body, bytes):
+            headers["Content-Length"] = str(len(body))
+        elif body is not None and "Content-Length" not in headers:
+            headers["Transfer-Encoding"] = "chunked"
+        try:
+            async with self._connected(remote, pod) as backend:
+                await backend.send_head(request.method, target, [("Host", pod.authority), *headers.items()])
+                if has_tunnel:
+                    return await switch_protocols(request, backend)
+                await send_body(backend, body, is_chunked="Transfer-Encoding" in headers)
+                head = await backend.read_head()
+                if head.code in _REDIRECTS:
+                    return _redirected()
+                returned = _returned_headers(dict(head.headers))
+                response = Response(head.code, (), head.header("content-type"), headers=returned)
+                return await copy_body(request, response, backend.body(head, request.method))
+        except (OSError, DialFailed) as error:
+            reason = f"error trying to reach service: {error}\n"
+            return text_response(reason, HTTPStatus.SERVICE_UNAVAILABLE)
+
+    @asynccontextmanager
+    async def _connected(self, remote: Remote, pod: Location) -> AsyncIterator[BackendConnection]:
+        async with self._dialer.dial(pod) as connection:
+            await connection.writer.start_tls(self._context(remote), server_hostname=remote.host)
+            yield connection
+
     async def _upgrade(
         self, remote: Remote, request: Request, address: tuple[str, int], target: str
     ) -> Response:
         """Switch protocols with another server, as a client of its own would: over a connection for this alone."""
         host, port = address
         headers = _forwarded_headers(request, f"{host}:{port}")
-        for name in ("Connection", "Upgrade"):
-            headers[name] = request.header(name)
-        if SUBPROTOCOL in request.headers:
-            _, others = token_of_subprotocols(request.subprotocols)
-            headers[SUBPROTOCOL] = ", ".join(others)
+        _add_upgrade(headers, request)
         opening = asyncio.open_connection(
             host, port, ssl=self._context(remote), server_hostname=remote.host, limit=LIMIT
         )
@@ -136,10 +175,8 @@ class ServiceProxy:
     async def _returned(self, request: Request, service_response: ClientResponse) -> Response:
         if service_response.status in _REDIRECTS:
             service_response.close()
-            return Response(HTTPStatus.BAD_GATEWAY, [_REDIRECTED.encode()], "text/plain; charset=utf-8")
-        names = {name for name in service_response.headers if name.lower() not in _OF_CONNECTION}
-        names -= {"Content-Type", "Date", "Server", "Audit-Id"}
-        headers = {**NOT_CACHED, **{name: service_response.headers[name] for name in names}}
+            return _redirected()
+        headers = _returned_headers(service_response.headers)
         content_type = service_response.headers.get("Content-Type", "")
         response = Response(service_response.status, (), content_type, headers=headers)
         self._streams.add(service_response)
@@ -176,14 +213,13 @@ class ServiceProxy:
 
     async def _checked(self, remote: Remote) -> bytes:
         """The resources of a version as the server lists them, which it must."""
-        host, port = self._resolve(remote)
-        url = f"https://{_in_url(host)}:{port}{remote.path}"
+        address = self._resolve(remote)
+        url = f"https://{_authority(address)}{remote.path}"
         try:
-            check_address(host)
-            code, data = await self._get(remote, url)
-        except (ClientError, OSError, TimeoutError, ValueError) as error:
+            code, data = await self._get(remote, address, remote.path)
+        except (ClientError, DialFailed, OSError, TimeoutError, Timeout, ValueError) as error:
             reason = failure_reason(error, f"https://{remote.host}")
-            if isinstance(error, TimeoutError):
+            if isinstance(error, (TimeoutError, Timeout)):
                 reason = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
             problem = f'failing or missing response from {url}: Get "{url}": {reason}'
             raise Unreachable(problem) from error
@@ -192,20 +228,39 @@ class ServiceProxy:
         return data
 
     async def _document(self, remote: Remote, path: str) -> bytes:
-        host, port = self._resolve(remote)
+        address = self._resolve(remote)
         try:
-            code, data = await self._get(remote, f"https://{_in_url(host)}:{port}{path}")
-        except (ClientError, OSError, TimeoutError, ValueError):
+            code, data = await self._get(remote, address, path)
+        except (ClientError, DialFailed, OSError, TimeoutError, Timeout, ValueError):
             return b""
         return data if code == HTTPStatus.OK else b""
 
-    async def _get(self, remote: Remote, url: str) -> tuple[int, bytes]:
+    async def _get(self, remote: Remote, address: Address, path: str) -> tuple[int, bytes]:
         headers = {"Accept": "application/json", **_user_headers(CHECKER)}
+        if isinstance(address, Location):
+            from_pod = self._get_from_pod(remote, address, path, headers)
+            return await self._deadlines.within(CHECK_SECONDS, from_pod)
+        check_address(address[0])
+        url = f"https://{_authority(address)}{path}"
         async with self._session(remote).get(
             URL(url, encoded=True), headers=headers, allow_redirects=False, server_hostname=remote.host,
             timeout=ClientTimeout(total=CHECK_SECONDS),
         ) as response:  # fmt: skip
             return response.status, await response.content.read(MAX_DOCUMENT)
+
+    async def _get_from_pod(
+        self, remote: Remote, pod: Location, path: str, headers: Mapping[str, str]
+    ) -> tuple[int, bytes]:
+        data = bytearray()
+        async with self._connected(remote, pod) as backend:
+            own = {"Host": pod.authority, "Connection": "close"}
+            await backend.send_head("GET", path, [*own.items(), *headers.items()])
+            head = await backend.read_head()
+            async for part in backend.body(head, "GET"):
+                data += part
+                if len(data) > MAX_DOCUMENT:
+                    break
+        return head.code, bytes(data)
 
     def _session(self, remote: Remote, *, is_streamed: bool = False) -> ClientSession:
         """Return the client for servers whose certificates one authority has signed.
@@ -235,6 +290,28 @@ class ServiceProxy:
         if self._certificate is not None:
             _load(context, self._certificate)
         return context
+
+
+def _add_upgrade(headers: CIMultiDict[str], request: Request) -> None:
+    for name in ("Connection", "Upgrade"):
+        headers[name] = request.header(name)
+    if SUBPROTOCOL in request.headers:
+        _, others = token_of_subprotocols(request.subprotocols)
+        headers[SUBPROTOCOL] = ", ".join(others)
+
+
+def _redirected() -> Response:
+    return Response(HTTPStatus.BAD_GATEWAY, [_REDIRECTED.encode()], "text/plain; charset=utf-8")
+
+
+def _returned_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the headers of another server's response that are sent to the client."""
+    shown = {name: value for name, value in headers.items() if name.lower() not in _NOT_RETURNED}
+    return {**NOT_CACHED, **shown}
+
+
+def _authority(address: Address) -> str:
+    return address.authority if isinstance(address, Location) else f"{_in_url(address[0])}:{address[1]}"
 
 
 def _load(context: ssl.SSLContext, pair: Pair) -> None:

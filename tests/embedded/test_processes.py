@@ -1,5 +1,6 @@
 """Containers as processes of this machine: what they are given, and what becomes of them."""
 
+import base64
 import gc
 from pathlib import Path
 
@@ -9,6 +10,9 @@ from kubernetes import watch
 from kubernetes.stream import stream
 
 from mockube import Cluster
+from mockube.apimachinery.chance import SeededChance
+from mockube.apimachinery.clock import RealClock
+from mockube.apiserver.pki.issue import Issuer, Subject, make_authority
 from mockube.embedded.handle import NotStarted
 from tests.support.process_pods import IMAGES, assert_gone, create, events, is_over, python, status_of
 from tests.support.processes.acknowledged import until
@@ -304,6 +308,75 @@ def test_a_changed_config_map_reaches_a_running_process(cluster, pods):
     cluster.advance(61)
     until(lambda: (root / "v/a").read_text() == "new", "the new file")
     assert (root / "v/b").read_text() == "more"
+
+
+API_SERVER = """
+import http.server, json, os, signal, ssl, sys
+THINGS = {"name": "things", "singularName": "thing", "namespaced": False, "kind": "Thing", "verbs": ["get", "list", "create"]}
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        path, list_ = self.path.partition("?")[0], {"apiVersion": "v1", "kind": "APIResourceList"}
+        if path == "/apis/process.example.com/v1":
+            self.answer({**list_, "groupVersion": "process.example.com/v1", "resources": [THINGS]})
+        elif path == "/apis/process.example.com/v1/things":
+            self.answer({"user": self.headers["X-Remote-User"], "uri": self.path})
+        else:
+            self.answer({}, 404)
+    def do_POST(self):
+        self.answer({"sent": self.rfile.read(int(self.headers["Content-Length"])).decode()}, 201)
+    def answer(self, tree, code=200):
+        body = json.dumps(tree).encode()
+        self.send_response(code)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *_):
+        pass
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(os.environ["MOCKUBE_ROOT"] + "/pair/pair.pem")
+server = http.server.ThreadingHTTPServer(("127.0.0.1", int(os.environ["MOCKUBE_PORT_8443"])), Handler)
+server.socket = context.wrap_socket(server.socket, server_side=True)
+server.serve_forever()
+"""
+
+
+def test_an_aggregated_server_may_be_a_process(cluster, pods):
+    authority = make_authority("authority", now=RealClock().now(), chance=SeededChance())
+    issuer = Issuer(authority, now=RealClock().now(), chance=SeededChance())
+    pair = issuer.issue(Subject(name="api", hosts=("api.default.svc",)))
+    pem = (pair.certificate + pair.key).decode()
+    pods.create_namespaced_secret("default", {"metadata": {"name": "pair"}, "stringData": {"pair.pem": pem}})
+    container = {
+        "name": "c",
+        "image": "example.org/api",
+        "args": [API_SERVER],
+        "ports": [{"containerPort": 8443}],
+        "volumeMounts": [{"name": "pair", "mountPath": "/pair"}],
+    }
+    volumes = [{"name": "pair", "secret": {"secretName": "pair"}}]
+    name = create(pods, container, volumes=volumes)
+    pods.patch_namespaced_pod(name, "default", {"metadata": {"labels": {"app": "api"}}})
+    spec = {"selector": {"app": "api"}, "ports": [{"port": 443, "targetPort": 8443}]}
+    pods.create_namespaced_service("default", {"metadata": {"name": "api"}, "spec": spec})
+    spec = {
+        "group": "process.example.com",
+        "version": "v1",
+        "groupPriorityMinimum": 1000,
+        "versionPriority": 15,
+        "service": {"namespace": "default", "name": "api"},
+        "caBundle": base64.b64encode(authority.certificate).decode(),
+    }
+    client = cluster.kubernetes()
+    service = {"metadata": {"name": "v1.process.example.com"}, "spec": spec}
+    official.ApiregistrationV1Api(client).create_api_service(service)
+    cluster.wait("APIService", "v1.process.example.com", "Available")
+    things = official.CustomObjectsApi(client)
+    of_kind = "process.example.com", "v1", "things"
+    answer = things.list_cluster_custom_object(*of_kind, limit=3)
+    assert (answer["uri"], bool(answer["user"])) == ("/apis/process.example.com/v1/things?limit=3", True)
+    assert things.create_cluster_custom_object(*of_kind, {"a": 1}) == {"sent": '{"a": 1}'}
 
 
 def test_processes_end_with_their_cluster(tmp_path):

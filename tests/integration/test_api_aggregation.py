@@ -12,6 +12,7 @@ from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.groups import GroupVersion
 from mockube.apiserver.aggregation.remotes import Remote
 from mockube.apiserver.authz.modes import DEFAULT
+from mockube.apiserver.http.backend_connection import Dialer, KubeletClient
 from mockube.apiserver.http.service_proxy import ServiceProxy
 from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.pki.issue import Issuer, Subject, make_authority
@@ -129,7 +130,8 @@ async def test_a_server_that_has_just_gone_is_told_of():
     remote = Remote(
         name=NAME, served=GroupVersion(GROUP, "v1"), service=("default", "agg", 443), is_available=True
     )
-    proxy = ServiceProxy(lambda _: ("127.0.0.1", 1), None)
+    dialer = Dialer(KubeletClient(), RealClock())
+    proxy = ServiceProxy(lambda _: ("127.0.0.1", 1), None, dialer)
     answer = await proxy.forward(remote, request_of("GET", THINGS))
     await proxy.close()
     problem = b"error trying to reach service: dial tcp 127.0.0.1:1: connect: connection refused\n"

@@ -28,6 +28,7 @@ server.serve_forever()
 IMAGES = {
     "example.org/python:*": {"command": RUN},
     "example.org/server": {"command": [*RUN, SERVE], "ports": {8080: 0}, "env": {"PYTHONUNBUFFERED": "1"}},
+    "example.org/api": {"command": RUN, "ports": {8443: 0}},
     "example.org/shell": {"command": ["sh"], "args": ["-c", "read line; echo got $line; sleep 1000"]},
     "example.org/missing": {"command": ["no-such-program"]},
 }
