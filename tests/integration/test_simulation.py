@@ -232,7 +232,7 @@ async def test_a_pod_that_does_not_fit_is_rejected(cluster):
     assert status["message"] == f"Pod was rejected: {message}"
     assert not status.keys() & {"conditions", "containerStatuses", "podIP"}
     await cluster.manager.step(5)
-    events = (await cluster.get("/api/v1/namespaces/default/events"))["items"]
+    events = await events_of_pods(cluster)
     assert ("NodePorts", message) in [(event["reason"], event["message"]) for event in events]
 
 
@@ -244,7 +244,8 @@ async def test_a_manager_that_is_started_again_goes_on(cluster):
     config = Config(simulation=Simulation(simulate_nodes=2))
     runnables = [SIMULATED_NODES, SIMULATED_PODS]
     async with running_manager(cluster.server, cluster.clock, runnables=runnables, config=config) as second:
-        assert second.transport.writes == [("PATCH", f"{LEASES}/node-1"), ("PATCH", f"{LEASES}/node-2")]
+        writes = [write for write in second.transport.writes if not write[1].endswith("/events")]
+        assert writes == [("PATCH", f"{LEASES}/node-1"), ("PATCH", f"{LEASES}/node-2")]
         assert (await cluster.run("r"))["status"]["podIP"] != first["status"]["podIP"]
         await second.step(20)
         assert (await cluster.pod())["status"]["phase"] == "Succeeded"
@@ -255,14 +256,25 @@ async def test_pods_can_be_left_to_others():
         assert (await cluster.run())["status"]["phase"] == "Pending"
 
 
+async def events_of_pods(cluster):
+    path = "/api/v1/namespaces/default/events?fieldSelector=involvedObject.kind%3DPod"
+    return (await cluster.get(path))["items"]
+
+
 async def told(cluster):
     events = await cluster.get("/api/v1/namespaces/default/events")
     return [(event["reason"], event["source"]["component"]) for event in events["items"]]
 
 
+async def test_events_of_nodes(cluster):
+    found = await told(cluster)
+    for reason in ("Starting", "NodeHasSufficientMemory", "NodeAllocatableEnforced", "NodeReady"):
+        assert found.count((reason, "kubelet")) == len((await cluster.get("/api/v1/nodes"))["items"])
+
+
 async def test_events_of_a_pod(cluster):
     pod = await cluster.run()
-    events = (await cluster.get("/api/v1/namespaces/default/events"))["items"]
+    events = await events_of_pods(cluster)
     assert [event["reason"] for event in events] == ["Pulled", "Created", "Started"]
     assert {event["firstTimestamp"] for event in events} == {pod["status"]["startTime"]}
     assert events[0]["source"] == {"component": "kubelet", "host": "node-1"}
@@ -383,7 +395,7 @@ async def test_pods_live_by_the_stages_of_the_user(tmp_path: Path):
         pod = await cluster.pod()
         assert (pod["status"]["phase"], pod["status"]["podIP"]) == ("Running", "10.244.1.1")
         assert pod["status"]["startTime"] == format_time(cluster.clock.now())
-        events = (await cluster.get("/api/v1/namespaces/default/events"))["items"]
+        events = await events_of_pods(cluster)
         assert [(event["message"], event["source"]["component"]) for event in events] == [
             ("p", "kwok_controller")
         ]
