@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 
 from mockube.apimachinery.tree import Tree
+from tests.differential.bodies import BODIES
 from tests.differential.mutations import mutated
 from tests.differential.schemas import Schemas
 
@@ -267,7 +268,8 @@ def accepted_bodies(*, tables: bool = True):
                     and not re.search(r"\$\{\d", request["path"] + json.dumps(body))
                 ):
                     found[request["path"].partition("?")[0]][json.dumps(body, sort_keys=True)] = body
-    return {path: [*bodies.values()] for path, bodies in found.items()}
+    recorded = {path: [*bodies.values()] for path, bodies in found.items()}
+    return copy.deepcopy(BODIES) | recorded
 
 
 def request(method, path, options="", body=None, *, content="", headers=None):

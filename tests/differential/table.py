@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Generator, Iterator
 
+from tests.differential.bodies import NAMED
 from tests.differential.conversations import accepted_bodies
 from tests.differential.mutations import places
 
@@ -33,7 +34,7 @@ def _requests(path, bodies):
     known = set()
     for body in bodies:
         metadata = body.setdefault("metadata", {})
-        if body.get("kind") != "CustomResourceDefinition":  # whose name is made of others
+        if body.get("kind") not in NAMED:
             metadata["name"] = "${ns}-x"
         for place in places(body):
             # A field is tried once for each kind, whichever of the bodies have it.

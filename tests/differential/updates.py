@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Generator, Iterator
 
+from tests.differential.bodies import NAMED
 from tests.differential.conversations import accepted_bodies
 from tests.differential.mutations import places
 from tests.differential.table import changes
@@ -38,7 +39,7 @@ def _parts(body):
 
 def _case(path, body, part, known, subresources):
     body = copy.deepcopy(body)
-    if body.get("kind") != "CustomResourceDefinition":  # whose name is made of others
+    if body.get("kind") not in NAMED:
         body.setdefault("metadata", {})["name"] = "${ns}-x"
     answer = yield {"method": "POST", "path": path, "body": body}
     stored = answer["body"]

@@ -16,7 +16,6 @@ from mockube.apiserver.kinds.admissionregistration.matching import (
     check_mutating_operations,
 )
 from mockube.apiserver.kinds.admissionregistration.policy_specs import (
-    NO_EXPRESSION,
     check_policy_spec,
     policy_cells,
     policy_compiler,
@@ -65,7 +64,7 @@ def _check_patch(
         return (errors.required(path, f"must be specified when patchType is {patch.type}"),)
     text, at = mutation.get("expression", "").strip(), path.child("expression")
     if not text:
-        return (errors.required(at, NO_EXPRESSION),)
+        return (errors.required(at),)
     return check_compiled(compiler, text, at, patch.returns, has)
 
 

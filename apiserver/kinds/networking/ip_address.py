@@ -8,7 +8,7 @@ from typing import Any, Final
 from mockube.apimachinery import errors, meta, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupResource
-from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages
@@ -39,6 +39,12 @@ _PARENT: Final = every(
     required("name", _SEGMENT),
     optional("namespace", _SEGMENT),
 )
+
+
+def _check_parent(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    """Check an empty reference as one that is there."""
+    parent, path = spec.get("parentRef"), path.child("parentRef")
+    return (errors.required(path),) if parent is None else _PARENT(parent, path)
 
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
@@ -74,7 +80,7 @@ KIND: Final = Kind(
     validation=Validation(
         again=AS_NEW_AND_CHANGE,
         name=NameRule(_check_name, _check_name),
-        create=created(field("spec", required("parentRef", _PARENT), absent={})),
+        create=created(field("spec", _check_parent, absent={})),
         update=_update,
     ),
     printer=Printer(columns=(NAME, Column(name="ParentRef")), cells=_cells),

@@ -59,10 +59,11 @@ def _create(tree: ReadOnlyTree) -> Iterable[FieldError]:
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     """Allow only to add a CIDR of the other family."""
-    now, before = within(new, "spec").get("cidrs") or [], within(old, "spec").get("cidrs") or []
+    given, before = within(new, "spec").get("cidrs"), within(old, "spec").get("cidrs") or []
+    now = given or []
     joins = len(before) == 1 and len(now) == 2
     if len(now) != len(before) and not joins:
-        yield errors.invalid(_CIDRS, now, IMMUTABLE)
+        yield errors.invalid(_CIDRS, given, IMMUTABLE)
         return
     for index, network in enumerate(before):
         if now[index] != network:

@@ -144,6 +144,8 @@ CHANGES = [
                  id="a network that was sloppy stays so"),
     pytest.param("discovery.k8s.io", "EndpointSlice", {"addressType": "IPv4"}, {"addressType": "IPv6"},
                  [f'addressType: Invalid value: "IPv6": {FIXED}'], id="a slice keeps its family"),
+    pytest.param("networking.k8s.io", "ServiceCIDR", {"spec": {"cidrs": ["10.0.0.0/24"]}}, {"spec": {}},
+                 ["spec.cidrs: Invalid value: null: field is immutable"], id="a range of services keeps its networks"),
     pytest.param("networking.k8s.io", "ServiceCIDR", {"spec": {"cidrs": ["10.0.0.0/24"]}},
                  {"spec": {"cidrs": ["10.0.0.0/24", "fd00::/64"]}}, [], id="a second family joins the first"),
     pytest.param("networking.k8s.io", "ServiceCIDR", {"spec": {"cidrs": ["10.0.0.0/24"]}},

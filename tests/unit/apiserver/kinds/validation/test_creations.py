@@ -8,7 +8,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 CLUSTERED = {
     "Node", "PersistentVolume", "FlowSchema", "PriorityLevelConfiguration", "CustomResourceDefinition",
     "ValidatingWebhookConfiguration", "ResourceSlice", "IPAddress", "ServiceCIDR", "ClusterRole", "PriorityClass",
-    "CSINode", "StorageClass", "APIService", "VolumeAttachment",
+    "CSINode", "StorageClass", "APIService", "VolumeAttachment", "MutatingAdmissionPolicy",
 }  # fmt: skip
 
 
@@ -123,6 +123,10 @@ def test_create(group, kind, tree, expected):
 def test_an_address_is_named_as_it_is_written_best():
     parent = {"spec": {"parentRef": {"resource": "services", "name": "s"}}}
     assert said("networking.k8s.io", "IPAddress", parent, "10.0.0.1") == []
+    empty = ["spec.parentRef.resource: Required value", "spec.parentRef.name: Required value"]
+    assert said("networking.k8s.io", "IPAddress", {"spec": {"parentRef": {}}}, "10.0.0.1") == empty
+    absent = ["spec.parentRef: Required value"]
+    assert said("networking.k8s.io", "IPAddress", {"spec": {}}, "10.0.0.1") == absent
     assert said("networking.k8s.io", "IPAddress", parent, "fd00:0::1") == [
         'metadata.name: Invalid value: "fd00:0::1": must be in canonical form ("fd00::1")'
     ]
@@ -172,3 +176,14 @@ def test_schemas_of_definitions(schema, expected):
     }
     tree = {"spec": spec, "status": {"storedVersions": ["v1"]}}
     assert said("apiextensions.k8s.io", "CustomResourceDefinition", tree, "as.example.com") == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "field"), [("ApplyConfiguration", "applyConfiguration"), ("JSONPatch", "jsonPatch")]
+)
+def test_a_mutation_has_an_expression(kind, field):
+    matched = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+    mutation = {"patchType": kind, field: {"expression": " "}}
+    spec = {"matchConstraints": {"resourceRules": [matched]}, "mutations": [mutation]}
+    found = said("admissionregistration.k8s.io", "MutatingAdmissionPolicy", {"spec": spec})
+    assert f"spec.mutations[0].{field}.expression: Required value" in found
