@@ -82,6 +82,17 @@ def _with_storage_as(spec: ReadOnlyTree, before: ReadOnlyTree) -> ReadOnlyTree:
     return {**spec, "resources": {**resources, "requests": requests}}
 
 
+def _with_amounts(spec: ReadOnlyTree) -> ReadOnlyTree:
+    """Return the spec with quantities in place of their texts: 2Gi is 2147483648."""
+    resources = within(spec, "resources")
+    amounts = {
+        name: {key: quantity.parse(text) for key, text in resources[name].items()}
+        for name in ("limits", "requests")
+        if resources.get(name)
+    }
+    return {**spec, "resources": {**resources, **amounts}}
+
+
 def _check_same_spec(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
     now, before = within(new, "spec"), within(old, "spec")
     free = [_ATTRIBUTES_CLASS]
@@ -92,7 +103,7 @@ def _check_same_spec(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldErro
     now = as_before(now, before, *free)
     if within(new, "status").get("phase") == "Bound":
         now = _with_storage_as(now, before)
-    if now == before:
+    if now == before or _with_amounts(now) == _with_amounts(before):
         return ()
     allowed = "resources.requests and volumeAttributesClassName for bound claims"
     changed = difference("core.PersistentVolumeClaimSpec", before, now)
