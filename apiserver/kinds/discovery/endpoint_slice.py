@@ -20,6 +20,7 @@ from mockube.apiserver.kinds.common.checks import (
     each,
     every,
     field,
+    is_same,
     one_of,
     optional,
     pointer,
@@ -165,6 +166,17 @@ _CREATE: Final = created(
 # --- strategy
 
 
+_AS_CREATED: Final = as_created(_CREATE)
+
+
+def _check_again(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
+    """Check a changed slice; endpoints that were taken before are as good as they were."""
+    found = [*_AS_CREATED(new, old)]
+    if not found or not is_same(new.get("endpoints"), old.get("endpoints")):
+        return found
+    return [error for error in found if not error.field.startswith("endpoints")]
+
+
 def _without_topology(slice_: Tree, _request: Request) -> None:
     """Drop `deprecatedTopology`, which v1 reads but does not write."""
     if endpoints := slice_.get("endpoints"):
@@ -248,7 +260,7 @@ KIND: Final = Kind(
     validation=Validation(
         again=NO_CHECKS,
         create=_CREATE,
-        update=in_order(as_created(_CREATE), immutable_fields("addressType", absent="")),
+        update=in_order(_check_again, immutable_fields("addressType", absent="")),
     ),
     warnings=Warnings(create=_warn_create, update=_warn_update),
     printer=Printer(
