@@ -210,7 +210,7 @@ def choice(*allowed: str) -> Callable[[str], str]:
 
 
 VERSION = Flag(
-    "print the version and end, with raw all that is known of it; vX.Y.Z-ANY: report this version of the same release (false)",
+    "print the version and exit; raw prints all details; vX.Y.Z-ANY reports this version of the same release (false)",
     version,
     metavar="true|raw|VERSION",
     bare="true",

@@ -16,12 +16,10 @@ class Logging(Struct, frozen=True, kw_only=True):
 
     v: Annotated[
         int,
-        Flag(
-            "how much to log: 4 and more also what is for those who look for a fault (0)", natural, short="v"
-        ),
+        Flag("log level; 4 and more include debug messages (0)", natural, short="v"),
     ] = 0
     logging_format: Annotated[
-        str, Flag("text, as klog writes it, or json (text)", choice("text", "json"))
+        str, Flag("format of the log: text, as klog, or json (text)", choice("text", "json"))
     ] = "text"
 
 

@@ -24,13 +24,13 @@ PAGE = Path(__file__).parents[1] / "docs/flags.md"
 
 OPENING = """# Flags
 
-Made from the code by `make flags`. What stands in brackets is the default.
+Generated from the code by `make flags`. Defaults are in brackets.
 
-Every flag of `mockube` can be set by the environment as well: `MOCKUBE_SIMULATE_NODES=5` is `--simulate-nodes=5`. So can
-those of the two processes, with prefixes of their own. A flag that is given wins."""
+Every flag of `mockube` can also be set by an environment variable: `MOCKUBE_SIMULATE_NODES=5` is `--simulate-nodes=5`. So can
+the flags of the two processes, with prefixes of their own. A flag on the command line takes precedence."""
 
-PASSED_ON = """Besides these it takes every flag of the [API server](#python--m-apiserver) and of the [controller
-manager](#python--m-controller_manager) that does not say where one of them finds the other."""
+PASSED_ON = """It also accepts every flag of the [API server](#python--m-apiserver) and of the [controller
+manager](#python--m-controller_manager), except those that connect the two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,13 +134,13 @@ def _process(process: Process) -> Iterator[str]:
     for record in process.sections:
         yield f"### {process.module}: {record.__doc__}"
         yield _table([_flag_row(name, flag) for name, flag in flags_of(record).items()])
-    yield f"Taken as {process.model} takes them, named in a warning, and without effect:"
+    yield f"Accepted for compatibility with {process.model}, with a warning, and without effect:"
     yield ", ".join(f"`--{name}`" for name in sorted(process.ignored)) + "."
 
 
 def _flag_row(name: str, flag: Any) -> tuple[str, str]:
     short = f"`-{flag.short}`, " if flag.short else ""
-    again = "; may be given again" if flag.repeats else ""
+    again = "; may be repeated" if flag.repeats else ""
     return f"{short}`--{name.replace('_', '-')}`", f"{flag.help}{again}"
 
 

@@ -69,28 +69,30 @@ def pair(text: str) -> tuple[tuple[str, str], ...]:
 class OpenIDConnect(Struct, frozen=True, kw_only=True):
     """OpenID Connect"""
 
-    oidc_issuer_url: Annotated[str, Flag("the issuer whose tokens are taken (none)", metavar="URL")] = ""
-    oidc_client_id: Annotated[str, Flag("whom these tokens are for", metavar="ID")] = ""
-    oidc_ca_file: Annotated[
-        Path | None, Flag("who must have signed the issuer's certificate (as the machine has it)", Path)
-    ] = None
-    oidc_username_claim: Annotated[str, Flag("the claim that is the user's name (sub)")] = "sub"
-    oidc_username_prefix: Annotated[
-        str, Flag("what names of users begin with; -: nothing (the issuer and #, but for email)")
+    oidc_issuer_url: Annotated[str, Flag("URL of the issuer (none)", metavar="URL")] = ""
+    oidc_client_id: Annotated[
+        str, Flag("client ID, which must be an audience of the tokens", metavar="ID")
     ] = ""
-    oidc_groups_claim: Annotated[str, Flag("the claim that is the user's groups (none)")] = ""
-    oidc_groups_prefix: Annotated[str, Flag("what names of groups begin with (nothing)")] = ""
+    oidc_ca_file: Annotated[Path | None, Flag("CA of the issuer's certificate (the machine's CAs)", Path)] = (
+        None
+    )
+    oidc_username_claim: Annotated[str, Flag("claim with the user's name (sub)")] = "sub"
+    oidc_username_prefix: Annotated[
+        str, Flag("prefix of user names; -: none (the issuer and #, except for email)")
+    ] = ""
+    oidc_groups_claim: Annotated[str, Flag("claim with the user's groups (none)")] = ""
+    oidc_groups_prefix: Annotated[str, Flag("prefix of group names (none)")] = ""
     oidc_signing_algs: Annotated[
-        tuple[str, ...], Flag("the algorithms of signatures that are taken (RS256)", words, repeats=True)
+        tuple[str, ...], Flag("accepted signature algorithms (RS256)", words, repeats=True)
     ] = ("RS256",)
     oidc_required_claim: Annotated[
         tuple[tuple[str, str], ...],
-        Flag("claims that tokens must have, as KEY=VALUE", pair, repeats=True, metavar="CLAIM"),
+        Flag("required claims, as KEY=VALUE", pair, repeats=True, metavar="CLAIM"),
     ] = ()
     oidc_jwks_file: Annotated[
         tuple[tuple[str, str], ...],
         Flag(
-            "the keys of an issuer as ISSUER=FILE, a JSON Web Key Set: nobody is asked for them then",
+            "local JSON Web Key Set of an issuer, as ISSUER=FILE, instead of its discovery",
             pair,
             repeats=True,
             metavar="FILE",

@@ -62,8 +62,8 @@ class Authorization(Struct, frozen=True, kw_only=True):
     authorization_mode: Annotated[
         tuple[str, ...],
         Flag(
-            "who may do what, in order: Node, RBAC, ABAC, Webhook, AlwaysDeny, or AlwaysAllow for a server that only"
-            " this machine reaches (Node,RBAC)",
+            "authorizers, in order: Node, RBAC, ABAC, Webhook, AlwaysDeny; AlwaysAllow only for a "
+            "server on a loopback address (Node,RBAC)",
             words,
             repeats=True,
         ),
@@ -71,25 +71,28 @@ class Authorization(Struct, frozen=True, kw_only=True):
     authorization_config: Annotated[
         AuthorizationFile,
         Flag(
-            "an AuthorizationConfiguration, which names the authorizers and their webhooks (none)",
+            "file with an AuthorizationConfiguration: authorizers and their webhooks (none)",
             authorization_configuration,
             metavar="FILE",
         ),
     ] = NO_FILE
     authorization_policy_file: Annotated[
-        Any, Flag("the policies of mode ABAC, a line of JSON for each (none)", policy_file, metavar="FILE")
+        Any,
+        Flag(
+            "file with the policies of mode ABAC, a line of JSON for each (none)", policy_file, metavar="FILE"
+        ),
     ] = None
     authorization_webhook_config_file: Annotated[
-        Path | None, Flag("where the webhook of mode Webhook is, as a kubeconfig (none)", Path)
+        Path | None, Flag("kubeconfig of the webhook of mode Webhook (none)", Path)
     ] = None
-    authorization_webhook_version: Annotated[
-        str, Flag("the version of the SubjectAccessReviews that it is sent (v1beta1)")
-    ] = "v1beta1"
+    authorization_webhook_version: Annotated[str, Flag("version of its SubjectAccessReviews (v1beta1)")] = (
+        "v1beta1"
+    )
     authorization_webhook_cache_authorized_ttl: Annotated[
-        float, Flag("how long what it allowed is known (5m0s)", seconds)
+        float, Flag("how long allowed requests are cached (5m0s)", seconds)
     ] = 300.0
     authorization_webhook_cache_unauthorized_ttl: Annotated[
-        float, Flag("how long what it did not allow is known (30s)", seconds)
+        float, Flag("how long denied requests are cached (30s)", seconds)
     ] = 30.0
 
     @property

@@ -16,7 +16,7 @@ class Features(Struct, frozen=True, kw_only=True):
     kubernetes_version: Annotated[
         str,
         Flag(
-            f"the minor release of Kubernetes to be, {minors.OLDER[-1]} to {minors.NEWEST} ({minors.NEWEST})",
+            f"minor release of Kubernetes, {minors.OLDER[-1]} to {minors.NEWEST} ({minors.NEWEST})",
             minors.read_minor,
             metavar="MINOR",
         ),
@@ -24,13 +24,13 @@ class Features(Struct, frozen=True, kw_only=True):
     version: Annotated[str, VERSION] = "false"
     feature_gates: Annotated[
         tuple[tuple[str, bool], ...],
-        Flag("what to switch of kube-apiserver's features, as A=true,B=false", read_gates, repeats=True),
+        Flag("feature gates, as A=true,B=false", read_gates, repeats=True),
     ] = ()
     runtime_config: Annotated[
         tuple[Pair, ...],
         Flag(
-            "which APIs to serve besides those that are on by default, or not to serve, as GROUP/VERSION=true,"
-            " GROUP/VERSION/RESOURCE=false, api/all, api/ga, api/beta or api/alpha (none)",
+            "APIs to turn on or off, as GROUP/VERSION=true, GROUP/VERSION/RESOURCE=false, or "
+            "api/all, api/ga, api/beta, api/alpha (none)",
             read_pairs,
             repeats=True,
             metavar="SETTINGS",
@@ -39,17 +39,21 @@ class Features(Struct, frozen=True, kw_only=True):
     enable_priority_and_fairness: Annotated[
         bool,
         Flag(
-            "name the flow schema and priority level of a request in its response; they limit nothing (true)",
+            "name the flow schema and priority level of a request in its response; requests are "
+            "not limited by them (true)",
             boolean,
         ),
     ] = True
     packs: Annotated[
-        tuple[str, ...], Flag("kinds to serve besides Kubernetes' own: kruise (none)", words, repeats=True)
+        tuple[str, ...],
+        Flag("packs of kinds to serve besides Kubernetes' own: kruise (none)", words, repeats=True),
     ] = ()
     simulate_metrics: Annotated[
         bool,
         Flag(
-            "serve metrics.k8s.io and its kin: what is simulated of what nodes and pods use (false)", boolean
+            "serve metrics.k8s.io, custom.metrics.k8s.io and external.metrics.k8s.io with "
+            "simulated usage (false)",
+            boolean,
         ),
     ] = False
 

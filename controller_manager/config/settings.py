@@ -40,20 +40,19 @@ class Server(Struct, frozen=True, kw_only=True):
     """API server"""
 
     kubeconfig: Annotated[
-        Path | None, Flag("where the server is and what to show it ($KUBECONFIG)", Path, metavar="FILE")
+        Path | None, Flag("kubeconfig of the API server ($KUBECONFIG)", Path, metavar="FILE")
     ] = None
-    master: Annotated[
-        str, Flag("the server's address, instead of the one in the kubeconfig", metavar="URL")
-    ] = ""
+    master: Annotated[str, Flag("address of the API server, instead of the kubeconfig's", metavar="URL")] = ""
     kube_api_qps: Annotated[
         float | None,
-        Flag("requests a second, of each controller (20; no limit to a server on this machine)", positive),
+        Flag("requests a second of each controller (20; no limit for a server on this machine)", positive),
     ] = None
     kube_api_burst: Annotated[
-        int | None, Flag("requests at once after a rest (30; no limit to a server on this machine)", natural)
+        int | None,
+        Flag("burst of requests of each controller (30; no limit for a server on this machine)", natural),
     ] = None
     use_service_account_credentials: Annotated[
-        bool, Flag("let each controller act as a service account of its own (false)", boolean)
+        bool, Flag("run each controller with its own service account (false)", boolean)
     ] = False
 
 
@@ -63,7 +62,7 @@ class Controllers(Struct, frozen=True, kw_only=True):
     controllers: Annotated[
         tuple[str, ...],
         Flag(
-            "those to run: * is all that run by default, NAME is one, -NAME is not that one (*)",
+            "controllers to run: * for all default ones, NAME for one, -NAME to exclude one (*)",
             words,
             repeats=True,
         ),
@@ -87,7 +86,7 @@ class Controllers(Struct, frozen=True, kw_only=True):
     concurrent_namespace_syncs: Annotated[int, Flag("namespaces at a time (10)", number_of)] = 10
     concurrent_resource_quota_syncs: Annotated[int, Flag("quotas at a time (5)", number_of)] = 5
     resource_quota_sync_period: Annotated[
-        float, Flag("how often all that quotas limit is counted anew (5m0s)", seconds)
+        float, Flag("interval of full recalculations of quotas (5m0s)", seconds)
     ] = 300.0
     concurrent_validating_admission_policy_status_syncs: Annotated[
         int, Flag("policies whose types are checked at a time (5)", number_of)
@@ -96,19 +95,19 @@ class Controllers(Struct, frozen=True, kw_only=True):
         int, Flag("horizontal pod autoscalers at a time (5)", number_of)
     ] = 5
     horizontal_pod_autoscaler_sync_period: Annotated[
-        float, Flag("how often horizontal pod autoscalers are looked at (15s)", seconds)
+        float, Flag("sync interval of horizontal pod autoscalers (15s)", seconds)
     ] = 15.0
     horizontal_pod_autoscaler_downscale_stabilization: Annotated[
-        float, Flag("for how long nothing is scaled down below what was recommended (5m0s)", seconds)
+        float, Flag("window of past recommendations below which nothing is scaled down (5m0s)", seconds)
     ] = 300.0
     horizontal_pod_autoscaler_tolerance: Annotated[
-        float, Flag("the change of a metric, as a share of its target, that changes nothing (0.1)", positive)
+        float, Flag("tolerated deviation of a metric from its target, as a share (0.1)", positive)
     ] = 0.1
     horizontal_pod_autoscaler_cpu_initialization_period: Annotated[
-        float, Flag("how long after a pod's start its CPU may count for nothing (5m0s)", seconds)
+        float, Flag("how long after a pod's start its CPU samples may be ignored (5m0s)", seconds)
     ] = 300.0
     horizontal_pod_autoscaler_initial_readiness_delay: Annotated[
-        float, Flag("how long after a pod's start it counts as never having been ready (30s)", seconds)
+        float, Flag("how long after a pod's start changes of readiness count as its first one (30s)", seconds)
     ] = 30.0
     concurrent_device_taint_eviction_syncs: Annotated[
         int, Flag("pods with tainted devices at a time (8)", number_of)
@@ -119,37 +118,41 @@ class Controllers(Struct, frozen=True, kw_only=True):
     concurrent_endpoint_syncs: Annotated[int, Flag("services' endpoints at a time (5)", number_of)] = 5
     concurrent_service_endpoint_syncs: Annotated[int, Flag("services' slices at a time (5)", number_of)] = 5
     min_resync_period: Annotated[
-        float, Flag("how often every object is looked at, at most twice as long (12h0m0s)", seconds)
+        float, Flag("minimum resync period; a random value up to twice as long is used (12h0m0s)", seconds)
     ] = 43200.0
-    node_monitor_period: Annotated[float, Flag("how often nodes are looked at (5s)", seconds)] = 5.0
+    node_monitor_period: Annotated[float, Flag("interval of node monitoring (5s)", seconds)] = 5.0
     node_monitor_grace_period: Annotated[
-        float, Flag("how long a node may be silent before it is not ready (50s)", seconds)
+        float, Flag("how long a node may miss its heartbeats before it is marked unhealthy (50s)", seconds)
     ] = 50.0
-    node_eviction_rate: Annotated[float, Flag("nodes a second whose pods are evicted (0.1)", positive)] = 0.1
-    secondary_node_eviction_rate: Annotated[
-        float, Flag("the same where many nodes are not ready (0.01)", positive)
-    ] = 0.01
+    node_eviction_rate: Annotated[
+        float, Flag("nodes a second from which pods are evicted (0.1)", positive)
+    ] = 0.1
+    secondary_node_eviction_rate: Annotated[float, Flag("the same in an unhealthy zone (0.01)", positive)] = (
+        0.01
+    )
     unhealthy_zone_threshold: Annotated[
-        float, Flag("the share of nodes that makes many (0.55)", positive)
+        float, Flag("share of unready nodes that makes a zone unhealthy (0.55)", positive)
     ] = 0.55
     large_cluster_size_threshold: Annotated[
-        int, Flag("nodes up to which none is evicted where many are not ready (50)", natural)
+        int, Flag("number of nodes up to which an unhealthy zone gets no evictions (50)", natural)
     ] = 50
     terminated_pod_gc_threshold: Annotated[
-        int, Flag("pods that have ended and are kept; 0: all (12500)", natural)
+        int, Flag("number of terminated pods above which the oldest are deleted; 0: never (12500)", natural)
     ] = 12500
     controller_shutdown_timeout: Annotated[
-        float, Flag("how long controllers may finish what they have in hand at the end (10s)", seconds)
+        float, Flag("how long controllers may finish their current keys at shutdown (10s)", seconds)
     ] = 10.0
     legacy_service_account_token_clean_up_period: Annotated[
-        float, Flag("how long a token in a Secret may go unused before it goes (8760h0m0s)", lasting)
+        float, Flag("how long a token in a Secret may be unused before it is deleted (8760h0m0s)", lasting)
     ] = 31_536_000.0
     service_account_private_key_file: Annotated[
         Path | None,
-        Flag("the key to sign tokens in Secrets with (the server's, where both are started together)", Path),
+        Flag(
+            "private key that signs tokens in Secrets (the API server's, if both are started together)", Path
+        ),
     ] = None
     root_ca_file: Annotated[
-        Path | None, Flag("the authority that pods are to know the server by (the kubeconfig's)", Path)
+        Path | None, Flag("CA bundle for pods, in each namespace's ConfigMap (the kubeconfig's)", Path)
     ] = None
 
 
@@ -158,22 +161,22 @@ class Networks(Struct, frozen=True, kw_only=True):
 
     allocate_node_cidrs: Annotated[
         bool | None,
-        Flag("give each node a range of addresses for its pods (true with simulated nodes)", boolean),
+        Flag("allocate a pod CIDR for each node (true with simulated nodes)", boolean),
     ] = None
     cluster_cidr: Annotated[
         tuple[str, ...],
         Flag(
-            "where nodes' ranges are taken from, one for each family of addresses (10.128.0.0/9 with simulated nodes)",
+            "range of the pod CIDRs; two with a comma for dual stack (10.128.0.0/9 with simulated nodes)",
             networks,
             metavar="CIDR",
         ),
     ] = ()
     service_cluster_ip_range: Annotated[
         tuple[str, ...],
-        Flag("addresses of services, which no node is given for its pods (none)", networks, metavar="CIDR"),
+        Flag("range of Services, which is excluded from the pod CIDRs (none)", networks, metavar="CIDR"),
     ] = ()
     node_cidr_mask_size: Annotated[
-        int, Flag("the prefix length of a node's range, where all are of one family (24, or 64)", natural)
+        int, Flag("prefix length of a pod CIDR, for a single family of addresses (24, or 64)", natural)
     ] = 0
     node_cidr_mask_size_ipv4: Annotated[
         int,
@@ -185,7 +188,7 @@ class Networks(Struct, frozen=True, kw_only=True):
     load_balancer_cidr: Annotated[
         str,
         Flag(
-            "where service-lb-controller takes addresses of load balancers from (198.18.0.0/15)",
+            "range of the addresses of load balancers (198.18.0.0/15)",
             network,
             metavar="CIDR",
         ),
@@ -197,19 +200,19 @@ class Leading(Struct, frozen=True, kw_only=True):
 
     leader_elect: Annotated[
         bool,
-        Flag("work only while holding the lease that all managers of a cluster compete for (true)", boolean),
+        Flag("run controllers only while holding the lease of the leader (true)", boolean),
     ] = True
     leader_elect_lease_duration: Annotated[
-        float, Flag("how long others respect a lease that is not renewed (15s)", seconds)
+        float, Flag("how long other managers wait for a lease that is not renewed (15s)", seconds)
     ] = 15.0
     leader_elect_renew_deadline: Annotated[
-        float, Flag("how long the holder tries to renew it before he stops (10s)", seconds)
+        float, Flag("how long the leader retries to renew the lease before it stops (10s)", seconds)
     ] = 10.0
-    leader_elect_retry_period: Annotated[float, Flag("how long to wait between tries (2s)", seconds)] = 2.0
-    leader_elect_resource_name: Annotated[str, Flag("the lease's name (kube-controller-manager)")] = (
+    leader_elect_retry_period: Annotated[float, Flag("interval of retries (2s)", seconds)] = 2.0
+    leader_elect_resource_name: Annotated[str, Flag("name of the lease (kube-controller-manager)")] = (
         "kube-controller-manager"
     )
-    leader_elect_resource_namespace: Annotated[str, Flag("the lease's namespace (kube-system)")] = (
+    leader_elect_resource_namespace: Annotated[str, Flag("namespace of the lease (kube-system)")] = (
         "kube-system"
     )
 
@@ -220,24 +223,21 @@ class Serving(Struct, frozen=True, kw_only=True):
     bind_address: Annotated[
         str,
         Flag(
-            "the address to serve health and metrics on; without --client-ca-file, one that only this machine has (127.0.0.1)",
+            "address of health and metrics; without --client-ca-file, only a loopback address is "
+            "allowed (127.0.0.1)",
             address,
         ),
     ] = "127.0.0.1"
-    secure_port: Annotated[int, Flag("the port for HTTPS; 0: none (10257)", port)] = 10257
+    secure_port: Annotated[int, Flag("HTTPS port; 0: none (10257)", port)] = 10257
     metrics_port: Annotated[
         int | None,
-        Flag("a port for HTTP without encryption, for this machine only; 0 picks a free one (none)", port),
+        Flag("port for unencrypted HTTP, on this machine only; 0 chooses a free one (none)", port),
     ] = None
-    tls_cert_file: Annotated[
-        Path | None, Flag("the certificate, with its chain (one made for this run)", Path)
-    ] = None
+    tls_cert_file: Annotated[Path | None, Flag("certificate chain (generated at each start)", Path)] = None
     tls_private_key_file: Annotated[Path | None, Flag("the key of --tls-cert-file", Path)] = None
     client_ca_file: Annotated[
         Path | None,
-        Flag(
-            "who signs certificates of clients: nothing but health is told without one of them (nobody)", Path
-        ),
+        Flag("CA of client certificates; everything but health needs one (none)", Path),
     ] = None
 
 
@@ -251,24 +251,24 @@ class Simulation(Struct, frozen=True, kw_only=True):
     """Simulation"""
 
     simulate_nodes: Annotated[
-        int, Flag("how many nodes to simulate, and their pods; 0: none (0)", natural, metavar="N")
+        int, Flag("number of nodes to simulate, with their pods; 0: none (0)", natural, metavar="N")
     ] = 0
     stages: Annotated[
         tuple[Path, ...],
         Flag(
-            "how simulated nodes and pods behave, as kwok's Stage documents (built in)",
+            "files of kwok's Stage documents that script simulated nodes and pods (built in)",
             Path,
             metavar="FILE",
             repeats=True,
         ),
     ] = ()
     simulate_node_zones: Annotated[
-        tuple[str, ...], Flag("zones that the simulated nodes are in, one after the other (none)", words)
+        tuple[str, ...], Flag("zones of the simulated nodes, in turn (none)", words)
     ] = ()
     node_labels: Annotated[
         tuple[tuple[str, str], ...],
         Flag(
-            "labels of the simulated nodes, besides their own, as a kubelet takes them (none)",
+            "additional labels of the simulated nodes (none)",
             labels,
             metavar="KEY=VALUE",
         ),
@@ -276,43 +276,45 @@ class Simulation(Struct, frozen=True, kw_only=True):
     simulate_node_capacity: Annotated[
         tuple[tuple[str, str], ...],
         Flag(
-            "what each simulated node has (cpu=32,memory=256Gi,pods=1100), besides ephemeral-storage=1Ti and hugepages",
+            "capacity of each simulated node (cpu=32,memory=256Gi,pods=1100,ephemeral-storage=1Ti)",
             quantities,
             metavar="NAME=AMOUNT",
         ),
     ] = (("cpu", "32"), ("memory", "256Gi"), ("pods", "1100"))
     kubelet_address: Annotated[
         str,
-        Flag(
-            "the address on which the simulated kubelets serve logs, exec and the like (127.0.0.1)", address
-        ),
+        Flag("address of the simulated kubelets' server for logs, exec and so on (127.0.0.1)", address),
     ] = "127.0.0.1"
-    kubelet_port: Annotated[int, Flag("the port of all simulated kubelets; 0 picks a free one (0)", port)] = 0
+    kubelet_port: Annotated[
+        int, Flag("port of the simulated kubelets' server; 0 chooses a free one (0)", port)
+    ] = 0
     simulate_kubelet_details: Annotated[
         bool,
         Flag(
-            "tell of simulated pods all that a kubelet tells, and kwok does not: events, ids, last statuses (true)",
+            "write events, ids and final statuses of simulated pods, which kwok does not (true)",
             boolean,
         ),
     ] = True
     allow_host_access: Annotated[
         bool,
         Flag(
-            "let kwok's Logs, Attach, Exec and PortForward objects use files, commands and ports of this machine (false)",
+            "allow kwok's Logs, Attach, Exec and PortForward objects to use files, commands and "
+            "ports of this machine (false)",
             boolean,
         ),
     ] = False
     container_runtime: Annotated[
         str,
         Flag(
-            "what containers are: simulated, or process, with which those of --images are local processes (simulated)",
+            "how containers run: simulated, or process, which runs the images of --images as local "
+            "processes (simulated)",
             _runtime,
         ),
     ] = SIMULATED
     images: Annotated[
         Path | None,
         Flag(
-            "which images are which local commands, for --container-runtime=process (none)",
+            "file that maps images to local commands, for --container-runtime=process (none)",
             Path,
             metavar="FILE",
         ),

@@ -11,16 +11,16 @@ _YEAR: Final = 365 * 86400.0
 
 
 def _certificate(signer: str) -> Flag:
-    return Flag(f"the certificate of the authority of {signer}, in PEM", Path, metavar="FILE")
+    return Flag(f"CA certificate of {signer}, in PEM", Path, metavar="FILE")
 
 
 def _key(signer: str) -> Flag:
-    return Flag(f"the key of the authority of {signer}, in PEM", Path, metavar="FILE")
+    return Flag(f"CA key of {signer}, in PEM", Path, metavar="FILE")
 
 
 _SERVING, _KUBELET = "kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet"
 _CLIENT, _LEGACY = "kubernetes.io/kube-apiserver-client", "kubernetes.io/legacy-unknown"
-_EVERY: Final = "all signers (the server's, where both are started together)"
+_EVERY: Final = "all signers (the API server's, if both are started together)"
 
 
 class Signing(Struct, frozen=True, kw_only=True):
@@ -37,7 +37,7 @@ class Signing(Struct, frozen=True, kw_only=True):
     cluster_signing_legacy_unknown_cert_file: Annotated[Path | None, _certificate(_LEGACY)] = None
     cluster_signing_legacy_unknown_key_file: Annotated[Path | None, _key(_LEGACY)] = None
     cluster_signing_duration: Annotated[
-        float, Flag("how long certificates are good at most (8760h0m0s)", seconds)
+        float, Flag("maximum lifetime of signed certificates (8760h0m0s)", seconds)
     ] = _YEAR
 
 

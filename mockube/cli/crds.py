@@ -7,7 +7,7 @@ from mockube.cli.parsing import Parser
 
 
 def add_flags(parser: Parser) -> None:
-    parser.add_argument("pack", choices=[*PACKS], help="whose kinds")
+    parser.add_argument("pack", choices=[*PACKS], help="the pack")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -26,9 +26,11 @@ AT_ONCE: Final = (signal.SIGTERM, signal.SIGINT)
 
 def add_flags(parser: Parser) -> None:
     add_name(parser)
-    parser.add_argument("--now", action="store_true", help="wait for no request that is being answered")
+    parser.add_argument("--now", action="store_true", help="do not wait for running requests")
     parser.add_argument(
-        "--delete", action="store_true", help="remove its folder too: certificates, logs, and what was kept"
+        "--delete",
+        action="store_true",
+        help="delete the cluster's folder too: certificates, logs and objects",
     )
 
 

@@ -108,9 +108,11 @@ def add_flags(parser: Parser) -> None:
     parser.add_argument(
         "--with-controllers",
         action="store_true",
-        help="run the controller manager and simulated nodes as well, which envtest does not",
+        help="also run the controller manager and simulated nodes, which envtest does not",
     )
-    parser.add_argument("--nodes", type=int, default=1, help="simulated nodes, with controllers (1)")
+    parser.add_argument(
+        "--nodes", type=int, default=1, help="number of simulated nodes, with --with-controllers (1)"
+    )
     add_version(parser)
 
 

@@ -22,16 +22,16 @@ STDIN: Final = "-"
 
 def add_flags(parser: Parser) -> None:
     parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="YAML or JSON of objects and lists; - is what comes in"
+        "files", nargs="+", metavar="FILE", help="YAML or JSON files with objects and lists; - reads stdin"
     )
     add_server(parser)
     parser.add_argument(
-        "--namespace", default="", metavar="NS", help="put everything there that is in a namespace"
+        "--namespace", default="", metavar="NS", help="import all namespaced objects into this namespace"
     )
     parser.add_argument(
-        "--replace", action="store_true", help="replace what is there already (it is left as it is)"
+        "--replace", action="store_true", help="replace existing objects (they are not changed)"
     )
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    parser.add_argument("--dry-run", action="store_true", help="only print what would be done")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -16,11 +16,12 @@ from mockube.failure import Missing
 def add_flags(parser: Parser) -> None:
     add_name(parser)
     ways = parser.add_mutually_exclusive_group()
-    ways.add_argument("--path", action="store_true", help="print where it is, not what it says")
+    ways.add_argument("--path", action="store_true", help="print the path of the kubeconfig")
     ways.add_argument(
         "--merge",
         action="store_true",
-        help="add it to what kubectl reads, $KUBECONFIG or ~/.kube/config, and make it the current context",
+        help="merge it into the file that kubectl reads, $KUBECONFIG or ~/.kube/config, and make it "
+        "the current context",
     )
 
 

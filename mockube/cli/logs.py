@@ -24,8 +24,8 @@ def add_flags(parser: Parser) -> None:
     parser.add_argument(
         "component", nargs="?", choices=COMPONENTS, help=f"{', '.join(COMPONENTS)} (all, by time)"
     )
-    parser.add_argument("-f", "--follow", action="store_true", help="go on as long as the cluster runs")
-    parser.add_argument("--tail", type=natural, metavar="N", help="begin with the last so many lines (all)")
+    parser.add_argument("-f", "--follow", action="store_true", help="follow the logs while the cluster runs")
+    parser.add_argument("--tail", type=natural, metavar="N", help="number of last lines to print (all)")
 
 
 def run(options: argparse.Namespace) -> int:

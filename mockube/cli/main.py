@@ -17,9 +17,9 @@ from mockube.cli.parsing import Parser, nearest
 from mockube.failure import Failure
 
 VARIABLES = (
-    "Each flag of a command can be set by a variable as well: --simulate-nodes by MOCKUBE_SIMULATE_NODES."
+    "Each flag can also be set by an environment variable: --simulate-nodes by MOCKUBE_SIMULATE_NODES."
 )
-NAME_HELP = "which cluster, of several side by side (default)"
+NAME_HELP = "the cluster's name (default)"
 
 
 class Runnable(Protocol):
@@ -47,44 +47,40 @@ class Command(NamedTuple):
 COMMANDS = {
     command.name: command
     for command in (
-        Command(name="up", summary="start a cluster, and say what to type next", module="up"),
-        Command(name="down", summary="end a cluster", module="down"),
-        Command(name="status", summary="say whether a cluster runs, and is well", module="status"),
-        Command(name="list", summary="list all clusters of this machine", module="listing"),
-        Command(name="logs", summary="show what a cluster's processes log", module="logs"),
+        Command(name="up", summary="start a cluster", module="up"),
+        Command(name="down", summary="stop a cluster", module="down"),
+        Command(name="status", summary="show whether a cluster runs and is healthy", module="status"),
+        Command(name="list", summary="list the clusters of this machine", module="listing"),
+        Command(name="logs", summary="print the logs of a cluster", module="logs"),
+        Command(name="kubeconfig", summary="print a cluster's kubeconfig, or merge it", module="kubeconfig"),
+        Command(name="nodes", summary="print or change the number of simulated nodes", module="nodes"),
         Command(
-            name="kubeconfig", summary="print the kubeconfig of a cluster, or merge it", module="kubeconfig"
+            name="reset", summary="delete all objects of a cluster, or restore its snapshot", module="reset"
         ),
-        Command(
-            name="nodes", summary="say how many nodes are simulated, or have more or fewer", module="nodes"
-        ),
-        Command(name="reset", summary="empty the store of a cluster", module="reset"),
-        Command(name="run", summary="run one command with a cluster of its own", module="run"),
+        Command(name="run", summary="run one command with a temporary cluster", module="run"),
         Command(
             name="crds",
-            summary="print the definitions of a pack's kinds, for any API server",
+            summary="print the CustomResourceDefinitions of a pack",
             module="crds",
         ),
         Command(
             name="envtest",
-            summary="write what stands in for the binaries of controller-runtime's envtest",
+            summary="write launchers that replace envtest's binaries",
             module="envtest",
         ),
         Command(
             name="import",
-            summary="make objects exist that `kubectl get -o yaml` printed elsewhere",
+            summary="import objects that kubectl printed from another cluster",
             module="imports",
         ),
         Command(
             name="snapshot",
-            summary="write all that a cluster stores into one file, or put it back",
+            summary="save all objects to a file, or restore them",
             module="snapshot",
         ),
-        Command(name="demo", summary="show the store at work", module="demo"),
-        Command(name="doctor", summary="say what is wrong on this machine", module="doctor"),
-        Command(
-            name="completion", summary="print what completes all this in your shell", module="completion"
-        ),
+        Command(name="demo", summary="demonstrate the store", module="demo"),
+        Command(name="doctor", summary="check this machine for problems", module="doctor"),
+        Command(name="completion", summary="print the completion script for a shell", module="completion"),
         Command(name="version", summary="print the version", module="version"),
     )
 }

@@ -19,22 +19,22 @@ TIMEOUT: Final = 60.0
 
 def add_flags(parser: Parser) -> None:
     parser.add_argument(
-        "nodes", type=_count, nargs="?", metavar="N", help="how many there are to be, from node-1 to node-N"
+        "nodes", type=_count, nargs="?", metavar="N", help="the new number of nodes, node-1 to node-N"
     )
     add_server(parser)
     parser.add_argument(
         "--zones",
         type=_zones,
         metavar="A,B",
-        help="zones of nodes that come, one after the other (as before)",
+        help="zones of new nodes, in turn (unchanged)",
     )
-    parser.add_argument("--labels", type=_labels, metavar="K=V,...", help="labels of nodes that come (none)")
+    parser.add_argument("--labels", type=_labels, metavar="K=V,...", help="labels of new nodes (none)")
     parser.add_argument(
         "--timeout",
         type=seconds,
         default=TIMEOUT,
         metavar="TIME",
-        help=f"end with code 4 if they are not ready in time ({TIMEOUT:g}s)",
+        help=f"exit with code 4 if the nodes are not ready in time ({TIMEOUT:g}s)",
     )
 
 

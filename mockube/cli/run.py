@@ -15,9 +15,9 @@ def add_flags(parser: Parser) -> None:
     parser.usage = f"{parser.prog} [FLAG ...] -- CMD [ARG ...]"
     add_shape(parser)
     add_runtime(parser)
-    parser.add_argument("-v", "--verbose", action="store_true", help="say how long the start takes")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print how long the start takes")
     parser.add_argument(
-        "command", nargs=argparse.REMAINDER, metavar="CMD", help="what to run, with KUBECONFIG set"
+        "command", nargs=argparse.REMAINDER, metavar="CMD", help="the command; it is run with KUBECONFIG set"
     )
 
 

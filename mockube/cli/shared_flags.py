@@ -16,9 +16,7 @@ PROCESS: Final = "process"
 
 
 def add_name(parser: Parser) -> None:
-    parser.add_argument(
-        "-n", "--name", default=DEFAULT, help=f"which cluster, of several side by side ({DEFAULT})"
-    )
+    parser.add_argument("-n", "--name", default=DEFAULT, help=f"the cluster's name ({DEFAULT})")
 
 
 def add_output(parser: Parser, *more: str) -> None:
@@ -27,7 +25,7 @@ def add_output(parser: Parser, *more: str) -> None:
         "--output",
         choices=["json", *more],
         metavar="FORMAT",
-        help=f"{' or '.join(['json', *more])}, for programs",
+        help=f"{' or '.join(['json', *more])} for programs",
     )
 
 
@@ -37,13 +35,13 @@ def add_shape(parser: Parser) -> None:
         type=natural,
         default=NODES,
         metavar="N",
-        help=f"how many nodes to simulate ({NODES})",
+        help=f"number of simulated nodes ({NODES})",
     )
     parser.add_argument(
         "--packs",
         default=KRUISE,
         metavar="NAMES",
-        help=f"kinds to serve besides Kubernetes' own ({KRUISE})",
+        help=f"packs of kinds to serve besides Kubernetes' own ({KRUISE})",
     )
     add_version(parser)
 
@@ -54,7 +52,7 @@ def add_version(parser: Parser) -> None:
         type=minors.read_minor,
         default=minors.NEWEST,
         metavar="MINOR",
-        help=f"the minor release of Kubernetes to be, {minors.OLDER[-1]} to {minors.NEWEST} ({minors.NEWEST})",
+        help=f"minor release of Kubernetes, {minors.OLDER[-1]} to {minors.NEWEST} ({minors.NEWEST})",
     )
 
 
@@ -71,11 +69,11 @@ def add_runtime(parser: Parser) -> None:
         choices=[SIMULATED, PROCESS],
         default=SIMULATED,
         metavar="RUNTIME",
-        help=f"what containers are: {SIMULATED}, or {PROCESS}, with which those of --images are local processes ({SIMULATED})",
+        help=f"how containers run: {SIMULATED}, or {PROCESS}, which runs the images of --images as local processes ({SIMULATED})",
     )
     parser.add_argument(
         "--images",
         type=Path,
         metavar="FILE",
-        help=f"which images are which local commands, for --container-runtime={PROCESS} (none)",
+        help=f"file that maps images to local commands, for --container-runtime={PROCESS} (none)",
     )

@@ -12,11 +12,11 @@ from mockube.cli.parsing import Parser
 from mockube.cli.target import add_server, reporting_failures
 
 STORE_FLAGS: Final[Mapping[str, str]] = {
-    "data_dir": "the folder of one that does not run",
-    "etcd_servers": "endpoints of an etcd, such as http://127.0.0.1:2379",
-    "etcd_prefix": "what all keys begin with (/registry)",
-    "etcd_cafile": "who must have signed etcd's certificate",
-    "etcd_certfile": "the certificate to show to etcd",
+    "data_dir": "the data folder of a stopped server",
+    "etcd_servers": "endpoints of etcd, such as http://127.0.0.1:2379",
+    "etcd_prefix": "prefix of all keys (/registry)",
+    "etcd_cafile": "CA of etcd's certificate",
+    "etcd_certfile": "client certificate for etcd",
     "etcd_keyfile": "the key of --etcd-certfile",
 }
 """The API server's own, and what they say where no API server is asked."""
@@ -28,11 +28,16 @@ def add_flags(parser: Parser) -> None:
     restoring = commands.add_parser("restore", help="store what is in a file, and nothing else")
     for command in (saving, restoring):
         command.add_argument(
-            "file", type=Path, metavar="FILE", help="lines of JSON, compressed: zcat reads it"
+            "file",
+            type=Path,
+            metavar="FILE",
+            help="the snapshot: compressed lines of JSON, readable with zcat",
         )
         add_server(command)
         _add_store(command)
-    restoring.add_argument("--replace", action="store_true", help="lose what is stored there now")
+    restoring.add_argument(
+        "--replace", action="store_true", help="allow the loss of the objects that are stored now"
+    )
 
 
 def run(options: argparse.Namespace) -> int:

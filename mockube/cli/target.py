@@ -23,7 +23,7 @@ def add_server(parser: Parser) -> None:
         "--kubeconfig",
         type=Path,
         metavar="FILE",
-        help="the server that it leads to, instead of a cluster by name",
+        help="kubeconfig of the server, instead of a cluster's name",
     )
 
 

@@ -1,4 +1,4 @@
-"""`mockube up`: start a cluster, and say what to type next."""
+"""`mockube up`: start a cluster, and print what to type next."""
 
 import argparse
 import asyncio
@@ -44,8 +44,8 @@ READY: Final = """mockube {version}: a Kubernetes cluster is ready, with {nodes}
 {end}"""
 
 _STORE_NOTES: Final = {
-    True: "What is stored is kept in {store}.",
-    False: "What is stored is gone with it; `mockube up --keep` would keep it.",
+    True: "Objects are stored in {store}.",
+    False: "Objects are lost when the cluster stops; `mockube up --keep` keeps them.",
 }
 
 
@@ -54,7 +54,10 @@ def add_flags(parser: Parser) -> None:
     add_name(parser)
     add_shape(parser)
     parser.add_argument(
-        "-d", "--detach", action="store_true", help="return when it is ready, and leave it running"
+        "-d",
+        "--detach",
+        action="store_true",
+        help="return when the cluster is ready, and run it in the background",
     )
     parser.add_argument(
         "--wait",
@@ -63,21 +66,23 @@ def add_flags(parser: Parser) -> None:
         default=Wait(),
         const=Wait(seconds=WAIT_SECONDS),
         metavar="WHAT/TIME",
-        help="when it counts as ready, with its nodes or once its server answers, and how long that may take before"
-        f" it ends with code 4: nodes, 30s, server/10s (nodes, as long as it takes; {WAIT_SECONDS:g}s for a bare --wait)",
+        help="what to wait for, the nodes or the server, and how long; after that time it exits with code 4:"
+        f" nodes, 30s, server/10s (nodes, without a limit; {WAIT_SECONDS:g}s for a bare --wait)",
     )
     parser.add_argument(
-        "--exist-ok", action="store_true", help="if it runs already, leave it as it is and be content"
+        "--exist-ok", action="store_true", help="succeed if the cluster runs already, without changing it"
     )
     parser.add_argument(
-        "--write-kubeconfig", type=Path, metavar="FILE", help="write its kubeconfig there as well"
+        "--write-kubeconfig", type=Path, metavar="FILE", help="write the kubeconfig to this file as well"
     )
     store = parser.add_argument_group("Store")
     persistence = store.add_mutually_exclusive_group()
     persistence.add_argument(
-        "--keep", action="store_true", help="keep what is stored, for the next time (memory only)"
+        "--keep",
+        action="store_true",
+        help="keep the objects for the next start, in the cluster's folder (memory only)",
     )
-    persistence.add_argument("--data-dir", type=Path, metavar="DIR", help="the same, in a folder of your own")
+    persistence.add_argument("--data-dir", type=Path, metavar="DIR", help="keep the objects in this folder")
     add_passed(parser)
 
 
@@ -108,8 +113,8 @@ def _there(place: ClusterFolder, running: Record | None, *, content: bool) -> in
         raise ClusterLocked(f'"{place.name}" is being started already')
     if not content:
         raise ClusterLocked(
-            f'"{place.name}" runs already, as process {running.pid} at {running.url}: end it with `mockube down`, '
-            "take it as it is with --exist-ok, or start another one with --name"
+            f'"{place.name}" runs already, as process {running.pid} at {running.url}: stop it with `mockube down`, '
+            "use it as it is with --exist-ok, or start another one with --name"
         )
     print(greeting(place, running))
     return 0
@@ -202,5 +207,5 @@ def greeting(place: ClusterFolder, record: Record) -> str:
         elsewhere="" if record.detached else ". In another shell",
         kubeconfig=shlex.quote(str(place.kubeconfig)),
         store_note=_STORE_NOTES[record.store != MEMORY].format(store=record.store),
-        end=f"`mockube down{name}` ends it." if record.detached else "Ctrl+C ends it.",
+        end=f"`mockube down{name}` stops it." if record.detached else "Ctrl+C stops it.",
     )

@@ -26,7 +26,7 @@ def running(tmp_path_factory):
     commands = Mockube(tmp_path_factory.mktemp("home"))
     process = commands.start("up", "--secure-port=0", "--simulate-nodes=1")
     commands.said = [process.stdout.readline()]
-    while "Ctrl+C ends it" not in commands.said[-1]:
+    while "Ctrl+C stops it" not in commands.said[-1]:
         commands.said.append(process.stdout.readline())
     commands.process = process
     yield commands
@@ -110,7 +110,7 @@ def test_a_reset_empties_the_store_and_keeps_the_rest(running):
 
 def test_ctrl_c_ends_the_manager_and_then_the_server(mockube):
     process = mockube.start("up", "--secure-port=0", "--simulate-nodes=1")
-    wait_line(process.stdout, "Ctrl+C ends it")
+    wait_line(process.stdout, "Ctrl+C stops it")
     processes, following = mockube.processes(), mockube.start("logs", "-f")
     process.send_signal(signal.SIGINT)
     assert process.wait() == 0
@@ -124,7 +124,7 @@ def test_ctrl_c_ends_the_manager_and_then_the_server(mockube):
 
 def test_nothing_outlives_it_when_it_is_killed(mockube):
     process = mockube.start("up", "--secure-port=0", "--simulate-nodes=1")
-    wait_line(process.stdout, "Ctrl+C ends it")
+    wait_line(process.stdout, "Ctrl+C stops it")
     processes = mockube.processes()
     process.kill()
     wait_gone(processes)
