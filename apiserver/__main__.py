@@ -55,9 +55,9 @@ def main(arguments: Sequence[str]) -> int:
     config = parse(arguments, os.environ)
     klog.attach(logging.getLogger(), config.logging)
     for name in config.ignored:
-        LOG.warning("--%s is not built yet, and ignored", name)
+        LOG.warning("--%s is not implemented and is ignored", name)
     for setting in config.unhonoured():
-        LOG.warning("%s cannot be honoured, and is ignored", setting)
+        LOG.warning("%s is not supported and is ignored", setting)
 
     def ready() -> None:
         # What is there by now stays as long as the process: no collection needs to look at it again.

@@ -52,7 +52,7 @@ async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
 
         server.bootstrap_roles.when_ready(ready)
         await stopping.wait()
-        LOG.info("Stopping: /readyz says so, requests end, a second signal ends them at once")
+        LOG.info("Stopping: /readyz fails, requests finish, a second signal cancels them")
         server.stopping = True
         await clock.sleep(serving.shutdown_delay_duration)
     LOG.info("Stopped")
@@ -104,9 +104,7 @@ def _advertised(serving: Serving) -> str:
         try:
             probe.connect(ELSEWHERE)
         except OSError as error:
-            LOG.warning(
-                "This machine has no address that others could use: give --advertise-address: %s", error
-            )
+            LOG.warning("This machine has no usable address: set --advertise-address: %s", error)
             return ""
         found: str = probe.getsockname()[0]
     return found
@@ -125,7 +123,7 @@ def _announce(serving: Serving, doors: list[Door], credentials: Credentials) -> 
         credentials.write_manager_kubeconfig(serving.write_manager_kubeconfig, url)
     for door in doors[1:]:
         LOG.warning(
-            "Serving without encryption on http://%s:%d: anybody on this machine can listen",
+            "Serving without encryption on http://%s:%d: every user of this machine can read it",
             LOOPBACK,
             door.port,
         )

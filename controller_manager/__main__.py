@@ -33,7 +33,7 @@ def main(arguments: Sequence[str]) -> int:
     config = parse(arguments, os.environ, catalog.NAMES)
     klog.attach(logging.getLogger(), config.logging)
     for name in config.ignored:
-        LOG.warning("--%s is not built yet, and ignored", name)
+        LOG.warning("--%s is not implemented and is ignored", name)
     for name in switched_off(config.controllers.controllers):
         LOG.warning("--controllers: %s does not run: %s", name, OFF[name])
     try:

@@ -33,7 +33,7 @@ async def serve(config: Config) -> None:
         await asyncio.wait({working, waiting}, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
         if not working.done():
-            LOG.info("Stopping: what is in hand is finished, a second signal ends it at once")
+            LOG.info("Stopping: current keys are finished, a second signal cancels them")
             working.cancel()
         with suppress(asyncio.CancelledError):
             await _end_of(working)

@@ -1,4 +1,4 @@
-"""What a machine must have for clusters to run on it: looked at one thing after another, told in words.
+"""Checks of a machine: whether clusters can run on it.
 
 Wrong is what keeps a cluster from running; a note is what somebody may want to know who wonders.
 """
@@ -81,14 +81,14 @@ def _system(_environment: Mapping[str, str], _clock: Clock) -> Finding:
     found = f"{platform.system()} {platform.release()}, {os.cpu_count()} cores"
     if sys.platform == "linux":
         return ok(found)
-    return note(f"{found}: if mockube is killed with SIGKILL, its processes may go on")
+    return note(f"{found}: if mockube is killed with SIGKILL, its processes may keep running")
 
 
 def _files(_environment: Mapping[str, str], _clock: Clock) -> Finding:
     limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit >= FILES:
-        return ok(f"{limit} may be open at a time")
-    return wrong(f"only {limit} may be open at a time: `ulimit -n {most}` raises that")
+        return ok(f"{limit} files may be open at a time")
+    return wrong(f"only {limit} files may be open at a time: run `ulimit -n {most}`")
 
 
 def _folder(environment: Mapping[str, str], _clock: Clock) -> Finding:
@@ -99,30 +99,32 @@ def _temporary(_environment: Mapping[str, str], _clock: Clock) -> Finding:
     try:
         return _writable(Path(tempfile.gettempdir()))
     except FileNotFoundError as error:
-        return wrong(f"there is none that can be written to: {error}")
+        return wrong(f"no temporary folder is writable: {error}")
 
 
 def _writable(folder: Path) -> Finding:
     """The folder, or the nearest one above it that there is."""
     there = next(path for path in (folder, *folder.parents) if path.exists())
     if not there.is_dir():
-        return wrong(f"{there} is a file, and has to be a folder: move it away, or set XDG_DATA_HOME")
+        return wrong(f"{there} is a file instead of a folder: move it, or set XDG_DATA_HOME")
     if not os.access(there, os.W_OK | os.X_OK):
-        return wrong(f"{there} cannot be written to: `chmod u+rwx` it, or set XDG_DATA_HOME")
-    return ok(f"{folder} can be written to")
+        return wrong(f"{there} is not writable: run `chmod u+rwx` on it, or set XDG_DATA_HOME")
+    return ok(f"{folder} is writable")
 
 
 def _disk(environment: Mapping[str, str], _clock: Clock) -> Finding:
     there = next(path for path in clusters_folder(environment).parents if path.exists())
     free = shutil.disk_usage(there).free
     found = f"{free >> 20} MiB are free at {there}"
-    return ok(found) if free >= DISK else wrong(f"{found}: logs and kept data need {DISK >> 20}")
+    return ok(found) if free >= DISK else wrong(f"{found}: logs and data need {DISK >> 20}")
 
 
 def _port(environment: Mapping[str, str], _clock: Clock) -> Finding:
     if is_free(LOOPBACK, UPSTREAM):
         return ok(f"{UPSTREAM} is free")
-    return note(f"{UPSTREAM} is taken by {holder(UPSTREAM, environment)}: `mockube up` needs --secure-port=0")
+    return note(
+        f"{UPSTREAM} is in use by {holder(UPSTREAM, environment)}: `mockube up` needs --secure-port=0"
+    )
 
 
 def _loopback(_environment: Mapping[str, str], _clock: Clock) -> Finding:
@@ -136,15 +138,15 @@ def _loopback(_environment: Mapping[str, str], _clock: Clock) -> Finding:
 def _kubectl(_environment: Mapping[str, str], _clock: Clock) -> Finding:
     found = shutil.which("kubectl")
     if found is None:
-        return note("is not here: https://kubernetes.io/docs/tasks/tools says how to get it")
+        return note("not found: see https://kubernetes.io/docs/tasks/tools")
     answer = subprocess.run(  # noqa: S603 - it was found by its name
         [found, "version", "--client"], capture_output=True, text=True, check=False
     )
     version = re.search(r"v(\d+)\.(\d+)\S*", answer.stdout)
     if version is None:
-        return wrong(f"{found} does not say its version: {(answer.stderr or answer.stdout).strip()}")
+        return wrong(f"{found} does not print its version: {(answer.stderr or answer.stdout).strip()}")
     if abs(int(version[2]) - int(MINOR)) > SKEW:
-        return note(f"{version[0]} at {found}, which is far from 1.{MINOR}: some things may look different")
+        return note(f"{version[0]} at {found}, which is not within the supported skew of 1.{MINOR}")
     return ok(f"{version[0]} at {found}")
 
 
@@ -152,19 +154,19 @@ def _clusters(environment: Mapping[str, str], _clock: Clock) -> Finding:
     found = [look(place) for place in places(environment)]
     dead = [one.place.name for one in found if one.state is State.DEAD]
     if dead:
-        return wrong(f"{', '.join(dead)}: killed, and not ended: `mockube down --name {dead[0]}` tidies up")
+        return wrong(f"{', '.join(dead)}: killed: run `mockube down --name {dead[0]}` to clean up")
     live = [one.place.name for one in found if one.state is State.RUNNING]
-    return ok(f"{len(found)} there are, and {', '.join(live) or 'none'} of them running")
+    return ok(f"{len(found)} clusters, running: {', '.join(live) or 'none'}")
 
 
 def _time(environment: Mapping[str, str], clock: Clock) -> Finding:
     now = clock.now()
     if now < OLDEST_MOMENT:
-        return wrong(f"it is said to be {now:%Y-%m-%d}: certificates will not be valid")
+        return wrong(f"the clock says {now:%Y-%m-%d}: certificates will not be valid")
     for place in places(environment):
         for certificate in place.pki.glob("*.crt"):
             if certificate.stat().st_mtime > now.timestamp():
-                return wrong(f"{certificate} was made in the future: the clock has been set back")
+                return wrong(f"{certificate} was created in the future: the clock was set back")
     return ok(f"it is {now:%Y-%m-%d %H:%M:%S} UTC")
 
 

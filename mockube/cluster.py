@@ -110,7 +110,7 @@ class Cluster(Handle):
         images: Mapping[str, Any] | Path | None = None,
     ) -> None:
         if not 0 <= nodes <= MOST_NODES:
-            raise ValueError(f"nodes is from 0 to {MOST_NODES}, and not {nodes}")
+            raise ValueError(f"nodes must be from 0 to {MOST_NODES}, not {nodes}")
         options = ClusterOptions(
             nodes=nodes,
             packs=packs,
@@ -174,7 +174,7 @@ class Cluster(Handle):
         try:
             self._hosted.start()
         except RuntimeError as error:
-            raise NotStarted("a cluster is started once: make another one") from error
+            raise NotStarted("a Cluster can be started once: create another one") from error
         weakref.finalize(self, self._hosted.close)
 
     # --- what it is asked

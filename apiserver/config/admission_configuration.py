@@ -37,7 +37,7 @@ def read(path: Path) -> Configurations:
     if (tree.get("apiVersion"), tree.get("kind")) not in _FILES:
         group_version_kind = f"{tree.get('apiVersion')}, Kind={tree.get('kind')}"
         raise FileProblem(
-            f"it is no AdmissionConfiguration of apiserver.config.k8s.io/v1, but {group_version_kind}"
+            f"it is not an AdmissionConfiguration of apiserver.config.k8s.io/v1, but {group_version_kind}"
         )
     check_fields(tree, {"apiVersion", "kind", "plugins"}, "the file")
     found: dict[str, Any] = {}

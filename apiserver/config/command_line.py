@@ -115,11 +115,11 @@ def _problem(config: Config) -> str:
     if max_expiration and not 3600 <= max_expiration <= 1 << 32:
         return "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds"
     if (serving.tls_cert_file is None) != (serving.tls_private_key_file is None):
-        return "--tls-cert-file and --tls-private-key-file go together: give both or neither"
+        return "--tls-cert-file and --tls-private-key-file must be set together"
     if (serving.proxy_client_cert_file is None) != (serving.proxy_client_key_file is None):
-        return "--proxy-client-cert-file and --proxy-client-key-file go together: give both or neither"
+        return "--proxy-client-cert-file and --proxy-client-key-file must be set together"
     if config.auditing.audit_policy_file is not None and config.auditing.audit_log_path is None:
-        return "--audit-policy-file needs --audit-log-path, to write to"
+        return "--audit-policy-file needs --audit-log-path"
     if (
         config.authentication.service_account_key_file
         and not config.authentication.service_account_signing_key_file
@@ -170,13 +170,13 @@ def _authentication_problem(config: Config) -> str:
 
 def store_problem(store: Store) -> str:
     if (store.etcd_certfile is None) != (store.etcd_keyfile is None):
-        return "--etcd-certfile and --etcd-keyfile go together: give both or neither"
+        return "--etcd-certfile and --etcd-keyfile must be set together"
     if store.etcd_certfile is not None and store.etcd_cafile is None:
         return "--etcd-certfile needs --etcd-cafile, to know etcd by"
     if store.etcd_servers and store.data_dir is not None:
-        return "--etcd-servers and --data-dir exclude each other: what is stored is in etcd or here"
+        return "--etcd-servers and --data-dir cannot be set together: objects are stored in etcd or here"
     if store.etcd_servers and store.snapshot is not None:
-        return "--etcd-servers and --snapshot exclude each other: `mockube snapshot restore` fills an etcd"
+        return "--etcd-servers and --snapshot cannot be set together: use `mockube snapshot restore` for etcd"
     return ""
 
 

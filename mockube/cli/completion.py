@@ -25,6 +25,6 @@ def run(options: argparse.Namespace) -> int:
 
     shell = options.shell or Path(os.environ.get("SHELL", "")).name
     if shell not in SHELLS:
-        raise Misused(f"for which shell? Say one of {', '.join(SHELLS)}")
+        raise Misused(f"unknown shell: name one of {', '.join(SHELLS)}")
     print(shtab.complete(parser(), shell))
     return 0

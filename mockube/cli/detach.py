@@ -68,7 +68,7 @@ def detach(work: Work, log: Path) -> int | None:
         return None
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if last != SAY:
-        progress.say(f"it has ended with code {code}: {last_error_line(log)}")
+        progress.say(f"it exited with code {code}: {last_error_line(log)}")
     return shell_code(code)
 
 

@@ -38,13 +38,13 @@ def run(options: argparse.Namespace) -> int:
     found = find(options.name, os.environ)
     if found.state in {State.RUNNING, State.STARTING}:
         _end(found, AT_ONCE if options.now else ORDERLY)
-        print_line(f'"{options.name}" has ended')
+        print_line(f'"{options.name}" has stopped')
     else:
         found.place.record.unlink(missing_ok=True)
         print_line(f'"{options.name}" was not running')
     if options.delete:
         if holder(found.place.lock) is not None:
-            raise Failure(f'"{options.name}" was started again meanwhile, and is not deleted')
+            raise Failure(f'"{options.name}" was started again meanwhile and is not deleted')
         shutil.rmtree(found.place.folder)
     return 0
 
@@ -55,7 +55,7 @@ def _end(found: FoundCluster, signals: tuple[signal.Signals, ...]) -> None:
     if process is None:
         return
     if not process.pid:  # it has taken the lock this moment
-        raise Failure(f'"{found.place.name}" is just being started: try again')
+        raise Failure(f'"{found.place.name}" is starting: try again')
     send_signals(process, signals)
 
     def has_ended() -> bool:
@@ -64,4 +64,6 @@ def _end(found: FoundCluster, signals: tuple[signal.Signals, ...]) -> None:
         return now is None or (bool(now.pid) and now != process)
 
     if not asyncio.run(until(has_ended, clock, seconds=SECONDS)):
-        raise TimedOut(f'"{found.place.name}" has not ended within {SECONDS:g} s: --now waits for nobody')
+        raise TimedOut(
+            f'"{found.place.name}" did not stop within {SECONDS:g} s: use --now to cancel its requests'
+        )

@@ -123,7 +123,7 @@ def run(options: argparse.Namespace) -> int:
         path = folder / name
         if path.exists() and _MARK not in path.read_text(errors="replace"):
             print(
-                f"{path} is there and was not written by mockube envtest: name another folder",
+                f"{path} exists and was not written by mockube envtest: name another folder",
                 file=sys.stderr,
             )
             return 1

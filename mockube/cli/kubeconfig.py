@@ -28,11 +28,11 @@ def add_flags(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     place = find(options.name, os.environ).place
     if not place.kubeconfig.exists():
-        raise Missing(f'"{place.name}" was never ready, and has no kubeconfig')
+        raise Missing(f'"{place.name}" was never ready and has no kubeconfig')
     if options.merge:
         path = _kubectls(os.environ)
         kubeconfigs.merge(place, path)
-        print_line(f"{path} leads to it: its current context is {place.context}")
+        print_line(f"{path} has the cluster: its current context is {place.context}")
     elif options.path:
         print(place.kubeconfig)
     else:

@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
         case _ if found:
             print(table([HEAD, *map(_row, found)]))
         case _:
-            print_line("there is no cluster: `mockube up` starts one")
+            print_line("no cluster: `mockube up` starts one")
     return 0
 
 

@@ -113,13 +113,13 @@ def _dispatch(arguments: list[str]) -> int:
         return Code.USAGE
     options = front.read(_expand_aliases(arguments), {})
     if options.command not in COMMANDS:
-        front.error(f'there is no command "{options.command}"{nearest(options.command, COMMANDS)}')
+        front.error(f'unknown command "{options.command}"{nearest(options.command, COMMANDS)}')
     command = COMMANDS[options.command]
     own = Parser(prog=f"mockube {command.name}")
     command.fill(own)
     before = {"name": options.name} if "name" in options else {}
     if before and "--name" not in own.flags():
-        own.error("it is about no cluster, and takes no --name")
+        own.error("this command takes no --name")
     return command.imported().run(own.read(options.rest, os.environ, argparse.Namespace(**before)))
 
 
@@ -170,5 +170,8 @@ def _unable(error: OSError) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return signal_exit_code(signal.SIGPIPE)
     path = f"{error.filename}: " if error.filename else ""
-    print(f"mockube: {path}{error.strerror or error} (`mockube doctor` may know more)", file=sys.stderr)
+    print(
+        f"mockube: {path}{error.strerror or error} (run `mockube doctor` to check this machine)",
+        file=sys.stderr,
+    )
     return Code.ERROR

@@ -113,5 +113,5 @@ def _dashed(arguments: Sequence[str]) -> Iterator[str]:
 def _stranger(word: str, known: Sequence[str]) -> str:
     name = word.partition("=")[0]
     if name.startswith("-"):
-        return f"there is no flag {name}{nearest(name, known)}"
-    return f'"{word}" is one word too many'
+        return f"unknown flag {name}{nearest(name, known)}"
+    return f'unexpected argument "{word}"'

@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
     found = find(options.name, os.environ)
     if found.state in {State.STOPPED, State.DEAD}:
         empty(found.place)
-        print_line(f'"{options.name}" is empty, and not running')
+        print_line(f'"{options.name}" is empty and stopped')
         return 0
     place, record, process = found.place, ready_record(found), found.holder
     assert process is not None, "it runs"
@@ -35,13 +35,13 @@ def run(options: argparse.Namespace) -> int:
     send_signals(process, (RESET,))
     clock = RealClock()
     if not asyncio.run(until(lambda: _is_done(place, process, record.resets), clock, seconds=SECONDS)):
-        raise TimedOut(f'"{place.name}" was not ready again within {SECONDS:g} s: `mockube logs` may say why')
-    print_line(f'"{place.name}" is empty, and ready')
+        raise TimedOut(f'"{place.name}" was not ready again within {SECONDS:g} s: see `mockube logs`')
+    print_line(f'"{place.name}" is empty and ready')
     return 0
 
 
 def _is_done(place: ClusterFolder, process: Holder, resets_before: int) -> bool:
     found = look(place)
     if found.holder != process:
-        raise Failure(f'"{place.name}" has ended instead: `mockube logs` may say why')
+        raise Failure(f'"{place.name}" has stopped instead: see `mockube logs`')
     return found.state is State.RUNNING and found.record is not None and found.record.resets > resets_before

@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
 
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not command:
-        raise Misused("what shall be run? Say `mockube run -- CMD ...`")
+        raise Misused("no command: use `mockube run -- CMD ...`")
     return asyncio.run(
         run_once(
             command,

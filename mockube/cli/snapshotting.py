@@ -33,7 +33,7 @@ def _place(options: argparse.Namespace) -> SnapshotPlace:
         raise Misused(problem)
     if flags and not (store.data_dir or store.etcd_servers):
         flag = next(iter(flags)).replace("_", "-")
-        raise Misused(f"--{flag} says nothing by itself: --data-dir or --etcd-servers must be there as well")
+        raise Misused(f"--{flag} needs --data-dir or --etcd-servers")
     if store.etcd_servers:
         return Etcd(settings=store, clock=clock)
     if store.data_dir is not None:

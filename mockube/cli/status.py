@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _status_table(found: FoundCluster, health: Health) -> str:
     place, running = found.place, found.record
-    rows = [(f"{place.name}:", f"{found.state}{', and not well' if health.problems else ''}")]
+    rows = [(f"{place.name}:", f"{found.state}{', unhealthy' if health.problems else ''}")]
     rows += [("problem", problem) for problem in health.problems]
     if running is not None:
         rows += _facts(running, health)
@@ -52,7 +52,7 @@ def _facts(running: Record, health: Health) -> list[tuple[str, str]]:
 
 def _processes(running: Record) -> list[str]:
     return [
-        f"{name} {one.pid or '-'}{f' (started again {one.restarts} times)' if one.restarts else ''}"
+        f"{name} {one.pid or '-'}{f' (restarted {one.restarts} times)' if one.restarts else ''}"
         for name, one in running.components.items()
     ]
 

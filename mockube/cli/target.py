@@ -40,7 +40,7 @@ def reporting_failures() -> Iterator[None]:
     try:
         yield
     except NoAnswer as error:
-        raise Failure(f"the server does not answer: {error}") from error
+        raise Failure(f"the server does not respond: {error}") from error
     except ApiError as error:
         raise Failure(error.message) from error
     except (KVError, BadArchive, KubeconfigError) as error:

@@ -110,7 +110,7 @@ def _there(place: ClusterFolder, running: Record | None, *, content: bool) -> in
         asyncio.run(until(lambda: look(place).state is not State.STARTING, clock, seconds=WAIT_SECONDS))
         running = record.read(place.record)
     if running is None or not running.ready:
-        raise ClusterLocked(f'"{place.name}" is being started already')
+        raise ClusterLocked(f'"{place.name}" is starting already')
     if not content:
         raise ClusterLocked(
             f'"{place.name}" runs already, as process {running.pid} at {running.url}: stop it with `mockube down`, '
@@ -159,7 +159,7 @@ def _cluster_spec(options: argparse.Namespace, place: ClusterFolder) -> ClusterS
     etcd = flags[f"{SERVER}.etcd-servers"]
     if etcd and (options.keep or options.data_dir):
         raise Misused(
-            "--etcd-servers, and --keep or --data-dir, exclude each other: what is stored is in etcd or here"
+            "--etcd-servers, and --keep or --data-dir, cannot be set together: objects are stored in etcd or here"
         )
     folder = None if etcd else _folder(options, place)
     return ClusterSpec(

@@ -59,7 +59,7 @@ def refuse_others(place: ClusterFolder, path: Path) -> None:
     there = {entry.get("name") for entry in _read(path).get("clusters") or ()} if path.exists() else set()
     if not there <= {place.context}:
         raise Failure(
-            f"{path} leads to other clusters, and is not overwritten: `mockube kubeconfig --merge` adds to it"
+            f"{path} contains other clusters and is not overwritten: use `mockube kubeconfig --merge`"
         )
 
 
@@ -81,9 +81,9 @@ def _read(path: Path) -> Mapping[str, Any]:
     try:
         tree = load(path.read_bytes()).tree
     except YamlError as error:
-        raise Failure(f"{path} is no kubeconfig: {error}".replace("\n", " ")) from error
+        raise Failure(f"{path} is not a kubeconfig: {error}".replace("\n", " ")) from error
     if tree is not None and not _is_config(tree):
-        raise Failure(f"{path} is no kubeconfig")
+        raise Failure(f"{path} is not a kubeconfig")
     return tree or {}
 
 

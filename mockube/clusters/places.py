@@ -75,7 +75,7 @@ class ClusterFolder(Struct, frozen=True, kw_only=True):
 def place_of(name: str, environment: Mapping[str, str]) -> ClusterFolder:
     if not _NAME.fullmatch(name):
         raise Misused(
-            f'"{name}" is no name for a cluster: lower case letters, digits and "-" between them, 40 at most'
+            f'"{name}" is not a valid cluster name: use lower-case letters, digits and "-" between them, at most 40'
         )
     return ClusterFolder(name=name, folder=clusters_folder(environment) / name)
 

@@ -55,7 +55,7 @@ def is_free(address: str, port: int) -> bool:
 def refuse_taken(address: str, port: int, environment: Mapping[str, str]) -> None:
     if port != ANY and not is_free(address, port):
         raise Failure(
-            f"port {port} is taken by {holder(port, environment)}: end that, or give --secure-port=0 for a free one"
+            f"port {port} is in use by {holder(port, environment)}: stop it, or set --secure-port=0 for a free port"
         )
 
 
@@ -63,7 +63,7 @@ def holder(port: int, environment: Mapping[str, str]) -> str:
     for place in places(environment):
         found = look(place)
         if found.record and found.state is not State.DEAD and port_of(found.record.url) == port:
-            return f'the cluster "{place.name}" (`mockube down --name {place.name}` ends it)'
+            return f'the cluster "{place.name}" (`mockube down --name {place.name}` stops it)'
     with suppress(OSError):  # another system, or another user's processes
         return next(_processes(port), "another process")
     return "another process"

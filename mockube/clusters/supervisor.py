@@ -91,7 +91,7 @@ class Supervisor:
                     code = await self._round(once_ready)
                     if not self._resetting:
                         return code
-                    self._tell("emptying the store, as was asked for")
+                    self._tell("emptying the store")
                     empty(self._place)
 
     @contextmanager
@@ -127,7 +127,7 @@ class Supervisor:
         if plane.failed is not None:
             self._tell(exit_message(plane.failed, code))
         if self._late:
-            raise TimedOut(f"it was not ready within {self._spec.seconds:g} s, and has been ended")
+            raise TimedOut(f"the cluster was not ready within {self._spec.seconds:g} s and was stopped")
         return code
 
     async def _make_ready(self, plane: ControlPlane, usable: ModuleType) -> None:
@@ -135,7 +135,7 @@ class Supervisor:
         if self._spec.copy_to is not None:
             kubeconfigs.copy(self._place, self._spec.copy_to)
         if self._spec.until is Until.NODES:
-            self._step("waiting for its nodes")
+            self._step("waiting for the nodes")
             await first(self._wait_nodes(usable), plane.wait_over())
         if plane.is_over:
             return
@@ -201,6 +201,4 @@ def empty(place: ClusterFolder) -> None:
 def refuse_reset(found: Record, place: ClusterFolder) -> None:
     """What is stored elsewhere is not ours to remove."""
     if found.store not in {MEMORY, str(place.data)}:
-        raise Failure(
-            f"what is stored lies in {found.store}, which is not this cluster's own: empty it there"
-        )
+        raise Failure(f"the store {found.store} is not this cluster's own: empty it there")

@@ -151,11 +151,11 @@ class Handle:
 
 def _check(harm: Harm, times: int | None) -> None:
     if not (harm.status or harm.delay or harm.cut):
-        raise ValueError("a fault does something: give status, delay or cut")
+        raise ValueError("a fault needs status, delay or cut")
     if harm.status and not 400 <= harm.status < 600:
         raise ValueError(f"{harm.status} is no status of an error: 400 to 599 are")
     if harm.cut not in (None, "before", "after"):
-        raise ValueError(f'cut is "before" or "after" the server has done it, not {harm.cut!r}')
+        raise ValueError(f'cut must be "before" or "after", not {harm.cut!r}')
     if harm.delay < 0:
         raise ValueError(f"delay is in seconds, and {harm.delay:g} is none")
     if times is not None and times < 1:

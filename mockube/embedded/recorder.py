@@ -101,7 +101,7 @@ class Recorder:
         """To be called by whoever looks at the calls: what is missing there looks like what was never asked."""
         if self.forgotten:
             warnings.warn(
-                f"the oldest {self.forgotten} calls are forgotten: call forget_calls() before what you count",
+                f"the oldest {self.forgotten} calls were dropped: call forget_calls() before the calls to count",
                 CallsForgotten,
                 stacklevel=3,
             )

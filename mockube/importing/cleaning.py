@@ -202,5 +202,5 @@ def reason_to_skip(tree: ReadOnlyTree) -> str:
         return "it belongs to a process that runs elsewhere"
     is_slice = kind == _SLICE and meta.labels(tree).get(LABEL_ENDPOINT_SLICE_MANAGED_BY) in _SLICE_CONTROLLERS
     if is_slice or (kind == _CONFIG_MAP and meta.name(tree) == _ROOT_CA):
-        return "a controller makes it anew"
+        return "a controller creates it"
     return ""

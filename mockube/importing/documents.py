@@ -116,7 +116,7 @@ def _checked(found: Any, origin: Origin) -> Document | Unreadable:
     try:
         GroupVersion.parse(msgspec.convert(found, _Object).api_version)
     except ValueError as error:  # msgspec's own is one
-        return Unreadable(origin=origin, problem=f"is no object: {error}")
+        return Unreadable(origin=origin, problem=f"is not an object: {error}")
     return Document(origin=origin, tree=found)
 
 

@@ -198,7 +198,7 @@ class Importer:
             tree, kinds = item.tree, self._kinds
             references, absent = await self._owners.references(tree, kinds)
             if absent:
-                item.reason = f"without its owner, which is not here: {', '.join(absent)}"
+                item.reason = f"without its owner, which does not exist: {', '.join(absent)}"
             if not {one["uid"] for one in references} <= there.get((kind_of(tree), Key.of(tree)), set()):
                 body = {"metadata": {"ownerReferences": references}}
                 await self.client.patch(kinds.resource_of(tree), Key.of(tree), body)

@@ -41,7 +41,7 @@ class Kinds(Struct, frozen=True):
         if found is None:
             raise NotServed(f"the server has no kind {kind}")
         if "create" not in found.verbs:
-            raise NotServed(f"the server lets nobody make a {kind}")
+            raise NotServed(f"{kind} cannot be created")
         return found
 
 

@@ -92,6 +92,6 @@ class ControlPlane:
             self._killed = True
             self.processes.kill()
         else:
-            self._tell("ending, in order; once more kills")
+            self._tell("stopping; a second signal kills")
         self.stopped_by = number
         self.stop()

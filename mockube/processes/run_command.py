@@ -56,7 +56,7 @@ async def run_once(
                 if not plane.is_over:
                     code = await _run(command, plane, launch)
         except TimeoutError:
-            raise TimedOut(f"the cluster was not usable within {START_TIMEOUT:g} s") from None
+            raise TimedOut(f"the cluster was not ready within {START_TIMEOUT:g} s") from None
         except NotReady:
             pass
         own = plane.code(stopped=128 + plane.stopped_by)

@@ -69,7 +69,7 @@ class SupervisedProcess:
                 return
             if self._clock.monotonic() - began >= STEADY:
                 delay = FIRST_DELAY
-            self._tell(f"{exit_message(self._program, self.code)}; it is started again in {delay:g} s")
+            self._tell(f"{exit_message(self._program, self.code)}; it is restarted in {delay:g} s")
             await self._clock.sleep(delay)
             self.restarts += 1
             delay = min(2 * delay, LONGEST_DELAY)
@@ -104,7 +104,7 @@ _TAIL_BYTES: Final = 4096
 
 def exit_message(program: Program, code: int) -> str:
     last_error = last_error_line(program.log) if program.log is not None else ""
-    return f"the {program.name} has ended with code {code}{f': {last_error}' if last_error else ''}"
+    return f"the {program.name} exited with code {code}{f': {last_error}' if last_error else ''}"
 
 
 def last_error_line(log: Path) -> str:

@@ -32,16 +32,14 @@ SECONDS: Final = 600.0
 """Within which a server must have sent or taken all of a snapshot."""
 
 
-NOT_OURS: Final = (
-    "the server is not mockube's, and hands out nothing of what it stores: --etcd-servers leads to its etcd"
-)
+NOT_OURS: Final = "the server is not mockube's and has no snapshots: use --etcd-servers for its etcd"
 
 
 class NeedsReplace(Failure):
     """Something is there already."""
 
     def __init__(self, problem: str) -> None:
-        super().__init__(f"{problem}: --replace says that they may be")
+        super().__init__(f"{problem}: use --replace to allow it")
 
 
 class SnapshotPlace(Protocol):
@@ -88,7 +86,7 @@ class Folder(Struct, frozen=True, kw_only=True):
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
         if is_new(self.path / STORE_FOLDER):
-            raise Missing(f"{self.path} holds no store: it is what `mockube up --data-dir` was given")
+            raise Missing(f"{self.path} contains no store: name the folder of `mockube up --data-dir`")
         async with self._opened() as kv:
             async for piece in _pieces(kv, self.prefix, self.clock):
                 yield piece
@@ -102,7 +100,7 @@ class Folder(Struct, frozen=True, kw_only=True):
         try:
             kv = await open_durable(self.path, self.clock, disk=Disk(), restored=restored)
         except Locked as error:
-            raise Failure(f"{error}: without --data-dir the cluster that runs there is asked") from error
+            raise Failure(f"{error}: omit --data-dir to use the running cluster") from error
         try:
             yield kv
         finally:

@@ -77,21 +77,17 @@ def test_without_a_command_all_of_them_are_told(capsys):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        pytest.param(
-            ["upp"], 'there is no command "upp": did you mean up? (see `mockube --help`)', id="a slip"
-        ),
-        pytest.param(["--bogus", "up"], "there is no flag --bogus (see `mockube --help`)", id="no such flag"),
-        pytest.param(
-            ["demo", "now"], '"now" is one word too many (see `mockube demo --help`)', id="too much"
-        ),
+        pytest.param(["upp"], 'unknown command "upp": did you mean up? (see `mockube --help`)', id="a slip"),
+        pytest.param(["--bogus", "up"], "unknown flag --bogus (see `mockube --help`)", id="no such flag"),
+        pytest.param(["demo", "now"], 'unexpected argument "now" (see `mockube demo --help`)', id="too much"),
         pytest.param(
             ["up", "--secure-prot=1"],
-            "there is no flag --secure-prot: did you mean --secure-port? (see `mockube up --help`)",
+            "unknown flag --secure-prot: did you mean --secure-port? (see `mockube up --help`)",
             id="a flag of the API server, mistyped",
         ),
         pytest.param(
             ["up", "--concurrent-gc-sync=1"],
-            "there is no flag --concurrent-gc-sync: did you mean --concurrent-gc-syncs? (see `mockube up --help`)",
+            "unknown flag --concurrent-gc-sync: did you mean --concurrent-gc-syncs? (see `mockube up --help`)",
             id="a flag of the controller manager, mistyped",
         ),
         pytest.param(
@@ -99,10 +95,10 @@ def test_without_a_command_all_of_them_are_told(capsys):
             '--event-ttl: time: invalid duration "soon" (see `mockube up --help`)',
             id="a wrong value",
         ),
-        pytest.param(["run"], "what shall be run? Say `mockube run -- CMD ...`", id="nothing to run"),
+        pytest.param(["run"], "no command: use `mockube run -- CMD ...`", id="nothing to run"),
         pytest.param(
             ["status", "--name=No/where"],
-            '"No/where" is no name for a cluster: lower case letters, digits and "-" between them, 40 at most',
+            '"No/where" is not a valid cluster name: use lower-case letters, digits and "-" between them, at most 40',
             id="a name that is none",
         ),
     ],
@@ -140,7 +136,7 @@ def test_one_that_does_not_run_is_emptied_and_goes_on_being_kept(capsys, tmp_pat
     place.data.mkdir()
     (place.data / "etcd").touch()
     assert ended(["reset"]) == 0
-    assert capsys.readouterr() == ("", 'mockube: "default" is empty, and not running\n')
+    assert capsys.readouterr() == ("", 'mockube: "default" is empty and stopped\n')
     assert list(place.data.iterdir()) == []
 
 
@@ -162,7 +158,9 @@ def test_a_folder_that_cannot_be_is_no_crash(capsys, tmp_path, monkeypatch):
     assert ended(["up", "--secure-port=0"]) == 1
     shown, complaints = capsys.readouterr()
     assert shown == ""
-    assert re.fullmatch(r"mockube: .*: Not a directory \(`mockube doctor` may know more\)\n", complaints)
+    assert re.fullmatch(
+        r"mockube: .*: Not a directory \(run `mockube doctor` to check this machine\)\n", complaints
+    )
 
 
 def test_a_reader_that_goes_away_is_no_crash():

@@ -22,10 +22,10 @@ def mockube(tmp_path):
 def test_it_is_kept_from_one_time_to_the_next_until_it_is_deleted(mockube):
     up = mockube.run(*DETACHED, "--keep", "--write-kubeconfig=copy")
     assert up.returncode == 0, up.stderr
-    assert "`mockube down --name side` ends it." in up.stdout
+    assert "`mockube down --name side` stops it." in up.stdout
     assert up.stderr.splitlines() == [
         "mockube: starting the API server and the controller manager",
-        "mockube: waiting for its nodes",
+        "mockube: waiting for the nodes",
     ]
     place, first_url = mockube.place("side"), mockube.record("side").url
     copy = (mockube.home / "copy").read_text()
@@ -58,7 +58,7 @@ def test_it_is_kept_from_one_time_to_the_next_until_it_is_deleted(mockube):
 def test_one_that_is_not_ready_in_time_is_ended(mockube):
     answer = mockube.run(*DETACHED, "--wait=1ms")
     assert (answer.returncode, answer.stdout) == (4, "")
-    assert "mockube: it was not ready within 0.001 s, and has been ended" in answer.stderr
+    assert "mockube: the cluster was not ready within 0.001 s and was stopped" in answer.stderr
     assert mockube.record("side") is None
 
 

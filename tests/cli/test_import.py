@@ -59,7 +59,7 @@ def test_what_comes_in_is_told_line_by_line_and_the_rest_with_its_place(tmp_path
         "configmap/b created",
         "2 created, 2 failed",
     ]
-    assert err[0] == f"mockube: {file}: document 3: is no object: Expected `object`, got `str`"
+    assert err[0] == f"mockube: {file}: document 3: is not an object: Expected `object`, got `str`"
     assert err[1].startswith(f'mockube: {file}: document 1, item 2: configmap/No: ConfigMap "No" is invalid')
     assert imported(file)[1] == ["configmap/a exists", "configmap/b exists", "2 exists, 2 failed"]
 

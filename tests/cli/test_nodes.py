@@ -32,7 +32,7 @@ def test_nodes_come_and_go_and_a_restarted_manager_keeps_to_it(tmp_path, nodes):
             assert nodes("2", *asked) == (0, "2 nodes are ready\n", "")
         code, out, err = nodes("3", "--timeout", "10ms", *asked)
     assert (code, out) == (4, "")
-    assert "3 were asked for: does a controller manager run there that was given --simulate-nodes?" in err
+    assert "3 were requested: does a controller manager with --simulate-nodes run?" in err
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_what_a_server_stores_goes_to_a_file_a_folder_an_etcd_and_a_new_server(t
         assert (code, bool(re.fullmatch(rf"{first}: \d+ objects at revision \d+\n", out))) == (0, True)
         refused = snapshot("restore", first, "--kubeconfig", server.kubeconfig)
         assert refused[0] == 1
-        assert "which would be lost: --replace says that they may be" in refused[2]
+        assert "which would be lost: use --replace to allow it" in refused[2]
         assert snapshot("restore", first, "--kubeconfig", server.kubeconfig, "--replace")[0] == 0
     assert snapshot("restore", first, *folder)[0] == 0
     assert snapshot("save", second, *folder)[0] == 0
@@ -65,7 +65,7 @@ def test_what_a_server_stores_goes_to_a_file_a_folder_an_etcd_and_a_new_server(t
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        pytest.param(["save", "{}/a.gz", "--data-dir", "{}/no"], 3, "no holds no store", id="no store"),
+        pytest.param(["save", "{}/a.gz", "--data-dir", "{}/no"], 3, "no contains no store", id="no store"),
         pytest.param(["save", "{}/a.gz", "--name", "none"], 3, 'there is no cluster "none"', id="no cluster"),
         pytest.param(["save", "{}/a.gz", "--kubeconfig", "{}/no"], 1, "No such file", id="no kubeconfig"),
         pytest.param(["restore", "{}/no", "--data-dir", "{}/d"], 1, "no: No such file", id="no file"),
@@ -78,13 +78,13 @@ def test_what_a_server_stores_goes_to_a_file_a_folder_an_etcd_and_a_new_server(t
         pytest.param(
             ["save", "{}/a.gz", "--etcd-prefix", "/x"],
             2,
-            "--etcd-prefix says nothing by itself",
+            "--etcd-prefix needs --data-dir",
             id="no store that is meant",
         ),
         pytest.param(
             ["save", "{}/a.gz", "--etcd-servers", "http://a", "--data-dir", "{}"],
             2,
-            "--etcd-servers and --data-dir exclude each other",
+            "--etcd-servers and --data-dir cannot be set together",
             id="two stores",
         ),
     ],

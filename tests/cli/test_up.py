@@ -75,7 +75,7 @@ def test_whoever_wants_its_port_hears_who_has_it(running):
     port = running.record().url.rpartition(":")[2]
     refused = running.run("up", "--name=other", f"--secure-port={port}")
     assert refused.returncode == 1
-    assert f'port {port} is taken by the cluster "default"' in refused.stderr
+    assert f'port {port} is in use by the cluster "default"' in refused.stderr
     assert "--secure-port=0" in refused.stderr
 
 
@@ -90,7 +90,7 @@ def test_a_manager_that_is_killed_is_started_again(running):
     killed = running.record().components["controller-manager"]
     os.kill(killed.pid, signal.SIGKILL)
     told = wait_line(running.process.stderr, "has ended")
-    assert told == "mockube: the controller-manager has ended with code 137; it is started again in 1 s\n"
+    assert told == "mockube: the controller-manager exited with code 137; it is started again in 1 s\n"
     wait_for(lambda: running.record().components["controller-manager"].restarts > killed.restarts)
     wait_for(lambda: running.record().components["controller-manager"].pid)
     assert running.run("status").returncode == 0
@@ -139,11 +139,11 @@ def test_a_server_that_cannot_start_ends_it_all_and_says_why(mockube, tmp_path):
     (tmp_path / "file").touch()
     answer = mockube.run("up", "--secure-port=0", f"--data-dir={tmp_path / 'file'}")
     assert (answer.returncode, answer.stdout) == (1, "")
-    assert "mockube: the apiserver has ended with code 1: " in answer.stderr
+    assert "mockube: the apiserver exited with code 1: " in answer.stderr
     assert "Not a directory" in answer.stderr
 
 
 def test_a_manager_that_is_started_wrongly_is_not_started_again(mockube):
     answer = mockube.run("up", "--secure-port=0", "--controllers=bogus")
     assert (answer.returncode, answer.stdout) == (2, "")
-    assert "the controller-manager has ended with code 2: --controllers: there is no bogus" in answer.stderr
+    assert "the controller-manager exited with code 2: --controllers: there is no bogus" in answer.stderr

@@ -182,7 +182,7 @@ async def test_pods_alone_lose_an_owner_who_is_not_there_and_get_a_place(dump, t
     pods = of_kind(dump, "Pod")
     away = [pods[0] | {"spec": pods[0]["spec"] | {"nodeName": "far-away"}}, *pods[1:]]
     told = await target.load(away, namespace="other")
-    why = f"without its owner, which is not here: ReplicaSet {pods[0]['metadata']['ownerReferences'][0]['name']}"
+    why = f"without its owner, which does not exist: ReplicaSet {pods[0]['metadata']['ownerReferences'][0]['name']}"
     assert {outcome for outcome in told.values() if outcome[1]} == {("created", why)}
     await target.manager.step(120)
     bound = (await target.get("/api/v1/namespaces/other/pods"))["items"]

@@ -64,7 +64,7 @@ def test_a_clock_that_went_back_is_wrong(environment):
     early = SteppedClock()
     assert found("clock", environment, early).verdict is CheckResult.OK
     os.utime(place.pki / "ca.crt", (early.now().timestamp() + 60,) * 2)
-    assert "made in the future" in found("clock", environment, early).words
+    assert "created in the future" in found("clock", environment, early).words
 
 
 def test_without_kubectl_there_is_a_note(environment, tmp_path, monkeypatch):

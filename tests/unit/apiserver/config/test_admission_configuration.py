@@ -21,7 +21,7 @@ clusters: [{name: c, cluster: {server: "https://images.example.com/policy"}}]
 """
 WRONG = {
     "no object": ("[]", "holds no object"),
-    "another kind": ("kind: Pod\napiVersion: v1", "it is no AdmissionConfiguration"),
+    "another kind": ("kind: Pod\napiVersion: v1", "it is not an AdmissionConfiguration"),
     "an unknown field": (f"{HEAD}plugin: []", 'unknown field "plugin" in the file'),
     "no list": (f"{HEAD}plugins: 1", "plugins is no list of objects"),
     "what is not built": (

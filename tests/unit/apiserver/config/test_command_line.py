@@ -137,7 +137,7 @@ def test_the_environment_stands_for_flags_and_flags_override_it():
         ),
         pytest.param(["--authorization-mode=RBCA"], '"RBCA" is not a valid mode', id="no mode"),
         pytest.param(["--tls-cert-file=a"], "--tls-cert-file and --tls-private-key-file", id="half a pair"),
-        pytest.param(["--etcd-servers=a", "--data-dir=b"], "exclude each other", id="two stores"),
+        pytest.param(["--etcd-servers=a", "--data-dir=b"], "cannot be set together", id="two stores"),
         pytest.param(["--feature-gates=A=true"], "unrecognized feature gate: A", id="no gate"),
         pytest.param(["--feature-gates=WatchList"], "missing bool value for WatchList", id="half a gate"),
         pytest.param(

@@ -1,4 +1,4 @@
-"""Flags about nodes' ranges of addresses that go together, and what is said of those that do not."""
+"""Flags about nodes' ranges of addresses that must be set together, and what is said of those that do not."""
 
 import pytest
 

@@ -78,11 +78,11 @@ def test_a_wrong_variable_is_named(parser, environment, says, capsys):
     ("arguments", "says"),
     [
         (["--count", "x"], '-c/--count: "x" is not a whole number, 0 or more'),
-        (["--conut=1"], "there is no flag --conut: did you mean --count?"),
-        (["--zzz"], "there is no flag --zzz"),
-        (["--hiddem"], "there is no flag --hiddem"),
-        (["word"], '"word" is one word too many'),
-        (["--data"], "there is no flag --data"),
+        (["--conut=1"], "unknown flag --conut: did you mean --count?"),
+        (["--zzz"], "unknown flag --zzz"),
+        (["--hiddem"], "unknown flag --hiddem"),
+        (["word"], 'unexpected argument "word"'),
+        (["--data"], "unknown flag --data"),
     ],
 )
 def test_a_wrong_word_is_named(parser, arguments, says, capsys):

@@ -1,4 +1,4 @@
-"""What is told of a cluster that is not well; `tests/cli/test_up.py` asks one that is."""
+"""What is told of a cluster that is unhealthy; `tests/cli/test_up.py` asks one that is."""
 
 import socket
 

@@ -89,7 +89,7 @@ def test_a_merge_goes_through_a_link(place, tmp_path):
 def test_what_is_no_kubeconfig_is_left_alone(place, tmp_path, text):
     path = tmp_path / "config"
     path.write_text(text)
-    with pytest.raises(Failure, match="is no kubeconfig"):
+    with pytest.raises(Failure, match="is not a kubeconfig"):
         kubeconfigs.merge(place, path)
     assert path.read_text() == text
 
@@ -101,7 +101,7 @@ def test_a_copy_replaces_its_own_kind_only(place, tmp_path):
         kubeconfigs.copy(place, path)
     assert path.read_text() == place.kubeconfig.read_text()
     path.write_text(OTHERS)
-    with pytest.raises(Failure, match="leads to other clusters"):
+    with pytest.raises(Failure, match="contains other clusters"):
         kubeconfigs.refuse_others(place, path)
 
 

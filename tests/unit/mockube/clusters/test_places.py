@@ -22,7 +22,7 @@ def test_it_is_at_home_if_nothing_better_is_said(said):
 
 @pytest.mark.parametrize("name", ["", "-a", "a-", "A", "a.b", "a/b", "..", "a" * 41, "ä"])
 def test_what_is_no_name_is_refused(name):
-    with pytest.raises(Misused, match="is no name for a cluster"):
+    with pytest.raises(Misused, match="is not a valid cluster name"):
         place_of(name, {})
 
 

@@ -47,7 +47,7 @@ def test_a_free_port_and_any_port_will_do(environment):
 
 
 def test_the_process_that_has_it_is_named(environment, taken):
-    with pytest.raises(Failure, match=rf"port {taken} is taken by .*process.*--secure-port=0"):
+    with pytest.raises(Failure, match=rf"port {taken} is in use by .*process.*--secure-port=0"):
         ports.refuse_taken(ports.LOOPBACK, taken, environment)
 
 
@@ -56,7 +56,7 @@ async def test_the_cluster_that_has_it_is_named(environment, taken):
     async with holding(place, SteppedClock()):
         record.write(place, ready(f"https://127.0.0.1:{taken}"))
         with pytest.raises(
-            Failure, match='taken by the cluster "one" \\(`mockube down --name one` ends it\\)'
+            Failure, match='in use by the cluster "one" \\(`mockube down --name one` stops it\\)'
         ):
             ports.refuse_taken(ports.LOOPBACK, taken, environment)
 

@@ -95,7 +95,7 @@ def test_what_a_service_was_given_can_be_given_anew():
         ),
         pytest.param(
             thing("v1", "ConfigMap", metadata={"name": "kube-root-ca.crt", "namespace": "x"}),
-            "a controller makes it anew",
+            "a controller creates it",
             id="the root CA",
         ),
         pytest.param(
@@ -106,7 +106,7 @@ def test_what_a_service_was_given_can_be_given_anew():
                     "labels": {"endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io"}
                 },
             ),
-            "a controller makes it anew",
+            "a controller creates it",
             id="a slice",
         ),
         pytest.param(thing("v1", "Service", metadata={"namespace": "default"}), "", id="anything else"),

@@ -93,7 +93,7 @@ def test_dates_are_texts():
     ("data", "problem"),
     [
         pytest.param(b"a: [", "did not find expected node content", id="no YAML"),
-        pytest.param(b"just words", "is no object: Expected `object`, got `str`", id="no object"),
+        pytest.param(b"just words", "is not an object: Expected `object`, got `str`", id="no object"),
         pytest.param(
             b"kind: Pod", "is no object: Object missing required field `apiVersion`", id="no version"
         ),

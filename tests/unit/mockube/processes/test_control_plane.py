@@ -142,7 +142,7 @@ async def test_a_manager_that_fails_is_started_again_ever_later(told):
     for restarts, delay in enumerate((1, 2, 4, 8, 16, 30, 30)):
         await told.until("manager begins", times=restarts + 1)
         await until(lambda so_far=restarts: len(run.said) > so_far)
-        assert run.said[-1] == f"the manager has ended with code 3; it is started again in {delay} s"
+        assert run.said[-1] == f"the manager exited with code 3; it is restarted in {delay} s"
         assert run.plane.manager.restarts == restarts
         assert run.plane.manager.pid == 0
         run.clock.advance(delay - 0.5)
@@ -161,7 +161,7 @@ async def test_what_went_wrong_long_ago_is_forgotten(told):
         run.clock.advance(lived)
         os.kill(run.plane.manager.pid, signal.SIGKILL)
         await until(lambda: not run.plane.manager.pid and run.clock.next_due() is not None)
-        assert run.said[-1] == f"the manager has ended with code 137; it is started again in {delay} s"
+        assert run.said[-1] == f"the manager exited with code 137; it is restarted in {delay} s"
         run.clock.advance(delay)
     os.kill(os.getpid(), signal.SIGTERM)
     assert await running == 0
@@ -174,7 +174,7 @@ async def test_a_second_signal_waits_for_nobody(told):
     await told.until("manager begins")
     os.kill(os.getpid(), signal.SIGTERM)
     await told.until("manager ends")
-    assert run.said == ["ending, in order; once more kills"]
+    assert run.said == ["stopping; a second signal kills"]
     assert not running.done()
     os.kill(os.getpid(), signal.SIGTERM)
     assert await running == 128 + signal.SIGKILL

@@ -29,4 +29,4 @@ def test_it_is_told_what_it_complained_about_last(tmp_path, log, told):
     path = tmp_path / "log"
     path.write_text(log)
     program = Program(name="apiserver", command=(), log=path)
-    assert exit_message(program, 3) == f"the apiserver has ended with code 3{told}"
+    assert exit_message(program, 3) == f"the apiserver exited with code 3{told}"
