@@ -306,8 +306,8 @@ def _redirected() -> Response:
 
 def _returned_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
     """Return the headers of another server's response that are sent to the client."""
-    shown = {name: value for name, value in headers.items() if name.lower() not in _NOT_RETURNED}
-    return {**NOT_CACHED, **shown}
+    returned = {name: value for name, value in headers.items() if name.lower() not in _NOT_RETURNED}
+    return {**NOT_CACHED, **returned}
 
 
 def _authority(address: Address) -> str:

@@ -165,7 +165,7 @@ _MODES: Final = (
     _Mode("arbitrary-node", _is_node),
     _Mode("serviceaccount", _is_account),
     _Mode("user-info", _is_other),
-    _Mode("", lambda _wanted, _requestor: True),
+    _Mode("", lambda _impersonation, _requestor: True),
 )
 
 

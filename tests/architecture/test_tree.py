@@ -40,7 +40,7 @@ RULES = (
     Rule(
         name="all names say what they are",
         check=public_names.check_all,
-        folders=("apimachinery", "etcd", "mockube", "tools"),
+        folders=(*PACKAGES, "tools"),
     ),
     Rule(name="libraries stay in their places", check=libraries.check, folders=PACKAGES),
     Rule(name="tasks are supervised", check=tasks.check, folders=PACKAGES),

@@ -1,10 +1,8 @@
 """Simulated nodes and pods beside a real server, on a clock that is stepped."""
 
 from ipaddress import ip_address, ip_network
-from pathlib import Path
 
 import pytest
-import yaml
 
 from mockube.apimachinery.timestamps import format_time, parse_micro_time
 from mockube.controller_manager.config.settings import Config, Networks, Simulation
@@ -261,13 +259,13 @@ async def events_of_pods(cluster):
     return (await cluster.get(path))["items"]
 
 
-async def told(cluster):
+async def reasons(cluster):
     events = await cluster.get("/api/v1/namespaces/default/events")
     return [(event["reason"], event["source"]["component"]) for event in events["items"]]
 
 
 async def test_events_of_nodes(cluster):
-    found = await told(cluster)
+    found = await reasons(cluster)
     for reason in ("Starting", "NodeHasSufficientMemory", "NodeAllocatableEnforced", "NodeReady"):
         assert found.count((reason, "kubelet")) == len((await cluster.get("/api/v1/nodes"))["items"])
 
@@ -289,7 +287,7 @@ async def test_pods_can_be_as_on_kwoks_nodes():
     async with simulating(simulate_kubelet_details=False) as cluster:
         pod = await cluster.run()
         await cluster.manager.step(1)
-        assert await told(cluster) == []
+        assert await reasons(cluster) == []
         assert pod["status"]["conditions"][0]["type"] == "Initialized"
         assert "containerID" not in pod["status"]["containerStatuses"][0]
         await cluster.server.delete(f"{PODS}/p")
@@ -333,75 +331,9 @@ async def test_a_node_without_a_range_does_not_become_ready():
         pod = await cluster.run(node=name)
         assert pod["status"]["phase"] == "Pending"
         assert "podIP" not in pod["status"]
-        assert ("CIDRNotAvailable", "cidrAllocator") in await told(cluster)
+        assert ("CIDRNotAvailable", "cidrAllocator") in await reasons(cluster)
         (other,) = {"node-1", "node-2"} - {name}
         await cluster.server.delete(f"{NODES}/{other}")
         await cluster.manager.step(60)
         assert (await cluster.get(f"{NODES}/{name}"))["spec"]["podCIDR"] == "10.244.0.0/24"
         assert (await cluster.pod())["status"]["podIP"] == "10.244.0.2"
-
-
-# --- stages of the user
-
-STAGES = [
-    {
-        "metadata": {"name": "create"},
-        "spec": {
-            "resourceRef": {"apiGroup": "v1", "kind": "Pod"},
-            "selector": {"matchExpressions": [{"key": ".status.podIP", "operator": "DoesNotExist"}]},
-            "delay": {"durationMilliseconds": 2000},
-            "immediateNextStage": True,
-            "next": {
-                "event": {"type": "Normal", "reason": "Created", "message": "{{ .metadata.name }}"},
-                "statusTemplate": "phase: Pending\n"
-                "podIP: {{ PodIPWith .spec.nodeName false .metadata.uid .metadata.name .metadata.namespace | Quote }}\n"
-                "hostIP: {{ NodeIPWith .spec.nodeName }}",
-            },
-        },
-    },
-    {
-        "metadata": {"name": "run"},
-        "spec": {
-            "resourceRef": {"apiGroup": "v1", "kind": "Pod"},
-            "selector": {
-                "matchExpressions": [
-                    {"key": ".status.podIP", "operator": "Exists"},
-                    {"key": ".status.phase", "operator": "In", "values": ["Pending"]},
-                ]
-            },
-            "next": {"statusTemplate": "phase: Running\nstartTime: {{ Now | Quote }}"},
-        },
-    },
-    {
-        "metadata": {"name": "delete"},
-        "spec": {
-            "resourceRef": {"apiGroup": "v1", "kind": "Pod"},
-            "weight": 1,
-            "selector": {"matchExpressions": [{"key": ".metadata.deletionTimestamp", "operator": "Exists"}]},
-            "delay": {"durationMilliseconds": 1000},
-            "next": {"finalizers": {"empty": True}, "delete": True},
-        },
-    },
-]
-
-
-async def test_pods_live_by_the_stages_of_the_user(tmp_path: Path):
-    file = tmp_path / "stages.yaml"
-    header = {"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "Stage"}
-    file.write_text(yaml.safe_dump_all([{**header, **stage} for stage in STAGES]))
-    async with simulating(stages=(file,)) as cluster:
-        assert (await cluster.run())["status"]["phase"] == "Pending"
-        await cluster.manager.step(2)
-        pod = await cluster.pod()
-        assert (pod["status"]["phase"], pod["status"]["podIP"]) == ("Running", "10.244.1.1")
-        assert pod["status"]["startTime"] == format_time(cluster.clock.now())
-        events = await events_of_pods(cluster)
-        assert [(event["message"], event["source"]["component"]) for event in events] == [
-            ("p", "kwok_controller")
-        ]
-        await cluster.server.patch(f"{PODS}/p", {"metadata": {"finalizers": ["a.b/c"]}}, **MERGE)
-        await cluster.server.delete(f"{PODS}/p")
-        await cluster.manager.settle()
-        assert await cluster.pod() is not None
-        await cluster.manager.step(1)
-        assert await cluster.pod() is None

@@ -59,11 +59,11 @@ def _create(tree: ReadOnlyTree) -> Iterable[FieldError]:
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     """Allow only to add a CIDR of the other family."""
-    given, before = within(new, "spec").get("cidrs"), within(old, "spec").get("cidrs") or []
-    now = given or []
+    new_cidrs, before = within(new, "spec").get("cidrs"), within(old, "spec").get("cidrs") or []
+    now = new_cidrs or []
     joins = len(before) == 1 and len(now) == 2
     if len(now) != len(before) and not joins:
-        yield errors.invalid(_CIDRS, given, IMMUTABLE)
+        yield errors.invalid(_CIDRS, new_cidrs, IMMUTABLE)
         return
     for index, network in enumerate(before):
         if now[index] != network:

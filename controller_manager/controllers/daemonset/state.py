@@ -22,7 +22,7 @@ class Failures(Struct, frozen=True):
     """By the observed generation and the node."""
 
     initial = timedelta(seconds=1)
-    longest = timedelta(minutes=15)
+    max_delay = timedelta(minutes=15)
 
     def delay(self, key: tuple[int, str], now: datetime) -> timedelta:
         """How long to leave a failed pod alone; nothing if it may be deleted."""
@@ -31,9 +31,11 @@ class Failures(Struct, frozen=True):
 
     def with_deletion(self, key: tuple[int, str], now: datetime) -> "Failures":
         delay, since = self.by_node.get(key, (timedelta(), _NEVER))
-        is_old = not delay or now - since > 2 * self.longest
-        delay = self.initial if is_old else min(2 * delay, self.longest)
-        recent = {other: entry for other, entry in self.by_node.items() if now - entry[1] <= 2 * self.longest}
+        is_old = not delay or now - since > 2 * self.max_delay
+        delay = self.initial if is_old else min(2 * delay, self.max_delay)
+        recent = {
+            other: entry for other, entry in self.by_node.items() if now - entry[1] <= 2 * self.max_delay
+        }
         return Failures({**recent, key: (delay, now)})
 
 

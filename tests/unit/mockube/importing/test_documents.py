@@ -95,7 +95,7 @@ def test_dates_are_texts():
         pytest.param(b"a: [", "did not find expected node content", id="no YAML"),
         pytest.param(b"just words", "is not an object: Expected `object`, got `str`", id="no object"),
         pytest.param(
-            b"kind: Pod", "is no object: Object missing required field `apiVersion`", id="no version"
+            b"kind: Pod", "is not an object: Object missing required field `apiVersion`", id="no version"
         ),
         pytest.param(b"apiVersion: v1\nkind: Pod", "missing required field `metadata`", id="no metadata"),
         pytest.param(
