@@ -9,13 +9,13 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from mockube.apimachinery import chance
+from mockube.apimachinery import randomness
 from mockube.apimachinery.wellknown import STANDARD_FINALIZERS
 
 LABEL_MAX_LENGTH: Final = 63
 SUBDOMAIN_MAX_LENGTH: Final = 253
 PORT_NAME_MAX_LENGTH: Final = 15
-GENERATED_BASE_MAX_LENGTH: Final = LABEL_MAX_LENGTH - chance.SUFFIX_LENGTH
+GENERATED_BASE_MAX_LENGTH: Final = LABEL_MAX_LENGTH - randomness.SUFFIX_LENGTH
 
 CHARACTERS: Final = "characters"
 BYTES: Final = "bytes"
@@ -282,6 +282,6 @@ def _check_parent_directory(value: str) -> list[str]:
     return ["must not start with '..'"] if value.startswith("..") else []
 
 
-def generate_name(base: str, source: chance.Chance) -> str:
+def generate_name(base: str, source: randomness.Random) -> str:
     """The name for a `generateName`: the base, shortened so that the whole still fits a label, and a suffix."""
-    return base[:GENERATED_BASE_MAX_LENGTH] + chance.suffix(source)
+    return base[:GENERATED_BASE_MAX_LENGTH] + randomness.suffix(source)

@@ -8,9 +8,9 @@ from typing import Self
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
-from mockube.apimachinery.chance import Chance, SystemChance
 from mockube.apimachinery.clock import Clock, RealClock
 from mockube.apimachinery.groups import GroupKind, GroupResource, GroupVersion
+from mockube.apimachinery.randomness import Random, SystemRandom
 from mockube.apimachinery.schema import builtin, minors
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.usage.expressions import Expressions
@@ -97,16 +97,16 @@ class ApiServer:
         trust: Trust,
         settings: Settings | None = None,
         clock: Clock | None = None,
-        chance: Chance | None = None,
+        random: Random | None = None,
     ) -> None:
-        clock, chance, settings = clock or RealClock(), chance or SystemChance(), settings or Settings()
+        clock, random, settings = clock or RealClock(), random or SystemRandom(), settings or Settings()
         schemas, self._kinds = builtin.load(settings.minor), kinds_of(settings.minor, settings.overrides)
         self._conversions, self._credentials = ConversionMetrics(), CredentialCounts()
         sockets, self._git_version = settings.connection_clock, settings.git_version
         dialer = Dialer(settings.kubelets, sockets)
         self._webhook_client = WebhookClient(dialer, sockets)
         caller = ConversionCaller(self._webhook_client, settings.webhook_services, lambda: self.backend)
-        reviews = Reviews(post=caller.post, clock=clock, chance=chance, metrics=self._conversions)
+        reviews = Reviews(post=caller.post, clock=clock, random=random, metrics=self._conversions)
         self.catalog = make_catalog(settings, schemas, reviews)
         self.resources: Mapping[Name, Resource] = self.catalog.rows
         self.rights = rights = self._rights(settings)
@@ -117,7 +117,7 @@ class ApiServer:
             services=settings.webhook_services,
         )
         admission = self._admission(settings, clock)
-        self.backend = make_backend(kv, self.catalog, settings, rights, admission, clock=clock, chance=chance)
+        self.backend = make_backend(kv, self.catalog, settings, rights, admission, clock=clock, random=random)
         self.aggregator = self._aggregator(settings, dialer)
         self.bootstrap_roles = BootstrapRoles(self.backend, self.stored_row, settings.minor)
         self.on_restored: list[Callable[[], Awaitable[None]]] = []
@@ -171,7 +171,7 @@ class ApiServer:
             trust,
             self._find_core,
             clock=backend.clock,
-            chance=backend.chance,
+            random=backend.random,
             label=partial(merge_into, backend, self.resources["", "v1", "secrets"]),
             is_anonymous_limited="AlwaysAllow" in settings.authorization_modes,
             remote=self._remote.authentication,
@@ -196,7 +196,7 @@ class ApiServer:
         verbs = ComponentStatuses(probe).among(with_reviews(known.bearer, authorization, known.accounts))
         groups: Pages = {}
         if settings.simulate_metrics:
-            expressions = Expressions(backend.clock, backend.chance)
+            expressions = Expressions(backend.clock, backend.random)
             metrics = MetricsPages(CustomMetrics(backend, expressions))
             verbs = ResourceMetrics(expressions).among(verbs)
             groups = metrics.groups(self.aggregator.replaced)
@@ -217,7 +217,7 @@ class ApiServer:
             access=access,
             hosts=settings.hosts,
             observer=Observer(requests, self.audit, clock=backend.clock),
-            audit_ids=AuditIds(backend.chance),
+            audit_ids=AuditIds(backend.random),
             flows=Flows(backend) if settings.names_flows else None,
             in_flight=InFlight(settings.budget),
             deadlines=Deadlines(backend.clock),

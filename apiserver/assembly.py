@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.schema import builtin, minors
 from mockube.apimachinery.schema.model import Schemas
 from mockube.apiserver.admission.chain import Admission, Metrics, plugins
@@ -73,7 +73,7 @@ def make_backend(  # noqa: PLR0913 - what the rest is made of
     admission: Admission,
     *,
     clock: Clock,
-    chance: Chance,
+    random: Random,
 ) -> Backend:
     schemas, kinds = builtin.load(settings.minor), kinds_of(settings.minor, settings.overrides)
     layout = Layout(settings.prefix)
@@ -95,7 +95,7 @@ def make_backend(  # noqa: PLR0913 - what the rest is made of
         schemas=AllSchemas(schemas, catalog),
         decoder=AllDecoder(schemas, catalog),
         clock=clock,
-        chance=chance,
+        random=random,
         admission=admission,
         permits=rights.permits,
         rules=AllRules(rules, catalog),

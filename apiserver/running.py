@@ -12,9 +12,9 @@ from ipaddress import ip_network
 
 from msgspec import Struct
 
-from mockube.apimachinery import chance as chances
-from mockube.apimachinery.chance import Chance
+from mockube.apimachinery import randomness
 from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.timestamps import format_time
 from mockube.apiserver.admission.chain import Switches
 from mockube.apiserver.app import ApiServer
@@ -49,7 +49,7 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     address: str = ""
     """Where pods find the server; "" if nothing is known."""
     clock: Clock
-    chance: Chance
+    random: Random
     drain_seconds: float
     """How long a shutdown waits for requests in flight."""
     middleware: Middleware | None = None
@@ -75,7 +75,7 @@ async def running(config: Config, surroundings: Surroundings) -> AsyncIterator[A
             trust=credentials.trust,
             settings=_settings(config, surroundings),
             clock=clock,
-            chance=surroundings.chance,
+            random=surroundings.random,
         )
         if config.serving.write_manager_kubeconfig is not None:
             server.bootstrap_roles.add(roles_of_manager())
@@ -129,7 +129,7 @@ def _start_tasks(
         server.stored_row,
         host=host,
         name=name,
-        holder=f"{name}_{chances.uid(backend.chance)}",
+        holder=f"{name}_{randomness.uid(backend.random)}",
         clock=backend.clock,
     )
     start("identity-lease", renew)

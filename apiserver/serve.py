@@ -9,8 +9,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from ipaddress import ip_address
 
-from mockube.apimachinery.chance import SystemChance
 from mockube.apimachinery.clock import RealClock
+from mockube.apimachinery.randomness import SystemRandom
 from mockube.apiserver.config import exposure
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.config.settings import Serving
@@ -27,18 +27,18 @@ ELSEWHERE = ("192.0.2.1", 9)
 
 async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
     """Serve until a signal stops it."""
-    clock, luck = RealClock(), SystemChance()
+    clock, luck = RealClock(), SystemRandom()
     _allow_many_files()
     stopping = _signalled()
     serving, address = config.serving, _advertised(config.serving)
-    credentials = gather(config, address, now=clock.now(), chance=luck)
+    credentials = gather(config, address, now=clock.now(), random=luck)
     doors = _bind(serving, credentials)
     surroundings = Surroundings(
         doors=doors,
         credentials=credentials,
         address=address,
         clock=clock,
-        chance=luck,
+        random=luck,
         drain_seconds=serving.request_timeout,
     )
     async with running(config, surroundings) as server:

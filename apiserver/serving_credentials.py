@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from mockube.apimachinery.chance import Chance
+from mockube.apimachinery.randomness import Random
 from mockube.apiserver import kubeconfig
 from mockube.apiserver.authn import token_file as tokens
 from mockube.apiserver.authn.chain import Trust
@@ -66,7 +66,7 @@ class Credentials(Struct, frozen=True, kw_only=True):
         )
 
 
-def gather(config: Config, address: str, *, now: datetime, chance: Chance) -> Credentials:
+def gather(config: Config, address: str, *, now: datetime, random: Random) -> Credentials:
     serving, authentication = config.serving, config.authentication
     hosts = [host for host in (serving.bind_address, address, *serving.tls_san) if host]
     server = folder.server_subject(hosts, config.services.service_cluster_ip_range)
@@ -78,13 +78,13 @@ def gather(config: Config, address: str, *, now: datetime, chance: Chance) -> Cr
     users = [file.absolute() for file in named if file is not None]
     with (
         _folder(config) as path,
-        folder.prepare_folder(path, server, now=now, chance=chance, users=users) as pki_folder,
+        folder.prepare_folder(path, server, now=now, random=random, users=users) as pki_folder,
     ):
         authority = pki_folder.certificate(folder.AUTHORITY)
         serving_certificate = serving.tls_cert_file or pki_folder.certificate(folder.SERVER)
         key = serving.tls_private_key_file or pki_folder.key(folder.SERVER)
         client_ca = authentication.client_ca_file or authority
-        token = chance.bytes(TOKEN_BYTES).hex()
+        token = random.bytes(TOKEN_BYTES).hex()
         certificate = serving_certificate.read_bytes()
         return Credentials(
             tls=_tls(serving_certificate, key, client_ca, authentication.requestheader_client_ca_file),

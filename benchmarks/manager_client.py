@@ -20,8 +20,8 @@ import orjson
 import uvloop
 
 from benchmarks.decode import POD
-from mockube.apimachinery.chance import SystemChance
 from mockube.apimachinery.clock import RealClock
+from mockube.apimachinery.randomness import SystemRandom
 from mockube.apiserver.pki.issue import Issuer, Pair, Subject, make_authority
 from mockube.controller_manager.cache.informer import Informer
 from mockube.controller_manager.cache.reflector import taken_apart
@@ -120,9 +120,9 @@ async def measure(authority: bytes, port: int) -> None:
 
 
 def main() -> None:
-    now, chance = RealClock().now(), SystemChance()
-    authority = make_authority("benchmark", now=now, chance=chance)
-    pair = Issuer(authority, now=now, chance=chance).issue(Subject(name="server", hosts=("127.0.0.1",)))
+    now, random = RealClock().now(), SystemRandom()
+    authority = make_authority("benchmark", now=now, random=random)
+    pair = Issuer(authority, now=now, random=random).issue(Subject(name="server", hosts=("127.0.0.1",)))
     context = multiprocessing.get_context("spawn")
     port = context.Queue()
     server = context.Process(target=serve, args=(pair, port), daemon=True)

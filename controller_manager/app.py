@@ -8,9 +8,9 @@ from functools import partial
 from msgspec.structs import replace
 from prometheus_client import ProcessCollector
 
-from mockube.apimachinery import chance
-from mockube.apimachinery.chance import Chance
+from mockube.apimachinery import randomness
 from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError
 from mockube.controller_manager import catalog
 from mockube.controller_manager.cache.informers import Settings as InformerSettings
@@ -53,14 +53,14 @@ class Manager:
         config: Config,
         *,
         clock: Clock,
-        chance: Chance,
+        random: Random,
         access: Access | None = None,
         transport: Callable[[Access], Transport] = HttpTransport,
     ) -> None:
         """`access` replaces the kubeconfig's server and credentials; `transport` makes the connection."""
         self._config = config
         self._clock = clock
-        self._chance = chance
+        self._random = random
         self._access = access or access_of(config.server)
         self._transport = transport
         self._metrics = Metrics(clock)
@@ -113,14 +113,14 @@ class Manager:
         leading = self._config.leading
         candidate = Candidate(
             lease=Key(leading.leader_elect_resource_namespace, leading.leader_elect_resource_name),
-            identity=f"{socket.gethostname()}_{chance.uid(self._chance)}",
+            identity=f"{socket.gethostname()}_{randomness.uid(self._random)}",
             timings=Timings(
                 lease_duration=leading.leader_elect_lease_duration,
                 renew_deadline=leading.leader_elect_renew_deadline,
                 retry_period=leading.leader_elect_retry_period,
             ),
         )
-        elector = Elector(candidate, client, clock=self._clock, chance=self._chance)
+        elector = Elector(candidate, client, clock=self._clock, random=self._random)
         self._metrics.registry.register(LeaderMetrics(candidate.lease.name, lambda: elector.is_leading))
         self._checks["leaderElection"] = _fine
         return elector
@@ -166,14 +166,14 @@ class Manager:
     def _outfit(self, client: Client) -> Dependencies:
         settings = InformerSettings(
             clock=self._clock,
-            chance=self._chance,
+            random=self._random,
             metrics=self._informer_metrics,
             min_resync_period=self._config.controllers.min_resync_period,
         )
         return Dependencies(
             client=client,
             clock=self._clock,
-            chance=self._chance,
+            random=self._random,
             metrics=self._metrics,
             config=self._config,
             informer_settings=settings,

@@ -18,9 +18,9 @@ from cryptography.x509.oid import NameOID
 from msgspec import Struct
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry
 
-from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.exposition import metrics_text
 from mockube.apimachinery.hosts import is_local_or_address, is_loopback
+from mockube.apimachinery.randomness import Random
 
 LIFE: Final = timedelta(days=365)
 BACKDATED: Final = timedelta(minutes=5)
@@ -40,16 +40,16 @@ def know_clients(tls: ssl.SSLContext, authority: Path) -> None:
     tls.verify_mode = ssl.CERT_OPTIONAL
 
 
-def self_signed(address: str, *, now: datetime, chance: Chance) -> ssl.SSLContext:
-    return context_of_pair(*self_signed_pair(address, now=now, chance=chance))
+def self_signed(address: str, *, now: datetime, random: Random) -> ssl.SSLContext:
+    return context_of_pair(*self_signed_pair(address, now=now, random=random))
 
 
-def self_signed_pair(address: str, *, now: datetime, chance: Chance) -> tuple[bytes, bytes]:
+def self_signed_pair(address: str, *, now: datetime, random: Random) -> tuple[bytes, bytes]:
     """A certificate and its key, as PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     hosts = x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ip_address(address))])
-    builder = x509.CertificateBuilder(name, name, key.public_key(), int.from_bytes(chance.bytes(16)) | 1)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), int.from_bytes(random.bytes(16)) | 1)
     builder = builder.not_valid_before(now - BACKDATED).not_valid_after(now + LIFE)
     certificate = builder.add_extension(hosts, critical=False).sign(key, hashes.SHA256())
     private = key.private_bytes(

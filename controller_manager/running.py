@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.randomness import Random
 from mockube.controller_manager.cache.informers import Informers
 from mockube.controller_manager.cache.informers import Settings as InformerSettings
 from mockube.controller_manager.client.client import Client
@@ -33,7 +33,7 @@ class Dependencies(Struct, frozen=True, kw_only=True):
 
     client: Client
     clock: Clock
-    chance: Chance
+    random: Random
     metrics: Metrics
     config: Config
     informer_settings: InformerSettings
@@ -52,7 +52,7 @@ class Work:
         controllers, runnables = [*controllers], [*runnables]
         self._names = frozenset([*(one.name for one in controllers), *(one.name for one in runnables)])
         self.informers = Informers(outfit.client, outfit.informer_settings)
-        self.events = EventWriter(outfit.clock, outfit.chance)
+        self.events = EventWriter(outfit.clock, outfit.random)
         self.supports = {"informers": self.informers.run, "events": self.events.run}
         """What runs as long as anything else does."""
         self._shared: dict[type, Any] = {}
@@ -114,7 +114,7 @@ class Work:
             client=client,
             informers=self.informers,
             clock=outfit.clock,
-            chance=outfit.chance,
+            random=outfit.random,
             recorder=Recorders(writer=self.events, client=client),
             metrics=outfit.metrics,
             options=outfit.config,

@@ -6,8 +6,8 @@ import signal
 from contextlib import suppress
 from ipaddress import ip_address
 
-from mockube.apimachinery.chance import Chance, SystemChance
 from mockube.apimachinery.clock import Clock, RealClock
+from mockube.apimachinery.randomness import Random, SystemRandom
 from mockube.controller_manager import http_endpoints as certificate
 from mockube.controller_manager.app import Manager
 from mockube.controller_manager.client.kubeconfig import KubeconfigError
@@ -22,10 +22,10 @@ LOOPBACK = "127.0.0.1"
 
 async def serve(config: Config) -> None:
     """Run until a signal to stop. Raises any other error that ended it."""
-    clock, chance = RealClock(), SystemChance()
+    clock, random = RealClock(), SystemRandom()
     stopping = _signalled()
-    manager = Manager(config, clock=clock, chance=chance)
-    async with serving(manager.status_sources, _ports(config.serving, clock, chance)) as urls:
+    manager = Manager(config, clock=clock, random=random)
+    async with serving(manager.status_sources, _ports(config.serving, clock, random)) as urls:
         for url in urls:
             LOG.info("Health and metrics: %s", url)
         working = start("manager", manager.run(), endless=True)
@@ -50,14 +50,14 @@ async def _end_of(working: asyncio.Task[None]) -> None:
         raise ManagerFailed(f"the manager ends: {type(cause).__name__}: {cause}") from error
 
 
-def _ports(settings: Serving, clock: Clock, chance: Chance) -> list[Port]:
+def _ports(settings: Serving, clock: Clock, random: Random) -> list[Port]:
     ports = []
     address = settings.bind_address
     if settings.secure_port:
         if settings.tls_cert_file is not None and settings.tls_private_key_file is not None:
             tls = certificate.context(settings.tls_cert_file, settings.tls_private_key_file)
         else:
-            tls = certificate.self_signed(address, now=clock.now(), chance=chance)
+            tls = certificate.self_signed(address, now=clock.now(), random=random)
         if settings.client_ca_file is not None:
             certificate.know_clients(tls, settings.client_ca_file)
         ports.append(Port(address=address, number=settings.secure_port, tls=tls))

@@ -18,9 +18,9 @@ from mockube.apimachinery.cel.program import ProgramError
 from mockube.apimachinery.cel.source import Issues
 from mockube.apimachinery.cel.standard import SINGLETONS
 from mockube.apimachinery.cel.values import SECOND, CelError, CostExceeded, Duration, Timestamp
-from mockube.apimachinery.chance import Chance, fraction
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.quantity import NANO, Quantity, QuantityError
+from mockube.apimachinery.randomness import Random, fraction
 from mockube.apimachinery.timestamps import TimestampError, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 
@@ -65,13 +65,13 @@ class UsageError(Exception):
 class Expressions:
     """Expressions as they are evaluated now; each is compiled once."""
 
-    def __init__(self, clock: Clock, chance: Chance, *libraries: Library) -> None:
+    def __init__(self, clock: Clock, random: Random, *libraries: Library) -> None:
         """`libraries` are functions besides those of usage."""
         functions: dict[str, Callable[..., Any]] = {
             "usage_quantity": _quantity,
             "usage_now": lambda: _timestamp(clock.now()),
             "usage_now_old": lambda: _timestamp(clock.now()),
-            "usage_rand": lambda: fraction(chance),
+            "usage_rand": lambda: fraction(random),
             "usage_since": lambda obj: _since(obj, clock.now()),
             "usage_since_method": lambda obj: _since(obj, clock.now()),
             "usage_unix": lambda moment: moment.nanoseconds / SECOND,

@@ -3,10 +3,10 @@
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
-from mockube.apimachinery import chance, meta
-from mockube.apimachinery.chance import Chance
+from mockube.apimachinery import meta, randomness
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.pods import secret_names
+from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
 from mockube.apiserver.admission.plugin import POD, WRITE, Plugin, forbidden
@@ -45,7 +45,7 @@ class ServiceAccount(Plugin):
             spec["serviceAccountName"] = spec["serviceAccount"] = name
             account = await _account(backend, attributes, name)
             if _wants_token(spec, account):
-                await backend.worker.run(attributes.call.size, _mount_token, spec, backend.chance)
+                await backend.worker.run(attributes.call.size, _mount_token, spec, backend.random)
             if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
                 spec["imagePullSecrets"] = account["imagePullSecrets"]
             await _check_secrets(backend, attributes, spec, account)
@@ -107,11 +107,11 @@ def _wants_token(spec: Tree, account: ReadOnlyTree) -> bool:
     return True
 
 
-def _mount_token(spec: Tree, source: Chance) -> None:
+def _mount_token(spec: Tree, source: Random) -> None:
     """A volume with a token, mounted in every container that has nothing at its place."""
     volumes = spec.get("volumes", [])
     present = next((volume["name"] for volume in volumes if volume["name"].startswith(VOLUME_PREFIX)), None)
-    name = present or VOLUME_PREFIX + chance.suffix(source)
+    name = present or VOLUME_PREFIX + randomness.suffix(source)
     mount = {"name": name, "readOnly": True, "mountPath": MOUNT_PATH}
     needed = False
     for field in ("initContainers", "containers"):

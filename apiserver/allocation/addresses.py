@@ -5,9 +5,9 @@ from datetime import datetime
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TypeAlias
 
-from mockube.apimachinery import chance
-from mockube.apimachinery.chance import Chance
+from mockube.apimachinery import randomness
 from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.common.addresses import Network
@@ -32,7 +32,7 @@ def contains(network: Network, text: str) -> bool:
     return network.version == 6 or address != network.broadcast_address
 
 
-def free(backend: Backend, network: Network, source: Chance) -> str:
+def free(backend: Backend, network: Network, source: Random) -> str:
     """Return a free address according to the watch cache; "" if there is none."""
     used_count = len(backend.all_seen(IP_ADDRESSES))
     for band in _bands(network):
@@ -51,9 +51,9 @@ def _bands(network: Network) -> Sequence[range]:
     return range(static + 1, size), range(1, static + 1)
 
 
-def _candidates(network: Network, band: range, most: int, source: Chance) -> Iterator[str]:
+def _candidates(network: Network, band: range, most: int, source: Random) -> Iterator[str]:
     """Addresses from a random one on, round and round; after as many as are taken there must have been a free one."""
-    start = int(chance.fraction(source) * len(band))
+    start = int(randomness.fraction(source) * len(band))
     for step in range(min(most, len(band))):
         yield str(network.network_address + band[(start + step) % len(band)])
 

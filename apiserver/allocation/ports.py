@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 import orjson
 from msgspec import Struct, field
 
-from mockube.apimachinery import chance
+from mockube.apimachinery import randomness
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry.backend import Backend
@@ -122,7 +122,7 @@ async def read(backend: Backend, ports: range, list_used_ports: UsedPortLister) 
         used=used,
         revision=kvs[0].mod_revision if kvs else 0,
         tree=tree,
-        draw=lambda: chance.fraction(backend.chance),
+        draw=lambda: randomness.fraction(backend.random),
     )
 
 
@@ -131,6 +131,6 @@ def _decode(value: bytes) -> Any:
 
 
 def _begin(backend: Backend, text: str) -> Tree:
-    now, uid = format_time(backend.clock.now()), chance.uid(backend.chance)
+    now, uid = format_time(backend.clock.now()), randomness.uid(backend.random)
     metadata = {"uid": uid, "creationTimestamp": now}
     return {"kind": "RangeAllocation", "apiVersion": "v1", "metadata": metadata, "range": text}

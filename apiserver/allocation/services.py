@@ -5,7 +5,7 @@ from ipaddress import ip_address, ip_network
 
 from msgspec import Struct
 
-from mockube.apimachinery import chance, conditions, errors, meta, status
+from mockube.apimachinery import conditions, errors, meta, randomness, status
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupKind, GroupResource
 from mockube.apimachinery.names import check_path_segment_name
@@ -197,7 +197,7 @@ def _more_networks(backend: Backend) -> Iterator[Network]:
 def _any(backend: Backend, family: str, networks: Sequence[Network]) -> str:
     for network in networks:
         if addresses.family(network) == family:
-            found = addresses.free(backend, network, backend.chance)
+            found = addresses.free(backend, network, backend.random)
             if found:
                 return found
     raise status.internal_error("failed to allocate a serviceIP: range is full")
@@ -250,7 +250,7 @@ def _put(backend: Backend, address: str, service: Tree) -> Put:
         address,
         namespace=meta.namespace(service),
         name=meta.name(service),
-        uid=chance.uid(backend.chance),
+        uid=randomness.uid(backend.random),
         now=backend.clock.now(),
     )
     return backend.put(_key(backend, address), canonical(record))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct, field
 
 from mockube.apimachinery import status
-from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.randomness import Random
 from mockube.apiserver.authn.bearer import BearerTokens, StaticTokens, TokenReader
 from mockube.apiserver.authn.bootstrap_tokens import BootstrapTokens
 from mockube.apiserver.authn.certificates import ClientCertificates
@@ -129,7 +129,7 @@ def authenticators(  # noqa: PLR0913 - the parts of the chain
     find: Find,
     *,
     clock: Clock,
-    chance: Chance,
+    random: Random,
     label: LabelSecret | None = None,
     is_anonymous_limited: bool = False,
     remote: Remote | None = None,
@@ -139,7 +139,7 @@ def authenticators(  # noqa: PLR0913 - the parts of the chain
     counts = counts or CredentialCounts()
     audiences = trust.audiences or trust.issuers
     accounts = ServiceAccounts(
-        trust.keys, issuers=trust.issuers, audiences=audiences, find=find, clock=clock, chance=chance
+        trust.keys, issuers=trust.issuers, audiences=audiences, find=find, clock=clock, random=random
     )
     accounts.uses = counts.tokens
     accounts.lifetime = trust.token_lifetime

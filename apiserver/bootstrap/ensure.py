@@ -7,7 +7,7 @@ from typing import Final
 import orjson
 from msgspec.structs import replace
 
-from mockube.apimachinery import chance as chances
+from mockube.apimachinery import randomness
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError, Conflict
 from mockube.apimachinery.timestamps import format_time, parse_time
@@ -105,7 +105,7 @@ async def _new_text(backend: Backend, resource: Resource, required_object: Requi
     if template is None:
         await yield_to_loop()
         template = _TEMPLATES[key] = canonical(_template(backend, resource, required_object))
-    uid, now = chances.uid(backend.chance), format_time(backend.clock.now())
+    uid, now = randomness.uid(backend.random), format_time(backend.clock.now())
     return template.replace(_UID.encode(), uid.encode(), 1).replace(_TIME.encode(), now.encode())
 
 

@@ -12,9 +12,9 @@ from typing import Any, Final
 import orjson
 from msgspec import Struct
 
-from mockube.apimachinery import chance as chances
-from mockube.apimachinery.chance import Chance
+from mockube.apimachinery import randomness
 from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.customresources import conversion_review as review
@@ -40,7 +40,7 @@ class Reviews(Struct, frozen=True, kw_only=True):
     post: Callable[[ReadOnlyTree, bytes], Awaitable[bytes]]
     """Send a review to the endpoint of a client configuration; raise `ConversionFailed`."""
     clock: Clock
-    chance: Chance
+    random: Random
     metrics: ConversionMetrics
 
 
@@ -75,7 +75,7 @@ class ConversionWebhook:
     async def _call_webhook(self, trees: Sequence[Tree], api_version: str) -> Sequence[Tree]:
         reviews, name = self._reviews, self._name
         versions = trees[0]["apiVersion"].rpartition("/")[2], api_version.rpartition("/")[2]
-        started_at, uid = reviews.clock.monotonic(), chances.uid(reviews.chance)
+        started_at, uid = reviews.clock.monotonic(), randomness.uid(reviews.random)
         failure = ""
         try:
             size = sum(map(_text_size, trees))

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from mockube.apimachinery.chance import Chance
+from mockube.apimachinery.randomness import Random
 from mockube.apiserver.pki.issue import Issuer, Pair, Subject, ends, make_authority, make_key
 from mockube.apiserver.pki.private import write_private
 
@@ -79,7 +79,7 @@ _KEYS = (*_CERTIFICATES, ACCOUNTS)
 
 @contextmanager
 def prepare_folder(
-    path: Path, server: Subject, *, now: datetime, chance: Chance, users: Collection[Path] = ()
+    path: Path, server: Subject, *, now: datetime, random: Random, users: Collection[Path] = ()
 ) -> Iterator[Folder]:
     """Everything is there and good, and no other server replaces it before it is read.
 
@@ -89,10 +89,10 @@ def prepare_folder(
     folder = Folder(path=path)
     with _locked(path):
         _check_files(folder)
-        authority = _authority(folder, AUTHORITY, "kubernetes", now, chance)
-        issuer = Issuer(authority, now=now, chance=chance)
-        proxies = _authority(folder, PROXY_AUTHORITY, PROXY_AUTHORITY, now, chance)
-        by_proxies = Issuer(proxies, now=now, chance=chance)
+        authority = _authority(folder, AUTHORITY, "kubernetes", now, random)
+        issuer = Issuer(authority, now=now, random=random)
+        proxies = _authority(folder, PROXY_AUTHORITY, PROXY_AUTHORITY, now, random)
+        by_proxies = Issuer(proxies, now=now, random=random)
         for name, subject, signer in (
             (SERVER, server, issuer),
             (CLIENT, ADMIN, issuer),
@@ -122,10 +122,10 @@ def _check_files(folder: Folder) -> None:
             LOG.warning("%s can be read by every user of this machine: chmod 600 %s", path, path)
 
 
-def _authority(folder: Folder, file: str, name: str, now: datetime, chance: Chance) -> Pair:
+def _authority(folder: Folder, file: str, name: str, now: datetime, random: Random) -> Pair:
     certificate, key = folder.certificate(file), folder.key(file)
     if not certificate.exists() and not key.exists():
-        _keep(folder, file, make_authority(name, now=now, chance=chance))
+        _keep(folder, file, make_authority(name, now=now, random=random))
     try:
         pair = folder.pair(file)
         end = ends(pair.certificate)

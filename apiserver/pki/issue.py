@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from msgspec import Struct
 
-from mockube.apimachinery.chance import Chance
+from mockube.apimachinery.randomness import Random
 
 AUTHORITY_YEARS, LEAF_YEARS = 10, 1
 RENEW_BEFORE = timedelta(days=30)
@@ -38,17 +38,17 @@ class Subject(Struct, frozen=True, kw_only=True):
 class Issuer:
     """Signs with an authority's key, at one time."""
 
-    def __init__(self, authority: Pair, *, now: datetime, chance: Chance) -> None:
+    def __init__(self, authority: Pair, *, now: datetime, random: Random) -> None:
         self._certificate = x509.load_pem_x509_certificate(authority.certificate)
         self._key = _load_key(authority.key)
         self._now = now
-        self._chance = chance
+        self._random = random
 
     def issue(self, subject: Subject) -> Pair:
         key = ec.generate_private_key(ec.SECP256R1())
         usage = ExtendedKeyUsageOID.SERVER_AUTH if subject.hosts else ExtendedKeyUsageOID.CLIENT_AUTH
         builder = _builder(
-            _name(subject), self._certificate.subject, key, self._now, LEAF_YEARS, self._chance
+            _name(subject), self._certificate.subject, key, self._now, LEAF_YEARS, self._random
         )
         builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         builder = builder.add_extension(_usage(signs=False), critical=True)
@@ -73,11 +73,11 @@ class Issuer:
         )
 
 
-def make_authority(name: str, *, now: datetime, chance: Chance) -> Pair:
+def make_authority(name: str, *, now: datetime, random: Random) -> Pair:
     """One that has signed itself."""
     key = ec.generate_private_key(ec.SECP256R1())
     own = _name(Subject(name=name))
-    builder = _builder(own, own, key, now, AUTHORITY_YEARS, chance)
+    builder = _builder(own, own, key, now, AUTHORITY_YEARS, random)
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
     builder = builder.add_extension(_usage(signs=True), critical=True)
     builder = builder.add_extension(
@@ -107,9 +107,9 @@ def _builder(
     key: ec.EllipticCurvePrivateKey,
     now: datetime,
     years: int,
-    chance: Chance,
+    random: Random,
 ) -> x509.CertificateBuilder:
-    serial = int.from_bytes(chance.bytes(16)) | 1
+    serial = int.from_bytes(random.bytes(16)) | 1
     builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer)
     builder = builder.public_key(key.public_key()).serial_number(serial)
     return builder.not_valid_before(now - BACKDATED).not_valid_after(now + timedelta(days=365 * years))

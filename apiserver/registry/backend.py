@@ -6,11 +6,11 @@ from typing import Final, Protocol, TypeVar
 from msgspec import Struct, field
 
 from mockube.apimachinery import status
-from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.errors import Displayed, FieldError
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.patch.apply import FieldManager
+from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.schema.decode import Decoder
 from mockube.apimachinery.schema.model import Schemas
 from mockube.apimachinery.status import InternalError
@@ -129,7 +129,7 @@ class Backend(Struct, frozen=True, kw_only=True):
     schemas: Schemas
     decoder: Decoder
     clock: Clock
-    chance: Chance
+    random: Random
     admission: Admission
     rules: Rules
     rows: Mapping[GroupResource, Resource]

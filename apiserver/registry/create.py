@@ -59,7 +59,7 @@ async def create_tree(
     backend: Backend, call: Call, tree: Tree, options: WriteOptions, *, manage: bool = True
 ) -> ObjectAnswer:
     """Create from a tree in stored form: what create, and an update or apply of what is not there, share."""
-    metadata.begin(tree, call, now=backend.clock.now(), chance=backend.chance)
+    metadata.begin(tree, call, now=backend.clock.now(), random=backend.random)
     tree = await backend.worker.run(call.size, _to_stored, backend, call, tree, options if manage else None)
     name = metadata.of(tree).get("name", "")
     attributes = Attributes(
@@ -91,7 +91,7 @@ async def _create(backend: Backend, attributes: Attributes, base: str) -> Object
     untouched = orjson.dumps(tree) if may_repeat else b""
     for attempt in itertools.count(1):
         if base:
-            metadata.of(tree)["name"] = metadata.generated_name(base, backend.chance)
+            metadata.of(tree)["name"] = metadata.generated_name(base, backend.random)
         try:
             answer = await _create_named(backend, attributes, tree)
         except status.AlreadyExists as error:

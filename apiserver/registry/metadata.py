@@ -2,15 +2,14 @@
 
 from datetime import datetime
 
-from mockube.apimachinery import chance as chances
-from mockube.apimachinery import gotext, status
-from mockube.apimachinery.chance import Chance
+from mockube.apimachinery import gotext, randomness, status
+from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry.call import Call
 
-MAX_GENERATED_BASE = 63 - chances.SUFFIX_LENGTH
+MAX_GENERATED_BASE = 63 - randomness.SUFFIX_LENGTH
 AFTER_ADMISSION = " after mutating admission happens"
 _SYSTEM = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 
@@ -21,12 +20,12 @@ def of(tree: Tree) -> Tree:
     return metadata
 
 
-def begin(tree: Tree, call: Call, *, now: datetime, chance: Chance) -> None:
+def begin(tree: Tree, call: Call, *, now: datetime, random: Random) -> None:
     """Set a new object's system fields. A create drops what the client sent in them."""
     metadata = of(tree)
     metadata.pop("selfLink", None)
     match_namespace(tree, call)
-    metadata["uid"] = chances.uid(chance)
+    metadata["uid"] = randomness.uid(random)
     metadata["creationTimestamp"] = format_time(now)
 
 
@@ -111,8 +110,8 @@ def match_name(tree: Tree, name: str) -> None:
         )
 
 
-def generated_name(base: str, chance: Chance) -> str:
-    return base[:MAX_GENERATED_BASE] + chances.suffix(chance)
+def generated_name(base: str, random: Random) -> str:
+    return base[:MAX_GENERATED_BASE] + randomness.suffix(random)
 
 
 def keep(new: Tree, old: Tree) -> None:

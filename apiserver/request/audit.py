@@ -6,9 +6,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from mockube.apimachinery import chance as chances
-from mockube.apimachinery.chance import Chance
+from mockube.apimachinery import randomness
 from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.randomness import Random
 from mockube.apiserver.audit.audit import Audit
 from mockube.apiserver.audit.audit import Request as AuditedRequest
 from mockube.apiserver.kinds.api_resource import Resource
@@ -24,8 +24,8 @@ _LAST: Final = 0xFFFFFFFFFFFF
 class AuditIds:
     """Gives each request an id of its own: UUIDs that begin as one that was drawn, and count on."""
 
-    def __init__(self, chance: Chance) -> None:
-        self._beginning, _, end = chances.uid(chance).rpartition("-")
+    def __init__(self, random: Random) -> None:
+        self._beginning, _, end = randomness.uid(random).rpartition("-")
         self._numbers = itertools.count(int(end, 16))
 
     def next(self) -> str:

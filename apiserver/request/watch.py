@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from mockube.apimachinery import chance as chances
+from mockube.apimachinery import randomness
 from mockube.apimachinery.status import BadRequest, Expired, NotAcceptable
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.credentials import token_of_subprotocols
@@ -170,7 +170,7 @@ class Watching:
     def _seconds(self, options: ListOptions) -> float:
         if options.timeout_seconds:
             return float(options.timeout_seconds)
-        return self._least_seconds * (1 + chances.fraction(self._backend.chance))
+        return self._least_seconds * (1 + randomness.fraction(self._backend.random))
 
 
 def _open(

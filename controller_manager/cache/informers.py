@@ -7,9 +7,9 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from mockube.apimachinery.chance import Chance, fraction
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.randomness import Random, fraction
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.informer import Informer, MutationDetector
 from mockube.controller_manager.cache.reflector import Reflector
@@ -23,7 +23,7 @@ from mockube.controller_manager.supervision import start, start_in
 
 class Settings(Struct, frozen=True, kw_only=True):
     clock: Clock
-    chance: Chance
+    random: Random
     metrics: InformerMetrics = field(default_factory=InformerMetrics)
     min_resync_period: float | None = None
     """Seconds between resyncs, randomized up to twice that for each informer."""
@@ -101,7 +101,7 @@ class Informers:
             informer,
             settings.metrics.of(_name(informer.resource)),
             clock=settings.clock,
-            chance=settings.chance,
+            random=settings.random,
         )
         async with asyncio.TaskGroup() as group:
             name = _name(informer.resource)
@@ -112,7 +112,7 @@ class Informers:
 
     async def _resync(self, informer: Informer[Any], period: float) -> None:
         while True:
-            await self._settings.clock.sleep(period * (1.0 + fraction(self._settings.chance)))
+            await self._settings.clock.sleep(period * (1.0 + fraction(self._settings.random)))
             informer.resync()
 
 

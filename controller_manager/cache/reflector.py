@@ -12,8 +12,8 @@ from typing import Final, Never, Protocol
 import orjson
 
 from mockube.apimachinery import meta, status
-from mockube.apimachinery.chance import Chance, fraction
 from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.randomness import Random, fraction
 from mockube.apimachinery.status import ApiError
 from mockube.controller_manager.client.client import AnyResource, Client, Parsed
 from mockube.controller_manager.client.flowcontrol import Backoff
@@ -61,15 +61,15 @@ class Reflector:
         counts: InformerCounts,
         *,
         clock: Clock,
-        chance: Chance,
+        random: Random,
     ) -> None:
         self._client = client
         self._resource = resource
         self._sink = sink
         self._counts = counts
         self._clock = clock
-        self._chance = chance
-        self._pauses = Backoff(clock, chance)
+        self._random = random
+        self._pauses = Backoff(clock, random)
         self._revision = 0
         """Seen last; 0 if everything must be listed."""
         self._initial: list[Parsed] | None = None
@@ -141,7 +141,7 @@ class Reflector:
         began, before = self._clock.monotonic(), self._counts.events
         self._counts.watches += 1
         self._initial = None if self._revision else []
-        seconds = int(SHORTEST_WATCH * (1.0 + fraction(self._chance)))
+        seconds = int(SHORTEST_WATCH * (1.0 + fraction(self._random)))
         async with self._client.watch(self._resource, self._query(seconds), within=seconds + GRACE) as stream:
             async for batch in split_lines(stream.chunks()):
                 for line in batch:

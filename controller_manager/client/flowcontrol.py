@@ -4,8 +4,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from mockube.apimachinery.chance import Chance, fraction
 from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.randomness import Random, fraction
 
 
 class Rate(Struct, frozen=True, kw_only=True):
@@ -38,9 +38,9 @@ FORGOTTEN_AFTER: Final = 120.0
 class Backoff:
     """Twice as long each time, and by chance up to twice that; after a long calm from the beginning."""
 
-    def __init__(self, clock: Clock, chance: Chance) -> None:
+    def __init__(self, clock: Clock, random: Random) -> None:
         self._clock = clock
-        self._chance = chance
+        self._random = random
         self._next = FIRST
         self._last = clock.monotonic()
 
@@ -51,4 +51,4 @@ class Backoff:
         self._last = now
         pause = self._next
         self._next = min(pause * 2.0, MAX_BACKOFF)
-        return pause * (1.0 + fraction(self._chance))
+        return pause * (1.0 + fraction(self._random))

@@ -9,8 +9,8 @@ from typing import Any, Final, Protocol
 
 from msgspec import Struct, field
 
-from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.randomness import Random
 from mockube.controller_manager.cache.informers import Informers
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.config.settings import Config
@@ -28,7 +28,7 @@ class Context(Struct, frozen=True, kw_only=True):
     informers: Informers
     """Shared by all; they run once everything is built."""
     clock: Clock
-    chance: Chance
+    random: Random
     recorder: Recorders
     metrics: Metrics
     options: Config

@@ -58,7 +58,7 @@ class SimulatedNodes:
             self._performer,
             TemplateContext.of(fleet, context.clock).of_node,
             clock=context.clock,
-            chance=context.chance,
+            random=context.random,
         )
         self._leases = self._loop(context, "simulated-leases", self._beat)
         self._statuses = self._loop(context, "simulated-nodes", self._play)

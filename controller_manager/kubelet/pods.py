@@ -79,7 +79,7 @@ class SimulatedPods:
             self._performer,
             TemplateContext.of(self._fleet, context.clock).of_pod,
             clock=context.clock,
-            chance=context.chance,
+            random=context.random,
         )
         self._details = options.simulate_kubelet_details
         self._has_stages = bool(stages)

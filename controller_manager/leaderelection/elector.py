@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from mockube.apimachinery import chance
-from mockube.apimachinery.chance import Chance
+from mockube.apimachinery import randomness
 from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.timestamps import format_micro_time
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -49,13 +49,13 @@ class LeaseLost(Exception):
 
 
 class Elector:
-    def __init__(self, candidate: Candidate, client: Client, *, clock: Clock, chance: Chance) -> None:
+    def __init__(self, candidate: Candidate, client: Client, *, clock: Clock, random: Random) -> None:
         """The client is for the lease alone: a request for it must not wait behind others."""
         self._candidate = candidate
         self._timings = candidate.timings
         self._client = client
         self._clock = clock
-        self._chance = chance
+        self._random = random
         self.lease: ReadOnlyTree | None = None
         """As it was last seen."""
         self._seen = 0.0
@@ -81,7 +81,7 @@ class Elector:
         """Until the lease is held."""
         LOG.info("Trying to acquire the lease %s as %s", self._candidate.lease, self._candidate.identity)
         while not await self._try():
-            pause = self._timings.retry_period * (1 + JITTER * chance.fraction(self._chance))
+            pause = self._timings.retry_period * (1 + JITTER * randomness.fraction(self._random))
             await self._clock.sleep(pause)
         LOG.info("Acquired the lease %s", self._candidate.lease)
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.chance import fraction
+from mockube.apimachinery.randomness import fraction
 from mockube.apimachinery.status import ApiError, Conflict, NotFound
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -69,7 +69,7 @@ class Scheduler:
     def __init__(self, context: Context) -> None:
         self._client = context.client
         self._clock = context.clock
-        self._chance = context.chance
+        self._random = context.random
         self._events = context.recorder.series_of(SCHEDULER, SCHEDULER, can_wait=True)
         self._binder = Binder(context)
         self._informers: dict[Resource[ReadOnlyTree], Informer[ReadOnlyTree]] = {
@@ -231,7 +231,7 @@ class Scheduler:
         return self._devices.allocate(pod.view, node.node, format_time(self._clock.now()))
 
     def _pick(self, best: Sequence[NodeInfo]) -> NodeInfo:
-        return best[int(fraction(self._chance) * len(best))]
+        return best[int(fraction(self._random) * len(best))]
 
     async def _refuse(self, pod: PodInfo, world: ClusterSnapshot, found: FeasibleNodes) -> None:
         """Report why there is no node, and preempt pods of lower priority where that helps."""

@@ -16,8 +16,8 @@ import orjson
 from msgspec import Struct
 
 from mockube.apimachinery import quantity
-from mockube.apimachinery.chance import SUFFIX_ALPHABET
 from mockube.apimachinery.quantity import Format, Quantity
+from mockube.apimachinery.randomness import SUFFIX_ALPHABET
 from mockube.apimachinery.tree import ReadOnlyTree
 
 _DATA: Final = Path(__file__).parent / "data"

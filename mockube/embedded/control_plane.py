@@ -11,8 +11,8 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mockube.apimachinery.chance import SystemChance
 from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.randomness import SystemRandom
 from mockube.apimachinery.schema import minors
 from mockube.cluster_client import NAME, ServerClient
 from mockube.controller_manager.app import Manager
@@ -68,7 +68,7 @@ class Plane(Struct, frozen=True, kw_only=True):
 @asynccontextmanager
 async def control_plane(options: ClusterOptions) -> AsyncIterator[Plane]:
     """Run a control plane, which yields once its nodes are ready and pods can be created; ValueError for bad flags."""
-    clock, chance = TravelClock(), SystemChance()
+    clock, random = TravelClock(), SystemRandom()
     faults = Faults(clock)
     recorder = Recorder(faults.inject, clock)
     async with AsyncExitStack() as stack:
@@ -83,14 +83,14 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[Plane]:
         )
         manager_config = _manager_config(options, folder)
         site = await stack.enter_async_context(
-            serving(config, folder, clock=clock, chance=chance, middleware=recorder.record)
+            serving(config, folder, clock=clock, random=random, middleware=recorder.record)
         )
         manager = Manager(
             _with_signing_keys(
                 manager_config, folder, is_client_ca=config.authentication.client_ca_file is None
             ),
             clock=clock,
-            chance=chance,
+            random=random,
             access=site.controllers,
             transport=site.transport,
         )

@@ -14,9 +14,9 @@ from typing import Final, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.packs.definitions import PACKS
+from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.token_file import AUTHENTICATED
@@ -57,18 +57,18 @@ class Site(Struct, frozen=True, kw_only=True):
 
 @asynccontextmanager
 async def serving(
-    config: Config, folder: Path, *, clock: Clock, chance: Chance, middleware: Middleware
+    config: Config, folder: Path, *, clock: Clock, random: Random, middleware: Middleware
 ) -> AsyncIterator[Site]:
     """`middleware` is called around every request. All files are in the folder, which is the caller's to remove."""
-    credentials = gather(config, "", now=clock.now(), chance=chance)
-    token = chance.bytes(TOKEN_BYTES).hex()
+    credentials = gather(config, "", now=clock.now(), random=random)
+    token = random.bytes(TOKEN_BYTES).hex()
     with bind(config.serving.bind_address, config.serving.secure_port) as socket:
         door = Door(socket=socket, tls=credentials.tls)
         surroundings = Surroundings(
             doors=[door],
             credentials=_known_to(credentials, token),
             clock=clock,
-            chance=chance,
+            random=random,
             drain_seconds=GRACE_SECONDS,
             middleware=middleware,
             has_manager_inside=True,

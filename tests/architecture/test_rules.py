@@ -12,7 +12,7 @@ from tests.architecture.rules import (
     suppressions,
     tasks,
     testing,
-    time_and_chance,
+    time_and_randomness,
 )
 from tests.architecture.source import Module
 
@@ -31,8 +31,10 @@ def lines(check, path, code):
         pytest.param(
             "import asyncio\nt = asyncio.get_running_loop().time()", [2], id="the event loop's clock"
         ),
-        pytest.param("import random\n\nx = random.choice([1])\ny = random.random()", [3, 4], id="chance"),
-        pytest.param("import os, uuid\nx = os.urandom(4), uuid.uuid4()", [2, 2], id="chance of the system"),
+        pytest.param("import random\n\nx = random.choice([1])\ny = random.random()", [3, 4], id="random"),
+        pytest.param(
+            "import os, uuid\nx = os.urandom(4), uuid.uuid4()", [2, 2], id="randomness of the system"
+        ),
         pytest.param("def f(clock):\n    return clock.now(), clock.time()", [], id="an injected clock"),
         pytest.param(
             "from datetime import datetime\nx = datetime(2030, 1, 1)", [], id="a time that is given"
@@ -40,8 +42,8 @@ def lines(check, path, code):
         pytest.param("import os, uuid\nx = os.path, uuid.UUID('0' * 32)", [], id="their neighbours"),
     ],
 )
-def test_time_and_chance(code, expected):
-    assert lines(time_and_chance.check, "etcd/planted.py", code) == expected
+def test_time_and_randomness(code, expected):
+    assert lines(time_and_randomness.check, "etcd/planted.py", code) == expected
 
 
 @pytest.mark.parametrize(
@@ -64,9 +66,9 @@ def test_tasks(code, expected):
 def test_an_exemption_holds_for_its_file_and_name_alone():
     allowed = {"etcd/dice.py": {"random.*": "it is the dice"}}
     dice = Module.of("etcd/dice.py", "import random, time\nx = random.random()\ny = time.time()")
-    assert [finding.line for finding in time_and_chance.check(dice, allowed)] == [3]
-    assert time_and_chance.idle_exemptions(dice, allowed) == set()
-    assert time_and_chance.idle_exemptions(Module.of("etcd/dice.py", "x = 4"), allowed) == {"random.*"}
+    assert [finding.line for finding in time_and_randomness.check(dice, allowed)] == [3]
+    assert time_and_randomness.idle_exemptions(dice, allowed) == set()
+    assert time_and_randomness.idle_exemptions(Module.of("etcd/dice.py", "x = 4"), allowed) == {"random.*"}
 
 
 FUNCTION_AT_LIMIT = 'def f():\n    """Two\n    lines."""\n' + "    x()\n" * 49

@@ -15,7 +15,7 @@ from tests.architecture.rules import (
     suppressions,
     tasks,
     testing,
-    time_and_chance,
+    time_and_randomness,
 )
 from tests.architecture.source import PACKAGES, ROOT, TESTS, TOOLS, Check, module, paths
 
@@ -30,7 +30,7 @@ class Rule:
 RULES = (
     Rule(name="files and functions are short", check=size.check, folders=(*PACKAGES, *TESTS, *TOOLS)),
     Rule(name="no code decides by kind", check=kinds.check, folders=PACKAGES),
-    Rule(name="time and chance are injected", check=time_and_chance.check, folders=PACKAGES),
+    Rule(name="time and randomness are injected", check=time_and_randomness.check, folders=PACKAGES),
     Rule(name="modules and packages say what they are", check=docstrings.check, folders=(*PACKAGES, *TOOLS)),
     Rule(name="a silenced check is named", check=suppressions.check, folders=(*PACKAGES, *TESTS, *TOOLS)),
     Rule(
@@ -73,7 +73,7 @@ def test_the_walk_sees_the_tree():
 
 
 def test_every_exemption_from_the_clock_is_used():
-    idle = {path: time_and_chance.idle_exemptions(module(path)) for path in time_and_chance.ALLOWED}
+    idle = {path: time_and_randomness.idle_exemptions(module(path)) for path in time_and_randomness.ALLOWED}
     assert not {path: names for path, names in idle.items() if names}
 
 

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import orjson
 import pytest
 
-from mockube.apimachinery.chance import SystemChance
 from mockube.apimachinery.clock import RealClock
+from mockube.apimachinery.randomness import SystemRandom
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.http.listen import Door, bind
 from mockube.apiserver.running import Surroundings, running
@@ -108,13 +108,13 @@ def wait_for_aggregated_roles(server):
 def server_within_one_second(folder, flags):
     clock = OneSecond()
     config = server_config(folder, packs="", flags=flags)
-    credentials = gather(config, "", now=clock.now(), chance=SystemChance())
+    credentials = gather(config, "", now=clock.now(), random=SystemRandom())
     with bind("127.0.0.1", 0) as socket:
         surroundings = Surroundings(
             doors=[Door(socket=socket, tls=credentials.tls)],
             credentials=credentials,
             clock=clock,
-            chance=SystemChance(),
+            random=SystemRandom(),
             drain_seconds=0,
         )
         hosted = HostedRun(lambda: running(config, surroundings), name="server")

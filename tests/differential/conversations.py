@@ -133,21 +133,21 @@ class Conversations:
 
     def case(self, seed: int, number: int) -> Generator[dict, dict, None]:
         """Yield requests; what was answered to one is sent back, as the next may need it."""
-        chance = Random(f"{seed}/{number}")
-        path = chance.choice(self._paths)
+        random = Random(f"{seed}/{number}")
+        path = random.choice(self._paths)
         resource = self._resources[path]
         schemas = self._schemas_of(resource.group, resource.version)
         schema = schemas.of_kind(resource.group, resource.version, resource.kind) or {}
-        change = Change(chance, schemas, schema)
-        made = yield request("POST", path, chance.choice(WRITE_OPTIONS), change.new(path, self._bodies[path]))
+        change = Change(random, schemas, schema)
+        made = yield request("POST", path, random.choice(WRITE_OPTIONS), change.new(path, self._bodies[path]))
         current = made["body"]
         if made["status"] != 201 or not isinstance(current, dict):
             return
         name = current.get("metadata", {}).get("name", "x")
-        for _ in range(chance.randrange(1, 6)):
+        for _ in range(random.randrange(1, 6)):
             subresource = ""
-            if resource.subresources and chance.random() < 0.25:
-                subresource = "/" + chance.choice(resource.subresources)
+            if resource.subresources and random.random() < 0.25:
+                subresource = "/" + random.choice(resource.subresources)
             answer = yield self._next(change, path, f"{path}/{name}{subresource}", current)
             found = answer["body"]
             is_read = answer["status"] == 200 and isinstance(found, dict) and not subresource
@@ -155,60 +155,60 @@ class Conversations:
                 current = found
 
     def _next(self, change, collection, path, current):
-        chance = change.chance
-        match chance.choice(("get", "list", "put", "merge", "strategic", "json", "apply", "delete")):
+        random = change.random
+        match random.choice(("get", "list", "put", "merge", "strategic", "json", "apply", "delete")):
             case "get":
-                return _read(chance, path, ("", "", "resourceVersion=0", "pretty=true", "x=y"))
+                return _read(random, path, ("", "", "resourceVersion=0", "pretty=true", "x=y"))
             case "list":
-                return _read(chance, collection, LIST_OPTIONS)
+                return _read(random, collection, LIST_OPTIONS)
             case "delete":
-                body = copy.deepcopy(chance.choice(DELETE_BODIES))
-                return request("DELETE", path, chance.choice(DELETE_OPTIONS), body)
+                body = copy.deepcopy(random.choice(DELETE_BODIES))
+                return request("DELETE", path, random.choice(DELETE_OPTIONS), body)
             case "apply":
-                options = ["fieldManager=applier"] * (chance.random() < 0.9)
-                options += ["force=true"] * (chance.random() < 0.5)
+                options = ["fieldManager=applier"] * (random.random() < 0.9)
+                options += ["force=true"] * (random.random() < 0.5)
                 return request("PATCH", path, "&".join(options), change.applied(current), content=APPLY)
             case "put":
-                return request("PUT", path, chance.choice(WRITE_OPTIONS), change.replacement(current))
+                return request("PUT", path, random.choice(WRITE_OPTIONS), change.replacement(current))
             case "json":
                 body, content = (
-                    [change.operation(current) for _ in range(chance.choice((1, 1, 2)))],
+                    [change.operation(current) for _ in range(random.choice((1, 1, 2)))],
                     JSON_PATCH,
                 )
             case "merge":
                 body, content = change.merge_patch(current), MERGE
             case _:
                 body, content = change.merge_patch(current), STRATEGIC
-        return request("PATCH", path, chance.choice(WRITE_OPTIONS), body, content=content)
+        return request("PATCH", path, random.choice(WRITE_OPTIONS), body, content=content)
 
 
 @dataclass
 class Change:
     """Makes bodies of requests for objects of one kind."""
 
-    chance: Random
+    random: Random
     schemas: Schemas
     schema: Tree
 
     def new(self, path, bodies):
-        body = copy.deepcopy(self.chance.choice(bodies))
+        body = copy.deepcopy(self.random.choice(bodies))
         metadata = body.setdefault("metadata", {})
         if "${ns}" not in path:
             metadata["name"] = "${ns}-x"
         elif not isinstance(metadata.get("name"), str):
             metadata["name"] = "x"
-        if self.chance.random() < 0.25:
-            metadata |= copy.deepcopy(self.chance.choice(METADATA))
+        if self.random.random() < 0.25:
+            metadata |= copy.deepcopy(self.random.choice(METADATA))
         return self.mutated(body, (0, 1, 1, 1, 2, 3))
 
     def replacement(self, current):
         body = copy.deepcopy(current)
         metadata = body.get("metadata", {})
-        if self.chance.random() < 0.5:
+        if self.random.random() < 0.5:
             metadata.pop("resourceVersion", None)
         metadata.pop("managedFields", None)
-        if self.chance.random() < 0.2:
-            metadata |= copy.deepcopy(self.chance.choice(METADATA))
+        if self.random.random() < 0.2:
+            metadata |= copy.deepcopy(self.random.choice(METADATA))
         return self.mutated(body, (0, 1, 1, 2))
 
     def applied(self, current):
@@ -220,34 +220,34 @@ class Change:
 
     def merge_patch(self, current):
         patch = _difference(current, self.mutated(current, (1, 1, 2)))
-        if self.chance.random() < 0.2 and isinstance(patch.setdefault("metadata", {}), dict):
-            patch["metadata"] |= copy.deepcopy(self.chance.choice(METADATA))
+        if self.random.random() < 0.2 and isinstance(patch.setdefault("metadata", {}), dict):
+            patch["metadata"] |= copy.deepcopy(self.random.choice(METADATA))
         return patch
 
     def operation(self, current):
         """Return one operation of a JSON patch."""
-        chance, place, value, schema = self.chance, [], current, self.schema
-        while isinstance(value, dict | list) and value and chance.random() < 0.8:
-            key = chance.choice(sorted(value) if isinstance(value, dict) else range(len(value)))
+        random, place, value, schema = self.random, [], current, self.schema
+        while isinstance(value, dict | list) and value and random.random() < 0.8:
+            key = random.choice(sorted(value) if isinstance(value, dict) else range(len(value)))
             value, schema = value[key], self.schemas.field(schema, key)
             place.append(key)
-        if chance.random() < 0.2:
-            place.append(chance.choice(("-", "0", "a", "unknown", "01")))
+        if random.random() < 0.2:
+            place.append(random.choice(("-", "0", "a", "unknown", "01")))
         pointer = "".join("/" + str(key).replace("~", "~0").replace("/", "~1") for key in place)
-        name = chance.choice(("add", "replace", "replace", "remove", "test", "copy", "move", "x"))
+        name = random.choice(("add", "replace", "replace", "remove", "test", "copy", "move", "x"))
         operation = {"op": name, "path": pointer}
         if name in {"copy", "move"}:
-            operation["from"] = chance.choice(("/metadata/labels", "/metadata/name", "/spec", "/unknown"))
+            operation["from"] = random.choice(("/metadata/labels", "/metadata/name", "/spec", "/unknown"))
         elif name != "remove":
-            operation["value"] = self.schemas.value(chance, schema, 1) if chance.random() < 0.7 else value
+            operation["value"] = self.schemas.value(random, schema, 1) if random.random() < 0.7 else value
         return operation
 
     def mutated(self, body, counts):
-        return mutated(self.chance, body, self.schemas, self.schema, self.chance.choice(counts))
+        return mutated(self.random, body, self.schemas, self.schema, self.random.choice(counts))
 
 
-def _read(chance, path, options):
-    return request("GET", path, chance.choice(options), headers={"Accept": chance.choice(ACCEPTS)})
+def _read(random, path, options):
+    return request("GET", path, random.choice(options), headers={"Accept": random.choice(ACCEPTS)})
 
 
 def accepted_bodies(*, tables: bool = True):

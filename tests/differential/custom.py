@@ -29,55 +29,55 @@ def cases(seed: int) -> Generator[Generator[dict, dict, None], None, None]:
         number += 1
 
 
-def _schema(chance, depth=0):
-    draw = chance.random()
+def _schema(random, depth=0):
+    draw = random.random()
     if depth >= 3 or draw < 0.5:
-        return copy.deepcopy(chance.choice(LEAVES))
+        return copy.deepcopy(random.choice(LEAVES))
     if draw < 0.7:
-        return _list(chance, depth)
+        return _list(random, depth)
     if draw < 0.8:
-        return {"type": "object", "additionalProperties": _schema(chance, depth + 1)}
-    return _struct(chance, depth)
+        return {"type": "object", "additionalProperties": _schema(random, depth + 1)}
+    return _struct(random, depth)
 
 
-def _list(chance, depth):
-    kind = chance.choice(("", "set", "map", "atomic"))
+def _list(random, depth):
+    kind = random.choice(("", "set", "map", "atomic"))
     if kind == "set":
-        return {"type": "array", "x-kubernetes-list-type": "set", "items": chance.choice((TEXT, NUMBER))}
+        return {"type": "array", "x-kubernetes-list-type": "set", "items": random.choice((TEXT, NUMBER))}
     if kind == "map":
-        items = _struct(chance, depth + 1)
+        items = _struct(random, depth + 1)
         items["properties"]["k"], items["required"] = TEXT, ["k"]
         keyed = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
         return {"type": "array", "items": items} | keyed
-    found = {"type": "array", "items": _schema(chance, depth + 1), "maxItems": 3}
+    found = {"type": "array", "items": _schema(random, depth + 1), "maxItems": 3}
     return found | ({"x-kubernetes-list-type": kind} if kind else {})
 
 
-def _struct(chance, depth):
-    names = chance.sample(("a", "b", "c", "d", "e"), chance.choice((1, 2, 3)))
-    found = {"type": "object", "properties": {name: _schema(chance, depth + 1) for name in names}}
-    if chance.random() < 0.2:
+def _struct(random, depth):
+    names = random.sample(("a", "b", "c", "d", "e"), random.choice((1, 2, 3)))
+    found = {"type": "object", "properties": {name: _schema(random, depth + 1) for name in names}}
+    if random.random() < 0.2:
         found["required"] = [names[0]]
-    if chance.random() < 0.2:
+    if random.random() < 0.2:
         found["x-kubernetes-validations"] = [{"rule": f"has(self.{names[0]})", "message": "is needed"}]
-    if chance.random() < 0.1:
+    if random.random() < 0.1:
         found["x-kubernetes-map-type"] = "atomic"
     return found
 
 
-def _definition(chance):
-    schema = {"type": "object", "properties": {"spec": _struct(chance, 0), "status": _struct(chance, 1)}}
+def _definition(random):
+    schema = {"type": "object", "properties": {"spec": _struct(random, 0), "status": _struct(random, 1)}}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    if chance.random() < 0.5:
+    if random.random() < 0.5:
         version["subresources"] = {"status": {}}
     group = "${ns}.example.com"
     names = {"plural": "things", "kind": "Thing"}
     spec = {"group": group, "scope": "Namespaced", "names": names, "versions": [version]}
     schemas = {"v1": schema}
-    if chance.random() < 0.3:
+    if random.random() < 0.3:
         schemas["v2"] = {
             "type": "object",
-            "properties": {"spec": _struct(chance, 0), "status": _struct(chance, 1)},
+            "properties": {"spec": _struct(random, 0), "status": _struct(random, 1)},
         }
         spec["versions"].append(
             version | {"name": "v2", "storage": False, "schema": {"openAPIV3Schema": schemas["v2"]}}
@@ -87,52 +87,52 @@ def _definition(chance):
     return body | {"metadata": metadata, "spec": spec}, schemas
 
 
-def _case(chance):
+def _case(random):
     definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    body, found = _definition(chance)
+    body, found = _definition(random)
     made = yield request("POST", definitions, "", body)
     if made["status"] != 201:
         return
     changes = {
-        f"/apis/${{ns}}.example.com/{version}/namespaces/${{ns}}/things": Change(chance, Schemas({}), schema)
+        f"/apis/${{ns}}.example.com/{version}/namespaces/${{ns}}/things": Change(random, Schemas({}), schema)
         for version, schema in found.items()
     }
     for path in changes:
         yield {"wait": path}
     has_status = "subresources" in body["spec"]["versions"][0]
-    for number in range(chance.choice((6, 10, 14))):
-        yield from _object(chance, changes, f"x{number}", has_status=has_status)
+    for number in range(random.choice((6, 10, 14))):
+        yield from _object(random, changes, f"x{number}", has_status=has_status)
     yield request("DELETE", f"{definitions}/things.${{ns}}.example.com")
 
 
-def _object(chance, changes, name, *, has_status):
-    path, change = chance.choice([*changes.items()])
+def _object(random, changes, name, *, has_status):
+    path, change = random.choice([*changes.items()])
     body = {"apiVersion": _version(path), "kind": "Thing", "metadata": {"name": name}}
-    body |= change.schemas.value(chance, change.schema, 1)
+    body |= change.schemas.value(random, change.schema, 1)
     options = ("", "", "", "fieldValidation=Strict", "fieldValidation=Warn", "dryRun=All")
-    made = yield request("POST", path, chance.choice(options), change.mutated(body, (0, 0, 1, 2)))
+    made = yield request("POST", path, random.choice(options), change.mutated(body, (0, 0, 1, 2)))
     current = made["body"]
     if made["status"] != 201:
         return
-    for _ in range(chance.randrange(1, 5)):
-        path, change = chance.choice([*changes.items()])
+    for _ in range(random.randrange(1, 5)):
+        path, change = random.choice([*changes.items()])
         current = current | {"apiVersion": _version(path)}
-        one = f"{path}/{name}" + ("/status" if has_status and chance.random() < 0.2 else "")
-        match chance.choice(("get", "list", "put", "merge", "json", "apply", "delete")):
+        one = f"{path}/{name}" + ("/status" if has_status and random.random() < 0.2 else "")
+        match random.choice(("get", "list", "put", "merge", "json", "apply", "delete")):
             case "get":
                 yield request("GET", one)
             case "list":
-                yield request("GET", path, chance.choice(LIST_OPTIONS))
+                yield request("GET", path, random.choice(LIST_OPTIONS))
             case "put":
-                answer = yield request("PUT", one, chance.choice(options), change.replacement(current))
+                answer = yield request("PUT", one, random.choice(options), change.replacement(current))
                 current = answer["body"] if answer["status"] == 200 else current
             case "merge":
                 yield request(
-                    "PATCH", one, chance.choice(options), change.merge_patch(current), content=MERGE
+                    "PATCH", one, random.choice(options), change.merge_patch(current), content=MERGE
                 )
             case "json":
                 operations = [change.operation(current)]
-                yield request("PATCH", one, chance.choice(options), operations, content=JSON_PATCH)
+                yield request("PATCH", one, random.choice(options), operations, content=JSON_PATCH)
             case "apply":
                 applied = change.applied(current)
                 yield request("PATCH", one, "fieldManager=applier&force=true", applied, content=APPLY)

@@ -9,14 +9,14 @@ KEPT = {("apiVersion",), ("kind",), ("metadata",), ("metadata", "name"), ("metad
 """What is changed seldom, as without it a request comes to nothing else."""
 
 
-def mutated(chance, body, schemas, schema, count):
+def mutated(random, body, schemas, schema, count):
     """Return a copy with so many changes."""
     body = copy.deepcopy(body)
     for _ in range(count):
-        found = [place for place in places(body) if place not in KEPT or chance.random() < 0.05]
+        found = [place for place in places(body) if place not in KEPT or random.random() < 0.05]
         if not found:
             break
-        _change(chance, body, chance.choice(found), schemas, schema)
+        _change(random, body, random.choice(found), schemas, schema)
     return body
 
 
@@ -31,41 +31,41 @@ def places(value, path=()):
         yield from places(member, (*path, key))
 
 
-def _change(chance, body, place, schemas, schema):
+def _change(random, body, place, schemas, schema):
     parent = body
     for key in place[:-1]:
         parent, schema = parent[key], schemas.field(schema, key)
     key = place[-1]
     schema = schemas.field(schema, key)
-    if chance.random() < 0.15:
+    if random.random() < 0.15:
         del parent[key]
     else:
-        parent[key] = _changed(chance, parent[key], schemas, schema)
+        parent[key] = _changed(random, parent[key], schemas, schema)
 
 
-def _changed(chance, old, schemas, schema):
-    draw = chance.random()
+def _changed(random, old, schemas, schema):
+    draw = random.random()
     if draw < 0.2:
-        return copy.deepcopy(chance.choice(OTHER_TYPES))
+        return copy.deepcopy(random.choice(OTHER_TYPES))
     if draw < 0.5:
-        return schemas.value(chance, schema, 1)
+        return schemas.value(random, schema, 1)
     match old:
         case dict():
-            return old | _member(chance, schemas, schema)
+            return old | _member(random, schemas, schema)
         case list():
-            item = schemas.value(chance, schemas.field(schema, 0), 1)
-            return chance.choice(([], old[::-1], old + copy.deepcopy(old[:1]), [*old, item]))
+            item = schemas.value(random, schemas.field(schema, 0), 1)
+            return random.choice(([], old[::-1], old + copy.deepcopy(old[:1]), [*old, item]))
         case str():
-            return chance.choice((*TEXTS, *QUANTITIES))
-    return chance.choice(NUMBERS)
+            return random.choice((*TEXTS, *QUANTITIES))
+    return random.choice(NUMBERS)
 
 
-def _member(chance, schemas, schema):
+def _member(random, schemas, schema):
     """Return one more field: mostly one of the schema."""
     fields = schemas.fields(schema)
-    if chance.random() < 0.2:
-        return {"unknown": copy.deepcopy(chance.choice(OTHER_TYPES))}
+    if random.random() < 0.2:
+        return {"unknown": copy.deepcopy(random.choice(OTHER_TYPES))}
     if fields:
-        name = chance.choice(sorted(fields))
-        return {name: schemas.value(chance, fields[name], 1)}
-    return {chance.choice(("a", "b.c/d", "", "A")): schemas.value(chance, schemas.field(schema, "a"), 2)}
+        name = random.choice(sorted(fields))
+        return {name: schemas.value(random, fields[name], 1)}
+    return {random.choice(("a", "b.c/d", "", "A")): schemas.value(random, schemas.field(schema, "a"), 2)}

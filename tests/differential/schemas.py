@@ -58,44 +58,44 @@ class Schemas:
             found = schema.get("additionalProperties")
         return found if isinstance(found, dict) else {}
 
-    def value(self, chance, schema: Tree, depth: int = 0) -> object:
+    def value(self, random, schema: Tree, depth: int = 0) -> object:
         """Make a value of a schema: mostly one that is well formed, sometimes an odd one."""
         schema = self.resolve(schema)
-        if "enum" in schema and chance.random() < 0.8:
-            return chance.choice(schema["enum"])
+        if "enum" in schema and random.random() < 0.8:
+            return random.choice(schema["enum"])
         if "oneOf" in schema:
-            return self.value(chance, chance.choice(schema["oneOf"]), depth)
+            return self.value(random, random.choice(schema["oneOf"]), depth)
         match schema.get("type"):
             case "string":
-                return self._string(chance, schema.get("format"))
+                return self._string(random, schema.get("format"))
             case "integer":
-                return chance.choice(NUMBERS[:5] if chance.random() < 0.7 else NUMBERS)
+                return random.choice(NUMBERS[:5] if random.random() < 0.7 else NUMBERS)
             case "number":
-                return chance.choice(NUMBERS)
+                return random.choice(NUMBERS)
             case "boolean":
-                return chance.random() < 0.5
+                return random.random() < 0.5
             case "array":
-                count = chance.choice((0, 1, 1, 2)) if depth < MAX_DEPTH else 0
-                return [self.value(chance, schema.get("items", {}), depth + 1) for _ in range(count)]
-        return self._object(chance, schema, depth)
+                count = random.choice((0, 1, 1, 2)) if depth < MAX_DEPTH else 0
+                return [self.value(random, schema.get("items", {}), depth + 1) for _ in range(count)]
+        return self._object(random, schema, depth)
 
-    def _string(self, chance, form):
+    def _string(self, random, form):
         if form == "date-time":
             return "2026-01-02T03:04:05Z"
         if form == "byte":
-            return chance.choice(["YQ==", "", "a"])
-        return chance.choice(TEXTS[1:3] if chance.random() < 0.6 else (*TEXTS, *QUANTITIES))
+            return random.choice(["YQ==", "", "a"])
+        return random.choice(TEXTS[1:3] if random.random() < 0.6 else (*TEXTS, *QUANTITIES))
 
-    def _object(self, chance, schema, depth):
+    def _object(self, random, schema, depth):
         if "properties" not in schema:
             of = schema.get("additionalProperties")
             if not isinstance(of, dict) or depth >= MAX_DEPTH:
                 return {}
-            return {chance.choice(("a", "b", "a/b", "cpu")): self.value(chance, of, depth + 1)}
+            return {random.choice(("a", "b", "a/b", "cpu")): self.value(random, of, depth + 1)}
         needed = set(schema.get("required", ()))
         share = 0.4 if depth < 2 else 0.15
         return {
-            name: self.value(chance, field, depth + 1)
+            name: self.value(random, field, depth + 1)
             for name, field in schema["properties"].items()
-            if name in needed or (depth < MAX_DEPTH and chance.random() < share)
+            if name in needed or (depth < MAX_DEPTH and random.random() < share)
         }

@@ -63,18 +63,18 @@ def cases(seed: int, resources) -> Iterator[Generator[dict, dict, None]]:
         number += 1
 
 
-def _case(chance, bodies, resources):
-    yield from _granted(chance)
+def _case(random, bodies, resources):
+    yield from _granted(random)
     for _ in range(30):
-        request = _request(chance, bodies, resources)
-        user = chance.choice([*USERS])
+        request = _request(random, bodies, resources)
+        user = random.choice([*USERS])
         yield request | {"headers": request.get("headers", {}) | USERS[user]}
 
 
-def _granted(chance):
+def _granted(random):
     for user, role in ROLES.items():
         yield _binding(user, {"kind": "ClusterRole", "name": role})
-    rules = chance.sample(RULES, chance.choice((1, 2)))
+    rules = random.sample(RULES, random.choice((1, 2)))
     role = {"metadata": {"name": "granted"}, "rules": rules}
     yield {"method": "POST", "path": f"{RBAC}/namespaces/${{ns}}/roles", "body": role}
     yield _binding("granted", {"kind": "Role", "name": "granted"})
@@ -89,35 +89,35 @@ def _binding(user, role, name=None):
     return {"method": "POST", "path": f"{RBAC}/namespaces/${{ns}}/rolebindings", "body": body}
 
 
-def _request(chance, bodies, resources):
-    match chance.choice(("kind", "kind", "kind", "kind", "kind", "escalation", "review", "page")):
+def _request(random, bodies, resources):
+    match random.choice(("kind", "kind", "kind", "kind", "kind", "escalation", "review", "page")):
         case "page":
-            method = chance.choice(("GET", "GET", "POST", "HEAD"))
-            return {"method": method, "path": chance.choice(PLACES)}
+            method = random.choice(("GET", "GET", "POST", "HEAD"))
+            return {"method": method, "path": random.choice(PLACES)}
         case "review":
-            return _review(chance)
+            return _review(random)
         case "escalation":
-            return _escalation(chance)
-    path = chance.choice([path for path in sorted(bodies) if path in resources])
-    body = dict(chance.choice(bodies[path]))
+            return _escalation(random)
+    path = random.choice([path for path in sorted(bodies) if path in resources])
+    body = dict(random.choice(bodies[path]))
     body["metadata"] = dict(body.get("metadata") or {}) | {"name": "x" if "${ns}" in path else "${ns}-x"}
     name = f"{path}/{body['metadata']['name']}"
     inner = resources[path].subresources
-    if inner and chance.random() < 0.3:
-        name += "/" + chance.choice(inner)
-    if chance.random() < 0.1:
+    if inner and random.random() < 0.3:
+        name += "/" + random.choice(inner)
+    if random.random() < 0.1:
         path = path.replace("namespaces/${ns}/", "")
-    return _of_verb(chance, path, name, body)
+    return _of_verb(random, path, name, body)
 
 
-def _of_verb(chance, path, name, body):
-    patched, language, options = _patch(chance, body)
-    return chance.choice(
+def _of_verb(random, path, name, body):
+    patched, language, options = _patch(random, body)
+    return random.choice(
         (
             {"method": "GET", "path": name},
-            {"method": "GET", "path": path + chance.choice(LISTED)},
+            {"method": "GET", "path": path + random.choice(LISTED)},
             {"method": "GET", "path": f"{path}?watch=1&resourceVersion=x"},
-            {"method": "POST", "path": path + chance.choice(("", "?dryRun=All")), "body": body},
+            {"method": "POST", "path": path + random.choice(("", "?dryRun=All")), "body": body},
             {"method": "PUT", "path": name, "body": body},
             {
                 "method": "PATCH",
@@ -131,17 +131,17 @@ def _of_verb(chance, path, name, body):
     )
 
 
-def _patch(chance, body):
-    kind = chance.choice(("merge-patch+json", "apply-patch+yaml", "json-patch+json"))
+def _patch(random, body):
+    kind = random.choice(("merge-patch+json", "apply-patch+yaml", "json-patch+json"))
     patch = [{"op": "add", "path": "/metadata/labels", "value": {}}] if kind.startswith("json-") else body
     return patch, f"application/{kind}", "?fieldManager=f" if kind.startswith("apply") else ""
 
 
-def _escalation(chance):
-    rules = chance.sample(RULES, chance.choice((0, 1, 2)))
+def _escalation(random):
+    rules = random.sample(RULES, random.choice((0, 1, 2)))
     role = {"metadata": {"name": "more"}, "rules": rules}
     there = f"{RBAC}/namespaces/${{ns}}/roles"
-    match chance.choice(("role", "update", "cluster", "binding", "bound", "aggregation")):
+    match random.choice(("role", "update", "cluster", "binding", "bound", "aggregation")):
         case "role":
             return {"method": "POST", "path": there, "body": role}
         case "update":
@@ -157,33 +157,33 @@ def _escalation(chance):
             role = {"metadata": {"name": "${ns}-all"}, "aggregationRule": {"clusterRoleSelectors": [{}]}}
             return {"method": "POST", "path": f"{RBAC}/clusterroles", "body": role}
         case "binding":
-            kind, name = chance.choice(
+            kind, name = random.choice(
                 (("ClusterRole", "view"), ("ClusterRole", "cluster-admin"), ("Role", "granted"))
             )
-            return _binding("nobody", {"kind": kind, "name": name}, f"more-{chance.randrange(100)}")
-    request = _binding("nobody", {"kind": "ClusterRole", "name": chance.choice(("edit", "nope"))}, "${ns}-b")
+            return _binding("nobody", {"kind": kind, "name": name}, f"more-{random.randrange(100)}")
+    request = _binding("nobody", {"kind": "ClusterRole", "name": random.choice(("edit", "nope"))}, "${ns}-b")
     return request | {"path": f"{RBAC}/clusterrolebindings"}
 
 
-def _review(chance):
-    kind = chance.choice(KINDS_OF_REVIEWS)
-    spec = {"namespace": "${ns}"} if "rules" in kind else {"resourceAttributes": _attributes(chance)}
+def _review(random):
+    kind = random.choice(KINDS_OF_REVIEWS)
+    spec = {"namespace": "${ns}"} if "rules" in kind else {"resourceAttributes": _attributes(random)}
     if kind == "subjectaccessreviews":
-        spec |= {"user": chance.choice(("viewer", "editor", "nobody", ACCOUNT))}
-        if chance.random() < 0.2:
+        spec |= {"user": random.choice(("viewer", "editor", "nobody", ACCOUNT))}
+        if random.random() < 0.2:
             spec = spec | {"groups": ["system:masters"], "nonResourceAttributes": None}
     return {"method": "POST", "path": f"/apis/authorization.k8s.io/v1/{kind}", "body": {"spec": spec}}
 
 
-def _attributes(chance):
+def _attributes(random):
     found = {
-        "verb": chance.choice((*VERBS, "*", "bind", "")),
-        "namespace": chance.choice(("${ns}", "default", "")),
+        "verb": random.choice((*VERBS, "*", "bind", "")),
+        "namespace": random.choice(("${ns}", "default", "")),
     }
     found |= {
-        "resource": chance.choice(("pods", "deployments", "secrets", "nodes", "*")),
-        "group": chance.choice(("", "apps", "*")),
+        "resource": random.choice(("pods", "deployments", "secrets", "nodes", "*")),
+        "group": random.choice(("", "apps", "*")),
     }
-    if chance.random() < 0.3:
-        found |= {"name": "x", "subresource": chance.choice(("", "status", "scale"))}
+    if random.random() < 0.3:
+        found |= {"name": "x", "subresource": random.choice(("", "status", "scale"))}
     return found

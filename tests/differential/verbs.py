@@ -44,12 +44,12 @@ def cases(seed: int, resources, schemas_of) -> Iterator[Generator[dict, dict, No
     paths = sorted(path for path in bodies if path in resources)
     number = 0
     while True:
-        chance = Random(f"verbs/{seed}/{number}")
-        path = chance.choice(paths)
+        random = Random(f"verbs/{seed}/{number}")
+        path = random.choice(paths)
         resource = resources[path]
         schemas = schemas_of(resource.group, resource.version)
         schema = schemas.of_kind(resource.group, resource.version, resource.kind) or {}
-        yield _Case(Change(chance, schemas, schema), path, resource, bodies[path]).requests()
+        yield _Case(Change(random, schemas, schema), path, resource, bodies[path]).requests()
         number += 1
 
 
@@ -57,12 +57,12 @@ class _Case:
     """Two objects of a kind, and what is done to them."""
 
     def __init__(self, change, path, resource, bodies):
-        self.change, self.chance = change, change.chance
+        self.change, self.random = change, change.random
         self.path, self.resource, self.bodies = path, resource, bodies
         self.current, self.name, self.token = {}, "", ""
 
     def requests(self) -> Generator[dict, dict, None]:
-        chance = self.chance
+        random = self.random
         for suffix in ("x", "y"):
             answer = yield self._create(suffix)
             if answer["status"] == 201 and (answer["body"].get("metadata") or {}).get("name"):
@@ -81,9 +81,9 @@ class _Case:
                 self._bodies,
             )
             # A watch takes a second.
-            sent = self._watched() if chance.random() < 0.03 else chance.choice(choices)()
-            if chance.random() < 0.15:
-                sent["headers"] = sent.get("headers", {}) | {"Accept": chance.choice(LANGUAGES)}
+            sent = self._watched() if random.random() < 0.03 else random.choice(choices)()
+            if random.random() < 0.15:
+                sent["headers"] = sent.get("headers", {}) | {"Accept": random.choice(LANGUAGES)}
             answer = yield sent
             found = answer["body"]
             if answer["status"] == 200 and isinstance(found, dict):
@@ -92,7 +92,7 @@ class _Case:
                 self.token = (found.get("metadata") or {}).get("continue") or self.token
 
     def _create(self, suffix):
-        body = copy.deepcopy(self.chance.choice(self.bodies))
+        body = copy.deepcopy(self.random.choice(self.bodies))
         metadata = body.setdefault("metadata", {})
         metadata["name"] = suffix if "${ns}" in self.path else f"${{ns}}-{suffix}"
         if body.get("kind") == "CustomResourceDefinition":
@@ -102,105 +102,105 @@ class _Case:
 
     @property
     def _one(self):
-        if self.chance.random() < 0.06:
+        if self.random.random() < 0.06:
             return f"{self.path}/nope"
         return f"{self.path}/{self.name}"
 
     def _options(self):
-        return self.chance.choice(OPTIONS)
+        return self.random.choice(OPTIONS)
 
     def _inner(self):
         """Any method of any subresource, or of the object."""
-        chance = self.chance
+        random = self.random
         known = [*self.resource.subresources, "", "", "status", "nope"]
         known += ["log", "exec", "attach", "portforward", "proxy"] if self.path.endswith("/pods") else []
-        name = chance.choice(known)
+        name = random.choice(known)
         path = f"{self._one}/{name}" if name else self._one
-        if name in {"scale", "log"} and chance.random() < 0.05:
+        if name in {"scale", "log"} and random.random() < 0.05:
             path += "/x"
         if name in CONNECTED:
-            return request(chance.choice(("GET", "GET", "POST", "PUT")), path, chance.choice(CONNECTED[name]))
-        method = chance.choice(METHODS)
+            return request(random.choice(("GET", "GET", "POST", "PUT")), path, random.choice(CONNECTED[name]))
+        method = random.choice(METHODS)
         if method in {"GET", "HEAD", "OPTIONS"}:
             return request(method, path, self._options())
         if method == "DELETE":
-            return request(method, path, self._options(), copy.deepcopy(chance.choice(DELETED)))
+            return request(method, path, self._options(), copy.deepcopy(random.choice(DELETED)))
         body = self._inner_body(name)
         if method == "PATCH":
-            language = chance.choice(PATCHES)
+            language = random.choice(PATCHES)
             if language == JSON_PATCH:
                 body = [self.change.operation(self.current)]
             options = (
-                "fieldManager=applier" if language == APPLY and chance.random() < 0.8 else self._options()
+                "fieldManager=applier" if language == APPLY and random.random() < 0.8 else self._options()
             )
             return request(method, path, options, body, content=language)
         return request(method, path, self._options(), body)
 
     def _inner_body(self, name):
-        chance = self.chance
-        if name in BODIES and chance.random() < 0.85:
-            return copy.deepcopy(chance.choice(BODIES[name]))
+        random = self.random
+        if name in BODIES and random.random() < 0.85:
+            return copy.deepcopy(random.choice(BODIES[name]))
         body = copy.deepcopy(self.current)
         body["metadata"].pop("managedFields", None)
-        if chance.random() < 0.5:
+        if random.random() < 0.5:
             body["metadata"].pop("resourceVersion", None)
         return self.change.mutated(body, (0, 0, 1, 2))
 
     def _selected(self):
-        chance = self.chance
-        if chance.random() < 0.5:
-            return f"labelSelector={quote(chance.choice(SELECTORS))}"
+        random = self.random
+        if random.random() < 0.5:
+            return f"labelSelector={quote(random.choice(SELECTORS))}"
         terms = [
-            f"{chance.choice(FIELDS)}{chance.choice(('=', '==', '!='))}{chance.choice(VALUES)}"
-            for _ in range(chance.choice((1, 1, 2)))
+            f"{random.choice(FIELDS)}{random.choice(('=', '==', '!='))}{random.choice(VALUES)}"
+            for _ in range(random.choice((1, 1, 2)))
         ]
         return f"fieldSelector={quote(','.join(terms), safe='${}')}"
 
     def _collection(self):
-        chance = self.chance
-        options = chance.choice((self._selected(), self._options(), chance.choice(LISTED)))
-        if chance.random() < 0.7:  # so that there are still some
+        random = self.random
+        options = random.choice((self._selected(), self._options(), random.choice(LISTED)))
+        if random.random() < 0.7:  # so that there are still some
             options = "&".join(filter(None, (options, "dryRun=All")))
-        return request("DELETE", self._everywhere, options, copy.deepcopy(chance.choice(DELETED)))
+        return request("DELETE", self._everywhere, options, copy.deepcopy(random.choice(DELETED)))
 
     @property
     def _everywhere(self):
-        if "${ns}" in self.path and self.chance.random() > 0.05:
+        if "${ns}" in self.path and self.random.random() > 0.05:
             return self.path
         # Of a cluster, where other conversations have objects too.
         return (
             f"{self.path}/"
-            if self.chance.random() < 0.1
+            if self.random.random() < 0.1
             else f"{self.path.split('/${ns}')[0]}/{'${ns}'}/nope"
         )
 
     def _listed(self):
-        chance = self.chance
-        options = chance.choice((self._selected(), chance.choice(LISTED)))
-        path = self.path if chance.random() < 0.85 else self.path.replace("/namespaces/${ns}", "")
+        random = self.random
+        options = random.choice((self._selected(), random.choice(LISTED)))
+        path = self.path if random.random() < 0.85 else self.path.replace("/namespaces/${ns}", "")
         return request("GET", path, options)
 
     def _page(self):
         if not self.token:
-            return request("GET", self.path, self.chance.choice(("limit=1", "limit=1&resourceVersion=0")))
-        options = self.chance.choice(
+            return request("GET", self.path, self.random.choice(("limit=1", "limit=1&resourceVersion=0")))
+        options = self.random.choice(
             ("limit=1", "limit=5", "", "limit=1&labelSelector=a", "resourceVersion=1")
         )
         return request("GET", self.path, f"continue={quote(self.token)}&{options}")
 
     def _watched(self):
-        chance = self.chance
-        options = chance.choice(WATCHED)
+        random = self.random
+        options = random.choice(WATCHED)
         if "${ns}" not in self.path:
             options += "&fieldSelector=metadata.name%3D" + self.name
         return request("GET", self.path, f"watch=true&{options}")
 
     def _directive(self):
         """A strategic merge patch with directives somewhere in it."""
-        chance, current = self.chance, self.current
+        random, current = self.random, self.current
         found = [place for place in places(current) if isinstance(_at(current, place), dict | list)]
         found = [place for place in found if place[:2] != ("metadata", "managedFields")]
-        place = chance.choice(found)
+        place = random.choice(found)
         keys = [key for key in place if not isinstance(key, int)]
         value = copy.deepcopy(_at(current, place[: len(keys)] if not isinstance(place[-1], int) else place))
         patch = {}
@@ -213,8 +213,8 @@ class _Case:
         return request("PATCH", self._one, self._options(), patch or {"$patch": "replace"}, content=STRATEGIC)
 
     def _object_directive(self, value):
-        chance = self.chance
-        return chance.choice(
+        random = self.random
+        return random.choice(
             (
                 {"$patch": "delete"},
                 {"$patch": "replace"} | value,
@@ -229,10 +229,10 @@ class _Case:
         )
 
     def _list_directive(self, name, value):
-        chance = self.chance
+        random = self.random
         first = value[0] if value else {}
         element = dict([*first.items()][:2]) if isinstance(first, dict) else first
-        return chance.choice(
+        return random.choice(
             (
                 {name: [{"$patch": "delete"} | element]} if isinstance(element, dict) else {name: value},
                 {name: [{"$patch": "replace"}, *value]},
@@ -251,26 +251,26 @@ class _Case:
         )
 
     def _applied(self):
-        chance = self.chance
+        random = self.random
         body = self.change.applied(self.current)
-        if chance.random() < 0.2:
+        if random.random() < 0.2:
             body["metadata"] = body.get("metadata") or {}
-            body["metadata"]["managedFields"] = chance.choice(([], [{}], None))
-        inner = chance.choice(("", "", "", *(f"/{name}" for name in self.resource.subresources)))
-        manager = chance.choice(("one", "two", "golden", "x" * 129, ""))
+            body["metadata"]["managedFields"] = random.choice(([], [{}], None))
+        inner = random.choice(("", "", "", *(f"/{name}" for name in self.resource.subresources)))
+        manager = random.choice(("one", "two", "golden", "x" * 129, ""))
         options = [
             f"fieldManager={manager}",
-            *[chance.choice(("force=true", "force=false", "force=", "dryRun=All"))],
+            *[random.choice(("force=true", "force=false", "force=", "dryRun=All"))],
         ]
-        if chance.random() < 0.2:
+        if random.random() < 0.2:
             return request(
-                "PATCH", self._one + inner, "&".join(options), body, content=chance.choice(PATCHES[:2])
+                "PATCH", self._one + inner, "&".join(options), body, content=random.choice(PATCHES[:2])
             )
         return request("PATCH", self._one + inner, "&".join(options), body, content=APPLY)
 
     def _pointers(self):
         """A JSON patch whose paths are those of the object, or odd."""
-        chance, current = self.chance, self.current
+        random, current = self.random, self.current
         known = [
             "/" + "/".join(str(key).replace("~", "~0").replace("/", "~1") for key in place)
             for place in places(current)
@@ -286,50 +286,50 @@ class _Case:
             "/spec/01",
             "/metadata/labels/a/b",
         )
-        pointer = lambda: chance.choice((*[chance.choice(known) for _ in range(3)], chance.choice(odd)))  # noqa: E731
+        pointer = lambda: random.choice((*[random.choice(known) for _ in range(3)], random.choice(odd)))  # noqa: E731
         operations = []
-        for _ in range(chance.choice((1, 1, 2, 3))):
+        for _ in range(random.choice((1, 1, 2, 3))):
             one = {
-                "op": chance.choice(("test", "move", "copy", "add", "replace", "remove")),
+                "op": random.choice(("test", "move", "copy", "add", "replace", "remove")),
                 "path": pointer(),
             }
             if one["op"] in {"move", "copy"}:
                 one["from"] = pointer()
-            elif one["op"] != "remove" and chance.random() < 0.9:
-                value = chance.choice((None, {}, [], "x", 1, "current"))
+            elif one["op"] != "remove" and random.random() < 0.9:
+                value = random.choice((None, {}, [], "x", 1, "current"))
                 one["value"] = _found(current, one["path"]) if value == "current" else value
             operations.append(one)
         return request("PATCH", self._one, self._options(), operations, content=JSON_PATCH)
 
     def _owned(self):
-        chance = self.chance
-        owners = copy.deepcopy(chance.sample(OWNERS, chance.choice((1, 2, 2, 3))))
+        random = self.random
+        owners = copy.deepcopy(random.sample(OWNERS, random.choice((1, 2, 2, 3))))
         metadata = {"ownerReferences": owners}
-        if chance.random() < 0.5:
+        if random.random() < 0.5:
             return request(
                 "PATCH",
                 self._one,
                 self._options(),
                 {"metadata": metadata},
-                content=chance.choice(PATCHES[:2]),
+                content=random.choice(PATCHES[:2]),
             )
-        body = copy.deepcopy(self.chance.choice(self.bodies))
-        body["metadata"] = {**(body.get("metadata") or {}), **metadata, "generateName": chance.choice(NAMES)}
+        body = copy.deepcopy(self.random.choice(self.bodies))
+        body["metadata"] = {**(body.get("metadata") or {}), **metadata, "generateName": random.choice(NAMES)}
         body["metadata"].pop("name", None)
-        return request("POST", self.path, "dryRun=All" if chance.random() < 0.9 else "", body)
+        return request("POST", self.path, "dryRun=All" if random.random() < 0.9 else "", body)
 
     def _bodies(self):
         """The object in YAML, or in what is no format of it."""
-        chance = self.chance
+        random = self.random
         text = yaml.safe_dump(self._inner_body(""), allow_unicode=True)
-        text = chance.choice(
+        text = random.choice(
             (text, text, text + "---\n" + text, text + "kind: X\n", "a: [", "- x\n", "", "a: &b [*b]\n")
         )
-        kind = chance.choice(
+        kind = random.choice(
             ("application/yaml", "application/yaml", "text/yaml", "application/x", "application/cbor", "")
         )
         headers = {"Content-Type": kind}
-        method, path = chance.choice(
+        method, path = random.choice(
             (("PUT", self._one), ("POST", self.path), ("PUT", f"{self._one}/status"))
         )
         return {"method": method, "path": f"{path}?{self._options()}", "raw": text, "headers": headers}

@@ -100,7 +100,7 @@ class Runner:
         self.target = target
         self._before = before
         self.figures = Figures()
-        self._chance = source("fuzz", target.name, seed)
+        self._random = source("fuzz", target.name, seed)
         self._pool: list[Any] = []
         self._seen: set[str] = set()
         self._loop: asyncio.Runner | None = None
@@ -142,10 +142,10 @@ class Runner:
         return finding
 
     def _next(self) -> Any:
-        chance = self._chance
-        if self._pool and self.target.mutate and chance.random() < 0.5:
-            return self.target.mutate(chance.choice(self._pool), chance)
-        return self.target.generate(chance)
+        random = self._random
+        if self._pool and self.target.mutate and random.random() < 0.5:
+            return self.target.mutate(random.choice(self._pool), random)
+        return self.target.generate(random)
 
     def _one(self, case: Any, shrink_seconds: float) -> None:
         figures = self.figures
@@ -289,10 +289,10 @@ def load(path: Path) -> Any:
 # --- what most targets mutate by
 
 
-def mutated_tree(case: Any, chance: Any) -> Any:
-    return hostile_bodies.mutated(case, chance)
+def mutated_tree(case: Any, random: Any) -> Any:
+    return hostile_bodies.mutated(case, random)
 
 
-def mutated_text(case: str, chance: Any) -> str:
+def mutated_text(case: str, random: Any) -> str:
     """Text in latin-1, with some bytes changed."""
-    return hostile_bodies.scrambled(case.encode("latin-1"), chance).decode("latin-1")
+    return hostile_bodies.scrambled(case.encode("latin-1"), random).decode("latin-1")

@@ -51,71 +51,71 @@ _RULES = (
 )  # fmt: skip
 
 
-def schema(chance, depth=0, *, top=False):
+def schema(random, depth=0, *, top=False):
     """A structural schema."""
     kind = (
         "object"
         if top
-        else chance.choice((*_SCALARS, "object", "object", "array", "any") if depth < 5 else _SCALARS)
+        else random.choice((*_SCALARS, "object", "object", "array", "any") if depth < 5 else _SCALARS)
     )
     made = {"type": kind}
     if kind == "object":
-        _object(made, chance, depth, top=top)
+        _object(made, random, depth, top=top)
     elif kind == "array":
-        _array(made, chance, depth)
+        _array(made, random, depth)
     elif kind == "any":
-        made = chance.choice((
+        made = random.choice((
             {"x-kubernetes-preserve-unknown-fields": True},
             {"x-kubernetes-int-or-string": True},
             {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True},
             {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
         ))  # fmt: skip
     else:
-        _scalar(made, chance)
-    return _also(made, chance, depth)
+        _scalar(made, random)
+    return _also(made, random, depth)
 
 
-def _object(made, chance, depth, *, top):
-    if not top and chance.random() < 0.25:
-        made["additionalProperties"] = schema(chance, depth + 1)
+def _object(made, random, depth, *, top):
+    if not top and random.random() < 0.25:
+        made["additionalProperties"] = schema(random, depth + 1)
     else:
         names = ("spec", "status") if top else NAMES
         made["properties"] = {
-            chance.choice(names): schema(chance, depth + 1) for _ in range(chance.choice((1, 2, 3)))
+            random.choice(names): schema(random, depth + 1) for _ in range(random.choice((1, 2, 3)))
         }
-        if chance.random() < 0.3:
-            made["required"] = [chance.choice((*made["properties"], "a"))]
+        if random.random() < 0.3:
+            made["required"] = [random.choice((*made["properties"], "a"))]
     for name in ("minProperties", "maxProperties"):
-        if chance.random() < 0.05:
-            made[name] = chance.choice((0, 1, 2, 5))
-    if chance.random() < 0.1:
-        made["x-kubernetes-map-type"] = chance.choice(("atomic", "granular"))
+        if random.random() < 0.05:
+            made[name] = random.choice((0, 1, 2, 5))
+    if random.random() < 0.1:
+        made["x-kubernetes-map-type"] = random.choice(("atomic", "granular"))
 
 
-def _array(made, chance, depth):
-    made["items"] = schema(chance, depth + 1)
+def _array(made, random, depth):
+    made["items"] = schema(random, depth + 1)
     for name in ("minItems", "maxItems"):
-        if chance.random() < 0.1:
-            made[name] = chance.choice((0, 1, 2, 5))
-    if chance.random() < 0.5:
-        made["x-kubernetes-list-type"] = chance.choice(("atomic", "set", "map"))
+        if random.random() < 0.1:
+            made[name] = random.choice((0, 1, 2, 5))
+    if random.random() < 0.5:
+        made["x-kubernetes-list-type"] = random.choice(("atomic", "set", "map"))
         if made["x-kubernetes-list-type"] == "map":
-            made["x-kubernetes-list-map-keys"] = chance.choice((["name"], ["name", "type"], ["a"]))
-            if chance.random() < 0.9:
+            made["x-kubernetes-list-map-keys"] = random.choice((["name"], ["name", "type"], ["a"]))
+            if random.random() < 0.9:
                 keys = {
-                    key: {"type": chance.choice(("string", "string", "integer"))}
+                    key: {"type": random.choice(("string", "string", "integer"))}
                     for key in made["x-kubernetes-list-map-keys"]
                 }
                 made["items"] = {
                     "type": "object",
-                    "properties": {"b": schema(chance, depth + 2)} | keys,
+                    "properties": {"b": schema(random, depth + 2)} | keys,
                     "required": list(keys),
                 }
-    if chance.random() < 0.05:
-        made["uniqueItems"] = chance.random() < 0.5
+    if random.random() < 0.05:
+        made["uniqueItems"] = random.random() < 0.5
 
 
-def _scalar(made, chance):
+def _scalar(made, random):
     if made["type"] == "string":
         choices = {
             "pattern": PATTERNS,
@@ -132,29 +132,29 @@ def _scalar(made, chance):
             "format": ("int32", "int64", "float", "double"), "enum": ([1, 2], [1.0], [0.5, 2]),
         }  # fmt: skip
     for name, values in choices.items():
-        if chance.random() < 0.2:
-            made[name] = chance.choice(values)
+        if random.random() < 0.2:
+            made[name] = random.choice(values)
 
 
-def _also(made, chance, depth):
+def _also(made, random, depth):
     """What a schema of any type may have."""
-    if chance.random() < 0.1:
+    if random.random() < 0.1:
         made["nullable"] = True
-    if chance.random() < 0.15:
-        made["default"] = value(made, chance)
-    if chance.random() < 0.06 and depth < 4:
-        word = chance.choice(("allOf", "anyOf", "oneOf"))
-        made[word] = [_limits(made, chance) for _ in range(chance.choice((1, 2, 3)))]
-    if chance.random() < 0.04:
-        made["not"] = _limits(made, chance)
-    if chance.random() < 0.05:
-        made["x-kubernetes-validations"] = [{"rule": chance.choice(_RULES), "message": "m"}]
-    if chance.random() < 0.02:
-        made = hostile_bodies.mutated(made, chance)
+    if random.random() < 0.15:
+        made["default"] = value(made, random)
+    if random.random() < 0.06 and depth < 4:
+        word = random.choice(("allOf", "anyOf", "oneOf"))
+        made[word] = [_limits(made, random) for _ in range(random.choice((1, 2, 3)))]
+    if random.random() < 0.04:
+        made["not"] = _limits(made, random)
+    if random.random() < 0.05:
+        made["x-kubernetes-validations"] = [{"rule": random.choice(_RULES), "message": "m"}]
+    if random.random() < 0.02:
+        made = hostile_bodies.mutated(made, random)
     return made
 
 
-def _limits(made, chance):
+def _limits(made, random):
     """A schema of nothing but bounds, as stands in allOf and its like."""
     words = {
         "required": ["a"],
@@ -166,26 +166,26 @@ def _limits(made, chance):
         "maxItems": 1,
         "minProperties": 1,
     }
-    name = chance.choice(list(words))
-    if made.get("properties") and chance.random() < 0.5:
-        return {"properties": {chance.choice(list(made["properties"])): {name: words[name]}}}
+    name = random.choice(list(words))
+    if made.get("properties") and random.random() < 0.5:
+        return {"properties": {random.choice(list(made["properties"])): {name: words[name]}}}
     return {name: words[name]}
 
 
-def value(of, chance, depth=0):
+def value(of, random, depth=0):
     """A value that fits a schema, but for what is left to chance."""
-    if not isinstance(of, dict) or chance.random() < 0.06 or depth > 12:
-        return hostile_bodies.odd_value(chance)
-    if isinstance(of.get("enum"), list) and of["enum"] and chance.random() < 0.7:
-        return chance.choice(of["enum"])
+    if not isinstance(of, dict) or random.random() < 0.06 or depth > 12:
+        return hostile_bodies.odd_value(random)
+    if isinstance(of.get("enum"), list) and of["enum"] and random.random() < 0.7:
+        return random.choice(of["enum"])
     kind = of.get("type")
     if kind == "object":
-        return _members(of, chance, depth)
+        return _members(of, random, depth)
     if kind == "array":
-        count = chance.choice((0, 1, 2, 3, 3, 40))
+        count = random.choice((0, 1, 2, 3, 3, 40))
         count = count if depth < 4 else min(count, 2)
-        return [value(of.get("items"), chance, depth + 1) for _ in range(count)]
-    return chance.choice(_VALUES.get(kind, _ANYTHING) if isinstance(kind, str) else _ANYTHING)
+        return [value(of.get("items"), random, depth + 1) for _ in range(count)]
+    return random.choice(_VALUES.get(kind, _ANYTHING) if isinstance(kind, str) else _ANYTHING)
 
 
 _VALUES = {
@@ -198,16 +198,16 @@ _POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}
 _ANYTHING = (1, "1", "50%", _POD, {"a": [1]}, [], None)
 
 
-def _members(of, chance, depth):
+def _members(of, random, depth):
     properties = of.get("properties")
     made = {}
     if isinstance(properties, dict):
         made = {
-            name: value(inner, chance, depth + 1)
+            name: value(inner, random, depth + 1)
             for name, inner in properties.items()
-            if chance.random() < 0.8
+            if random.random() < 0.8
         }
-    if of.get("additionalProperties") or chance.random() < 0.1:
+    if of.get("additionalProperties") or random.random() < 0.1:
         inner = of.get("additionalProperties")
-        made |= {chance.choice(NAMES): value(inner, chance, depth + 1) for _ in range(chance.choice((1, 2)))}
+        made |= {random.choice(NAMES): value(inner, random, depth + 1) for _ in range(random.choice((1, 2)))}
     return made

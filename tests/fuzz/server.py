@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 import orjson
 
-from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.clock import RealClock
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.storage.consistency import SelfCheck
@@ -150,7 +150,7 @@ async def session(*, ends_empty=True):
     clock = RealClock()
     store = MemoryStore(clock=clock)
     trust = Trust(tokens=TOKENS)
-    async with ApiServer(store, trust=trust, clock=clock, chance=SeededChance()) as api_server:
+    async with ApiServer(store, trust=trust, clock=clock, random=SeededRandom()) as api_server:
         server = Server(api_server, store, clock)
         loop_times = _timed_callbacks(server)
         root, before = logging.getLogger(), logging.getLogger().handlers[:]

@@ -38,7 +38,7 @@ def test_a_fault_is_found_and_made_small():
         return "read"
 
     target = engine.Target(
-        name="planted", generate=lambda chance: "a" * 50 + chance.choice("xyz") + "b" * 50, check=check
+        name="planted", generate=lambda random: "a" * 50 + random.choice("xyz") + "b" * 50, check=check
     )
     with engine.Runner(target, SEED) as runner:
         runner.run(examples=50)

@@ -27,28 +27,28 @@ LONGEST = 300_000
 """Characters of a text; limits of URLs and headers are a megabyte, and bodies have targets of their own."""
 
 
-def of_tokens(chance, tokens, *, most=8):
+def of_tokens(random, tokens, *, most=8):
     """A few of the tokens in a row; seldom thousands of one or two of them."""
-    if chance.random() < 0.04:
-        part = chance.choice(tokens) + chance.choice((*tokens, ""))
-        first, last = chance.choice((part, "", chance.choice(tokens))), chance.choice((*tokens, ""))
-        return first + (part * chance.choice((200, 5_000, 40_000)))[:LONGEST] + last
-    parts = [chance.choice(tokens) for _ in range(chance.randrange(most + 1))]
-    if chance.random() < 0.15:
-        parts.insert(chance.randrange(len(parts) + 1), chance.choice(_ODD))
-    if chance.random() < 0.05:
-        parts.insert(chance.randrange(len(parts) + 1), hostile_bodies.odd_text(chance))
+    if random.random() < 0.04:
+        part = random.choice(tokens) + random.choice((*tokens, ""))
+        first, last = random.choice((part, "", random.choice(tokens))), random.choice((*tokens, ""))
+        return first + (part * random.choice((200, 5_000, 40_000)))[:LONGEST] + last
+    parts = [random.choice(tokens) for _ in range(random.randrange(most + 1))]
+    if random.random() < 0.15:
+        parts.insert(random.randrange(len(parts) + 1), random.choice(_ODD))
+    if random.random() < 0.05:
+        parts.insert(random.randrange(len(parts) + 1), hostile_bodies.odd_text(random))
     return "".join(parts)
 
 
-def mutated(text, chance):
+def mutated(text, random):
     """Text with a part lost, doubled, moved, or replaced by something odd."""
-    for _ in range(chance.choice((1, 1, 2, 4))):
-        at = chance.randrange(len(text) + 1)
-        end = min(len(text), at + chance.choice((0, 1, 1, 3, 20)))
+    for _ in range(random.choice((1, 1, 2, 4))):
+        at = random.randrange(len(text) + 1)
+        end = min(len(text), at + random.choice((0, 1, 1, 3, 20)))
         part = text[at:end]
-        put = chance.choice(
-            ("", part * 2, part[::-1], chance.choice(_ODD), hostile_bodies.odd_text(chance), part.upper())
+        put = random.choice(
+            ("", part * 2, part[::-1], random.choice(_ODD), hostile_bodies.odd_text(random), part.upper())
         )
         text = text[:at] + put + text[end:]
         if len(text) > 200_000:

@@ -52,12 +52,12 @@ _GRAMMARS = (
 )
 
 
-def object_of(chance, api_version, kind, *, odd=0.03):
+def object_of(random, api_version, kind, *, odd=0.03):
     """An object of a built-in kind; `odd` is how often a value is one that nobody expects."""
-    tree = _struct(builtin.load().kind(api_version, kind), chance, _Budget(chance.choice((10, 30, 80)), odd))
+    tree = _struct(builtin.load().kind(api_version, kind), random, _Budget(random.choice((10, 30, 80)), odd))
     metadata = tree.get("metadata")
     if isinstance(metadata, dict):
-        metadata["name"] = "a" if chance.random() > odd else text(chance, "name", odd)
+        metadata["name"] = "a" if random.random() > odd else text(random, "name", odd)
         for name in (
             "namespace",
             "resourceVersion",
@@ -67,7 +67,7 @@ def object_of(chance, api_version, kind, *, odd=0.03):
             "managedFields",
             "finalizers",
         ):
-            if chance.random() > odd:
+            if random.random() > odd:
                 metadata.pop(name, None)
     return {"apiVersion": api_version, "kind": kind} | tree
 
@@ -85,36 +85,36 @@ def _fields(struct):
     return tuple(struct.fields.values())
 
 
-def _struct(of, chance, budget, depth=0):
+def _struct(of, random, budget, depth=0):
     tree = {}
     fields = [field for field in _fields(of) if field.name not in ("apiVersion", "kind") or depth]
     for field in fields:
         wanted = (
-            field.required or field.name in ("metadata", "spec") or chance.random() < 0.35 / (1 + depth / 4)
+            field.required or field.name in ("metadata", "spec") or random.random() < 0.35 / (1 + depth / 4)
         )
         if wanted and budget.fields > 0 and depth < 12:
             budget.fields -= 1
-            tree[field.name] = value(field.type, chance, budget, depth + 1, field.name)
+            tree[field.name] = value(field.type, random, budget, depth + 1, field.name)
     return tree
 
 
-def value(of, chance, budget, depth, name=""):
+def value(of, random, budget, depth, name=""):
     """A value of a type, or something odd."""
-    if chance.random() < budget.odd:
-        return hostile_bodies.odd_value(chance)
+    if random.random() < budget.odd:
+        return hostile_bodies.odd_value(random)
     match of.shape:
         case Shape.STRUCT:
-            return _struct(of, chance, budget, depth)
+            return _struct(of, random, budget, depth)
         case Shape.MAP:
             return {
-                text(chance, "key", 0): value(of.items, chance, budget, depth + 1, name)
-                for _ in range(chance.choice((0, 1, 2)))
+                text(random, "key", 0): value(of.items, random, budget, depth + 1, name)
+                for _ in range(random.choice((0, 1, 2)))
             }
         case Shape.LIST:
-            count = chance.choice((0, 1, 1, 2, 3))
-            return [value(of.items, chance, budget, depth + 1, name) for _ in range(count)]
+            count = random.choice((0, 1, 1, 2, 3))
+            return [value(of.items, random, budget, depth + 1, name) for _ in range(count)]
         case _:
-            return _scalar(of.shape, chance, name, budget.odd)
+            return _scalar(of.shape, random, name, budget.odd)
 
 
 _SCALARS = {
@@ -129,18 +129,18 @@ _SCALARS = {
 }
 
 
-def _scalar(shape, chance, name, odd):
+def _scalar(shape, random, name, odd):
     if shape is Shape.STRING:
-        return text(chance, name, odd)
-    if shape is Shape.QUANTITY and chance.random() < odd * 3:
-        return texts.of_tokens(chance, texts.QUANTITIES, most=3)
-    return chance.choice(_SCALARS[shape]) if shape in _SCALARS else hostile_bodies.odd_value(chance)
+        return text(random, name, odd)
+    if shape is Shape.QUANTITY and random.random() < odd * 3:
+        return texts.of_tokens(random, texts.QUANTITIES, most=3)
+    return random.choice(_SCALARS[shape]) if shape in _SCALARS else hostile_bodies.odd_value(random)
 
 
-def text(chance, name, odd):
+def text(random, name, odd):
     """A text, often one that fits a field of the name."""
-    if name in _NAMES and chance.random() < 0.8:
-        return chance.choice(_NAMES[name])
-    if chance.random() < odd * 3:
-        return texts.of_tokens(chance, chance.choice(_GRAMMARS), most=4)
-    return chance.choice(TEXTS)
+    if name in _NAMES and random.random() < 0.8:
+        return random.choice(_NAMES[name])
+    if random.random() < odd * 3:
+        return texts.of_tokens(random, random.choice(_GRAMMARS), most=4)
+    return random.choice(TEXTS)

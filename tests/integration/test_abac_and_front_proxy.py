@@ -12,8 +12,8 @@ import aiohttp
 import orjson
 import pytest
 
-from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.clock import RealClock
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.pki.folder import AUTHORITY, Folder
 from mockube.apiserver.pki.issue import Issuer, Subject, make_authority
 from tests.support.processes.process import ApiServerProcess
@@ -57,7 +57,7 @@ def contexts(folder, proxies):
     }
     made = {None: ssl._create_unverified_context()}
     for name, (authority, subject) in subjects.items():
-        pair = Issuer(authority, now=NOW, chance=SeededChance()).issue(subject)
+        pair = Issuer(authority, now=NOW, random=SeededRandom()).issue(subject)
         (folder / name).write_bytes(pair.certificate + pair.key)
         made[name] = ssl._create_unverified_context()
         made[name].load_cert_chain(folder / name)
@@ -93,7 +93,7 @@ def shown(tree, path):
 
 
 async def test_each_request_is_answered_as_by_the_real_server(tmp_path):
-    proxies = make_authority("proxies", now=NOW, chance=SeededChance())
+    proxies = make_authority("proxies", now=NOW, random=SeededRandom())
     (tmp_path / "proxies.pem").write_bytes(proxies.certificate)
     (tmp_path / "tokens").write_text(TOKENS)
     with contextlib.ExitStack() as stack:

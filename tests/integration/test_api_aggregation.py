@@ -7,9 +7,9 @@ import contextlib
 
 import pytest
 
-from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.groups import GroupVersion
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.aggregation.remotes import Remote
 from mockube.apiserver.authz.modes import DEFAULT
 from mockube.apiserver.http.backend_connection import Dialer, KubeletClient
@@ -195,9 +195,9 @@ async def test_a_user_needs_the_right_here_first(server):
 
 
 async def test_the_server_shows_its_certificate(tmp_path):
-    chance, now = SeededChance(), RealClock().now()
-    authority = make_authority("front-proxy-ca", now=now, chance=chance)
-    pair = Issuer(authority, now=now, chance=chance).issue(Subject(name="front-proxy-client"))
+    random, now = SeededRandom(), RealClock().now()
+    authority = make_authority("front-proxy-ca", now=now, random=random)
+    pair = Issuer(authority, now=now, random=random).issue(Subject(name="front-proxy-client"))
     async with (
         aggregated_server(tmp_path, client_authority=authority.certificate) as server,
         client_of(server, proxy_certificate=pair) as client,

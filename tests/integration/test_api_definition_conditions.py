@@ -4,8 +4,8 @@ import base64
 
 import pytest
 
-from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.clock import RealClock
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.pki.issue import make_authority
 from tests.support.server import apiserver
 from tests.support.server.definitions import DEFINITIONS, GROUP, WIDGETS, definition
@@ -159,7 +159,7 @@ async def test_a_definition_with_another_finalizer_is_served_until_that_is_gone(
 
 
 INVALID = ("Established", "False", "InvalidCABundle", "The conversion webhook CABundle is invalid")
-CERTIFICATE = make_authority("kubernetes", now=RealClock().now(), chance=SeededChance()).certificate
+CERTIFICATE = make_authority("kubernetes", now=RealClock().now(), random=SeededRandom()).certificate
 KEY = b"-----BEGIN RSA PRIVATE KEY-----\nAAAA\n-----END RSA PRIVATE KEY-----\n"
 BAD_CERTIFICATE = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 NO_BLOCK, NO_CERTIFICATE, MALFORMED = (

@@ -6,8 +6,8 @@ from datetime import timedelta
 import aiohttp
 import pytest
 
-from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.clock import RealClock
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.pki.folder import AUTHORITY, CLIENT, SERVER, Folder
 from mockube.apiserver.pki.issue import Issuer, Pair, Subject, make_authority
 from tests.support.processes.process import ApiServerProcess, tls
@@ -30,11 +30,11 @@ def server(tmp_path_factory):
 
 def issued(authority, subject=MASTER, *, since=timedelta()):
     """By whoever has a key; its year began so long ago."""
-    return Issuer(authority, now=NOW - since, chance=SeededChance()).issue(subject)
+    return Issuer(authority, now=NOW - since, random=SeededRandom()).issue(subject)
 
 
 def other_authority(name="kubernetes"):
-    return make_authority(name, now=NOW, chance=SeededChance())
+    return make_authority(name, now=NOW, random=SeededRandom())
 
 
 def chained(leaf, *others):
@@ -84,7 +84,7 @@ async def test_certificates_that_an_attacker_makes_are_not(server, tmp_path):
         "signed by a user": chained(issued(bob), bob),
         "signed by a user and shown with the authority": chained(issued(bob), bob, authority),
         "signed by the administrator": chained(issued(server.pki.pair(CLIENT)), server.pki.pair(CLIENT)),
-        "signed by itself": make_authority("eve", now=NOW, chance=SeededChance()),
+        "signed by itself": make_authority("eve", now=NOW, random=SeededRandom()),
         "over": issued(authority, since=YEAR + timedelta(days=1)),
         "not begun": issued(authority, since=-timedelta(days=1)),
         "a server's": server.pki.pair(SERVER),

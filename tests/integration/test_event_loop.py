@@ -16,8 +16,8 @@ import pytest
 from aiohttp import web
 
 from benchmarks.hostile_requests import MAPS, Request, stored, table
-from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.clock import RealClock
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.__main__ import COLLECT_AFTER
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
@@ -114,7 +114,7 @@ def serving(open_store):
                 store = await store
             stack.push_async_callback(store.close)
             server = await stack.enter_async_context(
-                ApiServer(store, trust=Trust(tokens={"admin": ADMIN}), clock=clock, chance=SeededChance())
+                ApiServer(store, trust=Trust(tokens={"admin": ADMIN}), clock=clock, random=SeededRandom())
             )
             serving = web.ServerRunner(server.http, access_log=None)
             await serving.setup()

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.clock import RealClock
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.http.settings import Settings
@@ -66,7 +66,7 @@ async def attacked(tmp_path):
     store = MemoryStore(clock=clock)
     settings = Settings(audit_log=tmp_path / "audit.log")
     trust = Trust(tokens={"admin": ADMIN})
-    async with ApiServer(store, trust=trust, settings=settings, clock=clock, chance=SeededChance()) as server:
+    async with ApiServer(store, trust=trust, settings=settings, clock=clock, random=SeededRandom()) as server:
         runner = web.ServerRunner(server.http, access_log=None)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()

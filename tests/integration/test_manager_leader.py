@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.apimachinery.timestamps import format_micro_time
 from mockube.controller_manager.client.kinds import LEASES, SECRETS
 from mockube.controller_manager.client.resources import Key
@@ -48,7 +48,7 @@ class Candidacy:
             Candidate(lease=LEASE, identity=identity),
             self.line,
             clock=clock,
-            chance=SeededChance(len(identity)),
+            random=SeededRandom(len(identity)),
         )
         self.works = False
         self._clock = clock
@@ -232,7 +232,7 @@ async def test_work_that_fails_gives_the_lease_back(client, clock):
     async def fail():
         raise ValueError("why")
 
-    elector = Elector(Candidate(lease=LEASE, identity="a"), client, clock=clock, chance=SeededChance())
+    elector = Elector(Candidate(lease=LEASE, identity="a"), client, clock=clock, random=SeededRandom())
     with pytest.raises(ValueError, match="why"):
         await lead(elector, fail, clock=clock, patience=10.0)
     assert (await spec(client)).get("holderIdentity", "") == ""
@@ -248,7 +248,7 @@ async def test_what_is_in_hand_is_finished_before_the_lease_is_given_back(client
             await client.create(SECRETS, secret("last"))
             ended.append((await spec(client))["holderIdentity"])
 
-    elector = Elector(Candidate(lease=LEASE, identity="a"), client, clock=clock, chance=SeededChance())
+    elector = Elector(Candidate(lease=LEASE, identity="a"), client, clock=clock, random=SeededRandom())
     leading = asyncio.create_task(lead(elector, work, clock=clock, patience=10.0))
     await until(lambda: elector.is_leading)
     await turns(3)
@@ -272,7 +272,7 @@ async def test_who_does_not_end_in_time_is_cut_off(client, clock):
 
     timings = Timings(lease_duration=60, renew_deadline=50)
     candidate = Candidate(lease=LEASE, identity="a", timings=timings)
-    elector = Elector(candidate, client, clock=clock, chance=SeededChance())
+    elector = Elector(candidate, client, clock=clock, random=SeededRandom())
     leading = asyncio.create_task(lead(elector, work, clock=clock, patience=10.0))
     await until(lambda: elector.is_leading)
     await turns(3)
@@ -291,7 +291,7 @@ async def test_a_second_cancellation_cuts_off_what_is_in_hand_and_renews_the_lea
         finally:
             await asyncio.get_running_loop().create_future()
 
-    elector = Elector(Candidate(lease=LEASE, identity="a"), client, clock=clock, chance=SeededChance())
+    elector = Elector(Candidate(lease=LEASE, identity="a"), client, clock=clock, random=SeededRandom())
     leading = asyncio.create_task(lead(elector, work, clock=clock, patience=10.0))
     await until(lambda: elector.is_leading)
     await turns(3)
@@ -306,6 +306,6 @@ async def test_work_that_ends_gives_the_lease_back(client, clock):
     async def work():
         return
 
-    elector = Elector(Candidate(lease=LEASE, identity="a"), client, clock=clock, chance=SeededChance())
+    elector = Elector(Candidate(lease=LEASE, identity="a"), client, clock=clock, random=SeededRandom())
     await lead(elector, work, clock=clock, patience=10.0)
     assert (await spec(client)).get("holderIdentity", "") == ""

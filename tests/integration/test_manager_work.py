@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.controller_manager.cache.informers import Settings
 from mockube.controller_manager.client.kinds import CONFIG_MAPS
 from mockube.controller_manager.config.settings import Config
@@ -57,10 +57,10 @@ def work(client):
     outfit = Dependencies(
         client=client,
         clock=clock,
-        chance=SeededChance(),
+        random=SeededRandom(),
         metrics=Metrics(clock),
         config=Config(),
-        informer_settings=Settings(clock=clock, chance=SeededChance()),
+        informer_settings=Settings(clock=clock, random=SeededRandom()),
     )
     runnables = [Runnable(name=name, service_account=name, build=Recorded) for name in ("one", "other")]
     return Work(outfit, controllers=[], runnables=runnables)

@@ -88,10 +88,10 @@ async def until_watches(admin, count):
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells what a process takes")
 async def test_readers_that_do_not_read_cost_little(server, connect, path, headers):
     async with client(server) as admin:
-        chance = source("readers", 1)
+        random = source("readers", 1)
         for number in range(OBJECTS):
             text = base64.b64encode(
-                chance.randbytes(OBJECT_BYTES)
+                random.randbytes(OBJECT_BYTES)
             ).decode()  # of a megabyte, and no text to compress
             made = await admin.post(MAPS, {"metadata": {"name": f"m{number}"}, "data": {"a": text}})
             assert made.status == 201

@@ -5,8 +5,8 @@ import asyncio
 import orjson
 import pytest
 
-from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.clock import RealClock
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.apimachinery.schema.builtin import load
 from mockube.apimachinery.schema.decode import Decoder
 from mockube.apimachinery.status import ApiError
@@ -137,7 +137,7 @@ def server():
             store = MemoryStore(clock=clock)
             for key, tree in STANDING.items():
                 await store.put(Put(key=b"/registry/" + key, value=orjson.dumps(tree)))
-            making = ApiServer(store, trust=Trust(tokens={}), clock=clock, chance=SeededChance())
+            making = ApiServer(store, trust=Trust(tokens={}), clock=clock, random=SeededRandom())
             return store, making, await making.__aenter__()
 
         store, making, started = runner.run(start())

@@ -1,4 +1,4 @@
-"""Chance that is none: the same seed makes the same choices, on every machine."""
+"""Seeded randomness: the same seed makes the same choices, on every machine."""
 
 from random import Random  # noqa: TID251 -- made from a seed, here and nowhere else
 

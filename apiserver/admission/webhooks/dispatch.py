@@ -7,8 +7,7 @@ from typing import Final, Self
 
 from msgspec import Struct, field
 
-from mockube.apimachinery import chance as chances
-from mockube.apimachinery import gotext, meta, status
+from mockube.apimachinery import gotext, meta, randomness, status
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
@@ -123,7 +122,7 @@ async def call(
     if attributes.dry_run and hook.spec.get("sideEffects") not in _HARMLESS:
         raise status.BadRequest(f"admission webhook {gotext.quote(hook.name)} does not support dry run")
     review.check_versions(hook)
-    uid = chances.uid(backend.chance)
+    uid = randomness.uid(backend.random)
     await prepare_version(backend, attributes, row)
     new = to_version(backend, attributes, row, attributes.object)
     old = to_version(backend, attributes, row, attributes.old)

@@ -7,10 +7,9 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from mockube.apimachinery import chance as chances
-from mockube.apimachinery import gotext
-from mockube.apimachinery.chance import Chance
+from mockube.apimachinery import gotext, randomness
 from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.bearer import BadToken, KnownToken
@@ -55,7 +54,7 @@ class ServiceAccounts:
         audiences: Sequence[str],
         find: Find,
         clock: Clock,
-        chance: Chance,
+        random: Random,
     ) -> None:
         self.lifetime = TokenLifetime()
         self.uses: Counter[str] = Counter()
@@ -66,7 +65,7 @@ class ServiceAccounts:
         self._issuers = frozenset(issuers)
         self.find = find
         self._clock = clock
-        self._chance = chance
+        self._random = random
 
     def give(
         self, account: Account, *, audiences: Sequence[str], seconds: int, warn_after: int | None = None
@@ -81,7 +80,7 @@ class ServiceAccounts:
             "exp": now + seconds,
             "iat": now,
             "iss": self.issuer,
-            "jti": chances.uid(self._chance),
+            "jti": randomness.uid(self._random),
             "kubernetes.io": private,
             "nbf": now,
             "sub": account.username,

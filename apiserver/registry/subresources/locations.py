@@ -7,8 +7,7 @@ from urllib.parse import urlencode
 
 from msgspec import Struct
 
-from mockube.apimachinery import chance as chances
-from mockube.apimachinery import meta, status
+from mockube.apimachinery import meta, randomness, status
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError, BadRequest
@@ -142,7 +141,7 @@ class Locator:
     def _shuffled(self, items: Sequence[Any]) -> Sequence[Any]:
         if len(items) < 2:
             return items
-        first = int(chances.fraction(self._backend.chance) * len(items)) % len(items)
+        first = int(randomness.fraction(self._backend.random) * len(items)) % len(items)
         return [*items[first:], *items[:first]]
 
     async def _port_name(self, call: Call, name: str, number: int) -> str:

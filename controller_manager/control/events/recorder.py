@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from mockube.apimachinery import chance, meta
-from mockube.apimachinery.chance import Chance
+from mockube.apimachinery import meta, randomness
 from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.client import Client
@@ -60,7 +60,7 @@ class _Component(Struct, frozen=True, kw_only=True):
 class EventWriter(Collector):
     """The queues of all components, and the task that empties them."""
 
-    def __init__(self, clock: Clock, luck: Chance) -> None:
+    def __init__(self, clock: Clock, luck: Random) -> None:
         self._clock = clock
         self._luck = luck
         self._queue: asyncio.Queue[tuple[_Component, Occurrence]] = asyncio.Queue(QUEUE_LENGTH)
@@ -156,7 +156,9 @@ class EventWriter(Collector):
 
     async def _insist(self, component: _Component, write: EventWrite) -> None:
         """Retry until the server answers; any answer, even an error, is final."""
-        wait = RETRY_SECONDS * chance.fraction(self._luck)  # not all managers at once when the server is back
+        wait = RETRY_SECONDS * randomness.fraction(
+            self._luck
+        )  # not all managers at once when the server is back
         for _ in range(TRIES):
             try:
                 await _write(component, write)

@@ -15,7 +15,7 @@ from cryptography.x509.oid import ExtensionOID, NameOID
 from msgspec import Struct
 
 from mockube.apimachinery.certificate_requests import signature_problem
-from mockube.apimachinery.chance import Chance
+from mockube.apimachinery.randomness import Random
 
 LOG = logging.getLogger(__name__)
 
@@ -128,7 +128,7 @@ class Files:
 
 
 def issue(
-    authority: Authority, request: x509.CertificateSigningRequest, terms: Terms, chance: Chance
+    authority: Authority, request: x509.CertificateSigningRequest, terms: Terms, random: Random
 ) -> bytes:
     """Return the certificate as PEM, or raise `CannotSign`."""
     public = request.public_key()
@@ -139,7 +139,7 @@ def issue(
     begins, ends = _validity(terms, authority.certificate.not_valid_after_utc)
     builder = (
         x509.CertificateBuilder()
-        .serial_number(int.from_bytes(chance.bytes(16)) or 1)
+        .serial_number(int.from_bytes(random.bytes(16)) or 1)
         .issuer_name(authority.certificate.subject)
         .public_key(public)
         .not_valid_before(begins)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from mockube.apimachinery import conditions, meta
-from mockube.apimachinery.chance import Chance
+from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches, Change
@@ -68,7 +68,7 @@ class Signing(Struct, frozen=True, kw_only=True):
     authorities: Mapping[str, Callable[[], Authority]]
     """By the name of the signer."""
     max_lifetime: timedelta
-    chance: Chance
+    random: Random
 
 
 def reconcile(signing: Signing, caches: Caches, key: Key, now: datetime) -> Plan:
@@ -86,7 +86,7 @@ def reconcile(signing: Signing, caches: Caches, key: Key, now: datetime) -> Plan
     lifetime = lifetime_of(spec.get("expirationSeconds"), signing.max_lifetime)
     try:
         terms = Terms(usages=usages, lifetime=lifetime, now=now)
-        certificate = issue(signing.authorities[spec["signerName"]](), request.parsed, terms, signing.chance)
+        certificate = issue(signing.authorities[spec["signerName"]](), request.parsed, terms, signing.random)
     except CannotSign as error:
         raise TryAgain(f"error auto signing csr: {error}") from error
     return _status(csr, certificate=base64.b64encode(certificate).decode())
@@ -150,7 +150,7 @@ def _build(context: Context) -> Running:
         LOG.info("%s is disabled: there is no --cluster-signing-cert-file", NAME)
         return Idle(context.clock)
     max_lifetime = timedelta(seconds=flags.cluster_signing_duration)
-    signing = Signing(authorities=signers, max_lifetime=max_lifetime, chance=context.chance)
+    signing = Signing(authorities=signers, max_lifetime=max_lifetime, random=context.random)
     return ControllerRunner(signing_controller(signing), context)
 
 

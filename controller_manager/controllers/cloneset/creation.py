@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from functools import partial
 from itertools import count
 
-from mockube.apimachinery.chance import SUFFIX_ALPHABET, SUFFIX_LENGTH
+from mockube.apimachinery.randomness import SUFFIX_ALPHABET, SUFFIX_LENGTH
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.podview import PodView

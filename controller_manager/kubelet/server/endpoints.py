@@ -13,9 +13,9 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.gotext import int_or_none
+from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Lister
@@ -86,7 +86,7 @@ class KubeletEndpoints:
         clock: Clock,
     ) -> None:
         self._node_pages: NodePages | None = None
-        self.chance: Chance | None = None
+        self.random: Random | None = None
         """Of expressions of metrics; without it there are none."""
         self.processes: ProcessRuntime | None = None
         """What runs containers as processes of this machine; None where there can be none."""
@@ -171,14 +171,14 @@ class KubeletEndpoints:
     async def _node_page(self, request: web.BaseRequest, name: str) -> web.Response:
         node = self._nodes.get("", name)
         page = None
-        if self.kwok is not None and self.chance is not None and node is not None:
+        if self.kwok is not None and self.random is not None and node is not None:
             if self._node_pages is None:
                 from mockube.controller_manager.kubelet.server.node_pages import (  # noqa: PLC0415 - rarely used
                     NodePages,
                 )
 
                 counted = (lambda _: None) if self.processes is None else self.processes.probed
-                self._node_pages = NodePages(self._pods, self.kwok, self._clock, self.chance, counted)
+                self._node_pages = NodePages(self._pods, self.kwok, self._clock, self.random, counted)
             page = await self._node_pages.respond(request.path, request.query, node)
         if page is None:
             raise HttpError(404, "404 page not found\n")

@@ -98,7 +98,7 @@ class SimulatedKubelets:
             authorizer=Authorizer(self._context.client, self._context.clock),
             clock=self._context.clock,
         )
-        endpoints.processes, endpoints.chance = self._processes, self._context.chance
+        endpoints.processes, endpoints.random = self._processes, self._context.random
         endpoints.kwok = KwokObjects(
             self._context.client, self._context.clock, allowed=self._options.allow_host_access
         )
@@ -131,7 +131,7 @@ class SimulatedKubelets:
 
     def _credentials(self) -> tuple[ssl.SSLContext, str]:
         context = self._context
-        pair = self_signed_pair(self._options.kubelet_address, now=context.clock.now(), chance=context.chance)
+        pair = self_signed_pair(self._options.kubelet_address, now=context.clock.now(), random=context.random)
         tls = context_of_pair(*pair)
         authentication = self._config_maps.lister.get(*AUTHENTICATION) or {}
         authority = (authentication.get("data") or {}).get("client-ca-file")

@@ -10,8 +10,8 @@ import orjson
 from aiohttp import web
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.usage.usage import running_containers
@@ -37,11 +37,11 @@ class NodePages:
         pods: Lister[PodView],
         kwok: KwokObjects,
         clock: Clock,
-        chance: Chance,
+        random: Random,
         counted: Callable[[ReadOnlyTree], Counted | None] = lambda _: None,
     ) -> None:
         """`counted` returns what was counted of the probes of a pod's processes."""
-        self._usage = NodeUsage(pods, kwok, clock, chance)
+        self._usage = NodeUsage(pods, kwok, clock, random)
         self._kwok = kwok
         self._pods = pods
         self._clock = clock

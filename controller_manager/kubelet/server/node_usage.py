@@ -8,9 +8,9 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.cel.declarations import declare
 from mockube.apimachinery.cel.environment import Library
 from mockube.apimachinery.cel.values import CelError
-from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.quota.amounts import Amounts
+from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.usage.expressions import Expressions
@@ -107,7 +107,7 @@ class Measurement:
 
 
 class NodeUsage:
-    def __init__(self, pods: Lister[PodView], kwok: KwokObjects, clock: Clock, chance: Chance) -> None:
+    def __init__(self, pods: Lister[PodView], kwok: KwokObjects, clock: Clock, random: Random) -> None:
         self._pods = pods
         self._kwok = kwok
         self._clock = clock
@@ -120,7 +120,7 @@ class NodeUsage:
             "metric_cumulative_container": self._used_so_far,
             "metric_started": self._started,
         }
-        self._expressions = Expressions(clock, chance, Library(_DECLARED, functions))
+        self._expressions = Expressions(clock, random, Library(_DECLARED, functions))
 
     async def measure(self, node: ReadOnlyTree) -> Measurement:
         usages = _Usages(

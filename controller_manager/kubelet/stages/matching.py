@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.chance import Chance, fraction
 from mockube.apimachinery.durations import DurationError, parse_duration
+from mockube.apimachinery.randomness import Random, fraction
 from mockube.apimachinery.timestamps import TimestampError, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.stages.document import Amount, Requirement, Stage
@@ -62,7 +62,7 @@ _LONGEST_WEIGHT: Final = 18
 """Digits."""
 
 
-def choose(stages: Sequence[Stage], obj: ReadOnlyTree, chance: Chance) -> Stage | None:
+def choose(stages: Sequence[Stage], obj: ReadOnlyTree, random: Random) -> Stage | None:
     """Choose a stage at random by weight, or evenly if none has a weight.
 
     A stage whose weight in the object is invalid is left out, unless all are.
@@ -73,7 +73,7 @@ def choose(stages: Sequence[Stage], obj: ReadOnlyTree, chance: Chance) -> Stage 
     drawn = heavy or [(stage, 1) for stage, _ in known] or [(stage, 1) for stage in stages]
     if len(drawn) <= 1:
         return drawn[0][0] if drawn else None
-    mark = fraction(chance) * sum(weight for _, weight in drawn)
+    mark = fraction(random) * sum(weight for _, weight in drawn)
     for stage, weight in drawn:
         mark -= weight
         if mark < 0:
@@ -81,7 +81,7 @@ def choose(stages: Sequence[Stage], obj: ReadOnlyTree, chance: Chance) -> Stage 
     return drawn[-1][0]
 
 
-def delay_of(stage: Stage, obj: ReadOnlyTree, now: datetime, chance: Chance) -> timedelta:
+def delay_of(stage: Stage, obj: ReadOnlyTree, now: datetime, random: Random) -> timedelta:
     """The delay, up to the jitter where that is more; a jitter that is less is itself the delay."""
     least = _span(stage.delay, obj, now)
     most = _span(stage.jitter, obj, now)
@@ -89,7 +89,7 @@ def delay_of(stage: Stage, obj: ReadOnlyTree, now: datetime, chance: Chance) -> 
         return max(least or timedelta(0), timedelta(0))
     if most is None or most == least:
         return max(least, timedelta(0))
-    drawn = most if most < least else least + (most - least) * fraction(chance)
+    drawn = most if most < least else least + (most - least) * fraction(random)
     return max(drawn, timedelta(0))
 
 

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.kubelet.stages.document import Stage
@@ -39,13 +39,13 @@ class StageRunner:
         environment: Callable[[ReadOnlyTree], Environment],
         *,
         clock: Clock,
-        chance: Chance,
+        random: Random,
     ) -> None:
         self._stages = stages
         self._performer = performer
         self._environment = environment
         self._clock = clock
-        self._chance = chance
+        self._random = random
         self._chosen: dict[Key, _Chosen] = {}
 
     def forget(self, key: Key) -> None:
@@ -71,11 +71,11 @@ class StageRunner:
         possible = stages_at(self._stages, obj)
         chosen = self._chosen.pop(key, None)
         if chosen is None or chosen.uid != meta.uid(obj) or chosen.stage not in possible:
-            stage = choose(possible, obj, self._chance)
+            stage = choose(possible, obj, self._random)
             if stage is None:
                 return None
             now = self._clock.now()
-            chosen = _Chosen(meta.uid(obj), stage, now + delay_of(stage, obj, now, self._chance))
+            chosen = _Chosen(meta.uid(obj), stage, now + delay_of(stage, obj, now, self._random))
         self._chosen[key] = chosen
         return chosen
 

@@ -27,39 +27,39 @@ _COLUMNS = (
 )
 
 
-def _version(chance, schema):
+def _version(random, schema):
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    if chance.random() < 0.3:
+    if random.random() < 0.3:
         scale = {
             "specReplicasPath": ".spec.replicas",
             "statusReplicasPath": ".status.replicas",
             "labelSelectorPath": ".status.selector",
         }
-        version["subresources"] = chance.choice(
+        version["subresources"] = random.choice(
             (
                 {"status": {}},
                 {"status": {}, "scale": scale},
                 {"scale": scale},
-                {"scale": hostile_bodies.mutated(scale, chance)},
+                {"scale": hostile_bodies.mutated(scale, random)},
             )
         )
-    if chance.random() < 0.3:
+    if random.random() < 0.3:
         version["additionalPrinterColumns"] = [
             {
                 "name": "A",
-                "type": chance.choice(("string", "integer", "date", "boolean", "number", "x")),
-                "jsonPath": chance.choice(_COLUMNS),
+                "type": random.choice(("string", "integer", "date", "boolean", "number", "x")),
+                "jsonPath": random.choice(_COLUMNS),
             }
         ]
-    if chance.random() < 0.2:
-        version["selectableFields"] = [{"jsonPath": chance.choice(_COLUMNS)}]
+    if random.random() < 0.2:
+        version["selectableFields"] = [{"jsonPath": random.choice(_COLUMNS)}]
     return version
 
 
-def _definition(chance, schema):
+def _definition(random, schema):
     names = {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"}
-    spec = {"group": GROUP, "scope": "Namespaced", "names": names, "versions": [_version(chance, schema)]}
-    if chance.random() < 0.05:
+    spec = {"group": GROUP, "scope": "Namespaced", "names": names, "versions": [_version(random, schema)]}
+    if random.random() < 0.05:
         spec["preserveUnknownFields"] = False
     tree = {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -67,31 +67,31 @@ def _definition(chance, schema):
         "metadata": {"name": NAME},
         "spec": spec,
     }
-    if chance.random() < 0.1:
-        tree["spec"] = hostile_bodies.mutated(spec, chance)
+    if random.random() < 0.1:
+        tree["spec"] = hostile_bodies.mutated(spec, random)
     return tree
 
 
-def _value(chance, schema):
-    tree = schemas.value(schema, chance)
+def _value(random, schema):
+    tree = schemas.value(schema, random)
     tree = tree if isinstance(tree, dict) else {"spec": tree}
     return tree | {"apiVersion": f"{GROUP}/v1", "kind": "Thing", "metadata": {"name": "a"}}
 
 
-def _make(chance):
-    schema = schemas.schema(chance, top=True)
-    if chance.random() < 0.1:
-        schema = hostile_bodies.mutated(schema, chance)
-    values = [_value(chance, schema) for _ in range(chance.choice((1, 3, 6)))]
-    return {"definition": _definition(chance, schema), "values": values}
+def _make(random):
+    schema = schemas.schema(random, top=True)
+    if random.random() < 0.1:
+        schema = hostile_bodies.mutated(schema, random)
+    values = [_value(random, schema) for _ in range(random.choice((1, 3, 6)))]
+    return {"definition": _definition(random, schema), "values": values}
 
 
-def _mutate(case, chance):
-    if case["values"] and chance.random() < 0.6:
-        at = chance.randrange(len(case["values"]))
-        changed = hostile_bodies.mutated(case["values"][at], chance)
+def _mutate(case, random):
+    if case["values"] and random.random() < 0.6:
+        at = random.randrange(len(case["values"]))
+        changed = hostile_bodies.mutated(case["values"][at], random)
         return case | {"values": [*case["values"][:at], changed, *case["values"][at + 1 :]]}
-    return case | {"definition": hostile_bodies.mutated(case["definition"], chance)}
+    return case | {"definition": hostile_bodies.mutated(case["definition"], random)}
 
 
 async def _check(server: Server, case):

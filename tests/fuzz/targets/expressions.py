@@ -53,28 +53,28 @@ _ENVIRONMENT = Environment(
 _SELF = converter(SCHEMA)(VALUE)
 
 
-def _expression(chance, depth=0):
+def _expression(random, depth=0):
     """A whole expression, most often."""
-    if depth > 3 or chance.random() < 0.3:
-        return chance.choice(OPERANDS)
+    if depth > 3 or random.random() < 0.3:
+        return random.choice(OPERANDS)
 
     def inner():
-        return _expression(chance, depth + 1)
+        return _expression(random, depth + 1)
 
-    shape = chance.random()
+    shape = random.random()
     if shape < 0.4:
-        return f"{inner()}{chance.choice(OPERATORS)}{inner()}"
+        return f"{inner()}{random.choice(OPERATORS)}{inner()}"
     if shape < 0.75:
-        return inner() + chance.choice(CALLS).format(inner())
+        return inner() + random.choice(CALLS).format(inner())
     if shape < 0.9:
-        return chance.choice(FUNCTIONS).format(inner())
+        return random.choice(FUNCTIONS).format(inner())
     return f"({inner()} ? {inner()} : {inner()})" if shape < 0.95 else f"[{inner()}, {inner()}]"
 
 
-def _make(chance):
-    if chance.random() < 0.25:
-        return texts.of_tokens(chance, (*OPERANDS, *OPERATORS, *OPERATORS), most=16)[:LONGEST]
-    return _expression(chance)[:LONGEST]
+def _make(random):
+    if random.random() < 0.25:
+        return texts.of_tokens(random, (*OPERANDS, *OPERATORS, *OPERATORS), most=16)[:LONGEST]
+    return _expression(random)[:LONGEST]
 
 
 def _check(text):

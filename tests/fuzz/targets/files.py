@@ -55,19 +55,19 @@ def file(name, data):
     return path
 
 
-def as_yaml(tree, chance):
+def as_yaml(tree, random):
     """Text of a file: the tree as YAML, damaged or not."""
-    data = yaml_codec.dump(tree) if chance.random() < 0.5 else orjson.dumps(tree)
-    return (hostile_bodies.scrambled(data, chance) if chance.random() < 0.3 else data).decode("latin-1")
+    data = yaml_codec.dump(tree) if random.random() < 0.5 else orjson.dumps(tree)
+    return (hostile_bodies.scrambled(data, random) if random.random() < 0.3 else data).decode("latin-1")
 
 
-def mutated_file(text, chance):
+def mutated_file(text, random):
     data = text.encode("latin-1")
     with contextlib.suppress(yaml_decode.YamlError):
         tree = yaml_decode.load(data).tree
-        if chance.random() < 0.7:
-            return as_yaml(hostile_bodies.mutated(tree, chance), chance)
-    return hostile_bodies.scrambled(data, chance).decode("latin-1")
+        if random.random() < 0.7:
+            return as_yaml(hostile_bodies.mutated(tree, random), random)
+    return hostile_bodies.scrambled(data, random).decode("latin-1")
 
 
 # --- kubeconfigs
@@ -80,8 +80,8 @@ KUBECONFIG = {
 }  # fmt: skip
 
 
-def _make_kubeconfig(chance):
-    return as_yaml(hostile_bodies.mutated(KUBECONFIG, chance), chance)
+def _make_kubeconfig(random):
+    return as_yaml(hostile_bodies.mutated(KUBECONFIG, random), random)
 
 
 def _kubeconfig(text):
@@ -124,8 +124,8 @@ _INFOS = [
 ]  # fmt: skip
 
 
-def _make_policy(chance):
-    return as_yaml(hostile_bodies.mutated(POLICY, chance), chance)
+def _make_policy(random):
+    return as_yaml(hostile_bodies.mutated(POLICY, random), random)
 
 
 def _policy(text):
@@ -147,10 +147,10 @@ LIST = {
 }
 
 
-def _make_import(chance):
+def _make_import(random):
     trees = []
-    for _ in range(chance.choice((1, 1, 2, 4))):
-        kind = chance.choice(
+    for _ in range(random.choice((1, 1, 2, 4))):
+        kind = random.choice(
             (
                 ("v1", "Pod"),
                 ("v1", "Service"),
@@ -160,10 +160,10 @@ def _make_import(chance):
                 ("coordination.k8s.io/v1", "Lease"),
             )
         )
-        tree = chance.choice((LIST, POD, object_of(chance, *kind)))
-        trees.append(hostile_bodies.mutated(tree, chance) if chance.random() < 0.7 else tree)
-    separator = chance.choice(("\n---\n", "\n--- # x\n", "\n---\r\n", "\n...\n", "\n"))
-    return separator.join(as_yaml(tree, chance) for tree in trees)
+        tree = random.choice((LIST, POD, object_of(random, *kind)))
+        trees.append(hostile_bodies.mutated(tree, random) if random.random() < 0.7 else tree)
+    separator = random.choice(("\n---\n", "\n--- # x\n", "\n---\r\n", "\n...\n", "\n"))
+    return separator.join(as_yaml(tree, random) for tree in trees)
 
 
 def _import(text):
@@ -194,15 +194,15 @@ ENTRIES = {
 }
 
 
-def _make_snapshot(chance):
+def _make_snapshot(random):
     """Lines in some order, under a sum that is right or not, packed and damaged or not."""
     trees = dict(ENTRIES)
-    if chance.random() < 0.5:
-        key = chance.choice(list(trees))
-        trees[key] = hostile_bodies.mutated(trees[key], chance)
+    if random.random() < 0.5:
+        key = random.choice(list(trees))
+        trees[key] = hostile_bodies.mutated(trees[key], random)
     opening = lines.opening_line(
-        chance.choice((b"/registry/", b"/", b"", b"/x/")),
-        chance.choice((1, 0, -1, 2**63 - 1, 2**70)),
+        random.choice((b"/registry/", b"/", b"", b"/x/")),
+        random.choice((1, 0, -1, 2**63 - 1, 2**70)),
         "2030-01-01T00:00:00Z",
     )
     entries = [
@@ -215,26 +215,26 @@ def _make_snapshot(chance):
                 version=1,
                 lease=0,
             ),
-            chance.choice((0, 0, 0, 60, 60, -1, 2**63)),
+            random.choice((0, 0, 0, 60, 60, -1, 2**63)),
         )
         for key, tree in sorted(trees.items())
     ]
-    if chance.random() < 0.4:
-        at = chance.randrange(len(entries))
-        entries[at] = hostile_bodies.scrambled(entries[at], chance)
-    if chance.random() < 0.2:
-        entries = chance.choice((entries[::-1], entries * 2, [*entries, opening], []))
-    if chance.random() < 0.2:
-        opening = hostile_bodies.scrambled(opening, chance)
+    if random.random() < 0.4:
+        at = random.randrange(len(entries))
+        entries[at] = hostile_bodies.scrambled(entries[at], random)
+    if random.random() < 0.2:
+        entries = random.choice((entries[::-1], entries * 2, [*entries, opening], []))
+    if random.random() < 0.2:
+        opening = hostile_bodies.scrambled(opening, random)
     digest = hashlib.sha256(opening + b"".join(entries)).hexdigest()
-    closing = lines.closing_line(len(entries) + chance.choice((0, 0, 0, 0, 1)), digest)
-    closing = hostile_bodies.scrambled(closing, chance) if chance.random() < 0.1 else closing
+    closing = lines.closing_line(len(entries) + random.choice((0, 0, 0, 0, 1)), digest)
+    closing = hostile_bodies.scrambled(closing, random) if random.random() < 0.1 else closing
     data = gzip.compress(opening + b"".join(entries) + closing, mtime=0)
-    return (hostile_bodies.scrambled(data, chance) if chance.random() < 0.2 else data).decode("latin-1")
+    return (hostile_bodies.scrambled(data, random) if random.random() < 0.2 else data).decode("latin-1")
 
 
-def _mutated_snapshot(text, chance):
-    return hostile_bodies.scrambled(text.encode("latin-1"), chance).decode("latin-1")
+def _mutated_snapshot(text, random):
+    return hostile_bodies.scrambled(text.encode("latin-1"), random).decode("latin-1")
 
 
 def _snapshot(text):
@@ -273,17 +273,17 @@ _VALUES = (
 )  # fmt: skip
 
 
-def _make_flags(chance):
+def _make_flags(random):
     arguments = []
-    for _ in range(chance.choice((0, 1, 1, 2, 4))):
-        name, value = chance.choice(_flag_names()), chance.choice(_VALUES)
-        arguments += chance.choice(
+    for _ in range(random.choice((0, 1, 1, 2, 4))):
+        name, value = random.choice(_flag_names()), random.choice(_VALUES)
+        arguments += random.choice(
             ([f"{name}={value}"], [name, value], [name], [name.replace("-", "_"), value], [value])
         )
     return {
         "arguments": arguments,
-        "environment": {"MOCKUBE_APISERVER_SECURE_PORT": chance.choice(_VALUES)}
-        if chance.random() < 0.2
+        "environment": {"MOCKUBE_APISERVER_SECURE_PORT": random.choice(_VALUES)}
+        if random.random() < 0.2
         else {},
     }
 
@@ -306,10 +306,10 @@ def _flags(case):
     return " ".join(outcomes)
 
 
-def _mutate_flags(case, chance):
+def _mutate_flags(case, random):
     return case | {
         "arguments": [
-            texts.mutated(argument, chance) if chance.random() < 0.3 else argument
+            texts.mutated(argument, random) if random.random() < 0.3 else argument
             for argument in case["arguments"]
         ]
     }

@@ -43,16 +43,16 @@ def samples():
 SAMPLES = samples()
 
 
-def make_object(chance, resource, *, changed=0.5):
+def make_object(random, resource, *, changed=0.5):
     """A decent one, changed or not, or one made from its schema."""
     row = ROWS[resource]
-    if resource in SAMPLES and chance.random() < 0.6:
-        tree = chance.choice(SAMPLES[resource])
-        if chance.random() < changed:
-            tree = merged(tree, object_of(chance, row.api_version, row.kind), chance)
-        tree = hostile_bodies.mutated(tree, chance) if chance.random() < changed else tree
+    if resource in SAMPLES and random.random() < 0.6:
+        tree = random.choice(SAMPLES[resource])
+        if random.random() < changed:
+            tree = merged(tree, object_of(random, row.api_version, row.kind), random)
+        tree = hostile_bodies.mutated(tree, random) if random.random() < changed else tree
     else:
-        tree = object_of(chance, row.api_version, row.kind, odd=chance.choice((0.0, 0.03, 0.1)))
+        tree = object_of(random, row.api_version, row.kind, odd=random.choice((0.0, 0.03, 0.1)))
     if isinstance(tree, dict) and isinstance(tree.get("metadata"), dict):
         metadata = {name: value for name, value in tree["metadata"].items() if name != "generateName"}
         tree = tree | {"metadata": metadata | {"name": "a", "namespace": "default"}}
@@ -61,41 +61,41 @@ def make_object(chance, resource, *, changed=0.5):
     return tree
 
 
-def merged(tree, other, chance):
+def merged(tree, other, random):
     """A tree with some parts of another of the same kind."""
     if isinstance(tree, list) and isinstance(other, list):
-        if tree and other and chance.random() < 0.7:
-            return [merged(tree[0], other[0], chance), *tree[1:]]
-        return chance.choice((tree, other, [*tree, *other]))
+        if tree and other and random.random() < 0.7:
+            return [merged(tree[0], other[0], random), *tree[1:]]
+        return random.choice((tree, other, [*tree, *other]))
     if not isinstance(tree, dict) or not isinstance(other, dict):
-        return tree if chance.random() < 0.7 else other
+        return tree if random.random() < 0.7 else other
     made = dict(tree)
     for name, value in other.items():
         if name in made:
             made[name] = (
-                merged(made[name], value, chance) if name not in ("apiVersion", "kind") else made[name]
+                merged(made[name], value, random) if name not in ("apiVersion", "kind") else made[name]
             )
-        elif chance.random() < 0.3:
+        elif random.random() < 0.3:
             made[name] = value
     return made
 
 
-def _make(chance):
-    resource = chance.choice(list(ROWS))
+def _make(random):
+    resource = random.choice(list(ROWS))
     return {
         "resource": resource,
-        "object": make_object(chance, resource),
-        "update": make_object(chance, resource),
-        "options": chance.choice(OPTIONS),
+        "object": make_object(random, resource),
+        "update": make_object(random, resource),
+        "options": random.choice(OPTIONS),
     }
 
 
-def _mutate(case, chance):
+def _mutate(case, random):
     row = ROWS[case["resource"]]
-    field = chance.choice(("object", "update"))
-    tree = hostile_bodies.mutated(case[field], chance)
-    if chance.random() < 0.5:
-        tree = merged(case[field], object_of(chance, row.api_version, row.kind), chance)
+    field = random.choice(("object", "update"))
+    tree = hostile_bodies.mutated(case[field], random)
+    if random.random() < 0.5:
+        tree = merged(case[field], object_of(random, row.api_version, row.kind), random)
     return case | {field: tree}
 
 

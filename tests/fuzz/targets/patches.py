@@ -33,28 +33,28 @@ _STEPS = (
 )
 
 
-def _pointer(tree, chance):
+def _pointer(tree, random):
     """A way down the tree, and now and then elsewhere."""
     steps = []
-    while isinstance(tree, dict | list) and tree and chance.random() < 0.85:
-        step = chance.choice(list(tree)) if isinstance(tree, dict) else chance.randrange(len(tree))
+    while isinstance(tree, dict | list) and tree and random.random() < 0.85:
+        step = random.choice(list(tree)) if isinstance(tree, dict) else random.randrange(len(tree))
         steps.append(str(step).replace("~", "~0").replace("/", "~1"))
         tree = tree[step]
-    if chance.random() < 0.2:
-        steps.append(chance.choice(_STEPS))
-    return "".join(f"/{step}" for step in steps) if chance.random() < 0.95 else "/".join(steps)
+    if random.random() < 0.2:
+        steps.append(random.choice(_STEPS))
+    return "".join(f"/{step}" for step in steps) if random.random() < 0.95 else "/".join(steps)
 
 
-def _json_patch(tree, chance):
+def _json_patch(tree, random):
     operations = []
-    for _ in range(chance.choice((1, 1, 2, 4))):
-        operation = {"op": chance.choice(_OPERATIONS[:6]), "path": _pointer(tree, chance)}
+    for _ in range(random.choice((1, 1, 2, 4))):
+        operation = {"op": random.choice(_OPERATIONS[:6]), "path": _pointer(tree, random)}
         if operation["op"] in ("move", "copy"):
-            operation["from"] = _pointer(tree, chance)
+            operation["from"] = _pointer(tree, random)
         elif operation["op"] != "remove":
-            operation["value"] = hostile_bodies.odd_value(chance)
+            operation["value"] = hostile_bodies.odd_value(random)
         operations.append(operation)
-    return hostile_bodies.mutated(operations, chance) if chance.random() < 0.3 else operations
+    return hostile_bodies.mutated(operations, random) if random.random() < 0.3 else operations
 
 
 _DIRECTIVES = (
@@ -65,64 +65,64 @@ _DIRECTIVES = (
 )  # fmt: skip
 
 
-def _directed(tree, chance):
+def _directed(tree, random):
     """With a directive of strategic merge patches somewhere."""
     if isinstance(tree, dict):
-        if not tree or chance.random() < 0.25:
-            return tree | chance.choice(_DIRECTIVES)
-        step = chance.choice(list(tree))
-        return tree | {step: _directed(tree[step], chance)}
+        if not tree or random.random() < 0.25:
+            return tree | random.choice(_DIRECTIVES)
+        step = random.choice(list(tree))
+        return tree | {step: _directed(tree[step], random)}
     if isinstance(tree, list) and tree:
-        at = chance.randrange(len(tree))
-        return [*tree[:at], _directed(tree[at], chance), *tree[at + 1 :]]
+        at = random.randrange(len(tree))
+        return [*tree[:at], _directed(tree[at], random), *tree[at + 1 :]]
     return tree
 
 
-def _part(tree, chance):
+def _part(tree, random):
     """Some of the fields of a tree."""
     if not isinstance(tree, dict):
         return tree
-    return {name: _part(value, chance) for name, value in tree.items() if chance.random() < 0.6}
+    return {name: _part(value, random) for name, value in tree.items() if random.random() < 0.6}
 
 
-def _make_patch(resource, tree, language, chance):
+def _make_patch(resource, tree, language, random):
     if language == "json-patch+json":
-        return _json_patch(tree, chance)
+        return _json_patch(tree, random)
     row = ROWS[resource]
-    other = object_of(chance, row.api_version, row.kind)
-    body = _part(chance.choice((tree, other, make_object(chance, resource))), chance)
-    if chance.random() < 0.3:
-        body = hostile_bodies.mutated(body, chance)
-    if language == "strategic-merge-patch+json" and chance.random() < 0.5:
-        body = _directed(body, chance)
-    if language == "apply-patch+yaml" and isinstance(body, dict) and chance.random() < 0.95:
+    other = object_of(random, row.api_version, row.kind)
+    body = _part(random.choice((tree, other, make_object(random, resource))), random)
+    if random.random() < 0.3:
+        body = hostile_bodies.mutated(body, random)
+    if language == "strategic-merge-patch+json" and random.random() < 0.5:
+        body = _directed(body, random)
+    if language == "apply-patch+yaml" and isinstance(body, dict) and random.random() < 0.95:
         body |= {"apiVersion": row.api_version, "kind": row.kind}
     return body
 
 
-def _make(chance):
-    resource = chance.choice([name for name in SAMPLES if name in STORED])
-    tree = make_object(chance, resource, changed=0.05)
+def _make(random):
+    resource = random.choice([name for name in SAMPLES if name in STORED])
+    tree = make_object(random, resource, changed=0.05)
     patches = []
-    for _ in range(chance.choice((1, 1, 2, 4))):
-        language = chance.choice(LANGUAGES)
+    for _ in range(random.choice((1, 1, 2, 4))):
+        language = random.choice(LANGUAGES)
         patches.append({
             "language": language,
-            "body": _make_patch(resource, tree, language, chance),
-            "query": chance.choice(("fieldManager=m", "fieldManager=n&force=true", "fieldManager=kubectl", "fieldManager=m&fieldValidation=Strict")),
-            "subresource": chance.choice(("", "", "", "/status", "/scale")),
+            "body": _make_patch(resource, tree, language, random),
+            "query": random.choice(("fieldManager=m", "fieldManager=n&force=true", "fieldManager=kubectl", "fieldManager=m&fieldValidation=Strict")),
+            "subresource": random.choice(("", "", "", "/status", "/scale")),
         })  # fmt: skip
     return {"resource": resource, "object": tree, "patches": patches}
 
 
-def _mutate(case, chance):
-    at = chance.randrange(len(case["patches"])) if case["patches"] else 0
-    if not case["patches"] or chance.random() < 0.2:
-        return case | {"patches": [*case["patches"], *_make(chance)["patches"]][:8]}
+def _mutate(case, random):
+    at = random.randrange(len(case["patches"])) if case["patches"] else 0
+    if not case["patches"] or random.random() < 0.2:
+        return case | {"patches": [*case["patches"], *_make(random)["patches"]][:8]}
     patch = case["patches"][at]
-    body = hostile_bodies.mutated(patch["body"], chance)
-    if chance.random() < 0.3:
-        body = _make_patch(case["resource"], case["object"], patch["language"], chance)
+    body = hostile_bodies.mutated(patch["body"], random)
+    if random.random() < 0.3:
+        body = _make_patch(case["resource"], case["object"], patch["language"], random)
     made = patch | {"body": body}
     return case | {"patches": [*case["patches"][:at], made, *case["patches"][at + 1 :]]}
 
@@ -186,13 +186,13 @@ async def _check_apply(server, target, patch, tree):
             raise Fault("what is applied again changes the object")
 
 
-def _make_body(chance):
+def _make_body(random):
     """Text that is no patch, in the name of each language."""
     return {
         "resource": "v1/configmaps",
-        "language": chance.choice(LANGUAGES),
+        "language": random.choice(LANGUAGES),
         "text": texts.of_tokens(
-            chance,
+            random,
             ('{"data":', "{", "}", "[", "]", '"a"', ":", ",", "1", '"op"', "null", "data: ", "\n", "- ", "a"),
             most=12,
         ),
@@ -208,8 +208,8 @@ async def _check_body(server, case):
     return answer.outcome
 
 
-def _mutate_body(case, chance):
-    return case | {"text": texts.mutated(case.get("text", ""), chance)}
+def _mutate_body(case, random):
+    return case | {"text": texts.mutated(case.get("text", ""), random)}
 
 
 TARGETS = (

@@ -57,44 +57,44 @@ OPTIONS = {
 }  # fmt: skip
 
 
-def _query(chance):
+def _query(random):
     pairs = []
-    for _ in range(chance.choice((0, 0, 1, 1, 2, 4))):
-        name = chance.choice(list(_QUERIES))
+    for _ in range(random.choice((0, 0, 1, 1, 2, 4))):
+        name = random.choice(list(_QUERIES))
         usual = _QUERIES[name]
         grammar = name in ("labelSelector", "fieldSelector")
-        pairs.append(f"{name}={quote(texts.of_tokens(chance, usual) if grammar else chance.choice(usual))}")
+        pairs.append(f"{name}={quote(texts.of_tokens(random, usual) if grammar else random.choice(usual))}")
     return "&".join(pairs)
 
 
-def _make(chance):
-    sample = chance.choice(SAMPLES)
+def _make(random):
+    sample = random.choice(SAMPLES)
     method = (
         sample.method
-        if chance.random() < 0.8
-        else chance.choice(("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"))
+        if random.random() < 0.8
+        else random.choice(("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"))
     )
     path, _, query = sample.path.partition("?")
-    if chance.random() < 0.1:
-        path = quote(texts.of_tokens(chance, texts.URL_PATHS, most=14), safe="/%:~*")
+    if random.random() < 0.1:
+        path = quote(texts.of_tokens(random, texts.URL_PATHS, most=14), safe="/%:~*")
     path = path if path.startswith("/") else f"/{path}"
-    query = "&".join(filter(None, (query, _query(chance))))
+    query = "&".join(filter(None, (query, _query(random))))
     query = "&".join(part for part in query.split("&") if not part.startswith(("watch", "follow")))
     media_type, body = "application/json", b""
     if sample.body is not None or method in ("POST", "PUT", "PATCH"):
         media_type, body = hostile_bodies.encoded(
-            hostile_bodies.mutated(sample.body if sample.body is not None else {}, chance), chance
+            hostile_bodies.mutated(sample.body if sample.body is not None else {}, random), random
         )
     if method == "PATCH":
-        media_type = f"application/{chance.choice(_LANGUAGES)}"
-    elif method == "DELETE" and chance.random() < 0.6:
-        media_type, body = hostile_bodies.encoded(hostile_bodies.mutated(OPTIONS, chance), chance)
-    elif chance.random() < 0.06:
-        media_type, body = hostile_bodies.bomb(chance)
+        media_type = f"application/{random.choice(_LANGUAGES)}"
+    elif method == "DELETE" and random.random() < 0.6:
+        media_type, body = hostile_bodies.encoded(hostile_bodies.mutated(OPTIONS, random), random)
+    elif random.random() < 0.06:
+        media_type, body = hostile_bodies.bomb(random)
     accept = (
-        texts.of_tokens(chance, texts.MEDIA_TYPES, most=4)
-        if chance.random() < 0.1
-        else chance.choice(ACCEPTS)
+        texts.of_tokens(random, texts.MEDIA_TYPES, most=4)
+        if random.random() < 0.1
+        else random.choice(ACCEPTS)
     )
     return {
         "method": method,
@@ -106,9 +106,9 @@ def _make(chance):
     }
 
 
-def _mutate(case, chance):
-    field = chance.choice(("body", "body", "body", "query", "path", "accept", "type"))
-    changed = hostile_bodies.scrambled(case[field].encode("latin-1", "replace"), chance).decode("latin-1")
+def _mutate(case, random):
+    field = random.choice(("body", "body", "body", "query", "path", "accept", "type"))
+    changed = hostile_bodies.scrambled(case[field].encode("latin-1", "replace"), random).decode("latin-1")
     if field in ("query", "path"):
         changed = quote(changed, safe="/%=&?:+,")
         changed = changed if field == "query" or changed.startswith("/") else f"/{changed}"

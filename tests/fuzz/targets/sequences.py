@@ -35,35 +35,35 @@ OPERATIONS = (
 )
 
 
-def _operation(chance, *, nested=False):
-    name = chance.choice([one for one in OPERATIONS if not nested or one not in ("watch", "together")])
+def _operation(random, *, nested=False):
+    name = random.choice([one for one in OPERATIONS if not nested or one not in ("watch", "together")])
     if name == "together":
-        return {"do": name, "all": [_operation(chance, nested=True) for _ in range(chance.choice((2, 3, 6)))]}
+        return {"do": name, "all": [_operation(random, nested=True) for _ in range(random.choice((2, 3, 6)))]}
     if name == "watch":
         return {
             "do": name,
-            "selector": chance.choice(SELECTORS),
-            "from": chance.choice(("", "0", "start", "now", "now")),
+            "selector": random.choice(SELECTORS),
+            "from": random.choice(("", "0", "start", "now", "now")),
         }
     return {
         "do": name,
-        "name": chance.choice("abcd"),
-        "label": chance.choice("123"),
-        "selector": chance.choice(SELECTORS),
-        "dry": chance.random() < 0.1,
+        "name": random.choice("abcd"),
+        "label": random.choice("123"),
+        "selector": random.choice(SELECTORS),
+        "dry": random.random() < 0.1,
     }
 
 
-def _make(chance):
+def _make(random):
     return {
-        "path": chance.choice(PATHS),
-        "steps": [_operation(chance) for _ in range(chance.choice((4, 10, 25)))],
+        "path": random.choice(PATHS),
+        "steps": [_operation(random) for _ in range(random.choice((4, 10, 25)))],
     }
 
 
-def _mutate(case, chance):
-    steps = [step for step in case["steps"] if chance.random() < 0.9]
-    return case | {"steps": [*steps, *(_operation(chance) for _ in range(chance.choice((1, 3))))][:60]}
+def _mutate(case, random):
+    steps = [step for step in case["steps"] if random.random() < 0.9]
+    return case | {"steps": [*steps, *(_operation(random) for _ in range(random.choice((1, 3))))][:60]}
 
 
 @dataclass

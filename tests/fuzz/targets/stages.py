@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from mockube.apimachinery.chance import SeededChance
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.controller_manager.kubelet.stages import document, files, matching, playing
 from mockube.controller_manager.kubelet.stages import matching as choice
 from mockube.controller_manager.kubelet.stages.query import StageError
@@ -42,18 +42,18 @@ ENVIRONMENT = {
 }  # fmt: skip
 
 
-def _make_stage(chance):
-    stage = STAGE if chance.random() < 0.3 else hostile_bodies.mutated(STAGE, chance)
-    pod = POD if chance.random() < 0.5 else object_of(chance, "v1", "Pod")
-    if chance.random() < 0.5:
+def _make_stage(random):
+    stage = STAGE if random.random() < 0.3 else hostile_bodies.mutated(STAGE, random)
+    pod = POD if random.random() < 0.5 else object_of(random, "v1", "Pod")
+    if random.random() < 0.5:
         pod = pod | {
             "metadata": {
                 "name": "a",
                 "labels": {"app": "a"},
                 "annotations": {
                     "a": "b",
-                    "w": texts.of_tokens(chance, texts.QUANTITIES),
-                    "d": texts.of_tokens(chance, texts.DURATIONS),
+                    "w": texts.of_tokens(random, texts.QUANTITIES),
+                    "d": texts.of_tokens(random, texts.DURATIONS),
                 },
                 "deletionTimestamp": "2030-01-01T00:00:00Z",
             }
@@ -61,9 +61,9 @@ def _make_stage(chance):
     return {"stage": stage, "pod": pod}
 
 
-def _mutate_stage(case, chance):
-    field = chance.choice(("stage", "stage", "pod"))
-    return case | {field: hostile_bodies.mutated(case[field], chance)}
+def _mutate_stage(case, random):
+    field = random.choice(("stage", "stage", "pod"))
+    return case | {field: hostile_bodies.mutated(case[field], random)}
 
 
 def _stage(case):
@@ -78,8 +78,8 @@ def _stage(case):
         return "none"
     try:
         matching.is_at(stage, pod)
-        choice.choose([stage], pod, SeededChance())
-        choice.delay_of(stage, pod, NOW, SeededChance())
+        choice.choose([stage], pod, SeededRandom())
+        choice.delay_of(stage, pod, NOW, SeededRandom())
         return f"played: {len(playing.play(stage, pod, ENVIRONMENT))}"
     except (StageError, parser.TemplateError) as error:
         return f"not played: {error}"
@@ -94,8 +94,8 @@ def _is_object(tree):
     ) and isinstance(metadata.get("finalizers", []), list)  # fmt: skip
 
 
-def _make_stage_file(chance):
-    return as_yaml(hostile_bodies.mutated({"kind": "List", "items": [STAGE]}, chance), chance)
+def _make_stage_file(random):
+    return as_yaml(hostile_bodies.mutated({"kind": "List", "items": [STAGE]}, random), random)
 
 
 def _stages_file(text):
@@ -117,14 +117,14 @@ def _template(text):
         return f"not rendered: {error}"
 
 
-def _make_template(chance):
-    if chance.random() < 0.3:
-        return texts.of_tokens(chance, texts.TEMPLATES, most=16)
+def _make_template(random):
+    if random.random() < 0.3:
+        return texts.of_tokens(random, texts.TEMPLATES, most=16)
     actions = [
-        "{{ " + texts.of_tokens(chance, texts.TEMPLATES[4:], most=5) + " }}"
-        for _ in range(chance.choice((1, 2, 4)))
+        "{{ " + texts.of_tokens(random, texts.TEMPLATES[4:], most=5) + " }}"
+        for _ in range(random.choice((1, 2, 4)))
     ]
-    return "a: ".join(actions) + "{{ end }}" * chance.choice((0, 0, 1, 2))
+    return "a: ".join(actions) + "{{ end }}" * random.choice((0, 0, 1, 2))
 
 
 TARGETS = (

@@ -225,12 +225,12 @@ def _continue_token(text):
     return "read"
 
 
-def _make_continue_token(chance):
-    if chance.random() < 0.2:
-        return texts.of_tokens(chance, ("e30", "eyJ2", "=", "bnVsbA", "W10", "-", "_", "+", "/", "a", "A"))
+def _make_continue_token(random):
+    if random.random() < 0.2:
+        return texts.of_tokens(random, ("e30", "eyJ2", "=", "bnVsbA", "W10", "-", "_", "+", "/", "a", "A"))
     token = {"v": "meta.k8s.io/v1", "rv": 5, "start": "default/a"}
-    token["start"] = texts.of_tokens(chance, ("a", "/", ".", "..", "default", "\x00", "é", "//", "%2e"))
-    token = hostile_bodies.mutated(token, chance) if chance.random() < 0.5 else token
+    token["start"] = texts.of_tokens(random, ("a", "/", ".", "..", "default", "\x00", "é", "//", "%2e"))
+    token = hostile_bodies.mutated(token, random) if random.random() < 0.5 else token
     return base64.urlsafe_b64encode(orjson.dumps(token)).rstrip(b"=").decode()
 
 
@@ -241,8 +241,8 @@ _PEM = (
 
 
 def _target(name, tokens, check, *, most=8, examples=400):
-    def generate(chance):
-        return texts.of_tokens(chance, tokens, most=most)
+    def generate(random):
+        return texts.of_tokens(random, tokens, most=most)
 
     return Target(name=name, generate=generate, check=check, mutate=texts.mutated, examples=examples)
 

@@ -30,43 +30,43 @@ _YAML_TOKENS = (
 
 
 def _tokens(tokens):
-    return lambda chance: (
-        texts.of_tokens(chance, tokens, most=20).encode("latin-1", "replace").decode("latin-1")
+    return lambda random: (
+        texts.of_tokens(random, tokens, most=20).encode("latin-1", "replace").decode("latin-1")
     )
 
 
-def _any_tree(chance):
-    if chance.random() < 0.3:
-        return hostile_bodies.mutated(object_of(chance, *chance.choice(KINDS)), chance)
-    tree = {"a": hostile_bodies.odd_value(chance)}
-    for _ in range(chance.choice((0, 2, 10))):
-        tree = hostile_bodies.mutated(tree, chance)
+def _any_tree(random):
+    if random.random() < 0.3:
+        return hostile_bodies.mutated(object_of(random, *random.choice(KINDS)), random)
+    tree = {"a": hostile_bodies.odd_value(random)}
+    for _ in range(random.choice((0, 2, 10))):
+        tree = hostile_bodies.mutated(tree, random)
     return tree
 
 
 def _bomb_of(media_type):
-    return lambda chance: hostile_bodies.bomb_of(media_type, chance).decode("latin-1")
+    return lambda random: hostile_bodies.bomb_of(media_type, random).decode("latin-1")
 
 
 def _one_of(*makers):
-    return lambda chance: chance.choice(makers)(chance)
+    return lambda random: random.choice(makers)(random)
 
 
-def _json_text(chance):
-    return hostile_bodies.scrambled(orjson.dumps(_any_tree(chance)), chance).decode("latin-1")
+def _json_text(random):
+    return hostile_bodies.scrambled(orjson.dumps(_any_tree(random)), random).decode("latin-1")
 
 
-def _yaml_text(chance):
-    return hostile_bodies.scrambled(yaml_codec.dump(_any_tree(chance)), chance).decode("latin-1")
+def _yaml_text(random):
+    return hostile_bodies.scrambled(yaml_codec.dump(_any_tree(random)), random).decode("latin-1")
 
 
-def _protobuf_text(chance):
-    version, kind = chance.choice(KINDS)
+def _protobuf_text(random):
+    version, kind = random.choice(KINDS)
     try:
-        data = envelope.encode(object_of(chance, version, kind, odd=0.0))
+        data = envelope.encode(object_of(random, version, kind, odd=0.0))
     except ProtobufError:
         data = b"k8s\x00\n\x0b\n\x02v1\x12\x05Event\x12\x00"
-    return hostile_bodies.scrambled(data, chance).decode("latin-1")
+    return hostile_bodies.scrambled(data, random).decode("latin-1")
 
 
 def _read(media_type):
@@ -148,9 +148,9 @@ def _media(text):
         return f"refused: {error}"
 
 
-def _make_media(chance):
-    media_type = chance.choice((*texts.MEDIA_TYPES, "", "application/json;charset=x", "APPLICATION/JSON"))
-    return f"{media_type}\n{chance.choice((_json_text, _yaml_text, _protobuf_text))(chance)}"
+def _make_media(random):
+    media_type = random.choice((*texts.MEDIA_TYPES, "", "application/json;charset=x", "APPLICATION/JSON"))
+    return f"{media_type}\n{random.choice((_json_text, _yaml_text, _protobuf_text))(random)}"
 
 
 TARGETS = (

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.chance import SeededChance
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.controller_manager.cache.informers import Informers, Settings
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.credentials import FixedToken
@@ -76,7 +76,7 @@ async def test_a_cache_ends_up_with_what_is_there(there, steps, streams_lists):
         metrics=ClientMetrics(),
     )
     client = Client(sender, SharedIdentity(sender=sender, rate=None))
-    informers = Informers(client, Settings(clock=clock, chance=SeededChance()))
+    informers = Informers(client, Settings(clock=clock, random=SeededRandom()))
     informer = informers.of(CONFIG_MAPS)
     informer.add_index("name", lambda tree: [meta.name(tree)])
     copy = Copy()

@@ -4,8 +4,8 @@ import asyncio
 import contextlib
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.clock import RealClock
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.controller_manager.cache.informer import MutationDetector
 from mockube.controller_manager.cache.informers import Informers, Settings
 
@@ -14,7 +14,7 @@ from mockube.controller_manager.cache.informers import Informers, Settings
 async def informers_of(client, *resources, clock=None, **options):
     """Informers that run, of resources that are synced. At the end nobody may have changed what they hold."""
     detector = MutationDetector()
-    settings = Settings(clock=clock or RealClock(), chance=SeededChance(), detector=detector, **options)
+    settings = Settings(clock=clock or RealClock(), random=SeededRandom(), detector=detector, **options)
     informers = Informers(client, settings)
     for resource in resources:
         informers.of(resource)

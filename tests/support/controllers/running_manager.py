@@ -4,9 +4,9 @@ import asyncio
 import contextlib
 from dataclasses import dataclass
 
-from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.controller_manager.cache.informer import MutationDetector
 from mockube.controller_manager.cache.informers import Settings
 from mockube.controller_manager.client.client import Client
@@ -150,10 +150,10 @@ def outfit(transport, clock, *, config=None, detector=None):
     return Dependencies(
         client=Client(sender, SharedIdentity(sender=sender, rate=None)),
         clock=clock,
-        chance=SeededChance(),
+        random=SeededRandom(),
         metrics=Metrics(clock),
         config=config or Config(),
-        informer_settings=Settings(clock=clock, chance=SeededChance(), detector=detector),
+        informer_settings=Settings(clock=clock, random=SeededRandom(), detector=detector),
     )
 
 

@@ -3,8 +3,8 @@
 import asyncio
 import contextlib
 
-from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.controller_manager import catalog
 from mockube.controller_manager.cache.informer import MutationDetector
 from mockube.controller_manager.client.resources import Key
@@ -97,7 +97,7 @@ class Cluster:
         self.transport = Counting(self._way)
         candidate = Candidate(lease=LEASE, identity=f"manager-{self.lives}")
         client = outfit(self.transport, self.clock).client
-        elector = Elector(candidate, client, clock=self.clock, chance=SeededChance())
+        elector = Elector(candidate, client, clock=self.clock, random=SeededRandom())
         self._running = asyncio.create_task(self._lead(elector))
 
     async def _lead(self, elector):

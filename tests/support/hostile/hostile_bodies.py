@@ -36,70 +36,70 @@ _ODD_KEYS = (
 )  # fmt: skip
 
 
-def odd_text(chance):
-    return chance.choice(_ODD_TEXTS)
+def odd_text(random):
+    return random.choice(_ODD_TEXTS)
 
 
-def odd_value(chance):
+def odd_value(random):
     """Anything but what is expected."""
-    return chance.choice((
+    return random.choice((
         None, True, False, [], {}, [[]], [None], [{}], [[[[[]]]]], {"": ""}, {"a": None}, [1, "a", None, {}],
         {"$patch": "delete"}, [{"$patch": "replace"}], [{"name": None}], [{"name": []}], {"name": {"name": {}}},
-        chance.choice(_ODD_NUMBERS), odd_text(chance), {chance.choice(_ODD_KEYS): odd_text(chance)},
+        random.choice(_ODD_NUMBERS), odd_text(random), {random.choice(_ODD_KEYS): odd_text(random)},
     ))  # fmt: skip
 
 
 # --- trees
 
 
-def mutated(tree, chance, *, changes=None):
+def mutated(tree, random, *, changes=None):
     """The tree with a few places of it changed."""
-    for _ in range(changes or chance.choice((1, 1, 1, 2, 5))):
-        tree = _changed(tree, _any_path(tree, chance), chance)
+    for _ in range(changes or random.choice((1, 1, 1, 2, 5))):
+        tree = _changed(tree, _any_path(tree, random), random)
     return tree
 
 
-def _any_path(tree, chance):
+def _any_path(tree, random):
     """A way down from the root, that stops at each step by chance."""
     path = []
-    while isinstance(tree, dict | list) and tree and (not path or chance.random() < 0.8):
-        step = chance.choice(list(tree)) if isinstance(tree, dict) else chance.randrange(len(tree))
+    while isinstance(tree, dict | list) and tree and (not path or random.random() < 0.8):
+        step = random.choice(list(tree)) if isinstance(tree, dict) else random.randrange(len(tree))
         path.append(step)
         tree = tree[step]
     return path
 
 
-def _changed(tree, path, chance):
+def _changed(tree, path, random):
     if not path:
-        return odd_value(chance)
+        return odd_value(random)
     step, *rest = path
     copy = dict(tree) if isinstance(tree, dict) else list(tree)
     if rest:
-        copy[step] = _changed(tree[step], rest, chance)
+        copy[step] = _changed(tree[step], rest, random)
         return copy
-    return chance.choice((_replace, _replace, _drop, _twice, _move))(copy, step, chance)
+    return random.choice((_replace, _replace, _drop, _twice, _move))(copy, step, random)
 
 
-def _replace(tree, step, chance):
-    tree[step] = odd_value(chance)
+def _replace(tree, step, random):
+    tree[step] = odd_value(random)
     return tree
 
 
-def _drop(tree, step, _chance):
+def _drop(tree, step, _random):
     del tree[step]
     return tree
 
 
-def _twice(tree, step, chance):
+def _twice(tree, step, random):
     """The same again: under another key, or as another item."""
     if isinstance(tree, dict):
-        tree[chance.choice(_ODD_KEYS)] = tree[step]
+        tree[random.choice(_ODD_KEYS)] = tree[step]
     else:
-        tree += [tree[step]] * chance.choice((1, 3, 500))
+        tree += [tree[step]] * random.choice((1, 3, 500))
     return tree
 
 
-def _move(tree, step, _chance):
+def _move(tree, step, _random):
     """Wrapped in what it is not wrapped in."""
     tree[step] = {"items": [tree[step]]} if isinstance(tree, dict) else [tree[step]]
     return tree
@@ -108,33 +108,33 @@ def _move(tree, step, _chance):
 # --- bytes
 
 
-def scrambled(data, chance):
+def scrambled(data, random):
     """Bytes with a few of them changed, lost or doubled."""
     scrambled_bytes = bytearray(data)
-    for _ in range(chance.choice((1, 1, 3, 20))):
-        at = chance.randrange(len(scrambled_bytes) + 1)
-        end = min(len(scrambled_bytes), at + chance.choice((1, 1, 4, 100)))
-        scrambled_bytes[at:end] = chance.choice((
-            b"", b"\xff", b"\x00", b"\xed\xa0\x80", b"\xc0\xaf", bytes(scrambled_bytes[at:end]) * 2, chance.randbytes(3),
+    for _ in range(random.choice((1, 1, 3, 20))):
+        at = random.randrange(len(scrambled_bytes) + 1)
+        end = min(len(scrambled_bytes), at + random.choice((1, 1, 4, 100)))
+        scrambled_bytes[at:end] = random.choice((
+            b"", b"\xff", b"\x00", b"\xed\xa0\x80", b"\xc0\xaf", bytes(scrambled_bytes[at:end]) * 2, random.randbytes(3),
             b"{", b"]", b'"', b"\\ud800", b"NaN", b"-Infinity", b"1e400", b"9" * 5000, b"\xef\xbb\xbf", b",,", b"//",
         ))  # fmt: skip
     return bytes(scrambled_bytes)
 
 
-def bomb(chance):
+def bomb(random):
     """A media type and a body that is more than it seems."""
-    return chance.choice(_BOMBS)(chance)
+    return random.choice(_BOMBS)(random)
 
 
-def _deep(chance):
-    depth = chance.choice((100, 1_000, 10_001, 200_000))
-    opened, closed = chance.choice(((b"[", b"]"), (b'{"a":', b"}"), (b'{"spec":[', b"]}")))
-    text = opened * depth + (b"1" + closed * depth) * chance.choice((0, 1))
-    return chance.choice((JSON, YAML, "application/merge-patch+json", "application/apply-patch+yaml")), text
+def _deep(random):
+    depth = random.choice((100, 1_000, 10_001, 200_000))
+    opened, closed = random.choice(((b"[", b"]"), (b'{"a":', b"}"), (b'{"spec":[', b"]}")))
+    text = opened * depth + (b"1" + closed * depth) * random.choice((0, 1))
+    return random.choice((JSON, YAML, "application/merge-patch+json", "application/apply-patch+yaml")), text
 
 
-def _aliases(chance):
-    width, levels = chance.choice(((9, 9), (2, 30), (1000, 3)))
+def _aliases(random):
+    width, levels = random.choice(((9, 9), (2, 30), (1000, 3)))
     lines = [b"kind: ConfigMap", b"apiVersion: v1", b"metadata: {name: bomb}", b"a0: &a0 [x]"]
     lines += [
         b"a%d: &a%d [%s]" % (level, level, b",".join([b"*a%d" % (level - 1)] * width))
@@ -153,15 +153,15 @@ _ODD_YAML = (
 )  # fmt: skip
 
 
-def _odd_yaml(chance):
+def _odd_yaml(random):
     """As it is, or below an object's metadata."""
-    text = chance.choice(_ODD_YAML)
-    if chance.random() < 0.5:
+    text = random.choice(_ODD_YAML)
+    if random.random() < 0.5:
         text = (
             b"kind: ConfigMap\napiVersion: v1\nmetadata:\n  name: odd\n  annotations:\n    "
             + text.replace(b"\n", b"\n    ")
         )
-    return chance.choice((YAML, "application/apply-patch+yaml")), text
+    return random.choice((YAML, "application/apply-patch+yaml")), text
 
 
 _ODD_JSON = (
@@ -173,7 +173,7 @@ _ODD_JSON = (
 )  # fmt: skip
 
 
-def _odd_json(chance):
+def _odd_json(random):
     kinds = (
         JSON,
         JSON,
@@ -183,15 +183,15 @@ def _odd_json(chance):
         "text/plain",
         "",
     )
-    return chance.choice(kinds), chance.choice(_ODD_JSON)
+    return random.choice(kinds), random.choice(_ODD_JSON)
 
 
-def _large(chance):
+def _large(random):
     """Too large to be stored: what is stored stays for a while, as it should, and would hide what stays by mistake."""
-    size = chance.choice((MEGA + 1, 3 * MEGA - 200, 3 * MEGA + 1))
+    size = random.choice((MEGA + 1, 3 * MEGA - 200, 3 * MEGA + 1))
     tree = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "large"}}
-    place = chance.choice(("data", "name", "label", "key", "unknown"))
-    filler = f"x{chance.random()}".ljust(size, "x")
+    place = random.choice(("data", "name", "label", "key", "unknown"))
+    filler = f"x{random.random()}".ljust(size, "x")
     if place == "data":
         tree["data"] = {"a": filler}
     elif place == "name":
@@ -203,9 +203,9 @@ def _large(chance):
     return JSON, orjson.dumps(tree)
 
 
-def _many(chance):
-    count = chance.choice((1_000, 100_000))
-    metadata = {"name": "many"} | chance.choice((
+def _many(random):
+    count = random.choice((1_000, 100_000))
+    metadata = {"name": "many"} | random.choice((
         {"labels": {f"k{at}": "" for at in range(count)}},
         {"finalizers": [f"example.com/f{at}" for at in range(count)]},
         {"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": f"u{at}"} for at in range(count)]},
@@ -214,23 +214,23 @@ def _many(chance):
     return JSON, orjson.dumps({"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata})
 
 
-def _doubling_patch(chance):
+def _doubling_patch(random):
     """Each copy copies all copies before it."""
     steps = [{"op": "add", "path": "/data", "value": {"a": "x" * 1000}}]
     steps += [
         {"op": "copy", "from": "/data", "path": f"/data/k{at}"}
-        for at in range(chance.choice((12, 40, 12_000)))
+        for at in range(random.choice((12, 40, 12_000)))
     ]
     return "application/json-patch+json", orjson.dumps(steps)
 
 
-def _odd_protobuf(chance):
+def _odd_protobuf(random):
     bodies = (
         b"", b"k8s", b"k8s\x00", b"k8s\x00\xff", b"k8s\x00\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f", b"k8s\x00" + b"\x0b" * 5000,
-        b"k8s\x00" + b"\xff" * 5000, b"k8s\x00\x12\x05\x0a\x03\x0a\x01\x0a", b"k8s\x00\x0a\x04\x0a\x02v1\x12\x00", b"k8s\x00" + chance.randbytes(200),
+        b"k8s\x00" + b"\xff" * 5000, b"k8s\x00\x12\x05\x0a\x03\x0a\x01\x0a", b"k8s\x00\x0a\x04\x0a\x02v1\x12\x00", b"k8s\x00" + random.randbytes(200),
         b"k8s\x00" + b"\x12\x80\x80\x80\x01" * 100,
     )  # fmt: skip
-    return PROTOBUF, chance.choice(bodies)
+    return PROTOBUF, random.choice(bodies)
 
 
 _BOMBS = (
@@ -256,18 +256,18 @@ _BOMBS_OF = {
 }
 
 
-def bomb_of(media_type, chance):
+def bomb_of(media_type, random):
     """A body that is more than it seems, of JSON, YAML or protobuf."""
-    return chance.choice(_BOMBS_OF[media_type])(chance)[1]
+    return random.choice(_BOMBS_OF[media_type])(random)[1]
 
 
-def encoded(tree, chance):
+def encoded(tree, random):
     """A tree in some format, damaged by chance: a media type and a body."""
-    format_ = chance.choice((JSON, JSON, JSON, YAML, PROTOBUF))
+    format_ = random.choice((JSON, JSON, JSON, YAML, PROTOBUF))
     data = orjson.dumps(tree, option=orjson.OPT_NON_STR_KEYS)
     if format_ == PROTOBUF and isinstance(tree, dict):
         try:
             data = envelope.encode(tree)
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError):  # what is too odd stays JSON
             format_ = JSON
-    return format_, scrambled(data, chance) if chance.random() < 0.4 else data
+    return format_, scrambled(data, random) if random.random() < 0.4 else data

@@ -27,39 +27,39 @@ class Hostiles:
     """Makes one after another; mostly those with a wrong body."""
 
     def __init__(self, seed):
-        self._chance = source("hostile", seed)
+        self._random = source("hostile", seed)
         self._samples = [OWN, recorded() or OWN]
 
     def next(self):
-        chance = self._chance
-        make = chance.choices(
+        random = self._random
+        make = random.choices(
             (_wrong_body, _bomb, _wrong_path, _wrong_query, _wrong_headers, _wrong_frame),
             weights=(50, 12, 10, 14, 8, 6),
         )[0]
-        return make(chance.choice(chance.choice(self._samples)), chance)
+        return make(random.choice(random.choice(self._samples)), random)
 
 
 _PATCHES = ("json-patch+json", "merge-patch+json", "strategic-merge-patch+json", "apply-patch+yaml")
 
 
-def _wrong_body(sample, chance):
+def _wrong_body(sample, random):
     if sample.body is None:
-        return _wrong_query(sample, chance)
-    media_type, data = bodies.encoded(bodies.mutated(sample.body, chance), chance)
+        return _wrong_query(sample, random)
+    media_type, data = bodies.encoded(bodies.mutated(sample.body, random), random)
     path = sample.path
     if sample.method == "PATCH":
-        patch = "json-patch+json" if isinstance(sample.body, list) else chance.choice(_PATCHES)
+        patch = "json-patch+json" if isinstance(sample.body, list) else random.choice(_PATCHES)
         media_type = f"application/{patch}"
         path = _with(path, "fieldManager=fuzz&force=true") if patch == "apply-patch+yaml" else path
     return framed(sample.method, path, data, (b"Content-Type", media_type.encode()))
 
 
-def _bomb(sample, chance):
-    media_type, data = bodies.bomb(chance)
-    method = "PATCH" if "patch" in media_type else chance.choice(("POST", "PUT", "DELETE", "GET"))
+def _bomb(sample, random):
+    media_type, data = bodies.bomb(random)
+    method = "PATCH" if "patch" in media_type else random.choice(("POST", "PUT", "DELETE", "GET"))
     path = (
         f"/api/v1/namespaces/{NAMESPACE}/configmaps"
-        if chance.random() < 0.5
+        if random.random() < 0.5
         else sample.path.partition("?")[0]
     )
     if method in ("PATCH", "PUT") and path.endswith("/configmaps"):
@@ -78,14 +78,14 @@ _ODD_TARGETS = (
 )  # fmt: skip
 
 
-def _wrong_path(sample, chance):
+def _wrong_path(sample, random):
     path, _, query = sample.path.partition("?")
-    if chance.random() < 0.3:
-        return framed(sample.method, chance.choice(_ODD_TARGETS), b"")
+    if random.random() < 0.3:
+        return framed(sample.method, random.choice(_ODD_TARGETS), b"")
     parts = path.split("/")
-    at = chance.randrange(1, len(parts) + 1)
-    parts[at : at + chance.choice((0, 1))] = [chance.choice(_ODD_SEGMENTS)] * chance.choice((1, 1, 1, 2, 50))
-    body = orjson.dumps(sample.body) if sample.body is not None and chance.random() < 0.5 else b""
+    at = random.randrange(1, len(parts) + 1)
+    parts[at : at + random.choice((0, 1))] = [random.choice(_ODD_SEGMENTS)] * random.choice((1, 1, 1, 2, 50))
+    body = orjson.dumps(sample.body) if sample.body is not None and random.random() < 0.5 else b""
     return framed(sample.method, "/".join(parts) + (query and f"?{query}"), body)
 
 
@@ -102,15 +102,15 @@ _ODD_VALUES = (
 )  # fmt: skip
 
 
-def _wrong_query(sample, chance):
+def _wrong_query(sample, random):
     """A few parameters, of which each may come twice, and with anything in it."""
     pairs = [
-        (chance.choice(_PARAMETERS), chance.choice(_ODD_VALUES))
-        for _ in range(chance.choice((1, 1, 2, 3, 8)))
+        (random.choice(_PARAMETERS), random.choice(_ODD_VALUES))
+        for _ in range(random.choice((1, 1, 2, 3, 8)))
     ]
-    text = chance.choice("&&&&;").join(f"{name}={quote(value)}" for name, value in pairs)
-    if chance.random() < 0.2:
-        text += chance.choice(
+    text = random.choice("&&&&;").join(f"{name}={quote(value)}" for name, value in pairs)
+    if random.random() < 0.2:
+        text += random.choice(
             ("&%", "&%ff=%fe", "&=", "&&&", "&a", "&%00=%00", "&watch=%ed%a0%80", "#x", "??")
         )
     body = orjson.dumps(sample.body) if sample.body is not None else b""
@@ -148,22 +148,22 @@ _METHODS = (
 )
 
 
-def _wrong_headers(sample, chance):
-    method = chance.choice(_METHODS) if chance.random() < 0.3 else sample.method
+def _wrong_headers(sample, random):
+    method = random.choice(_METHODS) if random.random() < 0.3 else sample.method
     body = orjson.dumps(sample.body) if sample.body is not None else b""
-    headers = [chance.choice(_ODD_HEADERS) for _ in range(chance.choice((1, 1, 2, 5)))]
-    if chance.random() < 0.05:
+    headers = [random.choice(_ODD_HEADERS) for _ in range(random.choice((1, 1, 2, 5)))]
+    if random.random() < 0.05:
         headers += [(b"X-Many-%d" % at, b"v") for at in range(2_000)]
     return framed(method, sample.path, body, *headers)
 
 
-def _wrong_frame(sample, chance):
+def _wrong_frame(sample, random):
     body = b"" if sample.body is None else orjson.dumps(sample.body)
     head = b"%s %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer admin\r\nContent-Type: application/json\r\n"
     head %= (sample.method.encode(), _target(sample.path))
-    if chance.random() < 0.3:
-        return Hostile(chance.choice(hostile_frames.cut_off(head, body)), well_framed=False, hangs_up=True)
-    return Hostile(chance.choice(hostile_frames.broken(head, body)), well_framed=False)
+    if random.random() < 0.3:
+        return Hostile(random.choice(hostile_frames.cut_off(head, body)), well_framed=False, hangs_up=True)
+    return Hostile(random.choice(hostile_frames.broken(head, body)), well_framed=False)
 
 
 def framed(method, path, body, *headers):

@@ -11,8 +11,8 @@ from aiohttp import web
 from msgspec.structs import replace
 from yarl import URL
 
-from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.clock import RealClock
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.authz.modes import DEFAULT
@@ -115,7 +115,7 @@ async def running(*, clock=None, kv=None, settings=None, modes=OPEN, **trust):
     clock = clock or RealClock()
     store = kv or MemoryStore(clock=clock)
     making = ApiServer(
-        store, trust=Trust(tokens=TOKENS, **trust), settings=settings, clock=clock, chance=SeededChance()
+        store, trust=Trust(tokens=TOKENS, **trust), settings=settings, clock=clock, random=SeededRandom()
     )
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(store.close)

@@ -6,8 +6,8 @@ import orjson
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.authn.bearer import BadToken
 from mockube.apiserver.authn.serviceaccount.accounts import ServiceAccounts
 from mockube.apiserver.authn.serviceaccount.claims import Account, Reference
@@ -49,7 +49,7 @@ class World:
             audiences=API,
             find=self.find,
             clock=self.clock,
-            chance=SeededChance(),
+            random=SeededRandom(),
         )
 
     def put(self, resource, namespace, name, **metadata):

@@ -1,7 +1,7 @@
 import pytest
 
 from mockube.apimachinery import names
-from mockube.apimachinery.chance import SeededChance
+from mockube.apimachinery.randomness import SeededRandom
 
 ALPHANUMERIC_ENDS = "and must start and end with an alphanumeric character"
 LABEL_REGEX = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -257,11 +257,11 @@ def test_mask_trailing_dash(prefix, masked):
 
 
 def test_generate_name():
-    name = names.generate_name("web-", SeededChance())
+    name = names.generate_name("web-", SeededRandom())
     assert name.startswith("web-")
     assert len(name) == 9
     assert names.check_dns1123_label(name) == []
 
 
 def test_generated_names_fit_a_label():
-    assert len(names.generate_name("a" * 100, SeededChance())) == 63
+    assert len(names.generate_name("a" * 100, SeededRandom())) == 63

@@ -7,8 +7,8 @@ import aiohttp
 import pytest
 from prometheus_client import CollectorRegistry, Counter
 
-from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.clock import RealClock
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.pki.folder import prepare_folder, server_subject
 from mockube.controller_manager.http_endpoints import Port, StatusSources, know_clients, self_signed, serving
 
@@ -65,7 +65,7 @@ async def test_there_is_nothing_else(url, method, path, code):
 
 async def test_a_certificate_of_its_own():
     told = StatusSources(checks={}, registry=CollectorRegistry(), settings={})
-    tls = self_signed("127.0.0.1", now=datetime(2020, 1, 1, tzinfo=UTC), chance=SeededChance())
+    tls = self_signed("127.0.0.1", now=datetime(2020, 1, 1, tzinfo=UTC), random=SeededRandom())
     async with serving(told, [Port(address="127.0.0.1", number=0, tls=tls)]) as (url,):
         assert url.startswith("https://127.0.0.1:")
         assert await get(f"{url}/healthz") == (200, "ok")
@@ -73,12 +73,12 @@ async def test_a_certificate_of_its_own():
 
 async def test_where_clients_are_known_strangers_are_told_of_health_alone(tmp_path):
     with prepare_folder(
-        tmp_path, server_subject([], "10.0.0.0/24"), now=RealClock().now(), chance=SeededChance()
+        tmp_path, server_subject([], "10.0.0.0/24"), now=RealClock().now(), random=SeededRandom()
     ) as pki:
         known = ssl.create_default_context()
         known.check_hostname, known.verify_mode = False, ssl.CERT_NONE
         known.load_cert_chain(pki.certificate("admin"), pki.key("admin"))
-    tls = self_signed("127.0.0.1", now=datetime(2020, 1, 1, tzinfo=UTC), chance=SeededChance())
+    tls = self_signed("127.0.0.1", now=datetime(2020, 1, 1, tzinfo=UTC), random=SeededRandom())
     know_clients(tls, pki.certificate("ca"))
     told = StatusSources(checks={}, registry=CollectorRegistry(), settings={})
     async with serving(told, [Port(address="127.0.0.1", number=0, tls=tls)]) as (url,):

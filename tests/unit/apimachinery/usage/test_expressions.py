@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.usage.expressions import Expressions, UsageError
 
@@ -28,7 +28,7 @@ def clock():
 
 @pytest.fixture
 def amount(clock):
-    expressions = Expressions(clock, SeededChance())
+    expressions = Expressions(clock, SeededRandom())
 
     def amount(text, pod=POD):
         return str(expressions.amount(text, pod, {"metadata": {"name": "n"}}, CONTAINER))

@@ -1,7 +1,7 @@
 """What containers use, and what says so."""
 
-from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.apimachinery.usage.expressions import Expressions
 from mockube.apimachinery.usage.usage import containers_usage, running_containers, total
 
@@ -36,7 +36,7 @@ def rule(*containers, **amounts):
 
 
 def used(tree=None, own=None, cluster=()):
-    expressions = Expressions(SteppedClock(), SeededChance())
+    expressions = Expressions(SteppedClock(), SeededRandom())
     found = containers_usage(tree or pod(), {}, Given(own, cluster), expressions)
     return {
         name: {resource: str(amount) for resource, amount in amounts.items()}
@@ -101,6 +101,6 @@ def test_containers_that_run():
 
 def test_totals():
     tree = pod()
-    expressions = Expressions(SteppedClock(), SeededChance())
+    expressions = Expressions(SteppedClock(), SeededRandom())
     amounts = total(containers_usage(tree, {}, Given(), expressions).values())
     assert {name: str(amount) for name, amount in amounts.items()} == {"cpu": "1501m", "memory": "528Mi"}

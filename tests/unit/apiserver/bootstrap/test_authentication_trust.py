@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.clock import RealClock
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.authn.request_headers import RequestHeaders
 from mockube.apiserver.bootstrap.authentication_trust import (
     OWN_HEADERS,
@@ -20,7 +20,7 @@ NOW = RealClock().now()
 
 @pytest.fixture(scope="module")
 def authorities():
-    return [make_authority(name, now=NOW, chance=SeededChance()).certificate.decode() for name in "abc"]
+    return [make_authority(name, now=NOW, random=SeededRandom()).certificate.decode() for name in "abc"]
 
 
 def data(clients, proxies="", headers=OWN_HEADERS):

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from cryptography import x509
 
-from mockube.apimachinery.chance import SeededChance
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.pki.folder import AUTHORITY, CLIENT, SERVER, BadFolder, prepare_folder, server_subject
 from mockube.apiserver.pki.issue import Subject
 
@@ -19,7 +19,7 @@ HOST = server_subject(["192.0.2.7"], "10.96.0.0/12")
 
 
 def make(path, *, now=NOW, subject=HOST):
-    with prepare_folder(path, subject, now=now, chance=SeededChance()) as folder:
+    with prepare_folder(path, subject, now=now, random=SeededRandom()) as folder:
         return folder
 
 
@@ -54,10 +54,10 @@ def test_the_administrator_is_a_master(tmp_path):
 def test_a_file_that_the_user_named_is_not_replaced(tmp_path, named, other):
     file = tmp_path / f"{SERVER}.{named}"
     file.write_text("the user's own")
-    with prepare_folder(tmp_path, HOST, now=NOW, chance=SeededChance(), users=[file]):
+    with prepare_folder(tmp_path, HOST, now=NOW, random=SeededRandom(), users=[file]):
         assert file.read_text() == "the user's own"
         assert not (tmp_path / f"{SERVER}.{other}").exists()
-    with prepare_folder(tmp_path, HOST, now=NOW, chance=SeededChance()):
+    with prepare_folder(tmp_path, HOST, now=NOW, random=SeededRandom()):
         assert file.read_text() != "the user's own"
 
 
@@ -104,7 +104,7 @@ def test_what_is_no_longer_good_is_made_anew_by_the_same_authority(tmp_path, now
 
 def test_another_server_replaces_nothing_until_it_has_been_read(tmp_path):
     with (
-        prepare_folder(tmp_path, HOST, now=NOW, chance=SeededChance()),
+        prepare_folder(tmp_path, HOST, now=NOW, random=SeededRandom()),
         (tmp_path / ".lock").open() as lock,
         pytest.raises(BlockingIOError),
     ):

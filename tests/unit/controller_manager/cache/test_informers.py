@@ -6,7 +6,7 @@ import contextlib
 import pytest
 from prometheus_client import CollectorRegistry
 
-from mockube.apimachinery.chance import SeededChance
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.controller_manager.cache.informers import Informers, Settings
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.credentials import FixedToken
@@ -51,7 +51,7 @@ def informers(transport, clock, metrics):
         metrics=ClientMetrics(),
     )
     client = Client(sender, SharedIdentity(sender=sender, rate=None))
-    settings = Settings(clock=clock, chance=SeededChance(), metrics=metrics, min_resync_period=100.0)
+    settings = Settings(clock=clock, random=SeededRandom(), metrics=metrics, min_resync_period=100.0)
     return Informers(client, settings)
 
 

@@ -37,7 +37,7 @@ EXPIRED = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too o
 
 
 class Never:
-    """Chance that adds nothing."""
+    """Randomness that adds nothing."""
 
     def bytes(self, count):
         return bytes(count)
@@ -85,7 +85,7 @@ async def following(transport):
     )
     client = Client(sender, SharedIdentity(sender=sender, rate=None))
     informer = Informer(CONFIG_MAPS, clock=clock, counts=counts)
-    reflector = Reflector(client, CONFIG_MAPS, informer, counts, clock=clock, chance=Never())
+    reflector = Reflector(client, CONFIG_MAPS, informer, counts, clock=clock, random=Never())
     running = asyncio.create_task(reflector.run())
     try:
         yield SimpleNamespace(

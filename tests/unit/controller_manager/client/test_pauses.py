@@ -5,7 +5,7 @@ from mockube.controller_manager.client.flowcontrol import Backoff
 
 
 class Never:
-    """Chance that adds nothing."""
+    """Randomness that adds nothing."""
 
     def bytes(self, count):
         return bytes(count)

@@ -6,8 +6,8 @@ import ssl
 
 import pytest
 
-from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.clock import RealClock
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.pki.issue import Issuer, Subject, make_authority
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.client.transport import HttpTransport
@@ -218,9 +218,9 @@ async def test_a_stream_that_is_left_closes_its_connection():
 
 @pytest.fixture(scope="module")
 def pki():
-    now, chance = RealClock().now(), SeededChance()
-    authority = make_authority("test", now=now, chance=chance)
-    return authority, Issuer(authority, now=now, chance=chance)
+    now, random = RealClock().now(), SeededRandom()
+    authority = make_authority("test", now=now, random=random)
+    return authority, Issuer(authority, now=now, random=random)
 
 
 @pytest.fixture

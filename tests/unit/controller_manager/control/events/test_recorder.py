@@ -6,7 +6,7 @@ import itertools
 import pytest
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.chance import SeededChance
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.apimachinery.status import Forbidden, NotFound
 from mockube.controller_manager.client.wire import OutcomeUnknown, Unreachable
 from mockube.controller_manager.control.events.recorder import (
@@ -31,7 +31,7 @@ def client():
 
 @pytest.fixture
 def writer(clock):
-    return EventWriter(clock, SeededChance())
+    return EventWriter(clock, SeededRandom())
 
 
 @pytest.fixture

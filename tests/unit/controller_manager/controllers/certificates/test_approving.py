@@ -7,8 +7,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.apimachinery.timestamps import format_time
 from mockube.apiserver.pki.issue import make_authority
 from mockube.controller_manager.controllers.certificates.approving import (
@@ -72,7 +72,7 @@ def csr(kind, hours, *, created=0.0, issued=False, ended=False):
     status = {"conditions": listed}
     if issued:
         then = NOW - timedelta(days=3651 if ended else 0)
-        pair = make_authority("one", now=then, chance=SeededChance())
+        pair = make_authority("one", now=then, random=SeededRandom())
         status["certificate"] = base64.b64encode(pair.certificate).decode()
     return {"metadata": {"name": "c", "creationTimestamp": made}, "status": status}
 

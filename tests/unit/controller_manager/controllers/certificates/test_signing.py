@@ -10,8 +10,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from msgspec.structs import replace
 
-from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.pki.issue import make_authority
 from mockube.controller_manager.client.kinds import CERTIFICATE_SIGNING_REQUESTS
 from mockube.controller_manager.client.resources import Key
@@ -36,7 +36,7 @@ APPROVED = {"type": "Approved", "status": "True"}
 
 def authority(**lifetime):
     clock = SteppedClock()
-    pair = make_authority("kubernetes", now=clock.now() - timedelta(**lifetime), chance=SeededChance())
+    pair = make_authority("kubernetes", now=clock.now() - timedelta(**lifetime), random=SeededRandom())
     return load_authority(pair.certificate, pair.key)
 
 
@@ -50,7 +50,7 @@ def world(spec, *conditions, own=OWN, **status):
     signing = Signing(
         authorities={f"kubernetes.io/{name}": lambda found=found: found for name, found in signers.items()},
         max_lifetime=timedelta(days=365),
-        chance=SeededChance(),
+        random=SeededRandom(),
     )
     found = World(signing_controller(signing), SteppedClock())
     status |= {"conditions": list(conditions)} if conditions else {}
@@ -138,7 +138,7 @@ def test_a_request_that_was_changed_after_it_was_signed_gets_none():
     changed = x509.load_der_x509_csr(bytes(der))
     terms = Terms(usages=["client auth"], lifetime=timedelta(hours=1), now=SteppedClock().now())
     with pytest.raises(CannotSign, match="signature"):
-        issue(OWN, changed, terms, SeededChance())
+        issue(OWN, changed, terms, SeededRandom())
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_request_that_was_changed_after_it_was_signed_gets_none():
 def test_usages_are_bits(usages, bits):
     terms = Terms(usages=usages, lifetime=timedelta(hours=1), now=SteppedClock().now())
     made = x509.load_pem_x509_certificate(
-        issue(OWN, parse(RECORDED[0]["spec"]["request"]).parsed, terms, SeededChance())
+        issue(OWN, parse(RECORDED[0]["spec"]["request"]).parsed, terms, SeededRandom())
     )
     der = made.public_bytes(serialization.Encoding.DER)
     assert bytes.fromhex("0603551d0f0101ff04" + f"{len(bits) // 2:02x}" + bits) in der
@@ -162,7 +162,7 @@ def test_usages_are_bits(usages, bits):
 def test_files_are_read_again_once_they_have_changed(tmp_path):
     paths = tmp_path / "ca.crt", tmp_path / "ca.key"
     made = [
-        make_authority(name, now=SteppedClock().now(), chance=SeededChance()) for name in ("one", "other")
+        make_authority(name, now=SteppedClock().now(), random=SeededRandom()) for name in ("one", "other")
     ]
     for path, data in zip(paths, (made[0].certificate, made[0].key), strict=True):
         path.write_bytes(data)
@@ -176,7 +176,7 @@ def test_files_are_read_again_once_they_have_changed(tmp_path):
 
 
 def test_two_certificates_are_no_authority():
-    pair = make_authority("one", now=SteppedClock().now(), chance=SeededChance())
+    pair = make_authority("one", now=SteppedClock().now(), random=SeededRandom())
     with pytest.raises(CannotSign, match="expected 1 certificate, found 2"):
         load_authority(pair.certificate * 2, pair.key)
 
@@ -194,7 +194,7 @@ def test_a_request_that_another_has_changed_comes_again():
 def test_serial_numbers_are_by_chance():
     requests = [world(RECORDED[0]["spec"], APPROVED) for _ in range(2)]
     signing = requests[1].controller.reconcile.args[0]
-    requests[1].controller = signing_controller(replace(signing, chance=SeededChance(7)))
+    requests[1].controller = signing_controller(replace(signing, random=SeededRandom(7)))
     for one in requests:
         one.reconcile(KEY)
     first, second = (certificate(status_of(one)).serial_number for one in requests)

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.apimachinery.status import NotFound
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.resources import Key
@@ -66,7 +66,7 @@ def stage(name, phase, then="", *, delay=0, immediate=False, **following):
 
 def runner(server, clock, *stages):
     performer = StatusWriter(server, server, PODS, clock)
-    return StageRunner(stages, performer, lambda _: {}, clock=clock, chance=SeededChance())
+    return StageRunner(stages, performer, lambda _: {}, clock=clock, random=SeededRandom())
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ async def test_what_was_written_is_outdated_until_it_is_seen(clock):
     server = Server(phase="A")
     performer = StatusWriter(server, server, PODS, clock)
     before = server.pod
-    stages = StageRunner([stage("a", "A", "B")], performer, lambda _: {}, clock=clock, chance=SeededChance())
+    stages = StageRunner([stage("a", "A", "B")], performer, lambda _: {}, clock=clock, random=SeededRandom())
     assert not performer.is_outdated(KEY, before)
     await stages.run(KEY, before)
     assert performer.is_outdated(KEY, before)
@@ -164,7 +164,7 @@ async def test_what_was_removed_is_outdated_for_ever(clock):
     performer = StatusWriter(server, server, PODS, clock)
     before = server.pod
     stages = [stage("a", "A", delete=True)]
-    await StageRunner(stages, performer, lambda _: {}, clock=clock, chance=SeededChance()).run(KEY, before)
+    await StageRunner(stages, performer, lambda _: {}, clock=clock, random=SeededRandom()).run(KEY, before)
     assert performer.is_outdated(KEY, before)
 
 
@@ -172,7 +172,7 @@ async def test_a_server_that_was_set_back_is_believed_in_the_end(clock):
     server = Server(phase="A")
     performer = StatusWriter(server, server, PODS, clock)
     before = server.pod
-    stages = StageRunner([stage("a", "A", "B")], performer, lambda _: {}, clock=clock, chance=SeededChance())
+    stages = StageRunner([stage("a", "A", "B")], performer, lambda _: {}, clock=clock, random=SeededRandom())
     await stages.run(KEY, before)
     clock.advance(299)
     assert performer.is_outdated(KEY, before)

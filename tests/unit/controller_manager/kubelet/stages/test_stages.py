@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import yaml
 
-from mockube.apimachinery.chance import SeededChance
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.controller_manager.kubelet.effects import EmitEvent, Remove, Write
 from mockube.controller_manager.kubelet.stages.document import stage_of
 from mockube.controller_manager.kubelet.stages.files import load_stages, of_kind
@@ -122,8 +122,8 @@ def test_a_stage_without_a_selector_is_never_played():
     ],
 )
 def test_delays(delay, least, most):
-    chance = SeededChance(1)
-    delays = [delay_of(stage({"delay": delay}), POD, NOW, chance) for _ in range(20)]
+    random = SeededRandom(1)
+    delays = [delay_of(stage({"delay": delay}), POD, NOW, random) for _ in range(20)]
     assert min(delays) >= timedelta(seconds=least)
     assert max(delays) <= timedelta(seconds=most)
     assert (len(set(delays)) > 1) is (most > least)
@@ -135,13 +135,13 @@ def test_an_absent_value_of_the_object_leaves_that_of_the_document():
         "durationFrom": {"expressionFrom": ".metadata.annotations | .none"},
     }
     missing = {**POD, "metadata": {**POD["metadata"], "annotations": None}}
-    assert delay_of(stage({"delay": delay}), missing, NOW, SeededChance()) == timedelta(seconds=2)
+    assert delay_of(stage({"delay": delay}), missing, NOW, SeededRandom()) == timedelta(seconds=2)
 
 
 def chosen(*specs, draws=200):
     stages = [stage(spec, name=str(at)) for at, spec in enumerate(specs)]
-    chance = SeededChance(3)
-    names = [choose(stages, POD, chance).name for _ in range(draws)]
+    random = SeededRandom(3)
+    names = [choose(stages, POD, random).name for _ in range(draws)]
     return {name: names.count(name) for name in sorted(set(names))}
 
 
@@ -168,7 +168,7 @@ def test_a_weight_that_is_no_number_leaves_the_stage_out():
 
 
 def test_nothing_is_chosen_from_nothing():
-    assert choose([], POD, SeededChance()) is None
+    assert choose([], POD, SeededRandom()) is None
 
 
 # --- what is done

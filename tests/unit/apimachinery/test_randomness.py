@@ -2,12 +2,12 @@ import uuid
 
 import pytest
 
-from mockube.apimachinery import chance
-from mockube.apimachinery.chance import SUFFIX_ALPHABET, SeededChance, SystemChance
+from mockube.apimachinery import randomness
+from mockube.apimachinery.randomness import SUFFIX_ALPHABET, SeededRandom, SystemRandom
 
 
 class Bytes:
-    """A chance that says what it was told to say."""
+    """A source of randomness that returns the given bytes."""
 
     def __init__(self, *draws):
         self._draws = list(draws)
@@ -18,23 +18,23 @@ class Bytes:
         return drawn
 
 
-@pytest.mark.parametrize("source", [SystemChance(), SeededChance()], ids=["system", "seeded"])
+@pytest.mark.parametrize("source", [SystemRandom(), SeededRandom()], ids=["system", "seeded"])
 def test_uid_is_a_random_uuid(source):
-    drawn = chance.uid(source)
+    drawn = randomness.uid(source)
     parsed = uuid.UUID(drawn)
     assert str(parsed) == drawn
     assert (parsed.version, parsed.variant) == (4, uuid.RFC_4122)
 
 
 def test_uids_differ():
-    source = SystemChance()
-    assert len({chance.uid(source) for _ in range(100)}) == 100
+    source = SystemRandom()
+    assert len({randomness.uid(source) for _ in range(100)}) == 100
 
 
 def test_the_same_seed_gives_the_same():
     def draw(seed):
-        source = SeededChance(seed)
-        return chance.uid(source), chance.suffix(source), chance.uid(source)
+        source = SeededRandom(seed)
+        return randomness.uid(source), randomness.suffix(source), randomness.uid(source)
 
     assert draw(1) == draw(1)
     assert draw(1) != draw(2)
@@ -43,20 +43,20 @@ def test_the_same_seed_gives_the_same():
 
 @pytest.mark.parametrize("length", [0, 1, 5, 10])
 def test_suffix_keeps_to_its_alphabet(length):
-    drawn = chance.suffix(SystemChance(), length)
+    drawn = randomness.suffix(SystemRandom(), length)
     assert len(drawn) == length
     assert set(drawn) <= set(SUFFIX_ALPHABET)
 
 
 def test_suffix_draws_again_when_too_little_was_of_use():
     source = Bytes(bytes([0, 26, 27, 31]), bytes([32 + 1, 2, 3, 4]))
-    assert chance.suffix(source, 2) == "b9"
+    assert randomness.suffix(source, 2) == "b9"
     source = Bytes(bytes([0, 27, 27, 27]), bytes([32 + 1, 2, 3, 4]))
-    assert chance.suffix(source, 2) == "bc"
+    assert randomness.suffix(source, 2) == "bc"
 
 
 @pytest.mark.parametrize(
     ("drawn", "fraction"), [(bytes(4), 0.0), (b"\x80\0\0\0", 0.5), (b"\xff\xff\xff\xff", 1 - 2**-32)]
 )
 def test_fraction_is_from_0_up_to_but_not_1(drawn, fraction):
-    assert chance.fraction(Bytes(drawn)) == fraction
+    assert randomness.fraction(Bytes(drawn)) == fraction

@@ -6,7 +6,7 @@ from tests.architecture.rules.names import forbidden_among, matches, uses
 from tests.architecture.source import Finding, Module
 
 _CLOCK = "inject a Clock (apimachinery/clock.py)"
-_CHANCE = "inject a seeded source, as the clock is injected"
+_RANDOMNESS = "inject a seeded source, as the clock is injected"
 
 FORBIDDEN: Mapping[str, str] = {
     "time.*": _CLOCK,
@@ -22,16 +22,16 @@ FORBIDDEN: Mapping[str, str] = {
     "asyncio.get_*loop().call_at": _CLOCK,
     "asyncio.get_*loop().call_later": _CLOCK,
     "threading.Timer": _CLOCK,
-    "random.*": _CHANCE,
-    "secrets.*": _CHANCE,
-    "uuid.uuid1": _CHANCE,
-    "uuid.uuid4": _CHANCE,
-    "os.urandom": _CHANCE,
-    "os.getrandom": _CHANCE,
+    "random.*": _RANDOMNESS,
+    "secrets.*": _RANDOMNESS,
+    "uuid.uuid1": _RANDOMNESS,
+    "uuid.uuid4": _RANDOMNESS,
+    "os.urandom": _RANDOMNESS,
+    "os.getrandom": _RANDOMNESS,
 }
 
 ALLOWED: Mapping[str, Mapping[str, str]] = {
-    "apimachinery/chance.py": {"os.urandom": "it is the source of chance"},
+    "apimachinery/randomness.py": {"os.urandom": "it is the source of randomness"},
     "apimachinery/clock.py": {
         "time.monotonic": "it is the clock",
         "datetime.datetime.now": "it is the clock",

@@ -1,6 +1,6 @@
-"""Chance, injected: uids and name suffixes come from a `Chance`, so that a test can say what they will be.
+"""Injected randomness: uids and name suffixes come from a `Random`, so that a test can determine them.
 
-The kin of `clock.py`: the only module that may ask the machine for randomness.
+Like `clock.py` for the time, this is the only module that may use the machine's randomness.
 """
 
 import hashlib
@@ -8,7 +8,7 @@ import os
 from typing import Final, Protocol
 
 SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-"""No vowels and nothing that looks like one, so that chance spells no words."""
+"""No vowels and nothing that looks like one, so that no words come up."""
 
 SUFFIX_LENGTH = 5
 
@@ -17,19 +17,19 @@ _CHARACTERS: Final = SUFFIX_ALPHABET.encode().ljust(32) * 8
 _NO_CHOICE: Final = bytes(byte for byte in range(256) if byte & 0x1F >= len(SUFFIX_ALPHABET))
 
 
-class Chance(Protocol):
+class Random(Protocol):
     def bytes(self, count: int) -> bytes:
-        """So many bytes that nobody can foretell, or that a test foretells."""
+        """Return so many bytes: unpredictable ones, or those that a test has determined."""
 
 
-class SystemChance:
+class SystemRandom:
     """The operating system's own randomness."""
 
     def bytes(self, count: int) -> bytes:
         return os.urandom(count)
 
 
-class SeededChance:
+class SeededRandom:
     """The same bytes for the same seed, on every machine and Python."""
 
     def __init__(self, seed: int = 0) -> None:
@@ -41,24 +41,24 @@ class SeededChance:
         return hashlib.shake_128(b"%s/%d" % (self._seed, self._draws)).digest(count)
 
 
-def uid(chance: Chance) -> str:
+def uid(random: Random) -> str:
     """A random (version 4) UUID, as objects carry in `metadata.uid`."""
-    drawn = bytearray(chance.bytes(16))
+    drawn = bytearray(random.bytes(16))
     drawn[6] = drawn[6] & 0x0F | 0x40
     drawn[8] = drawn[8] & 0x3F | 0x80
     text = drawn.hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
-def suffix(chance: Chance, length: int = SUFFIX_LENGTH) -> str:
+def suffix(random: Random, length: int = SUFFIX_LENGTH) -> str:
     """What is put behind `generateName`, and behind the names of pods."""
     characters = ""
     while len(characters) < length:
         # Five bits choose a character; a choice beyond the alphabet is thrown away to keep all equally likely.
-        characters += chance.bytes(2 * length).translate(_CHARACTERS, _NO_CHOICE).decode()
+        characters += random.bytes(2 * length).translate(_CHARACTERS, _NO_CHOICE).decode()
     return characters[:length]
 
 
-def fraction(chance: Chance) -> float:
+def fraction(random: Random) -> float:
     """A number from 0 up to, but not, 1: what jitter is made of."""
-    return int.from_bytes(chance.bytes(4)) / 2**32
+    return int.from_bytes(random.bytes(4)) / 2**32
