@@ -30,7 +30,7 @@ _WORD: Final = re.compile(rf"[^{re.escape(_TERMINATORS)}]*")
 _NUMBER: Final = re.compile(r"[+-]?[0-9.]*")
 _KEY: Final = re.compile(r"'([^']*)'")
 _SLICE: Final = re.compile(r"(-?[0-9]*)(:-?[0-9]*)?(:-?[0-9]*)?")
-_COMPARISON: Final = re.compile(r"([^!<>=]+)([!<>=]+)(.+)")
+_COMPARISON: Final = re.compile(r"([^!<>=]+)([!<>=]+)(.+)", re.DOTALL)
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -161,7 +161,7 @@ def _parse_filter(text: str, at: int) -> tuple[Step, int]:
     if not text.startswith(")]", end):
         raise JSONPathError("unclosed array expect ]")
     comparison = _COMPARISON.fullmatch(inner)
-    if comparison is None:
+    if comparison is None or "\n" in comparison[3]:
         return partial(_filter, partial(_exists, _parse(inner))), end + 2
     left, comparator, right = comparison.groups()
     return partial(_filter, partial(_compares, _parse(left), comparator, _parse(right))), end + 2

@@ -68,8 +68,8 @@ async def wait_for(client: Client, nodes: int, *, clock: Clock, seconds: float) 
     except TimeoutError as error:
         there = f"{sum(seen.values())} of {len(seen)} nodes are ready"
         raise TimedOut(
-            f"{there} after {seconds:g} s, {nodes} were asked for: "
-            "does a controller manager run there that was given --simulate-nodes?"
+            f"{there} after {seconds:g} s, but {nodes} were requested: "
+            "does a controller manager with --simulate-nodes run?"
         ) from error
 
 

@@ -132,7 +132,7 @@ async def test_who_counts_is_warned_if_the_oldest_are_forgotten():
     for name in ("a", "b", "c"):
         await recorder.record(asked(name), answered)
     assert [call.name for call in recorder.calls(matcher({}))] == ["b", "c"]
-    with pytest.warns(CallsForgotten, match="the oldest 1 calls are forgotten"):
+    with pytest.warns(CallsForgotten, match="the oldest 1 calls were dropped"):
         recorder.warn_of_forgotten()
     recorder.clear()
     recorder.warn_of_forgotten()

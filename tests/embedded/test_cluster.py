@@ -234,7 +234,7 @@ def test_for_notebooks_it_is_started_and_stopped():
         _ = cluster.url
     cluster.start()
     assert repr(cluster) == f"<mockube cluster {cluster.url}>"
-    with pytest.raises(NotStarted, match="a cluster is started once"):
+    with pytest.raises(NotStarted, match="a Cluster can be started once"):
         cluster.start()
     cluster.stop()
     cluster.stop()
@@ -277,7 +277,7 @@ def test_what_cannot_be_is_told(options, problem):
 
 
 def test_so_many_nodes_cannot_be():
-    with pytest.raises(ValueError, match="nodes is from 0 to"):
+    with pytest.raises(ValueError, match="nodes must be from 0 to"):
         Cluster(nodes=-1)
 
 

@@ -205,7 +205,7 @@ async def test_controllers_come_back_whatever_becomes_of_their_watches(harm):
 @pytest.mark.parametrize(
     ("harm", "problem"),
     [
-        pytest.param({}, "give status, delay or cut", id="nothing"),
+        pytest.param({}, "a fault needs status, delay or cut", id="nothing"),
         pytest.param({"status": 200}, "200 is no status of an error", id="no error"),
         pytest.param({"cut": "now"}, '"before" or "after"', id="a wrong cut"),
         pytest.param({"delay": -1}, "delay is in seconds", id="before its time"),

@@ -338,7 +338,7 @@ async def test_limits_are_for_claims_too(client):
 
 # --- administrative access to devices
 
-CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+DEVICE_CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 NEEDS_LABEL = "admin access to devices requires the `resource.kubernetes.io/admin-access: true` label on the containing namespace"
 
 
@@ -350,7 +350,7 @@ def device_claim(**exactly):
 @pytest.mark.parametrize(
     ("path", "body", "field"),
     [
-        (CLAIMS, device_claim(adminAccess=True), "spec.devices.requests[0].adminAccess"),
+        (DEVICE_CLAIMS, device_claim(adminAccess=True), "spec.devices.requests[0].adminAccess"),
         (
             "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates",
             {"metadata": {"name": "c"}, "spec": device_claim(adminAccess=True) | {"metadata": {}}},
@@ -369,9 +369,9 @@ async def test_administrative_access_to_devices_needs_a_label_of_the_namespace(c
 
 
 async def test_an_allocation_with_administrative_access_needs_the_label_too(client):
-    await client.post(CLAIMS, device_claim())
+    await client.post(DEVICE_CLAIMS, device_claim())
     result = {"request": "r", "driver": "d.example.com", "pool": "p", "device": "d", "adminAccess": True}
     allocation = {"allocation": {"devices": {"results": [result]}}}
-    refused = await client.patch(f"{CLAIMS}/c/status", {"status": allocation})
+    refused = await client.patch(f"{DEVICE_CLAIMS}/c/status", {"status": allocation})
     assert refused.status == 422
     assert NEEDS_LABEL in refused.body["message"]
