@@ -242,7 +242,7 @@ def test_a_shell_in_a_terminal_ends_with_its_client(shared):
     text = ""
     while "\r\n42\r\n" not in text:
         session.update(timeout=10)
-        text += session.read_stdout()
+        text += session.read_stdout(timeout=0)  # what has come: without a timeout it waits for more
     session.close()
     assert ended(shared, "terminal") == 0
 
