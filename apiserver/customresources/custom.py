@@ -16,7 +16,7 @@ from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.apimachinery.regexp.matcher import compile_pattern
 from mockube.apimachinery.schema.model import Type
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.customresources.defaulting import Fill, filler
+from mockube.apiserver.customresources.defaulting import Fill, defaults_filler
 from mockube.apiserver.customresources.list_types import lists_checker
 from mockube.apiserver.customresources.rules import RulesCheck, rules_checker
 from mockube.apiserver.customresources.scales import ScalePaths
@@ -110,7 +110,7 @@ class Custom(Struct, frozen=True, kw_only=True, eq=False, dict=True):
             "type": load_all(kind_type(self.definition_name, schema, self.metadata())),
             "prune": root_pruner(schema),
             "prune_applied": root_pruner(schema, drop_null=False),
-            "_fill": filler(schema),
+            "_fill": defaults_filler(schema, self.metadata()),
             "_has_rules": has_rules(schema),
             "_check_rules": rules_checker(schema),
             "_check_lists": _lists_check(schema),
@@ -199,7 +199,7 @@ class Custom(Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     @cached_property
     def _fill(self) -> Fill | None:
-        return filler(self.schema)
+        return defaults_filler(self.schema, self.metadata())
 
     @cached_property
     def _has_rules(self) -> bool:

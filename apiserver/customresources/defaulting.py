@@ -1,14 +1,74 @@
 """Set the defaults of a schema. Null counts as absent where it is not allowed."""
 
-from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, TypeAlias
 
 import orjson
+from msgspec import Struct
 
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.schema.decode import Decoder
+from mockube.apimachinery.schema.model import Type
+from mockube.apiserver.kinds.apiextensions.structural import EMBEDDED
+from mockube.apiserver.kinds.jsonschema.embedded import Coerce, coercer
+from mockube.apiserver.kinds.jsonschema.pruning import Prune, root_pruner
 from mockube.apiserver.kinds.jsonschema.schema import Schema, is_object, items, properties, values
 
 Fill: TypeAlias = Callable[[Any], None]
 """Changes a value in place; the value must not be shared."""
+
+_ELEMENT: Final = 0
+"""The step of a path that leads into a list."""
+
+
+def defaults_filler(schema: Schema, metadata: Type) -> Fill | None:
+    """Return the function that sets the defaults of a whole object; None if there are none."""
+    return filler(_prune_defaults(schema, metadata))
+
+
+def _prune_defaults(schema: Schema, metadata: Type) -> Schema:
+    """Prune the defaults of embedded objects as their values are pruned: unknown fields of their metadata are dropped."""
+    if coercer(schema) is None:
+        return schema
+    coerce = coercer({**schema, EMBEDDED: True})
+    assert coerce is not None
+    return _DefaultsPruner(coerce, root_pruner(schema, drop_null=False), metadata).prune(schema, ())
+
+
+class _DefaultsPruner(Struct, frozen=True):
+    """Prunes each default within an otherwise empty object."""
+
+    coerce_root: Coerce
+    prune_root: Prune
+    metadata: Type
+
+    def prune(self, schema: Schema, steps: Sequence[str | int]) -> Schema:
+        changed: dict[str, Any] = {}
+        if schema.get("default") is not None:
+            changed["default"] = self._default(schema["default"], steps)
+        if properties(schema):
+            changed["properties"] = {
+                name: self.prune(inner, (*steps, name)) for name, inner in properties(schema).items()
+            }
+        for field, step in (("additionalProperties", "*"), ("items", _ELEMENT)):
+            if isinstance(schema.get(field), dict):
+                changed[field] = self.prune(schema[field], (*steps, step))
+        return {**schema, **changed}
+
+    def _default(self, default: Any, steps: Sequence[str | int]) -> Any:
+        """Return the pruned default; None if nothing of it is left."""
+        value = default
+        for step in reversed(steps):
+            value = [value] if step == _ELEMENT else {step: value}
+        value = self.prune_root(self.coerce_root(value, ROOT, self._read_metadata), [])
+        for step in steps:
+            if step != _ELEMENT and step not in value:
+                return None
+            value = value[step]
+        return value
+
+    def _read_metadata(self, value: Any, _path: Path) -> Any:
+        return Decoder().decode(self.metadata, value, strict=False).tree
 
 
 def filler(schema: Schema) -> Fill | None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from mockube.apiserver.customresources.defaulting import filler
+from mockube.apimachinery.schema import builtin
+from mockube.apiserver.customresources.defaulting import defaults_filler, filler
 
 
 def obj(**properties):
@@ -53,3 +54,55 @@ def test_a_default_is_each_objects_own():
 
 def test_a_schema_without_defaults_costs_nothing():
     assert filler(obj(a={"type": "string"})) is None
+
+
+EMBEDDED = {"type": "object", "x-kubernetes-embedded-resource": True}
+TEXT = {"type": "string"}
+METADATA = obj(name=TEXT | {"default": "Bar"}, unknown=TEXT | {"default": "unknown"})
+EXPECTED = {"apiVersion": "foos/v1", "kind": "Foo", "metadata": {"name": "Bar"}}
+WHOLE = EXPECTED | {"metadata": {"name": "Bar", "unknown": "unknown"}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "tree", "expected"),
+    [
+        pytest.param(EMBEDDED | {"default": WHOLE}, {}, EXPECTED, id="the default of the object"),
+        pytest.param(
+            EMBEDDED | obj(metadata={"type": "object", "default": WHOLE["metadata"]}),
+            {"a": {}},
+            {"metadata": {"name": "Bar"}},
+            id="the default of its metadata",
+        ),
+        pytest.param(
+            EMBEDDED | obj(metadata=METADATA),
+            {"a": {"metadata": {}}},
+            {"metadata": {"name": "Bar"}},
+            id="the default of an unknown field",
+        ),
+        pytest.param(
+            obj(b=EMBEDDED | {"x-kubernetes-preserve-unknown-fields": True}) | {"default": {"b": WHOLE}},
+            {},
+            {"b": EXPECTED},
+            id="a default around the object",
+        ),
+        pytest.param(
+            {"type": "array", "items": EMBEDDED, "default": [WHOLE]}, {}, [EXPECTED], id="objects in a list"
+        ),
+        pytest.param(
+            {"type": "array", "items": EMBEDDED | obj(metadata=METADATA)},
+            {"a": [{"metadata": {}}]},
+            [{"metadata": {"name": "Bar"}}],
+            id="a default in a list",
+        ),
+        pytest.param(
+            {"type": "object", "additionalProperties": EMBEDDED, "default": {"b": WHOLE}},
+            {},
+            {"b": EXPECTED},
+            id="objects in a map",
+        ),
+    ],
+)
+def test_defaults_of_embedded_objects_lose_unknown_fields_of_metadata(schema, tree, expected):
+    metadata = builtin.load().definition("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")
+    defaults_filler(obj(a=schema), metadata)(tree)
+    assert tree == {"a": expected}
