@@ -10,13 +10,16 @@ import math
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from ipaddress import AddressValueError, NetmaskValueError, ip_address, ip_network
-from typing import Any, get_type_hints
+from typing import Any, Final, get_type_hints
 
 from mockube.apimachinery import quantity
 from mockube.apimachinery.durations import DurationError, parse_duration
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.names import check_dns1123_subdomain, check_label_key, check_label_value
 from mockube.apimachinery.quantity import QuantityError
+
+DEFAULT_SERVICE_NETWORKS: Final = ("10.0.0.0/24",)
+LEAST_SERVICE_ADDRESSES: Final = 8
 
 _TRUE, _FALSE = (
     frozenset({"1", "t", "T", "TRUE", "true", "True"}),
@@ -149,6 +152,16 @@ def network(text: str) -> str:
         raise ArgumentTypeError(
             f"{quote(text)} is not a range of addresses such as 10.0.0.0/24: {error}"
         ) from error
+
+
+def service_networks(text: str) -> tuple[str, ...]:
+    """The ranges of cluster IPs: one, or one of each family of addresses."""
+    found = networks(text) or DEFAULT_SERVICE_NETWORKS
+    if ip_network(found[0]).num_addresses < LEAST_SERVICE_ADDRESSES:
+        raise ArgumentTypeError(
+            f"the service cluster IP range must be at least {LEAST_SERVICE_ADDRESSES} IP addresses"
+        )
+    return found
 
 
 def networks(text: str) -> tuple[str, ...]:

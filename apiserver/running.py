@@ -148,7 +148,7 @@ def _settings(config: Config, surroundings: Surroundings) -> Settings:
         address=f"{surroundings.address or serving.bind_address}:{surroundings.port}",
         identity=server_name(socket.gethostname(), surroundings.port),
         hosts=Hosts((*surroundings.credentials.names, *serving.allowed_hosts)),
-        service_cluster_ip_ranges=(ip_network(services.service_cluster_ip_range),),
+        service_cluster_ip_ranges=tuple(map(ip_network, services.service_cluster_ip_range)),
         service_node_ports=services.service_node_port_range,
         budget=Budget(
             reads=serving.max_requests_inflight,
@@ -199,7 +199,7 @@ def _facts(config: Config, surroundings: Surroundings) -> Facts:
         minor=config.features.kubernetes_version,
         address=surroundings.address,
         port=surroundings.port,
-        service_range=config.services.service_cluster_ip_range,
+        service_ranges=config.services.service_cluster_ip_range,
         client_ca=surroundings.credentials.client_ca,
         proxy_ca=surroundings.credentials.proxy_ca,
         request_headers=surroundings.credentials.trust.request_headers,

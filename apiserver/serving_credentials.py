@@ -69,7 +69,7 @@ class Credentials(Struct, frozen=True, kw_only=True):
 def gather(config: Config, address: str, *, now: datetime, random: Random) -> Credentials:
     serving, authentication = config.serving, config.authentication
     hosts = [host for host in (serving.bind_address, address, *serving.tls_san) if host]
-    server = folder.server_subject(hosts, config.services.service_cluster_ip_range)
+    server = folder.server_subject(hosts, config.services.service_cluster_ip_range[0])
     named = (
         *(serving.tls_cert_file, serving.tls_private_key_file),
         *(serving.proxy_client_cert_file, serving.proxy_client_key_file),

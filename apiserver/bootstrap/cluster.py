@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from mockube.apimachinery import wellknown
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.timestamps import parse_time
+from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.request_headers import RequestHeaders
 from mockube.apiserver.bootstrap.apiservices import api_services
 from mockube.apiserver.bootstrap.authentication_trust import (
@@ -46,7 +47,8 @@ class Facts(Struct, frozen=True, kw_only=True):
 
     address: str
     port: int
-    service_range: str
+    service_ranges: Sequence[str]
+    """The first is that of the Service `kubernetes`; a second one is of the other family of addresses."""
     client_ca: bytes
     proxy_ca: bytes = b""
     """The authority of the certificates with which the server proxies requests to other servers."""
@@ -125,7 +127,7 @@ def _priority_classes() -> Sequence[RequiredObject]:
 
 def _service(facts: Facts) -> Sequence[RequiredObject]:
     """The service, and the range that its address is from."""
-    first = str(ip_network(facts.service_range)[1])
+    first = str(ip_network(facts.service_ranges[0])[1])
     ready = {
         "type": "Ready",
         "status": "True",
@@ -139,7 +141,9 @@ def _service(facts: Facts) -> Sequence[RequiredObject]:
         RequiredObject(
             resource=SERVICE_CIDRS,
             name=SERVICE,
-            content={"spec": {"cidrs": [facts.service_range]}},
+            content={"spec": {"cidrs": [*facts.service_ranges]}},
+            combine=_to_dual_stack,
+            is_reconciled=len(facts.service_ranges) > 1,
             status={"conditions": [ready]},
             status_manager="kubernetes-service-cidr-controller",
             is_recreated=True,
@@ -152,6 +156,13 @@ def _service(facts: Facts) -> Sequence[RequiredObject]:
             is_recreated=True,
         ),
     )
+
+
+def _to_dual_stack(present: Tree, required: Tree) -> Tree:
+    """Add the second range where only the first is configured; keep what differs in another way."""
+    is_first_alone = present["spec"]["cidrs"] == required["spec"]["cidrs"][:1]
+    spec = required["spec"] if is_first_alone else present["spec"]
+    return {"metadata": dict(present["metadata"]), "spec": spec}
 
 
 def _endpoints(facts: Facts) -> Sequence[RequiredObject]:

@@ -7,16 +7,17 @@ from typing import Annotated, Any, Final
 from msgspec import Struct
 
 from mockube.apimachinery.flags import (
+    DEFAULT_SERVICE_NETWORKS,
     Flag,
     address,
     boolean,
     host_patterns,
     hosts,
     natural,
-    network,
     port,
     port_range,
     seconds,
+    service_networks,
     words,
 )
 from mockube.apimachinery.klog import Logging
@@ -309,8 +310,13 @@ class Services(Struct, frozen=True, kw_only=True):
     """Services"""
 
     service_cluster_ip_range: Annotated[
-        str, Flag("range of cluster IPs of Services (10.0.0.0/24)", network)
-    ] = "10.0.0.0/24"
+        tuple[str, ...],
+        Flag(
+            "range of cluster IPs of Services; two with a comma for dual stack (10.0.0.0/24)",
+            service_networks,
+            metavar="CIDR",
+        ),
+    ] = DEFAULT_SERVICE_NETWORKS
     service_node_port_range: Annotated[
         range, Flag("range of node ports of Services (30000-32767)", port_range)
     ] = range(30000, 32768)

@@ -61,8 +61,15 @@ def _labels(info: RequestInfo, resource: Resource | None, dry_run: bool, applies
         version=resource.version,
         resource=resource.name,
         subresource=subresource,
-        scope="resource" if info.name else "namespace" if info.namespace else "cluster",
+        scope=_scope(info),
     )
+
+
+def _scope(info: RequestInfo) -> str:
+    """A create is of one object, although its path has no name."""
+    if info.name or info.verb == "create":
+        return "resource"
+    return "namespace" if info.namespace else "cluster"
 
 
 # The same few paths are asked for again and again; a long one is a rarity that shall not fill the memory.

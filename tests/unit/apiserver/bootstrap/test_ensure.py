@@ -9,7 +9,14 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.bootstrap.apiservices import API_SERVICES, GROUP_PRIORITY, NOT_REGISTERED
-from mockube.apiserver.bootstrap.cluster import CONFIG_MAPS, ENDPOINTS, SERVICES, Facts, cluster
+from mockube.apiserver.bootstrap.cluster import (
+    CONFIG_MAPS,
+    ENDPOINTS,
+    SERVICE_CIDRS,
+    SERVICES,
+    Facts,
+    cluster,
+)
 from mockube.apiserver.bootstrap.ensure import ensure
 from mockube.apiserver.bootstrap.flowcontrol import FLOW_SCHEMAS, LIMITED, SCHEMAS
 from mockube.apiserver.bootstrap.identity import server_name
@@ -20,11 +27,11 @@ from mockube.etcd.embedded.memory import MemoryStore
 from tests.support.turns import PATIENCE, turn
 
 
-def facts(address="192.0.2.7", port=6443):
+def facts(address="192.0.2.7", port=6443, service_ranges=("10.0.0.0/16",)):
     return Facts(
         address=address,
         port=port,
-        service_range="10.0.0.0/16",
+        service_ranges=service_ranges,
         client_ca=b"ca",
         now="2030-01-01T00:00:00Z",
     )
@@ -107,6 +114,26 @@ async def test_where_the_server_is_follows_it(server):
     await make(server, address="192.0.2.8", port=7443)
     subset = (await read(server, ENDPOINTS, "kubernetes", "default"))["subsets"][0]
     assert (subset["addresses"], subset["ports"][0]["port"]) == ([{"ip": "192.0.2.8"}], 7443)
+
+
+@pytest.mark.parametrize(
+    ("before", "flag", "expected"),
+    [
+        pytest.param(
+            ["10.0.0.0/16"], ["10.0.0.0/16", "fd00::/112"], ["10.0.0.0/16", "fd00::/112"], id="added"
+        ),
+        pytest.param(["10.0.0.0/16"], ["fd00::/112", "10.0.0.0/16"], ["10.0.0.0/16"], id="another first one"),
+        pytest.param(
+            ["10.0.0.0/16", "fd00::/112"], ["10.0.0.0/16"], ["10.0.0.0/16", "fd00::/112"], id="left out"
+        ),
+    ],
+)
+async def test_a_cluster_becomes_dual_stack(server, before, flag, expected):
+    await make(server, service_ranges=before)
+    await make(server, service_ranges=flag)
+    ranges = await read(server, SERVICE_CIDRS, "kubernetes")
+    assert ranges["spec"]["cidrs"] == expected
+    assert ranges["status"]["conditions"][0]["type"] == "Ready"
 
 
 async def test_without_an_address_nobody_is_told_where_the_server_is(server):

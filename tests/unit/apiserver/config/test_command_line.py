@@ -67,6 +67,18 @@ def test_without_flags_everything_is_safe_and_local():
         pytest.param(
             ["--service-node-port-range=1-2"], "services", "service_node_port_range", range(1, 3), id="ports"
         ),
+        *(
+            pytest.param(
+                [f"--service-cluster-ip-range={ranges}"],
+                *("services", "service_cluster_ip_range", tuple(expected.split())),
+                id=f"ranges for Services: {ranges}",
+            )
+            for ranges, expected in (
+                ("", "10.0.0.0/24"),
+                ("10.0.0.1/16", "10.0.0.0/16"),
+                ("fd00::/112,10.0.0.0/16", "fd00::/112 10.0.0.0/16"),
+            )
+        ),
     ],
 )
 def test_a_flag_sets_its_field(arguments, section, field, value):
@@ -120,7 +132,17 @@ def test_the_environment_stands_for_flags_and_flags_override_it():
         pytest.param(["--request-timeout=5"], "--request-timeout: time: missing unit", id="no unit"),
         pytest.param(["--request-timeout=-5s"], "--request-timeout: -5s is less than nothing", id="negative"),
         pytest.param(["--fsync=maybe"], '--fsync: "maybe" is neither', id="neither true nor false"),
-        pytest.param(["--service-cluster-ip-range=10.0.0.1/24"], "--service-cluster-ip-range", id="no range"),
+        *(
+            pytest.param(
+                [f"--service-cluster-ip-range={ranges}"], says, id=f"no range for Services: {ranges}"
+            )
+            for ranges, says in (
+                ("10.0.0/24", '--service-cluster-ip-range: "10.0.0/24" is not a range of addresses'),
+                ("10.0.0.0/30", "the service cluster IP range must be at least 8 IP addresses"),
+                ("10.0.0.0/24,10.1.0.0/24", "more than one range of a family of addresses"),
+                ("10.0.0.0/24,fd00::/112,fd01::/112", "more than one range of a family of addresses"),
+            )
+        ),
         pytest.param(["--service-node-port-range=5-4"], "--service-node-port-range", id="ports backwards"),
         pytest.param(
             ["--logging-format=xml"], '--logging-format: "xml" is none of text, json', id="no choice"
