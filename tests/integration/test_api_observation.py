@@ -33,7 +33,7 @@ async def test_requests_are_counted_by_what_they_were_and_how_they_ended(client)
     for name in ("a", "a"):
         await client.post(MAPS, {"metadata": {"name": name}})
     await client.get("/no/such/path")
-    about = {"verb": "POST", "resource": "configmaps", "version": "v1", "scope": "namespace"}
+    about = {"verb": "POST", "resource": "configmaps", "version": "v1", "scope": "resource"}
     assert await metric(client, "apiserver_request_total", code="201", **about) == 1
     assert await metric(client, "apiserver_request_total", code="409", **about) == 1
     assert await metric(client, "apiserver_request_duration_seconds_count", **about) == 2
