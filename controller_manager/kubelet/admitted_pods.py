@@ -30,7 +30,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.preemption import (
     NothingToPreempt,
     is_critical,
     is_preemptable,
-    longest_kill,
+    kill_timeout,
     pods_to_preempt,
 )
 from mockube.controller_manager.workloads.indexes import BY_NODE
@@ -159,7 +159,7 @@ class AdmittedPods:
             node_pods.remove(one.uid)
             node_pods.victims[one.uid] = now
             self._preempt(one)
-        seconds = sum(longest_kill(one.object) for one in chosen)
+        seconds = sum(kill_timeout(one.object) for one in chosen)
         until = now + timedelta(seconds=seconds)
         node_pods.preemptors[pod.uid] = _Preemptor(pod.key, frozenset(one.uid for one in chosen), until)
         return None

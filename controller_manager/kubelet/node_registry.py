@@ -75,13 +75,15 @@ class NodeRegistry:
         networks = pod_networks(ranges_of(self._nodes.get("", name) or {}))
         return networks[0] if networks else NumberedNode(self.number_of(name))
 
-    def home_of(self, pod: PodView, node: ReadOnlyTree) -> NodeContext:
+    def context_of(self, pod: PodView, node: ReadOnlyTree) -> NodeContext:
         in_host_network = bool(pod.object["spec"].get("hostNetwork"))
         has_one = bool((pod.object.get("status") or {}).get("podIP"))
         return NodeContext(
             ip=self.ip_of(pod.node),
             pod_ips=() if in_host_network or has_one else self.pod_ips(pod.uid, pod.node),
-            room=NodeResources(allocatable=lambda: _allocatable(node), used=lambda: self._used_beside(pod)),
+            resources=NodeResources(
+                allocatable=lambda: _allocatable(node), used=lambda: self._used_beside(pod)
+            ),
             details=self._details,
         )
 

@@ -39,24 +39,24 @@ class SimulatedNodes:
         self._options = context.options.simulation
         self._nodes = context.informers.of(NODES)
         self._config_maps = context.informers.of(CONFIG_MAPS)
-        self._fleet = fleet = NodeRegistry(
+        self._registry = registry = NodeRegistry(
             self._nodes.lister,
             context.informers.of(PODS).lister,
             details=False,
             waits_for_ranges=allocates(context.options) and IPAM in context.names,
         )
-        self._registration = Registration(context.client, fleet, clock=context.clock)
-        self._performer = StatusWriter(
+        self._registration = Registration(context.client, registry, clock=context.clock)
+        self._status_writer = StatusWriter(
             context.client, context.recorder.of(EVENT_SOURCE), NODES, context.clock
         )
         stages = of_kind("Node", load_stages(self._options.stages))
-        tells = self._options.simulate_kubelet_details and stages == of_kind("Node", load_stages(()))
+        emits_events = self._options.simulate_kubelet_details and stages == of_kind("Node", load_stages(()))
         kubelet = context.recorder.of("kubelet")
-        self._events = NodeEvents(kubelet, context.clock) if tells else None
+        self._events = NodeEvents(kubelet, context.clock) if emits_events else None
         self._stages = StageRunner(
             stages,
-            self._performer,
-            TemplateContext.of(fleet, context.clock).of_node,
+            self._status_writer,
+            TemplateContext.of(registry, context.clock).of_node,
             clock=context.clock,
             random=context.random,
         )
@@ -102,7 +102,7 @@ class SimulatedNodes:
         key = Key("", meta.name(change.new or change.old or {}))
         if change.new is None:
             self._stages.forget(key)
-            self._performer.forget(key)
+            self._status_writer.forget(key)
         self._leases.add(key)
         self._statuses.add(key)
         if self._events is not None:
@@ -123,10 +123,10 @@ class SimulatedNodes:
         if present is not None and self._is_surplus(present):
             await self._delete(present)
             return None
-        if present is None or not is_simulated(present) or self._performer.is_outdated(key, present):
+        if present is None or not is_simulated(present) or self._status_writer.is_outdated(key, present):
             return None
         # Without addresses for pods there is no network, and no node becomes ready.
-        return None if self._fleet.lacks_range(present) else await self._stages.run(key, present)
+        return None if self._registry.lacks_range(present) else await self._stages.run(key, present)
 
     def _is_surplus(self, present: ReadOnlyTree) -> bool:
         number = number_in(meta.name(present)) or 0

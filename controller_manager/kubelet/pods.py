@@ -26,7 +26,7 @@ from mockube.controller_manager.kubelet.effects import Step
 from mockube.controller_manager.kubelet.node_objects import is_silent, is_simulated
 from mockube.controller_manager.kubelet.node_registry import NodeRegistry
 from mockube.controller_manager.kubelet.nodes import EVENT_SOURCE
-from mockube.controller_manager.kubelet.pod_lifecycle import pod as pod_life
+from mockube.controller_manager.kubelet.pod_lifecycle import pod as pod_lifecycle
 from mockube.controller_manager.kubelet.pod_lifecycle.preemption import MESSAGE, PREEMPTING
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
 from mockube.controller_manager.kubelet.server.interactive import interactive_containers
@@ -63,7 +63,7 @@ class SimulatedPods:
         self._nodes = context.informers.of(NODES)
         self._pods = context.informers.of(PODS)
         self._pods.add_index(BY_NODE, node_of_pod)
-        self._fleet = NodeRegistry(
+        self._registry = NodeRegistry(
             self._nodes.lister,
             self._pods.lister,
             details=options.simulate_kubelet_details,
@@ -73,11 +73,11 @@ class SimulatedPods:
         source = EVENT_SOURCE if stages else "kubelet"
         recorder = self._recorder = context.recorder.of(source, can_wait=not stages)
         host = (lambda _: "") if stages else _node_name
-        self._performer = StatusWriter(context.client, recorder, PODS, context.clock, host=host)
+        self._status_writer = StatusWriter(context.client, recorder, PODS, context.clock, host=host)
         self._stages = StageRunner(
             stages,
-            self._performer,
-            TemplateContext.of(self._fleet, context.clock).of_pod,
+            self._status_writer,
+            TemplateContext.of(self._registry, context.clock).of_pod,
             clock=context.clock,
             random=context.random,
         )
@@ -109,8 +109,8 @@ class SimulatedPods:
         new: PodView | None = change.new
         self._admitted.see(change)
         if old is not None and (new is None or new.uid != old.uid):
-            self._fleet.addresses.release(old.uid)
-            self._performer.forget(old.key)
+            self._registry.addresses.release(old.uid)
+            self._status_writer.forget(old.key)
             self._stages.forget(old.key)
             self._interactive.forget(old.uid)
             if self._processes is not None:
@@ -118,16 +118,16 @@ class SimulatedPods:
         if new is not None and new.node:
             self._note_address(new)
             # After its own write the model has nothing to do until the time that it named.
-            is_own = old is not None and self._performer.is_own(new.key, old.object, new.object)
+            is_own = old is not None and self._status_writer.is_own(new.key, old.object, new.object)
             if self._has_stages or self._processes is not None or not is_own or _has_stdin(new.object):
                 self._loop.add(new.key)
 
     def _note_address(self, pod: PodView) -> None:
         address = (pod.object.get("status") or {}).get("podIP")
         if pod.is_terminal:
-            self._fleet.addresses.release(pod.uid)
+            self._registry.addresses.release(pod.uid)
         elif address and not pod.object["spec"].get("hostNetwork"):
-            self._fleet.addresses.note(pod.uid, address)
+            self._registry.addresses.note(pod.uid, address)
 
     def _node_changed(self, change: Change) -> None:
         if change.new is None and change.old is not None:
@@ -138,39 +138,41 @@ class SimulatedPods:
 
     def _is_other(self, old: ReadOnlyTree | None, new: ReadOnlyTree) -> bool:
         """Its pods may do what they could not before, or no longer."""
-        got_range = old is not None and self._fleet.lacks_range(old) and not self._fleet.lacks_range(new)
+        got_range = (
+            old is not None and self._registry.lacks_range(old) and not self._registry.lacks_range(new)
+        )
         return got_range or _is_at_work(old) != _is_at_work(new)
 
     async def _look(self, key: Key) -> timedelta | None:
         pod = self._pods.lister.get(*key)
-        if pod is None or self._performer.is_outdated(key, pod.object):
+        if pod is None or self._status_writer.is_outdated(key, pod.object):
             return None
-        node = self._fleet.node_at_work(pod.node)
-        has_place = node is not None and (_has_address(pod) or not self._fleet.lacks_range(node))
+        node = self._registry.node_at_work(pod.node)
+        has_place = node is not None and (_has_address(pod) or not self._registry.lacks_range(node))
         again_after = await self._live(key, pod, node) if node is not None and has_place else None
         if self._pods.lister.get(*key) is None:
             # Its deletion was seen before the answer to what was written.
-            self._performer.forget(key)
+            self._status_writer.forget(key)
         return again_after
 
     async def _by_model(self, key: Key, pod: PodView, node: ReadOnlyTree) -> timedelta | None:
         now = self._clock.now()
         step = self._admitted.admit(pod, node, now) or self._step(pod, node, now)
-        await self._performer.perform(key, pod.object, step.effects)
+        await self._status_writer.execute(key, pod.object, step.effects)
         self._interactive.carry_out(pod.object, step.actions)
         if self._processes is not None:
             self._processes.carry_out(pod.object, step.actions)
         return None if step.again_at is None else step.again_at - now
 
     def _step(self, pod: PodView, node: ReadOnlyTree, now: datetime) -> Step:
-        home = self._fleet.home_of(pod, node)
+        context = self._registry.context_of(pod, node)
         facts = self._facts(pod.object)
         if facts:
-            home = replace(home, processes=facts)
+            context = replace(context, processes=facts)
         since = self._admitted.preempted_since(pod)
         if since is not None and not pod.deleting and not pod.is_terminal:
-            return pod_life.preempt(pod.object, home, since, now)
-        return pod_life.step(pod.object, home, now)
+            return pod_lifecycle.preempt(pod.object, context, since, now)
+        return pod_lifecycle.step(pod.object, context, now)
 
     def _preempt(self, pod: PodView) -> None:
         """Have a pod end so that a critical one has room."""

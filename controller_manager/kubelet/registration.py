@@ -22,9 +22,9 @@ RENEWED_EVERY: Final = timedelta(seconds=10)
 
 
 class Registration:
-    def __init__(self, client: Client, fleet: NodeRegistry, *, clock: Clock) -> None:
+    def __init__(self, client: Client, registry: NodeRegistry, *, clock: Clock) -> None:
         self._client = client
-        self._fleet = fleet
+        self._registry = registry
         self._clock = clock
         self._renewed_at: dict[str, datetime] = {}
         self._has_no_lease: set[str] = set()
@@ -37,7 +37,7 @@ class Registration:
 
     async def heartbeat(self, name: str) -> timedelta | None:
         """Renews the Lease of the node if it is time; answers when it is again, if the kubelet is at work."""
-        owner = self._fleet.node_at_work(name)
+        owner = self._registry.node_at_work(name)
         if owner is None:
             self._renewed_at.pop(name, None)
             return None

@@ -64,7 +64,7 @@ class StatusWriter:
     def forget(self, key: Key) -> None:
         self._last.pop(key, None)
 
-    async def perform(self, key: Key, obj: ReadOnlyTree, effects: Iterable[Effect]) -> ReadOnlyTree | None:
+    async def execute(self, key: Key, obj: ReadOnlyTree, effects: Iterable[Effect]) -> ReadOnlyTree | None:
         """The object after the last write; None once it is deleted."""
         decided_on = _revision(obj)
         for effect in effects:

@@ -22,20 +22,20 @@ _VERSION: Final = "v0.7.0"
 
 
 class TemplateContext(Struct, frozen=True, kw_only=True):
-    fleet: NodeRegistry
+    registry: NodeRegistry
     clock: Clock
     started: datetime
 
     @classmethod
-    def of(cls, fleet: NodeRegistry, clock: Clock) -> "TemplateContext":
-        return cls(fleet=fleet, clock=clock, started=clock.now())
+    def of(cls, registry: NodeRegistry, clock: Clock) -> "TemplateContext":
+        return cls(registry=registry, clock=clock, started=clock.now())
 
     def of_node(self, node: ReadOnlyTree) -> Environment:
         name = meta.name(node)
         return {
             **self._everywhere(),
             "NodeName": lambda: name,
-            "NodeIP": lambda: self.fleet.ip_of(name),
+            "NodeIP": lambda: self.registry.ip_of(name),
             "NodePort": lambda: KUBELET_PORT,
             "MachineID": lambda: machine_ids(name)["machineID"],
             "SystemUUID": lambda: machine_ids(name)["systemUUID"],
@@ -46,15 +46,15 @@ class TemplateContext(Struct, frozen=True, kw_only=True):
         uid = meta.uid(pod)
 
         def pod_ip(node: str, in_host_network: object = False, *_: object) -> str:  # noqa: FBT002 - a template gives it by its place
-            return self.fleet.ip_of(node) if in_host_network else self.fleet.pod_ip(uid, node)
+            return self.registry.ip_of(node) if in_host_network else self.registry.pod_ip(uid, node)
 
         def pod_ips(node: str, in_host_network: object = False, *_: object) -> list[str]:  # noqa: FBT002 - as above
-            return [self.fleet.ip_of(node)] if in_host_network else [*self.fleet.pod_ips(uid, node)]
+            return [self.registry.ip_of(node)] if in_host_network else [*self.registry.pod_ips(uid, node)]
 
         return {
             **self._everywhere(),
-            "NodeIPWith": self.fleet.ip_of,
-            "NodeIPsWith": lambda node: [self.fleet.ip_of(node)],
+            "NodeIPWith": self.registry.ip_of,
+            "NodeIPsWith": lambda node: [self.registry.ip_of(node)],
             "PodIPWith": pod_ip,
             "PodIPsWith": pod_ips,
         }

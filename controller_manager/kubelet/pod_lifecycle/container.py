@@ -19,7 +19,7 @@ from mockube.controller_manager.kubelet.effects import (
 )
 from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
     Container,
-    ContainerMoment,
+    ContainerUpdate,
     Role,
     end_container,
     last_end,
@@ -75,41 +75,41 @@ def backoff(restarts: int, ran: timedelta) -> timedelta:
 # --- what becomes of it
 
 
-def advance(container: Container, status: ReadOnlyTree | None, now: datetime) -> ContainerMoment:
+def advance(container: Container, status: ReadOnlyTree | None, now: datetime) -> ContainerUpdate:
     """Advance a container that may run from its last status."""
     if status is None or never_ran(status):
         if container.config_error:
             refused = waiting(container, "CreateContainerConfigError", container.config_error)
-            return ContainerMoment(status=refused)
+            return ContainerUpdate(status=refused)
         if container.process is not None:
-            moment = _start_process(container, container.process, status, restarts=0)
+            update = _start_process(container, container.process, status, restarts=0)
         else:
-            moment = _started(container, now, restarts=0)
+            update = _started(container, now, restarts=0)
     else:
-        moment = _next(container, status, now)
-    while not moment.actions and moment.status is not status:
-        status = moment.status
+        update = _next(container, status, now)
+    while not update.actions and update.status is not status:
+        status = update.status
         following = _next(container, status, now)
-        moment = replace(following, tells=moment.tells + following.tells)
-    return moment
+        update = replace(following, events=update.events + following.events)
+    return update
 
 
 def never_ran(status: ReadOnlyTree) -> bool:
     return "running" not in status["state"] and last_end(status) is None
 
 
-def _next(container: Container, status: ReadOnlyTree, now: datetime) -> ContainerMoment:
+def _next(container: Container, status: ReadOnlyTree, now: datetime) -> ContainerUpdate:
     """The next change that is due, or the same status and when it changes."""
     started = running_since(status)
     if started is not None:
         return _run(container, status, started, now)
     end = last_end(status)
     if end is None or is_over(container, status):
-        return ContainerMoment(status=status)
+        return ContainerUpdate(status=status)
     return _wait(container, status, end, now)
 
 
-def _run(container: Container, status: ReadOnlyTree, started: datetime, now: datetime) -> ContainerMoment:
+def _run(container: Container, status: ReadOnlyTree, started: datetime, now: datetime) -> ContainerUpdate:
     if container.process is not None:
         return _run_process(container, status, container.process, now)
     if status["image"] != container.spec["image"]:
@@ -125,7 +125,7 @@ def _run(container: Container, status: ReadOnlyTree, started: datetime, now: dat
         ended = end_container(
             container, status, exit_code=program.exit_code, at=ends, message=program.message
         )
-        return ContainerMoment(status=ended)
+        return ContainerUpdate(status=ended)
     probes = probed_run(container.spec, container.script)
     if probes is not None:
         return _run_probed(container, status, probes, started, now, ends)
@@ -134,11 +134,11 @@ def _run(container: Container, status: ReadOnlyTree, started: datetime, now: dat
         or container.role in (Role.INIT, Role.EPHEMERAL)
         or container.script.ready_after == NEVER
     ):
-        return ContainerMoment(status=status, due=ends)
+        return ContainerUpdate(status=status, due=ends)
     ready_at = after(started, span_of(container.script.ready_after))
     if ready_at <= now:
-        return ContainerMoment(status={**status, "ready": True}, due=ends)
-    return ContainerMoment(status=status, due=ready_at if ends is None else min(ready_at, ends))
+        return ContainerUpdate(status={**status, "ready": True}, due=ends)
+    return ContainerUpdate(status=status, due=ready_at if ends is None else min(ready_at, ends))
 
 
 def _run_probed(
@@ -148,7 +148,7 @@ def _run_probed(
     started: datetime,
     now: datetime,
     ends: datetime | None,
-) -> ContainerMoment:
+) -> ContainerUpdate:
     """Advance a run with scripted probes, as long as its command runs."""
     seconds = (now - started).total_seconds()
     if probes.killed <= seconds:
@@ -157,17 +157,17 @@ def _run_probed(
         failed = _unhealthy(container, probes.killed_by)
         message = restart_message(probes.killed_by, container.name)
         killing = EmitEvent("Normal", "Killing", message, container.field)
-        return ContainerMoment(status=ended, tells=(failed, killing))
+        return ContainerUpdate(status=ended, events=(failed, killing))
     seen = {
         "ready": serves(container) and probes.is_ready(seconds),
         "started": probes.started <= seconds,
     }
-    tells = (_unhealthy(container, Probe.READINESS),) if status["ready"] and not seen["ready"] else ()
+    events = (_unhealthy(container, Probe.READINESS),) if status["ready"] and not seen["ready"] else ()
     dues = [after(started, span_of(change)) for change in probes.changes if seconds < change < NEVER]
     due = min([*dues, *([ends] if ends is not None else [])], default=None)
     if seen.items() <= status.items():
-        return ContainerMoment(status=status, due=due)
-    return ContainerMoment(status={**status, **seen}, due=due, tells=tells)
+        return ContainerUpdate(status=status, due=due)
+    return ContainerUpdate(status={**status, **seen}, due=due, events=events)
 
 
 def _unhealthy(container: Container, probe: Probe) -> EmitEvent:
@@ -197,7 +197,7 @@ def pre_stop_failure(container: Container) -> tuple[EmitEvent, ...]:
     return _failed_hook(container, "preStop", "FailedPreStopHook", "PreStopHook failed")
 
 
-def _wait(container: Container, status: ReadOnlyTree, end: ReadOnlyTree, now: datetime) -> ContainerMoment:
+def _wait(container: Container, status: ReadOnlyTree, end: ReadOnlyTree, now: datetime) -> ContainerUpdate:
     """Between two runs."""
     finished = parse_time(end["finishedAt"])
     delay = backoff(status["restartCount"], finished - parse_time(end["startedAt"]))
@@ -209,7 +209,7 @@ def _wait(container: Container, status: ReadOnlyTree, end: ReadOnlyTree, now: da
             return _start_process(container, container.process, status, restarts=restarts, last=end)
         return _started(container, now, restarts=restarts, last=end)
     if "waiting" in status["state"]:
-        return ContainerMoment(status=status, due=after(finished, delay))
+        return ContainerUpdate(status=status, due=after(finished, delay))
     pod = container.pod
     pod_ref = f"{meta.name(pod)}_{meta.namespace(pod)}({meta.uid(pod)})"
     span = format_duration(int(delay.total_seconds()) * 10**9)
@@ -225,12 +225,12 @@ def _wait(container: Container, status: ReadOnlyTree, end: ReadOnlyTree, now: da
         f"Back-off restarting failed container {container.name} in pod {pod_ref}",
         container.field,
     )
-    return ContainerMoment(status=crashed, tells=(event,))
+    return ContainerUpdate(status=crashed, events=(event,))
 
 
 def _started(
     container: Container, now: datetime, *, restarts: int, last: ReadOnlyTree | None = None
-) -> ContainerMoment:
+) -> ContainerUpdate:
     state = {"running": {"startedAt": format_time(now)}}
     status = running_status(container, restarts=restarts, state=state, last=last)
     probes = probed_run(container.spec, container.script)
@@ -238,14 +238,14 @@ def _started(
         status |= {"ready": serves(container) and probes.is_ready(0), "started": probes.started <= 0}
     image = container.spec["image"]
     pulled = f'Container image "{image}" already present on machine and can be accessed by the pod'
-    tells = (
+    events = (
         EmitEvent("Normal", "Pulled", pulled, container.field),
         EmitEvent("Normal", "Created", "Container created", container.field),
         EmitEvent("Normal", "Started", "Container started", container.field),
         *_first_failure(container),
         *_failed_hook(container, "postStart", "FailedPostStartHook", "PostStartHook failed"),
     )
-    return ContainerMoment(status=status, tells=tells)
+    return ContainerUpdate(status=status, events=events)
 
 
 # --- a container that is a local process
@@ -253,20 +253,20 @@ def _started(
 
 def _run_process(
     container: Container, status: ReadOnlyTree, process: ProcessState, now: datetime
-) -> ContainerMoment:
+) -> ContainerUpdate:
     """Update the container's status from the state of its process."""
     if process.restarts != status["restartCount"]:
         lost = end_container(
             container, status, exit_code=_KILLED, at=now, message=_LOST, reason="ContainerStatusUnknown"
         )
-        return ContainerMoment(status=lost)
+        return ContainerUpdate(status=lost)
     if process.exit is not None:
-        return ContainerMoment(status=end_process(container, status, now))
+        return ContainerUpdate(status=end_process(container, status, now))
     if status["image"] != container.spec["image"] and not process.is_stopping:
         event = EmitEvent("Normal", "Killing", _definition_changed(container), container.field)
-        return ContainerMoment(status=status, tells=(event,), actions=(StopContainer(container.name),))
+        return ContainerUpdate(status=status, events=(event,), actions=(StopContainer(container.name),))
     seen = {"ready": serves(container) and process.is_ready, "started": process.passed_startup}
-    return ContainerMoment(status=status if seen.items() <= status.items() else {**status, **seen})
+    return ContainerUpdate(status=status if seen.items() <= status.items() else {**status, **seen})
 
 
 def _start_process(
@@ -276,21 +276,21 @@ def _start_process(
     *,
     restarts: int,
     last: ReadOnlyTree | None = None,
-) -> ContainerMoment:
+) -> ContainerUpdate:
     """Start the run that is due, or report the failed attempt."""
     before = status or waiting(container, "ContainerCreating")
     if process.restarts != restarts:
-        return ContainerMoment(status=before, actions=(StartContainer(container.name, restarts),))
+        return ContainerUpdate(status=before, actions=(StartContainer(container.name, restarts),))
     if process.started is not None:
-        moment = _started(container, process.started, restarts=restarts, last=last)
+        update = _started(container, process.started, restarts=restarts, last=last)
         seen = {"ready": serves(container) and process.is_ready, "started": process.passed_startup}
-        return replace(moment, status={**moment.status, **seen})
+        return replace(update, status={**update.status, **seen})
     if not process.waiting_reason:
-        return ContainerMoment(status=before)
+        return ContainerUpdate(status=before)
     reason = {"message": process.waiting_message, "reason": process.waiting_reason}
     state = {"waiting": {field: text for field, text in reason.items() if text}}
     waits = {"state": state, **({"lastState": {"terminated": last}} if last else {})}
-    return ContainerMoment(status=before if waits.items() <= before.items() else {**before, **waits})
+    return ContainerUpdate(status=before if waits.items() <= before.items() else {**before, **waits})
 
 
 def end_process(container: Container, status: ReadOnlyTree, now: datetime) -> ReadOnlyTree:
@@ -309,12 +309,12 @@ def _definition_changed(container: Container) -> str:
     return f"Container {container.name} definition changed, will be restarted"
 
 
-def _replaced(container: Container, status: ReadOnlyTree, now: datetime) -> ContainerMoment:
+def _replaced(container: Container, status: ReadOnlyTree, now: datetime) -> ContainerUpdate:
     """The image was changed: the container restarts, whatever its policy."""
     old = end_container(container, status, exit_code=container.program.stop_code, at=now)
     new = _started(container, now, restarts=status["restartCount"] + 1, last=old["state"]["terminated"])
     event = EmitEvent("Normal", "Killing", _definition_changed(container), container.field)
-    return ContainerMoment(status=new.status, tells=(event, *new.tells))
+    return ContainerUpdate(status=new.status, events=(event, *new.events))
 
 
 def restart_container(container: Container, status: ReadOnlyTree, now: datetime) -> ReadOnlyTree:

@@ -60,12 +60,12 @@ class Container(Struct, frozen=True, kw_only=True):
         return f"spec.{_LISTS[self.role]}{{{self.name}}}"
 
 
-class ContainerMoment(Struct, frozen=True, kw_only=True):
+class ContainerUpdate(Struct, frozen=True, kw_only=True):
     """A container as it is at one time, and when it changes by itself."""
 
     status: ReadOnlyTree
     due: datetime | None = None
-    tells: tuple[EmitEvent, ...] = ()
+    events: tuple[EmitEvent, ...] = ()
     actions: tuple[ContainerAction, ...] = ()
 
 

@@ -23,10 +23,10 @@ from mockube.controller_manager.kubelet.containers.mounts import (
     writable_paths,
 )
 from mockube.controller_manager.kubelet.effects import ContainerAction, EmitEvent, StopContainer
-from mockube.controller_manager.kubelet.pod_lifecycle import container as life
+from mockube.controller_manager.kubelet.pod_lifecycle import container as lifecycle
 from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
     Container,
-    ContainerMoment,
+    ContainerUpdate,
     RestartPolicy,
     Role,
     end_container,
@@ -63,7 +63,7 @@ class Members(Struct, frozen=True, kw_only=True):
     ephemeral: Sequence[tuple[Container, ReadOnlyTree | None]]
 
 
-class RunningContainers(Struct, frozen=True, kw_only=True):
+class PodContainers(Struct, frozen=True, kw_only=True):
     """All containers at one time, in the order of the specification."""
 
     init: Sequence[ReadOnlyTree]
@@ -74,7 +74,7 @@ class RunningContainers(Struct, frozen=True, kw_only=True):
     not_ready: Sequence[str]
     due: datetime | None
     """When one of them changes by itself."""
-    tells: tuple[EmitEvent, ...]
+    events: tuple[EmitEvent, ...]
     actions: tuple[ContainerAction, ...] = ()
 
 
@@ -188,46 +188,46 @@ def _with_statuses(
 # --- running and stopping them
 
 
-def run(members: Members, now: datetime) -> RunningContainers:
+def run(members: Members, now: datetime) -> PodContainers:
     """Advance all containers that may run up to now."""
     init, blocked = _run_init(members, now)
     if blocked:
         main = [
-            ContainerMoment(status=status or waiting(container, "PodInitializing"))
+            ContainerUpdate(status=status or waiting(container, "PodInitializing"))
             for container, status in members.main
         ]
     else:
-        main = [life.advance(container, status, now) for container, status in members.main]
-    ephemeral = [life.advance(container, status, now) for container, status in members.ephemeral]
+        main = [lifecycle.advance(container, status, now) for container, status in members.main]
+    ephemeral = [lifecycle.advance(container, status, now) for container, status in members.ephemeral]
     phase = _phase(members, init, main, is_blocked=bool(blocked))
     if phase in (SUCCEEDED, FAILED):
         to_stop = processes_to_stop(members)
         if to_stop:  # it is over when the last of them has ended
-            living = _living(members, (init, main, ephemeral), RUNNING, blocked)
-            return replace(living, tells=living.tells + to_stop.tells, actions=to_stop.actions)
+            containers = _summary(members, (init, main, ephemeral), RUNNING, blocked)
+            return replace(containers, events=containers.events + to_stop.events, actions=to_stop.actions)
         init = [
-            _stop(container, moment, now) for (container, _), moment in zip(members.init, init, strict=True)
+            _stop(container, update, now) for (container, _), update in zip(members.init, init, strict=True)
         ]
-    return _living(members, (init, main, ephemeral), phase, blocked)
+    return _summary(members, (init, main, ephemeral), phase, blocked)
 
 
-def wait(members: Members, reason: str) -> RunningContainers:
+def wait(members: Members, reason: str) -> PodContainers:
     """No container runs yet; the first ones wait for the reason."""
-    first = [ContainerMoment(status=waiting(container, "PodInitializing")) for container, _ in members.init]
+    first = [ContainerUpdate(status=waiting(container, "PodInitializing")) for container, _ in members.init]
     main_reason = "PodInitializing" if first else reason
-    main = [ContainerMoment(status=waiting(container, main_reason)) for container, _ in members.main]
+    main = [ContainerUpdate(status=waiting(container, main_reason)) for container, _ in members.main]
     if members.init:
-        first[0] = ContainerMoment(status=waiting(members.init[0][0], reason))
-    return _living(members, (first, main, []), PENDING, [container.name for container, _ in members.init])
+        first[0] = ContainerUpdate(status=waiting(members.init[0][0], reason))
+    return _summary(members, (first, main, []), PENDING, [container.name for container, _ in members.init])
 
 
-def stop(members: Members, now: datetime, *, code: int | None = None) -> RunningContainers:
+def stop(members: Members, now: datetime, *, code: int | None = None) -> PodContainers:
     """Stop all containers, with the code or that of their programs."""
     init, main, ephemeral = (
         [
             _stop(
                 container,
-                ContainerMoment(status=status or waiting(container, "ContainerCreating")),
+                ContainerUpdate(status=status or waiting(container, "ContainerCreating")),
                 now,
                 code,
             )
@@ -235,16 +235,16 @@ def stop(members: Members, now: datetime, *, code: int | None = None) -> Running
         ]
         for group in (members.init, members.main, members.ephemeral)
     )
-    ends = [last_end(moment.status) for moment in main]
+    ends = [last_end(update.status) for update in main]
     phase = SUCCEEDED if all(end is not None and end["exitCode"] == 0 for end in ends) else FAILED
-    return _living(members, (init, main, ephemeral), phase, ())
+    return _summary(members, (init, main, ephemeral), phase, ())
 
 
 class ProcessStop(Struct, frozen=True, kw_only=True):
     """The processes that are alive, as far as they are to be stopped now."""
 
     alive: int = 0
-    tells: tuple[EmitEvent, ...] = ()
+    events: tuple[EmitEvent, ...] = ()
     actions: tuple[ContainerAction, ...] = ()
 
     def __bool__(self) -> bool:
@@ -260,7 +260,7 @@ def processes_to_stop(members: Members) -> ProcessStop:
     stopped = [one for one in alive if one.process is not None and not one.process.is_stopping]
     return ProcessStop(
         alive=len(alive),
-        tells=tuple(_killing(one) for one in stopped),
+        events=tuple(_killing(one) for one in stopped),
         actions=tuple(StopContainer(one.name) for one in stopped),
     )
 
@@ -273,20 +273,20 @@ def _killing(container: Container) -> EmitEvent:
     return EmitEvent("Normal", "Killing", f"Stopping container {container.name}", container.field)
 
 
-def _run_init(members: Members, now: datetime) -> tuple[list[ContainerMoment], list[str]]:
+def _run_init(members: Members, now: datetime) -> tuple[list[ContainerUpdate], list[str]]:
     """Advance the init containers up to the first that blocks; also return the names of those not done."""
-    moments: list[ContainerMoment] = []
+    updates: list[ContainerUpdate] = []
     blocked: list[str] = []
     for container, status in members.init:
         if blocked:
-            moments.append(ContainerMoment(status=status or waiting(container, "PodInitializing")))
-            blocked += [container.name] if not _passes(container, moments[-1].status) else []
+            updates.append(ContainerUpdate(status=status or waiting(container, "PodInitializing")))
+            blocked += [container.name] if not _passes(container, updates[-1].status) else []
             continue
-        moment = life.advance(container, status, now)
-        moments.append(moment)
-        if not _passes(container, moment.status):
+        update = lifecycle.advance(container, status, now)
+        updates.append(update)
+        if not _passes(container, update.status):
             blocked.append(container.name)
-    return moments, blocked
+    return updates, blocked
 
 
 def _passes(container: Container, status: ReadOnlyTree) -> bool:
@@ -294,64 +294,66 @@ def _passes(container: Container, status: ReadOnlyTree) -> bool:
     if container.role is Role.SIDECAR:
         runs = running_since(status) is not None and status["started"]
         return runs or last_end(status) is not None
-    return life.has_succeeded(container, status)
+    return lifecycle.has_succeeded(container, status)
 
 
 def _phase(
-    members: Members, init: Sequence[ContainerMoment], main: Sequence[ContainerMoment], *, is_blocked: bool
+    members: Members, init: Sequence[ContainerUpdate], main: Sequence[ContainerUpdate], *, is_blocked: bool
 ) -> str:
-    for (container, _), moment in zip(members.init, init, strict=True):
-        over = container.role is Role.INIT and life.is_over(container, moment.status)
-        if over and not life.has_succeeded(container, moment.status):
+    for (container, _), update in zip(members.init, init, strict=True):
+        over = container.role is Role.INIT and lifecycle.is_over(container, update.status)
+        if over and not lifecycle.has_succeeded(container, update.status):
             return FAILED
     if is_blocked:
         return PENDING
-    if any(life.never_ran(moment.status) for moment in main):
+    if any(lifecycle.never_ran(update.status) for update in main):
         return PENDING
-    ran = [(container, moment.status) for (container, _), moment in zip(members.main, main, strict=True)]
-    if all(life.is_over(container, status) for container, status in ran):
+    ran = [(container, update.status) for (container, _), update in zip(members.main, main, strict=True)]
+    if all(lifecycle.is_over(container, status) for container, status in ran):
         return (
-            SUCCEEDED if all(life.has_succeeded(container, status) for container, status in ran) else FAILED
+            SUCCEEDED
+            if all(lifecycle.has_succeeded(container, status) for container, status in ran)
+            else FAILED
         )
     return RUNNING
 
 
 def _stop(
-    container: Container, moment: ContainerMoment, now: datetime, code: int | None = None
-) -> ContainerMoment:
-    if running_since(moment.status) is None:
-        return ContainerMoment(status=moment.status, tells=moment.tells)
+    container: Container, update: ContainerUpdate, now: datetime, code: int | None = None
+) -> ContainerUpdate:
+    if running_since(update.status) is None:
+        return ContainerUpdate(status=update.status, events=update.events)
     if container.process is not None:
-        status = life.end_process(container, moment.status, now)
-        return ContainerMoment(status=status, tells=moment.tells)
+        status = lifecycle.end_process(container, update.status, now)
+        return ContainerUpdate(status=status, events=update.events)
     exit_code = container.program.stop_code if code is None else code
     event = _killing(container)
-    status = end_container(container, moment.status, exit_code=exit_code, at=now)
-    failed = life.pre_stop_failure(container)
-    return ContainerMoment(status=status, tells=(*moment.tells, event, *failed))
+    status = end_container(container, update.status, exit_code=exit_code, at=now)
+    failed = lifecycle.pre_stop_failure(container)
+    return ContainerUpdate(status=status, events=(*update.events, event, *failed))
 
 
-def _living(
+def _summary(
     members: Members,
-    moments: tuple[Sequence[ContainerMoment], Sequence[ContainerMoment], Sequence[ContainerMoment]],
+    updates: tuple[Sequence[ContainerUpdate], Sequence[ContainerUpdate], Sequence[ContainerUpdate]],
     phase: str,
     not_initialized: Sequence[str],
-) -> RunningContainers:
-    init, main, ephemeral = moments
-    everybody = [*init, *main, *ephemeral]
+) -> PodContainers:
+    init, main, ephemeral = updates
+    all_updates = [*init, *main, *ephemeral]
     serving = [
-        (container.name, moment.status["ready"])
-        for (container, _), moment in zip((*members.init, *members.main), (*init, *main), strict=True)
+        (container.name, update.status["ready"])
+        for (container, _), update in zip((*members.init, *members.main), (*init, *main), strict=True)
         if container.role is not Role.INIT
     ]
-    return RunningContainers(
-        init=[moment.status for moment in init],
-        main=[moment.status for moment in main],
-        ephemeral=[moment.status for moment in ephemeral],
+    return PodContainers(
+        init=[update.status for update in init],
+        main=[update.status for update in main],
+        ephemeral=[update.status for update in ephemeral],
         phase=phase,
         not_initialized=not_initialized,
         not_ready=[name for name, ready in serving if not ready],
-        due=earliest(*(moment.due for moment in everybody)),
-        tells=tuple(event for moment in everybody for event in moment.tells),
-        actions=tuple(action for moment in everybody for action in moment.actions),
+        due=earliest(*(update.due for update in all_updates)),
+        events=tuple(event for update in all_updates for event in update.events),
+        actions=tuple(action for update in all_updates for action in update.actions),
     )

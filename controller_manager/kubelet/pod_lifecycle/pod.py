@@ -19,7 +19,7 @@ from mockube.controller_manager.kubelet.effects import REST, Effect, EmitEvent, 
 from mockube.controller_manager.kubelet.pod_lifecycle import order
 from mockube.controller_manager.kubelet.pod_lifecycle.order import (
     Members,
-    RunningContainers,
+    PodContainers,
     earliest,
     members_of,
     processes_to_stop,
@@ -47,7 +47,7 @@ class NodeContext(Struct, frozen=True, kw_only=True):
     ip: str
     pod_ips: Sequence[str]
     """The pod's own, if it has none yet."""
-    room: NodeResources
+    resources: NodeResources
     details: bool
     """Whether it writes all that a kubelet does: events, ids, the sandbox's condition, and the last status of a deleted
     pod. kwok writes none of these."""
@@ -55,64 +55,70 @@ class NodeContext(Struct, frozen=True, kw_only=True):
     """The pod's containers that are local processes, by name."""
 
 
-def step(pod: ReadOnlyTree, home: NodeContext, now: datetime) -> Step:
+def step(pod: ReadOnlyTree, context: NodeContext, now: datetime) -> Step:
     """Return the kubelet's next step for a pod that is bound to its node."""
     script = script_of(meta.annotations(pod))
-    members = members_of(pod, script, ids=home.details, processes=home.processes)
+    members = members_of(pod, script, ids=context.details, processes=context.processes)
     if meta.is_deleting(pod):
-        return _leave(pod, members, script, home, now)
+        return _terminate(pod, members, script, context, now)
     if _is_over(pod):
         return REST
     deadline = _deadline(pod, now)
     if deadline is not None and deadline <= now:
         if to_stop := processes_to_stop(members):
-            return Step(effects=to_stop.tells if home.details else (), actions=to_stop.actions)
+            return Step(effects=to_stop.events if context.details else (), actions=to_stop.actions)
         stopped = order.stop(members, now, code=KILLED)
-        status = _status(pod, replace(stopped, phase=FAILED), home, now)
-        events = (EmitEvent("Normal", *_OVERDUE.values()), *stopped.tells) if home.details else ()
-        return Step(effects=(*events, *_written(pod, {**status, **_OVERDUE})))
-    return _live(pod, members, script, home, now)
+        status = _status(pod, replace(stopped, phase=FAILED), context, now)
+        events = (EmitEvent("Normal", *_OVERDUE.values()), *stopped.events) if context.details else ()
+        return Step(effects=(*events, *_writes(pod, {**status, **_OVERDUE})))
+    return _advance(pod, members, script, context, now)
 
 
-def preempt(pod: ReadOnlyTree, home: NodeContext, since: datetime, now: datetime) -> Step:
+def preempt(pod: ReadOnlyTree, context: NodeContext, since: datetime, now: datetime) -> Step:
     """End a pod that was preempted at a time: its containers stop as in its deletion."""
     script = script_of(meta.annotations(pod))
-    members = members_of(pod, script, ids=home.details, processes=home.processes)
+    members = members_of(pod, script, ids=context.details, processes=context.processes)
     if to_stop := processes_to_stop(members):
-        return Step(effects=to_stop.tells if home.details else (), actions=to_stop.actions)
+        return Step(effects=to_stop.events if context.details else (), actions=to_stop.actions)
     takes = NEVER if script.hang_terminating else script.terminate_after
-    ends = now if home.processes else after(since, span_of(min(takes, grace_of(pod))))
+    ends = now if context.processes else after(since, span_of(min(takes, grace_of(pod))))
     if ends > now:
         return Step(again_at=ends)
     stopped = replace(order.stop(members, now), phase=FAILED)
-    status = preempted_status(pod, _status(pod, stopped, home, now), now)
-    return Step(effects=(*(stopped.tells if home.details else ()), *_written(pod, status)))
+    status = preempted_status(pod, _status(pod, stopped, context, now), now)
+    return Step(effects=(*(stopped.events if context.details else ()), *_writes(pod, status)))
 
 
-def _live(pod: ReadOnlyTree, members: Members, script: Script, home: NodeContext, now: datetime) -> Step:
+def _advance(
+    pod: ReadOnlyTree, members: Members, script: Script, context: NodeContext, now: datetime
+) -> Step:
     begins = after(_first_seen(pod, now), span_of(script.start_after))
     if _phase(pod) == PENDING and (begins > now or script.waiting_reason):
-        living = order.wait(members, script.waiting_reason or "ContainerCreating")
-        living = replace(living, due=begins if begins > now else None)
+        containers = order.wait(members, script.waiting_reason or "ContainerCreating")
+        containers = replace(containers, due=begins if begins > now else None)
     else:
-        living = order.run(members, now)
-    resized = resize(pod, [container for container, _ in members.main], living.main, home.room, now)
-    living = replace(living, main=resized.statuses, due=earliest(living.due, resized.due))
+        containers = order.run(members, now)
+    resized = resize(
+        pod, [container for container, _ in members.main], containers.main, context.resources, now
+    )
+    containers = replace(containers, main=resized.statuses, due=earliest(containers.due, resized.due))
     pod_then = meta.with_value(pod, ("status", "conditions"), resized.conditions)
-    effects: list[Effect] = [*_written(pod, _status(pod_then, living, home, now))]
+    effects: list[Effect] = [*_writes(pod, _status(pod_then, containers, context, now))]
     if "startTime" not in (pod.get("status") or {}):
         effects += [EmitEvent("Warning", "InvalidAnnotation", problem) for problem in script.problems]
-    if home.details:
-        effects += living.tells
-    ends = living.phase in (SUCCEEDED, FAILED)
-    again_at = None if ends else earliest(living.due, _deadline(pod, now))
-    return Step(effects=tuple(effects), actions=living.actions, again_at=again_at)
+    if context.details:
+        effects += containers.events
+    ends = containers.phase in (SUCCEEDED, FAILED)
+    again_at = None if ends else earliest(containers.due, _deadline(pod, now))
+    return Step(effects=tuple(effects), actions=containers.actions, again_at=again_at)
 
 
-def _leave(pod: ReadOnlyTree, members: Members, script: Script, home: NodeContext, now: datetime) -> Step:
+def _terminate(
+    pod: ReadOnlyTree, members: Members, script: Script, context: NodeContext, now: datetime
+) -> Step:
     """End a deleted pod: its containers stop, and it is deleted without further grace."""
     if to_stop := processes_to_stop(members):
-        return Step(effects=to_stop.tells if home.details else (), actions=to_stop.actions)
+        return Step(effects=to_stop.events if context.details else (), actions=to_stop.actions)
     grace = meta.deletion_grace_period_seconds(pod) or 0
     deadline = meta.deletion_timestamp(pod)
     # Without grace the server removes it by itself, after its last finalizer.
@@ -121,15 +127,15 @@ def _leave(pod: ReadOnlyTree, members: Members, script: Script, home: NodeContex
     if _is_over(pod):
         return Step(effects=(Remove(),))
     ends = min(deadline, after(deadline, span_of(script.terminate_after - grace)))
-    ends = now if home.processes else ends  # it took as long as its processes did
+    ends = now if context.processes else ends  # it took as long as its processes did
     if ends > now:
         return Step(again_at=ends)
     effects: list[Effect] = []
     # The last status is deleted with the pod.
-    if home.details or meta.finalizers(pod):
+    if context.details or meta.finalizers(pod):
         stopped = order.stop(members, now)
-        effects += _written(pod, _status(pod, stopped, home, now))
-        effects += stopped.tells if home.details else ()
+        effects += _writes(pod, _status(pod, stopped, context, now))
+        effects += stopped.events if context.details else ()
     return Step(effects=(*effects, Remove()))
 
 
@@ -157,43 +163,45 @@ def _deadline(pod: ReadOnlyTree, now: datetime) -> datetime | None:
 # --- what is written
 
 
-def _status(pod: ReadOnlyTree, living: RunningContainers, home: NodeContext, now: datetime) -> dict[str, Any]:
+def _status(
+    pod: ReadOnlyTree, containers: PodContainers, context: NodeContext, now: datetime
+) -> dict[str, Any]:
     old = pod.get("status") or {}
-    standing = PodState(
-        phase=living.phase,
-        not_initialized=living.not_initialized,
-        not_ready=living.not_ready,
-        tells_sandbox=home.details,
+    state = PodState(
+        phase=containers.phase,
+        not_initialized=containers.not_initialized,
+        not_ready=containers.not_ready,
+        has_sandbox_condition=context.details,
     )
-    pod_ips = _pod_ips(pod, old, home)
+    pod_ips = _pod_ips(pod, old, context)
     status = {
         **old,
-        "conditions": kubelet_conditions(pod, standing, now),
-        "containerStatuses": living.main,
-        "hostIP": home.ip,
-        "hostIPs": [{"ip": home.ip}],
+        "conditions": kubelet_conditions(pod, state, now),
+        "containerStatuses": containers.main,
+        "hostIP": context.ip,
+        "hostIPs": [{"ip": context.ip}],
         "observedGeneration": meta.generation(pod),
-        "phase": living.phase,
+        "phase": containers.phase,
         "podIP": pod_ips[0]["ip"],
         "podIPs": pod_ips,
         "startTime": old.get("startTime") or format_time(now),
     }
-    if living.init:
-        status["initContainerStatuses"] = living.init
-    if living.ephemeral:
-        status["ephemeralContainerStatuses"] = living.ephemeral
+    if containers.init:
+        status["initContainerStatuses"] = containers.init
+    if containers.ephemeral:
+        status["ephemeralContainerStatuses"] = containers.ephemeral
     return status
 
 
-def _pod_ips(pod: ReadOnlyTree, old: ReadOnlyTree, home: NodeContext) -> Sequence[ReadOnlyTree]:
+def _pod_ips(pod: ReadOnlyTree, old: ReadOnlyTree, context: NodeContext) -> Sequence[ReadOnlyTree]:
     if pod["spec"].get("hostNetwork"):
-        return [{"ip": home.ip}]
+        return [{"ip": context.ip}]
     if old.get("podIP"):
         return old.get("podIPs") or [{"ip": old["podIP"]}]
-    return [{"ip": address} for address in home.pod_ips]
+    return [{"ip": address} for address in context.pod_ips]
 
 
-def _written(pod: ReadOnlyTree, status: ReadOnlyTree) -> Iterator[Write]:
+def _writes(pod: ReadOnlyTree, status: ReadOnlyTree) -> Iterator[Write]:
     patch = difference(pod.get("status") or {}, status)
     if patch:
         # The uid keeps the patch from another pod that took this one's name.

@@ -28,20 +28,20 @@ class PodState(Struct, frozen=True, kw_only=True):
     """The init containers that are still in the way."""
     not_ready: Sequence[str]
     """The containers, sidecars among them, that are not ready."""
-    tells_sandbox: bool
+    has_sandbox_condition: bool
     """Whether the pod's sandbox has a condition of its own."""
 
 
-def kubelet_conditions(pod: ReadOnlyTree, standing: PodState, now: datetime) -> list[ReadOnlyTree]:
+def kubelet_conditions(pod: ReadOnlyTree, state: PodState, now: datetime) -> list[ReadOnlyTree]:
     """All conditions of the pod: those of the kubelet, updated and in its order, and those of others."""
     desired = [
-        _initialized(standing),
-        _ready(pod, standing),
-        _containers_ready(standing),
+        _initialized(state),
+        _ready(pod, state),
+        _containers_ready(state),
         _met(CONDITION_POD_SCHEDULED),
     ]
-    if standing.tells_sandbox:
-        runs = standing.phase not in (SUCCEEDED, FAILED)
+    if state.has_sandbox_condition:
+        runs = state.phase not in (SUCCEEDED, FAILED)
         desired.insert(0, {"type": CONDITION_READY_TO_START, "status": "True" if runs else "False"})
     present: list[ReadOnlyTree] = list(conditions.of(pod))
     for condition in desired:
@@ -65,28 +65,28 @@ def _unmet(condition_type: str, reason: str, message: str = "") -> dict[str, Any
     return {"type": condition_type, "status": "False", "reason": reason, **details}
 
 
-def _initialized(standing: PodState) -> dict[str, Any]:
-    if standing.phase == SUCCEEDED:
+def _initialized(state: PodState) -> dict[str, Any]:
+    if state.phase == SUCCEEDED:
         return {**_met(CONDITION_INITIALIZED), "reason": "PodCompleted"}
-    if not standing.not_initialized:
+    if not state.not_initialized:
         return _met(CONDITION_INITIALIZED)
-    message = f"containers with incomplete status: {_listed(standing.not_initialized)}"
+    message = f"containers with incomplete status: {_listed(state.not_initialized)}"
     return _unmet(CONDITION_INITIALIZED, "ContainersNotInitialized", message)
 
 
-def _containers_ready(standing: PodState, condition_type: str = CONDITION_CONTAINERS_READY) -> dict[str, Any]:
-    if standing.phase == SUCCEEDED:
+def _containers_ready(state: PodState, condition_type: str = CONDITION_CONTAINERS_READY) -> dict[str, Any]:
+    if state.phase == SUCCEEDED:
         return _unmet(condition_type, "PodCompleted")
-    if standing.phase == FAILED:
+    if state.phase == FAILED:
         return _unmet(condition_type, "PodFailed")
-    if not standing.not_ready:
+    if not state.not_ready:
         return _met(condition_type)
-    message = f"containers with unready status: {_listed(standing.not_ready)}"
+    message = f"containers with unready status: {_listed(state.not_ready)}"
     return _unmet(condition_type, "ContainersNotReady", message)
 
 
-def _ready(pod: ReadOnlyTree, standing: PodState) -> dict[str, Any]:
-    containers = _containers_ready(standing, CONDITION_READY)
+def _ready(pod: ReadOnlyTree, state: PodState) -> dict[str, Any]:
+    containers = _containers_ready(state, CONDITION_READY)
     gates = pod["spec"].get("readinessGates") or ()
     problems = [problem for gate in gates if (problem := _gate_problem(pod, gate["conditionType"]))]
     if containers["status"] == "False" or not problems:

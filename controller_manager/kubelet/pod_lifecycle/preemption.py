@@ -30,7 +30,7 @@ Shortage = Mapping[str, int]
 
 class Candidate(NamedTuple):
     uid: str
-    quality: str
+    qos_class: str
     """Its QoS class."""
     requested: Amounts
 
@@ -56,8 +56,8 @@ def is_preemptable(preemptor: ReadOnlyTree, pod: ReadOnlyTree) -> bool:
 def pods_to_preempt(candidates: Sequence[Candidate], shortage: Shortage) -> list[Candidate]:
     """Return the fewest pods that cover a shortage, by QoS class: BestEffort pods first."""
     best_effort, burstable, guaranteed = (
-        [one for one in candidates if one.quality == quality]
-        for quality in ("BestEffort", "Burstable", "Guaranteed")
+        [one for one in candidates if one.qos_class == qos_class]
+        for qos_class in ("BestEffort", "Burstable", "Guaranteed")
     )
     lacking = _less(shortage, [*best_effort, *burstable, *guaranteed])
     if lacking:
@@ -106,6 +106,6 @@ def grace_of(pod: ReadOnlyTree) -> float:
     return _DEFAULT_GRACE if seconds is None else float(seconds)
 
 
-def longest_kill(pod: ReadOnlyTree) -> float:
+def kill_timeout(pod: ReadOnlyTree) -> float:
     """For how many seconds a kubelet waits until a pod is killed."""
     return max(grace_of(pod) * 1.5, _LEAST_KILL_SECONDS)

@@ -47,7 +47,7 @@ def resize(
     pod: ReadOnlyTree,
     containers: Sequence[Container],
     statuses: Sequence[ReadOnlyTree],
-    room: NodeResources,
+    resources: NodeResources,
     now: datetime,
 ) -> ResizeResult:
     """Resize the containers if the node has room; return their statuses and the pod's conditions."""
@@ -59,7 +59,7 @@ def resize(
     ]
     if not any(changed):
         return ResizeResult(statuses=statuses, conditions=others)
-    refusal = _refusal(pod, room)
+    refusal = _refusal(pod, resources)
     if refusal:
         resize_conditions = conditions.set_condition(
             _present_conditions(pod, PENDING), _marked(pod, PENDING, refusal), now
@@ -107,9 +107,9 @@ def _marked(pod: ReadOnlyTree, condition_type: str, details: Mapping[str, str]) 
     return {"type": condition_type, "status": "True", "observedGeneration": meta.generation(pod), **details}
 
 
-def _refusal(pod: ReadOnlyTree, room: NodeResources) -> Mapping[str, str]:
+def _refusal(pod: ReadOnlyTree, resources: NodeResources) -> Mapping[str, str]:
     """Why the node cannot do it: Infeasible or Deferred; empty if it can."""
-    requested, allocatable = total_requests([pod]), room.allocatable()
+    requested, allocatable = total_requests([pod]), resources.allocatable()
     for name, amount in requested.items():
         capacity = allocatable.get(name, quantity.ZERO)
         if amount > capacity:
@@ -118,7 +118,7 @@ def _refusal(pod: ReadOnlyTree, room: NodeResources) -> Mapping[str, str]:
                 "reason": "Infeasible",
                 "message": f"Node didn't have enough capacity: {name}, {counts}",
             }
-    used = room.used()
+    used = resources.used()
     for name, amount in requested.items():
         used_amount, capacity = used.get(name, quantity.ZERO), allocatable.get(name, quantity.ZERO)
         if amount + used_amount > capacity:

@@ -35,14 +35,14 @@ class StageRunner:
     def __init__(
         self,
         stages: Sequence[Stage],
-        performer: StatusWriter,
+        status_writer: StatusWriter,
         environment: Callable[[ReadOnlyTree], Environment],
         *,
         clock: Clock,
         random: Random,
     ) -> None:
         self._stages = stages
-        self._performer = performer
+        self._status_writer = status_writer
         self._environment = environment
         self._clock = clock
         self._random = random
@@ -86,6 +86,6 @@ class StageRunner:
             # It would fail again, so the object stays as it is until it changes.
             LOG.error("stage %s: %s: %s", stage.name, key, error)  # noqa: TRY400 - the stack does not show the template
             return None
-        left = await self._performer.perform(key, obj, effects)
+        left = await self._status_writer.execute(key, obj, effects)
         self._chosen.pop(key, None)
         return left

@@ -3,7 +3,7 @@
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.support.controllers.pods import World, container, home, pod
+from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
 
 PROGRAMS = {
     ("true",): (0, 0),
@@ -17,10 +17,10 @@ glances = st.lists(st.integers(1, 40), min_size=1, max_size=12)
 HORIZON = 100
 
 
-def ran(world, pauses):
+def ran(simulated, pauses):
     for seconds in pauses:
-        world.after(seconds)
-    return world.after(HORIZON)
+        simulated.after(seconds)
+    return simulated.after(HORIZON)
 
 
 def model(init, main):
@@ -44,12 +44,12 @@ def test_a_pod_that_is_never_restarted_ends_as_its_programs_do(init, main, pause
         init=[container(f"i{at}", *argv) for at, argv in enumerate(init)],
         policy="Never",
     )
-    world = ran(World(subject, place=home(details=details)), pauses)
+    simulated = ran(SimulatedPod(subject, context=node_context(details=details)), pauses)
     phase, codes = model(init, main)
-    assert world.phase == phase
+    assert simulated.phase == phase
     if codes is not None:
-        assert list(world.containers().values()) == codes
-        assert world.due is None
+        assert list(simulated.containers().values()) == codes
+        assert simulated.due is None
 
 
 @given(st.lists(programs, min_size=1, max_size=3), glances, st.sampled_from(["Always", "OnFailure", "Never"]))
@@ -57,8 +57,8 @@ def test_looking_more_often_changes_nothing(main, pauses, policy):
     def subject():
         return pod(*(container(f"c{at}", *argv) for at, argv in enumerate(main)), policy=policy)
 
-    seldom = World(subject()).after(sum(pauses))
-    often = World(subject())
+    seldom = SimulatedPod(subject()).after(sum(pauses))
+    often = SimulatedPod(subject())
     for seconds in pauses:
         often.after(seconds)
         writes = often.writes
@@ -70,17 +70,17 @@ def test_looking_more_often_changes_nothing(main, pauses, policy):
 @given(programs, glances, st.integers(0, 60), st.integers(1, 60))
 def test_a_deleted_pod_always_goes_within_its_grace(argv, pauses, terminate_after, grace):
     script = {"mockube.dev/terminate-after": f"{terminate_after}s"}
-    world = World(pod(container("c", *argv), annotations=script))
+    simulated = SimulatedPod(pod(container("c", *argv), annotations=script))
     for seconds in pauses:
-        world.after(seconds)
-    assume(not world.removed)
-    assert world.delete(grace=grace).after(grace).removed
+        simulated.after(seconds)
+    assume(not simulated.removed)
+    assert simulated.delete(grace=grace).after(grace).removed
 
 
 @given(st.integers(0, 6), st.integers(1, 255), glances)
 def test_a_pod_crashes_as_often_as_it_was_told(times, code, pauses):
     script = {"mockube.dev/crash-times": str(times), "mockube.dev/fail-with-code": str(code)}
-    world = ran(World(pod(annotations=script)), [*pauses, 1000])
-    assert world.containers() == {"c": "running"}
-    assert world.status["containerStatuses"][0]["restartCount"] == times
-    assert world.ready
+    simulated = ran(SimulatedPod(pod(annotations=script)), [*pauses, 1000])
+    assert simulated.containers() == {"c": "running"}
+    assert simulated.status["containerStatuses"][0]["restartCount"] == times
+    assert simulated.ready

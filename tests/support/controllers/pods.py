@@ -37,11 +37,11 @@ def scheduled():
     return {"type": "PodScheduled", "status": "True", "lastTransitionTime": format_time(START)}
 
 
-def home(*, details=False, allocatable=None, used=None):
+def node_context(*, details=False, allocatable=None, used=None):
     amounts = {name: quantity.parse(text) for name, text in (allocatable or {"cpu": "4"}).items()}
     used_amounts = {name: quantity.parse(text) for name, text in (used or {}).items()}
-    room = NodeResources(allocatable=lambda: amounts, used=lambda: used_amounts)
-    return NodeContext(ip="172.18.0.2", pod_ips=[IP], room=room, details=details)
+    resources = NodeResources(allocatable=lambda: amounts, used=lambda: used_amounts)
+    return NodeContext(ip="172.18.0.2", pod_ips=[IP], resources=resources, details=details)
 
 
 def patched(value, patch):
@@ -74,12 +74,12 @@ def _conditions(present, changes):
     )
 
 
-class World:
+class SimulatedPod:
     """One pod and its time. Every effect is done at once; `writes` counts the patches of its status."""
 
-    def __init__(self, subject, *, place=None):
+    def __init__(self, subject, *, context=None):
         self.pod = subject
-        self.home = place or home()
+        self.context = context or node_context()
         self.now = START
         self.writes = 0
         self.events = []
@@ -90,14 +90,14 @@ class World:
     def look(self):
         """Look as often as something is to be done; what is done has to come to an end."""
         for _ in range(5):
-            if not self._look_once():
+            if not self._step_once():
                 return
         raise AssertionError("it never rests")
 
-    def _look_once(self):
+    def _step_once(self):
         if self.removed:
             return False
-        next_step = step(self.pod, self.home, self.now)
+        next_step = step(self.pod, self.context, self.now)
         self.due = next_step.again_at
         assert self.due is None or self.due > self.now
         for effect in next_step.effects:

@@ -1,10 +1,10 @@
 """What a simulated kubelet does when somebody puts another image into a pod."""
 
-from tests.support.controllers.pods import World, container, pod
+from tests.support.controllers.pods import SimulatedPod, container, pod
 
 
 def test_another_image_starts_the_container_anew():
-    world = World(pod()).after(5).change(containers=[container(image="nginx:1.26")])
+    world = SimulatedPod(pod()).after(5).change(containers=[container(image="nginx:1.26")])
     status = world.status["containerStatuses"][0]
     assert (status["image"], status["restartCount"]) == ("nginx:1.26", 1)
     assert status["lastState"]["terminated"]["exitCode"] == 0
@@ -14,7 +14,7 @@ def test_another_image_starts_the_container_anew():
 
 def test_another_image_does_not_wait_for_what_the_last_one_did():
     failing = container("c", "sh", "-c", "exit 1")
-    world = World(pod(failing)).after(60)
+    world = SimulatedPod(pod(failing)).after(60)
     assert world.containers() == {"c": "CrashLoopBackOff"}
     restarts = world.status["containerStatuses"][0]["restartCount"]
     status = world.change(containers=[container(image="nginx:1.26")]).status["containerStatuses"][0]

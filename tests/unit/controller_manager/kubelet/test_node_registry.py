@@ -32,6 +32,6 @@ def test_a_pod_that_cannot_be_read_keeps_no_room_from_others(bad):
     nodes = Store()
     nodes.put(Key("", "a"), node)
     registry = NodeRegistry(nodes, pods, details=False)
-    room = registry.home_of(pods.get("default", "web"), node).room
+    room = registry.context_of(pods.get("default", "web"), node).resources
     assert room.used() == {"cpu": quantity.parse("2")}
     assert room.allocatable() == {"cpu": quantity.parse("4")}

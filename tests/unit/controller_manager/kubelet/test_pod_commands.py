@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery.meta import with_metadata
-from tests.support.controllers.pods import World, container, pod
+from tests.support.controllers.pods import SimulatedPod, container, pod
 
 
 def index(number):
@@ -16,7 +16,7 @@ def index(number):
 
 
 def test_a_command_sees_what_the_pod_says_of_itself():
-    assert [World(index(number)).status["phase"] for number in range(3)] == [
+    assert [SimulatedPod(index(number)).status["phase"] for number in range(3)] == [
         "Succeeded",
         "Failed",
         "Succeeded",
@@ -29,7 +29,7 @@ def test_a_command_sees_what_the_pod_says_of_itself():
 )
 def test_a_command_runs_as_the_user_of_its_security_context(context, own, code):
     one = container("c", "sh", "-c", "test $(id -u) -eq 1001 || exit 3", securityContext=own)
-    world = World(pod(one, policy="Never", securityContext=context))
+    world = SimulatedPod(pod(one, policy="Never", securityContext=context))
     assert world.status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == code
 
 
@@ -62,21 +62,21 @@ def test_a_command_runs_as_the_user_of_its_security_context(context, own, code):
     ],
 )
 def test_the_termination_message(script, fields, message):
-    world = World(pod(container("c", "sh", "-c", script, **fields), policy="Never"))
+    world = SimulatedPod(pod(container("c", "sh", "-c", script, **fields), policy="Never"))
     assert world.status["containerStatuses"][0]["state"]["terminated"].get("message") == message
 
 
 def test_agnhost_does_what_its_arguments_say():
     image = "registry.k8s.io/e2e-test-images/agnhost:2.59"
     for arguments, phase in ((["netexec"], "Running"), (["entrypoint-tester"], "Succeeded"), ([], "Running")):
-        world = World(pod(container("c", image=image, args=arguments), policy="Never"))
+        world = SimulatedPod(pod(container("c", image=image, args=arguments), policy="Never"))
         assert world.status["phase"] == phase
 
 
 def test_a_container_that_cannot_be_created_waits_until_it_can():
     env = [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['a']"}}}]
     mounts = [{"name": "v", "mountPath": "/v", "subPathExpr": "$(A)"}]
-    world = World(pod(container("c", env=env, volumeMounts=mounts)))
+    world = SimulatedPod(pod(container("c", env=env, volumeMounts=mounts)))
     assert world.status["phase"] == "Pending"
     assert world.status["containerStatuses"][0]["state"] == {
         "waiting": {"message": "missing value for A", "reason": "CreateContainerConfigError"}
@@ -92,18 +92,18 @@ def test_a_container_that_cannot_be_created_waits_until_it_can():
 def test_what_a_run_leaves_in_a_volume_is_there_for_the_next():
     script = "if [[ -r /data/foo ]]; then exit 0; else touch /data/foo; exit 1; fi"
     mounted = container("c", "sh", "-c", script, volumeMounts=[{"name": "data", "mountPath": "/data"}])
-    world = World(pod(mounted, policy="OnFailure"))
+    world = SimulatedPod(pod(mounted, policy="OnFailure"))
     assert world.status["phase"] == "Succeeded"
     assert world.status["containerStatuses"][0]["restartCount"] == 1
 
 
-def writer(name, script, place, **mount):
-    return container(name, "sh", "-c", script, volumeMounts=[{"name": "v", "mountPath": place, **mount}])
+def writer(name, script, context, **mount):
+    return container(name, "sh", "-c", script, volumeMounts=[{"name": "v", "mountPath": context, **mount}])
 
 
 def ends(one, *init, **fields):
     """The exit code of a container after init containers."""
-    world = World(
+    world = SimulatedPod(
         pod(one, policy="Never", initContainers=[*init], volumes=[{"name": "v", "emptyDir": {}}], **fields)
     )
     return world.status["containerStatuses"][0]["state"].get("terminated", {}).get("exitCode")

@@ -2,16 +2,16 @@
 
 import pytest
 
-from tests.support.controllers.pods import IP, World, container, home, pod
+from tests.support.controllers.pods import IP, SimulatedPod, container, node_context, pod
 
 JOB = {"batch.kubernetes.io/job-name": "j"}
 
 
 def test_a_plain_pod_is_ready_with_one_write():
-    world = World(pod())
-    assert world.writes == 1
-    assert world.due is None
-    assert world.status == {
+    simulated = SimulatedPod(pod())
+    assert simulated.writes == 1
+    assert simulated.due is None
+    assert simulated.status == {
         "conditions": [
             {
                 "lastTransitionTime": "2030-01-01T00:00:00Z",
@@ -113,62 +113,62 @@ def test_a_plain_pod_is_ready_with_one_write():
     ],
 )
 def test_phases(subject, seconds, phase, states):
-    world = World(subject).after(seconds)
-    assert (world.phase, world.containers()) == (phase, states)
+    simulated = SimulatedPod(subject).after(seconds)
+    assert (simulated.phase, simulated.containers()) == (phase, states)
 
 
 def test_the_reason_of_a_deadline():
-    world = World(pod(activeDeadlineSeconds=10)).after(10)
-    assert world.status["reason"] == "DeadlineExceeded"
-    assert world.status["message"] == "Pod was active on the node longer than the specified deadline"
+    simulated = SimulatedPod(pod(activeDeadlineSeconds=10)).after(10)
+    assert simulated.status["reason"] == "DeadlineExceeded"
+    assert simulated.status["message"] == "Pod was active on the node longer than the specified deadline"
 
 
 def test_restarts_come_at_once_and_then_ever_later():
-    world = World(pod(container("c", "false")))
-    restarts = [world.status["containerStatuses"][0]["restartCount"]]
+    simulated = SimulatedPod(pod(container("c", "false")))
+    restarts = [simulated.status["containerStatuses"][0]["restartCount"]]
     for seconds in (9, 1, 19, 1, 39, 1, 80, 160, 299, 1, 300):
-        world.after(seconds)
-        restarts.append(world.status["containerStatuses"][0]["restartCount"])
+        simulated.after(seconds)
+        restarts.append(simulated.status["containerStatuses"][0]["restartCount"])
     assert restarts == [1, 1, 2, 2, 3, 3, 4, 5, 6, 6, 7, 8]
-    status = world.status["containerStatuses"][0]
+    status = simulated.status["containerStatuses"][0]
     assert status["state"]["waiting"] == {
         "message": "back-off 5m0s restarting failed container=c pod=p_ns(uid-1)",
         "reason": "CrashLoopBackOff",
     }
     assert status["lastState"]["terminated"]["exitCode"] == 1
-    assert not world.ready
+    assert not simulated.ready
 
 
 def test_a_long_run_is_forgiven():
-    world = World(pod(container("c", "sleep", "900")))
-    world.after(4 * 900)
-    assert world.containers() == {"c": "running"}
-    assert world.status["containerStatuses"][0]["restartCount"] == 4
+    simulated = SimulatedPod(pod(container("c", "sleep", "900")))
+    simulated.after(4 * 900)
+    assert simulated.containers() == {"c": "running"}
+    assert simulated.status["containerStatuses"][0]["restartCount"] == 4
 
 
 def test_a_failure_is_tried_again_and_a_success_is_not():
     script = {"mockube.dev/crash-times": "2", "mockube.dev/fail-with-code": "7"}
-    world = World(pod(container("c", "true"), policy="OnFailure", annotations=script))
-    assert world.containers() == {"c": "CrashLoopBackOff"}
-    assert world.status["containerStatuses"][0]["lastState"]["terminated"]["exitCode"] == 7
-    world.after(10)
-    assert (world.phase, world.containers()) == ("Succeeded", {"c": 0})
-    assert world.status["containerStatuses"][0]["restartCount"] == 2
+    simulated = SimulatedPod(pod(container("c", "true"), policy="OnFailure", annotations=script))
+    assert simulated.containers() == {"c": "CrashLoopBackOff"}
+    assert simulated.status["containerStatuses"][0]["lastState"]["terminated"]["exitCode"] == 7
+    simulated.after(10)
+    assert (simulated.phase, simulated.containers()) == ("Succeeded", {"c": 0})
+    assert simulated.status["containerStatuses"][0]["restartCount"] == 2
 
 
 def test_init_containers_run_in_their_order():
     init = [container("one", "sleep", "5"), container("two", "sleep", "3")]
-    world = World(pod(init=init))
-    assert world.containers("initContainerStatuses") == {"one": "running", "two": "PodInitializing"}
-    assert world.containers() == {"c": "PodInitializing"}
-    assert world.condition("Initialized")["message"] == "containers with incomplete status: [one two]"
-    world.after(5)
-    assert world.containers("initContainerStatuses") == {"one": 0, "two": "running"}
-    assert world.condition("Initialized")["message"] == "containers with incomplete status: [two]"
-    assert world.phase == "Pending"
-    world.after(3)
-    assert world.containers("initContainerStatuses") == {"one": 0, "two": 0}
-    assert (world.phase, world.containers(), world.ready) == ("Running", {"c": "running"}, True)
+    simulated = SimulatedPod(pod(init=init))
+    assert simulated.containers("initContainerStatuses") == {"one": "running", "two": "PodInitializing"}
+    assert simulated.containers() == {"c": "PodInitializing"}
+    assert simulated.condition("Initialized")["message"] == "containers with incomplete status: [one two]"
+    simulated.after(5)
+    assert simulated.containers("initContainerStatuses") == {"one": 0, "two": "running"}
+    assert simulated.condition("Initialized")["message"] == "containers with incomplete status: [two]"
+    assert simulated.phase == "Pending"
+    simulated.after(3)
+    assert simulated.containers("initContainerStatuses") == {"one": 0, "two": 0}
+    assert (simulated.phase, simulated.containers(), simulated.ready) == ("Running", {"c": "running"}, True)
 
 
 @pytest.mark.parametrize(
@@ -180,127 +180,129 @@ def test_init_containers_run_in_their_order():
     ],
 )
 def test_init_containers_that_fail(policy, phase, states):
-    world = World(pod(init=[container("one", "false")], policy=policy)).after(1)
-    assert (world.phase, world.containers("initContainerStatuses")) == (phase, states)
-    assert world.containers() == {"c": "PodInitializing"}
+    simulated = SimulatedPod(pod(init=[container("one", "false")], policy=policy)).after(1)
+    assert (simulated.phase, simulated.containers("initContainerStatuses")) == (phase, states)
+    assert simulated.containers() == {"c": "PodInitializing"}
 
 
 def test_sidecars_run_beside_and_end_last():
     sidecar = container("side", restartPolicy="Always")
-    world = World(
+    simulated = SimulatedPod(
         pod(container("c", "sleep", "9"), init=[sidecar, container("i", "sleep", "1")], policy="Never")
     )
-    assert world.containers("initContainerStatuses") == {"side": "running", "i": "running"}
-    world.after(1)
-    assert world.containers() == {"c": "running"}
-    assert world.ready
-    world.after(9)
-    assert world.phase == "Succeeded"
-    assert world.containers("initContainerStatuses") == {"side": 0, "i": 0}
+    assert simulated.containers("initContainerStatuses") == {"side": "running", "i": "running"}
+    simulated.after(1)
+    assert simulated.containers() == {"c": "running"}
+    assert simulated.ready
+    simulated.after(9)
+    assert simulated.phase == "Succeeded"
+    assert simulated.containers("initContainerStatuses") == {"side": 0, "i": 0}
 
 
 def test_a_sidecar_that_is_not_ready_keeps_the_pod_unready():
-    world = World(pod(init=[container("side", "false", restartPolicy="Always")])).after(1)
-    assert world.containers() == {"c": "running"}
-    assert world.condition("Ready")["message"] == "containers with unready status: [side]"
+    simulated = SimulatedPod(pod(init=[container("side", "false", restartPolicy="Always")])).after(1)
+    assert simulated.containers() == {"c": "running"}
+    assert simulated.condition("Ready")["message"] == "containers with unready status: [side]"
 
 
 def test_conditions_of_a_pod_that_completed():
-    world = World(pod(container("c", "true"), policy="Never"))
-    assert world.conditions() == {
+    simulated = SimulatedPod(pod(container("c", "true"), policy="Never"))
+    assert simulated.conditions() == {
         "PodScheduled": "True",
         "Initialized": "PodCompleted",
         "Ready": "PodCompleted",
         "ContainersReady": "PodCompleted",
     }
-    assert world.condition("Initialized")["status"] == "True"
-    assert world.condition("Ready")["status"] == "False"
+    assert simulated.condition("Initialized")["status"] == "True"
+    assert simulated.condition("Ready")["status"] == "False"
 
 
 def test_readiness_gates_wait_for_their_conditions():
-    world = World(pod(readinessGates=[{"conditionType": "a.b/c"}]))
-    assert world.conditions()["ContainersReady"] == "True"
-    assert world.condition("Ready")["reason"] == "ReadinessGatesNotReady"
-    assert world.condition("Ready")["message"] == (
+    simulated = SimulatedPod(pod(readinessGates=[{"conditionType": "a.b/c"}]))
+    assert simulated.conditions()["ContainersReady"] == "True"
+    assert simulated.condition("Ready")["reason"] == "ReadinessGatesNotReady"
+    assert simulated.condition("Ready")["message"] == (
         'corresponding condition of pod readiness gate "a.b/c" does not exist.'
     )
-    world.status["conditions"].append({"type": "a.b/c", "status": "False"})
-    world.look()
-    assert world.condition("Ready")["message"] == (
+    simulated.status["conditions"].append({"type": "a.b/c", "status": "False"})
+    simulated.look()
+    assert simulated.condition("Ready")["message"] == (
         'the status of pod readiness gate "a.b/c" is not "True", but False'
     )
-    world.condition("a.b/c")["status"] = "True"
-    world.look()
-    assert world.ready
-    assert "message" not in world.condition("Ready")
+    simulated.condition("a.b/c")["status"] = "True"
+    simulated.look()
+    assert simulated.ready
+    assert "message" not in simulated.condition("Ready")
 
 
 def test_a_pod_in_the_network_of_its_node_has_its_address():
-    assert World(pod(hostNetwork=True)).status["podIP"] == "172.18.0.2"
+    assert SimulatedPod(pod(hostNetwork=True)).status["podIP"] == "172.18.0.2"
 
 
 def test_a_pod_that_nobody_scheduled_is_said_to_be():
     subject = pod()
     subject["status"] = {}
-    assert World(subject).conditions()["PodScheduled"] == "True"
+    assert SimulatedPod(subject).conditions()["PodScheduled"] == "True"
 
 
 def test_ephemeral_containers_run_once():
-    world = World(pod()).change(ephemeralContainers=[container("debug", "sleep", "60")])
-    assert world.containers("ephemeralContainerStatuses") == {"debug": "running"}
-    world.after(60)
-    assert world.containers("ephemeralContainerStatuses") == {"debug": 0}
-    assert (world.phase, world.ready) == ("Running", True)
+    simulated = SimulatedPod(pod()).change(ephemeralContainers=[container("debug", "sleep", "60")])
+    assert simulated.containers("ephemeralContainerStatuses") == {"debug": "running"}
+    simulated.after(60)
+    assert simulated.containers("ephemeralContainerStatuses") == {"debug": 0}
+    assert (simulated.phase, simulated.ready) == ("Running", True)
 
 
 # --- the end
 
 
 def test_a_deleted_pod_goes_at_once_without_a_last_word():
-    world = World(pod()).delete()
-    assert world.removed
-    assert world.writes == 1
+    simulated = SimulatedPod(pod()).delete()
+    assert simulated.removed
+    assert simulated.writes == 1
 
 
 def test_a_kubelet_says_how_the_containers_ended():
-    world = World(pod(container("c", "sleep", "infinity")), place=home(details=True)).delete()
-    assert world.removed
-    assert (world.phase, world.containers()) == ("Failed", {"c": 137})
-    assert [told.message for told in world.events if told.reason == "Killing"] == ["Stopping container c"]
+    simulated = SimulatedPod(
+        pod(container("c", "sleep", "infinity")), context=node_context(details=True)
+    ).delete()
+    assert simulated.removed
+    assert (simulated.phase, simulated.containers()) == ("Failed", {"c": 137})
+    assert [told.message for told in simulated.events if told.reason == "Killing"] == ["Stopping container c"]
 
 
 def test_a_finalizer_makes_somebody_read_the_last_status():
     subject = pod()
     subject["metadata"]["finalizers"] = ["batch.kubernetes.io/job-tracking"]
-    world = World(subject).delete()
-    assert (world.phase, world.removed) == ("Succeeded", True)
+    simulated = SimulatedPod(subject).delete()
+    assert (simulated.phase, simulated.removed) == ("Succeeded", True)
 
 
 def test_a_pod_without_grace_is_the_servers():
-    assert not World(pod()).delete(grace=0).removed
+    assert not SimulatedPod(pod()).delete(grace=0).removed
 
 
 def test_a_pod_takes_its_time_to_go():
-    world = World(pod(annotations={"mockube.dev/terminate-after": "20s"})).delete(grace=30)
-    assert not world.after(19).removed
-    assert world.after(1).removed
+    simulated = SimulatedPod(pod(annotations={"mockube.dev/terminate-after": "20s"})).delete(grace=30)
+    assert not simulated.after(19).removed
+    assert simulated.after(1).removed
 
 
 def test_no_pod_takes_more_than_its_grace():
-    world = World(pod(annotations={"mockube.dev/terminate-after": "20s"})).delete(grace=5)
-    assert not world.after(4).removed
-    assert world.after(1).removed
+    simulated = SimulatedPod(pod(annotations={"mockube.dev/terminate-after": "20s"})).delete(grace=5)
+    assert not simulated.after(4).removed
+    assert simulated.after(1).removed
 
 
 def test_a_pod_that_hangs_goes_when_it_is_let_go():
-    world = World(pod(annotations={"mockube.dev/hang-terminating": "true"})).delete()
-    assert not world.after(9999).removed
-    assert world.annotate().removed
+    simulated = SimulatedPod(pod(annotations={"mockube.dev/hang-terminating": "true"})).delete()
+    assert not simulated.after(9999).removed
+    assert simulated.annotate().removed
 
 
 def test_a_pod_that_is_over_goes_as_it_is():
-    world = World(pod(container("c", "true"), policy="Never")).delete()
-    assert (world.removed, world.writes) == (True, 1)
+    simulated = SimulatedPod(pod(container("c", "true"), policy="Never")).delete()
+    assert (simulated.removed, simulated.writes) == (True, 1)
 
 
 # --- annotations
@@ -316,48 +318,48 @@ def test_a_pod_that_is_over_goes_as_it_is():
 )
 def test_scripts(annotation, before, after):
     script = {f"mockube.dev/{name}": text for name, text in annotation.items()}
-    world = World(pod(annotations=script, policy="Never"))
-    assert world.after(4).containers() == {"c": before}
-    assert world.after(1).containers() == {"c": after}
+    simulated = SimulatedPod(pod(annotations=script, policy="Never"))
+    assert simulated.after(4).containers() == {"c": before}
+    assert simulated.after(1).containers() == {"c": after}
 
 
 def test_a_pod_becomes_ready_when_its_script_says():
-    world = World(pod(annotations={"mockube.dev/ready-after": "1m"}))
-    assert world.condition("Ready")["message"] == "containers with unready status: [c]"
-    assert not world.after(59).ready
-    assert world.after(1).ready
-    assert world.writes == 2
+    simulated = SimulatedPod(pod(annotations={"mockube.dev/ready-after": "1m"}))
+    assert simulated.condition("Ready")["message"] == "containers with unready status: [c]"
+    assert not simulated.after(59).ready
+    assert simulated.after(1).ready
+    assert simulated.writes == 2
 
 
 def test_a_pod_never_becomes_ready():
-    assert not World(pod(annotations={"mockube.dev/ready-after": "never"})).after(9999).ready
+    assert not SimulatedPod(pod(annotations={"mockube.dev/ready-after": "never"})).after(9999).ready
 
 
 def test_a_pod_waits_for_a_reason_until_it_is_taken_away():
-    world = World(pod(annotations={"mockube.dev/waiting-reason": "ImagePullBackOff"})).after(60)
-    assert (world.phase, world.containers()) == ("Pending", {"c": "ImagePullBackOff"})
-    assert world.annotate().containers() == {"c": "running"}
+    simulated = SimulatedPod(pod(annotations={"mockube.dev/waiting-reason": "ImagePullBackOff"})).after(60)
+    assert (simulated.phase, simulated.containers()) == ("Pending", {"c": "ImagePullBackOff"})
+    assert simulated.annotate().containers() == {"c": "running"}
 
 
 def test_annotations_that_nobody_understands_are_named():
     script = {"mockube.dev/ready-after": "soon", "mockube.dev/dance": "1", "mockube.dev/crash-times": "-1"}
-    world = World(pod(annotations=script))
-    assert world.ready
-    assert [told.message for told in world.events] == [
+    simulated = SimulatedPod(pod(annotations=script))
+    assert simulated.ready
+    assert [told.message for told in simulated.events] == [
         "mockube.dev/crash-times: '-1': must be a whole number",
         "mockube.dev/dance: '1': no such annotation is known",
         """mockube.dev/ready-after: 'soon': time: invalid duration "soon\"""",
     ]
-    world.after(60)
-    assert len(world.events) == 3
+    simulated.after(60)
+    assert len(simulated.events) == 3
 
 
 # --- what only a kubelet tells
 
 
 def test_what_a_kubelet_tells_of_a_start():
-    world = World(pod(), place=home(details=True))
-    assert [(told.type, told.reason, told.message) for told in world.events] == [
+    simulated = SimulatedPod(pod(), context=node_context(details=True))
+    assert [(told.type, told.reason, told.message) for told in simulated.events] == [
         (
             "Normal",
             "Pulled",
@@ -366,24 +368,29 @@ def test_what_a_kubelet_tells_of_a_start():
         ("Normal", "Created", "Container created"),
         ("Normal", "Started", "Container started"),
     ]
-    assert world.conditions()["PodReadyToStartContainers"] == "True"
-    status = world.status["containerStatuses"][0]
+    assert simulated.conditions()["PodReadyToStartContainers"] == "True"
+    status = simulated.status["containerStatuses"][0]
     assert status["containerID"].startswith("mockube://")
     assert status["imageID"].startswith("nginx@sha256:")
 
 
 def test_ids_follow_from_what_they_name():
-    place = home(details=True)
-    one, two = (World(pod(container("c", "false")), place=place).status["containerStatuses"][0] for _ in "ab")
+    context = node_context(details=True)
+    one, two = (
+        SimulatedPod(pod(container("c", "false")), context=context).status["containerStatuses"][0]
+        for _ in "ab"
+    )
     assert one == two
     end = one["lastState"]["terminated"]
     assert end["containerID"] == one["containerID"]
-    image = World(pod(container(image="localhost:5000/app")), place=place).status["containerStatuses"][0]
+    image = SimulatedPod(pod(container(image="localhost:5000/app")), context=context).status[
+        "containerStatuses"
+    ][0]
     assert image["imageID"].startswith("localhost:5000/app@sha256:")
 
 
 def test_what_a_kubelet_tells_of_a_crash():
-    world = World(pod(container("c", "false")), place=home(details=True))
-    assert world.events[-1].type == "Warning"
-    assert world.events[-1].reason == "BackOff"
-    assert world.events[-1].message == "Back-off restarting failed container c in pod p_ns(uid-1)"
+    simulated = SimulatedPod(pod(container("c", "false")), context=node_context(details=True))
+    assert simulated.events[-1].type == "Warning"
+    assert simulated.events[-1].reason == "BackOff"
+    assert simulated.events[-1].message == "Back-off restarting failed container c in pod p_ns(uid-1)"

@@ -17,7 +17,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.preemption import (
     is_preemptable,
     pods_to_preempt,
 )
-from tests.support.controllers.pods import START, World, container, home, patched, pod
+from tests.support.controllers.pods import START, SimulatedPod, container, node_context, patched, pod
 
 CRITICAL = 2_000_000_000
 
@@ -25,8 +25,8 @@ CRITICAL = 2_000_000_000
 def candidates(**pods):
     """`name="quality cpu memory"`."""
     for name, text in pods.items():
-        quality, cpu, memory = text.split()
-        yield Candidate(name, quality, Counter(cpu=int(cpu), memory=int(memory)))
+        qos_class, cpu, memory = text.split()
+        yield Candidate(name, qos_class, Counter(cpu=int(cpu), memory=int(memory)))
 
 
 def chosen(shortage, **pods):
@@ -167,8 +167,8 @@ def test_other_reasons_to_reject_it_come_first():
 def ended(**annotations):
     named = {f"mockube.dev/{name.replace('_', '-')}": text for name, text in annotations.items()}
     subject = pod(container("web"), annotations=named, terminationGracePeriodSeconds=20)
-    running = World(subject, place=home(details=True)).pod
-    return running, preempt(running, home(details=True), START, START)
+    running = SimulatedPod(subject, context=node_context(details=True)).pod
+    return running, preempt(running, node_context(details=True), START, START)
 
 
 def test_its_status_says_why_it_ended():

@@ -9,15 +9,15 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.controller_manager.kubelet.effects import Remove, StartContainer, StopContainer, Write
 from mockube.controller_manager.kubelet.pod_lifecycle.pod import step
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import NEVER_RAN, Exit, ProcessState
-from tests.support.controllers.pods import START, container, home, patched, pod
+from tests.support.controllers.pods import START, container, node_context, patched, pod
 
 RUNNING = ProcessState(restarts=0, started=START, passed_startup=True, is_ready=True)
 
 
 def look(subject, *, seconds=0, **processes):
     """The pod after a look, and what is to be done."""
-    place = replace(home(), processes=processes)
-    taken = step(subject, place, START + timedelta(seconds=seconds))
+    context = replace(node_context(), processes=processes)
+    taken = step(subject, context, START + timedelta(seconds=seconds))
     for effect in taken.effects:
         if isinstance(effect, Write):
             subject = {**subject, "status": patched(subject["status"], effect.body["status"])}

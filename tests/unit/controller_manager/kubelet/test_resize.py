@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.controllers.pods import World, container, home, pod
+from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
 
 
 def sized(cpu, **fields):
@@ -15,18 +15,18 @@ def given(world):
 
 
 def test_a_container_says_what_it_was_given():
-    assert given(World(pod(sized("1")))) == ("1", "1", 0)
+    assert given(SimulatedPod(pod(sized("1")))) == ("1", "1", 0)
 
 
 def test_a_resize_is_given_at_once():
-    world = World(pod(sized("1"))).change(containers=[sized("2")])
+    world = SimulatedPod(pod(sized("1"))).change(containers=[sized("2")])
     assert given(world) == ("2", "2", 0)
     assert world.writes == 2
     assert world.status["observedGeneration"] == 2
 
 
 def test_a_resize_in_progress_is_said_to_be():
-    world = World(pod(sized("1"), annotations={"mockube.dev/resize-after": "10s"})).after(60)
+    world = SimulatedPod(pod(sized("1"), annotations={"mockube.dev/resize-after": "10s"})).after(60)
     world.change(containers=[sized("2")])
     assert given(world) == ("1", "1", 0)
     assert world.condition("PodResizeInProgress")["status"] == "True"
@@ -50,26 +50,32 @@ def test_a_resize_in_progress_is_said_to_be():
     ],
 )  # fmt: skip
 def test_a_resize_that_is_not_given(cpu, used, reason, message):
-    world = World(pod(sized("1")), place=home(used={"cpu": used})).change(containers=[sized(cpu)])
+    world = SimulatedPod(pod(sized("1")), context=node_context(used={"cpu": used})).change(
+        containers=[sized(cpu)]
+    )
     assert given(world) == ("1", "1", 0)
     condition = world.condition("PodResizePending")
     assert (condition["status"], condition["reason"], condition["message"]) == ("True", reason, message)
     assert world.ready
 
 
-def test_a_resize_that_was_put_off_is_given_once_there_is_room():
-    world = World(pod(sized("1")), place=home(used={"cpu": "3"})).change(containers=[sized("2")])
-    world.home = home(used={"cpu": "1"})
+def test_a_resize_that_was_put_off_is_given_once_the_node_has_capacity():
+    world = SimulatedPod(pod(sized("1")), context=node_context(used={"cpu": "3"})).change(
+        containers=[sized("2")]
+    )
+    world.context = node_context(used={"cpu": "1"})
     assert given(world.after(30)) == ("2", "2", 0)
     assert "PodResizePending" not in world.conditions()
 
 
 def test_a_container_may_ask_to_be_restarted():
     policy = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
-    world = World(pod(sized("1", resizePolicy=policy))).change(containers=[sized("2", resizePolicy=policy)])
+    world = SimulatedPod(pod(sized("1", resizePolicy=policy))).change(
+        containers=[sized("2", resizePolicy=policy)]
+    )
     assert given(world) == ("2", "2", 1)
 
 
 def test_a_resize_that_is_taken_back_leaves_no_trace():
-    world = World(pod(sized("1"))).change(containers=[sized("8")]).change(containers=[sized("1")])
+    world = SimulatedPod(pod(sized("1"))).change(containers=[sized("8")]).change(containers=[sized("1")])
     assert "PodResizePending" not in world.conditions()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.controllers.pods import World, container, home, pod
+from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
 
 GET = {"httpGet": {"port": 80}, "periodSeconds": 10, "failureThreshold": 3}
 PROBED = {"readinessProbe": GET, "livenessProbe": GET, "startupProbe": GET}
@@ -11,7 +11,7 @@ PROBED = {"readinessProbe": GET, "livenessProbe": GET, "startupProbe": GET}
 def world(annotations, *, policy="Always", **fields):
     named = {f"mockube.dev/{name}": text for name, text in annotations.items()}
     subject = pod(container("c", **fields), annotations=named, policy=policy)
-    return World(subject, place=home(details=True))
+    return SimulatedPod(subject, context=node_context(details=True))
 
 
 def now(world):
@@ -137,7 +137,7 @@ def test_a_liveness_that_fails_ends_the_run(policy, state):
 def test_the_first_startup_of_a_sidecar_lets_the_others_run():
     side = container("side", restartPolicy="Always", startupProbe=GET)
     subject = pod(container(), init=[side], annotations={"mockube.dev/startup-after": "15s"})
-    world = World(subject, place=home(details=True))
+    world = SimulatedPod(subject, context=node_context(details=True))
     assert world.status["phase"] == "Pending"
     world.after(20)
     assert world.status["phase"] == "Running"

@@ -65,8 +65,8 @@ def stage(name, phase, then="", *, delay=0, immediate=False, **following):
 
 
 def runner(server, clock, *stages):
-    performer = StatusWriter(server, server, PODS, clock)
-    return StageRunner(stages, performer, lambda _: {}, clock=clock, random=SeededRandom())
+    status_writer = StatusWriter(server, server, PODS, clock)
+    return StageRunner(stages, status_writer, lambda _: {}, clock=clock, random=SeededRandom())
 
 
 @pytest.fixture
@@ -144,40 +144,46 @@ async def test_deletion_is_of_this_object_and_without_grace(clock):
 
 async def test_what_was_written_is_outdated_until_it_is_seen(clock):
     server = Server(phase="A")
-    performer = StatusWriter(server, server, PODS, clock)
+    status_writer = StatusWriter(server, server, PODS, clock)
     before = server.pod
-    stages = StageRunner([stage("a", "A", "B")], performer, lambda _: {}, clock=clock, random=SeededRandom())
-    assert not performer.is_outdated(KEY, before)
+    stages = StageRunner(
+        [stage("a", "A", "B")], status_writer, lambda _: {}, clock=clock, random=SeededRandom()
+    )
+    assert not status_writer.is_outdated(KEY, before)
     await stages.run(KEY, before)
-    assert performer.is_outdated(KEY, before)
-    assert not performer.is_outdated(KEY, server.pod)
-    assert performer.is_own(KEY, before, server.pod)
+    assert status_writer.is_outdated(KEY, before)
+    assert not status_writer.is_outdated(KEY, server.pod)
+    assert status_writer.is_own(KEY, before, server.pod)
     others = meta.with_metadata(before, resourceVersion="0")
-    assert not performer.is_own(KEY, others, server.pod), "somebody else wrote between"
-    assert not performer.is_outdated(KEY, meta.with_metadata(before, uid="another"))
-    performer.forget(KEY)
-    assert not performer.is_outdated(KEY, before)
+    assert not status_writer.is_own(KEY, others, server.pod), "somebody else wrote between"
+    assert not status_writer.is_outdated(KEY, meta.with_metadata(before, uid="another"))
+    status_writer.forget(KEY)
+    assert not status_writer.is_outdated(KEY, before)
 
 
 async def test_what_was_removed_is_outdated_for_ever(clock):
     server = Server(phase="A")
-    performer = StatusWriter(server, server, PODS, clock)
+    status_writer = StatusWriter(server, server, PODS, clock)
     before = server.pod
     stages = [stage("a", "A", delete=True)]
-    await StageRunner(stages, performer, lambda _: {}, clock=clock, random=SeededRandom()).run(KEY, before)
-    assert performer.is_outdated(KEY, before)
+    await StageRunner(stages, status_writer, lambda _: {}, clock=clock, random=SeededRandom()).run(
+        KEY, before
+    )
+    assert status_writer.is_outdated(KEY, before)
 
 
 async def test_a_server_that_was_set_back_is_believed_in_the_end(clock):
     server = Server(phase="A")
-    performer = StatusWriter(server, server, PODS, clock)
+    status_writer = StatusWriter(server, server, PODS, clock)
     before = server.pod
-    stages = StageRunner([stage("a", "A", "B")], performer, lambda _: {}, clock=clock, random=SeededRandom())
+    stages = StageRunner(
+        [stage("a", "A", "B")], status_writer, lambda _: {}, clock=clock, random=SeededRandom()
+    )
     await stages.run(KEY, before)
     clock.advance(299)
-    assert performer.is_outdated(KEY, before)
+    assert status_writer.is_outdated(KEY, before)
     clock.advance(1)
-    assert not performer.is_outdated(KEY, before)
+    assert not status_writer.is_outdated(KEY, before)
 
 
 async def test_what_is_gone_is_left_alone(clock):
