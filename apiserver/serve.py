@@ -27,18 +27,18 @@ ELSEWHERE = ("192.0.2.1", 9)
 
 async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
     """Serve until a signal stops it."""
-    clock, luck = RealClock(), SystemRandom()
+    clock, random = RealClock(), SystemRandom()
     _allow_many_files()
     stopping = _signalled()
     serving, address = config.serving, _advertised(config.serving)
-    credentials = gather(config, address, now=clock.now(), random=luck)
+    credentials = gather(config, address, now=clock.now(), random=random)
     doors = _bind(serving, credentials)
     surroundings = Surroundings(
         doors=doors,
         credentials=credentials,
         address=address,
         clock=clock,
-        random=luck,
+        random=random,
         drain_seconds=serving.request_timeout,
     )
     async with running(config, surroundings) as server:

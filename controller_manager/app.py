@@ -152,7 +152,9 @@ class Manager:
             LOG.info("Controllers: %s", ", ".join(sorted(work.running)) or "none")
             if elector is not None and elector.lease is not None:
                 recorder = Recorders(writer=work.events, client=client).of(AGENT)
-                recorder.say(elector.lease, "Normal", "LeaderElection", f"{elector.identity} became leader")
+                recorder.record(
+                    elector.lease, "Normal", "LeaderElection", f"{elector.identity} became leader"
+                )
             self._metrics.registry.register(work.events)
             try:
                 patience = config.controllers.controller_shutdown_timeout

@@ -121,11 +121,11 @@ def _provision(caches: Caches, claim: ReadOnlyTree) -> Plan:
     message = f"External provisioner is provisioning volume for claim {quoted}"
     done = ("ProvisioningSucceeded", "Successfully provisioned volume {name}")
     failed = ("ProvisioningFailed", "Error saving provisioned volume: {error}")
-    saying = EventTemplate(about=claim, done=done, failed=failed)
+    event = EventTemplate(about=claim, done=done, failed=failed)
     return Plan(
         actions=(
             RecordEvent(about=claim, type="Normal", reason="Provisioning", message=message),
-            Create(resource=PERSISTENT_VOLUMES, bodies=(volume,), saying=saying),
+            Create(resource=PERSISTENT_VOLUMES, bodies=(volume,), event=event),
         )
     )
 
@@ -191,8 +191,8 @@ def _is_to_go(volume: ReadOnlyTree) -> bool:
 
 
 def _delete(volume: ReadOnlyTree) -> Plan:
-    victim = ObjectRef.of(volume)
-    return Plan(actions=(Delete(resource=PERSISTENT_VOLUMES, victims=(victim,)),))
+    ref = ObjectRef.of(volume)
+    return Plan(actions=(Delete(resource=PERSISTENT_VOLUMES, objects=(ref,)),))
 
 
 def _of_itself(_: Caches, change: Change) -> Iterable[Key]:

@@ -176,7 +176,7 @@ class Informer(Generic[T]):
     def resync(self) -> None:
         """Notify handlers of every object once more, as an update without a difference."""
         for key, view in self._store.items():
-            self._tell(key, Change(view, view))
+            self._notify(key, Change(view, view))
 
     # --- the sink of a reflector
 
@@ -236,14 +236,14 @@ class Informer(Generic[T]):
             self._drop(key)
             self._log_once(key, meta.resource_version(tree), error)
             return
-        self._tell(key, Change(self._store.put(key, view), view))
+        self._notify(key, Change(self._store.put(key, view), view))
 
     def _drop(self, key: Key) -> None:
         old = self._store.remove(key)
         if old is not None:
-            self._tell(key, Change(old, None))
+            self._notify(key, Change(old, None))
 
-    def _tell(self, key: Key, change: Change) -> None:
+    def _notify(self, key: Key, change: Change) -> None:
         for listener in self._listeners:
             listener.notify(key, change)
 

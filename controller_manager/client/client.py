@@ -106,14 +106,14 @@ class Client:
 
     async def get(self, resource: AnyResource, key: Key, *, subresource: str = "") -> Parsed:
         target = _target(resource, key, subresource)
-        return await self._say("GET", target, headers=_reading(resource, _METADATA))
+        return await self._send("GET", target, headers=_reading(resource, _METADATA))
 
     async def list(
         self, resource: AnyResource, namespace: str = "", **options: Unpack[ListOptions]
     ) -> ObjectList:
         """Without a resourceVersion the server returns the most recent objects."""
         target = _target(resource, Key(namespace, "")) + _list_query(options)
-        tree = await self._say("GET", target, headers=_reading(resource, _METADATA_LIST))
+        tree = await self._send("GET", target, headers=_reading(resource, _METADATA_LIST))
         items = tree.get("items") or []
         for item in items:
             item.setdefault("kind", resource.kind)
@@ -126,11 +126,11 @@ class Client:
     ) -> Parsed:
         """In the namespace that the body names; `key` names the parent of a subresource that is made."""
         target = _target(resource, key or Key(meta.namespace(body), ""), subresource)
-        return await self._say("POST", target, orjson.dumps(body))
+        return await self._send("POST", target, orjson.dumps(body))
 
     async def update(self, resource: AnyResource, body: ReadOnlyTree, *, subresource: str = "") -> Parsed:
         key = Key.of(body)
-        return await self._say("PUT", _target(resource, key, subresource), orjson.dumps(body))
+        return await self._send("PUT", _target(resource, key, subresource), orjson.dumps(body))
 
     async def patch(
         self,
@@ -142,11 +142,11 @@ class Client:
         query = {"fieldManager": options.get("field_manager"), "force": options.get("force") and "true"}
         target = _target(resource, key, options.get("subresource", "")) + _query(query)
         headers = {"Accept": _JSON, "Content-Type": _PATCHES[options.get("kind", "merge")]}
-        return await self._say("PATCH", target, orjson.dumps(body), headers=headers)
+        return await self._send("PATCH", target, orjson.dumps(body), headers=headers)
 
     async def delete(self, resource: AnyResource, key: Key, **options: Unpack[DeleteOptions]) -> Parsed:
         """The object as it was left if something keeps it, else a `Status` or the object as it was."""
-        return await self._say("DELETE", _target(resource, key), _delete_options(options))
+        return await self._send("DELETE", _target(resource, key), _delete_options(options))
 
     async def delete_collection(
         self,
@@ -157,7 +157,7 @@ class Client:
         **options: Unpack[DeleteOptions],
     ) -> Parsed:
         target = _target(resource, Key(namespace, "")) + _list_query(selecting or {})
-        return await self._say("DELETE", target, _delete_options(options))
+        return await self._send("DELETE", target, _delete_options(options))
 
     async def raw(
         self,
@@ -173,7 +173,7 @@ class Client:
         `about` is what an error names where the server answers with a code alone.
         """
         headers = {"Accept": accept, "Content-Type": _JSON}
-        return await self._say(method, path, body, headers=headers, about=about)
+        return await self._send(method, path, body, headers=headers, about=about)
 
     @asynccontextmanager
     async def watch(
@@ -201,7 +201,7 @@ class Client:
                 raise _error(request, Answer(stream.status, None, await stream.read()))
             yield stream
 
-    async def _say(
+    async def _send(
         self,
         method: str,
         target: str,

@@ -40,9 +40,9 @@ class Delete(Struct, frozen=True, kw_only=True):
     """Delete objects of one resource, concurrently. NotFound counts as deleted."""
 
     resource: AnyResource
-    victims: tuple[ObjectRef, ...]
+    objects: tuple[ObjectRef, ...]
     propagation: Literal["", "Background", "Foreground", "Orphan"] = ""
-    saying: EventTemplate | None = None
+    event: EventTemplate | None = None
 
 
 class Update(Struct, frozen=True, kw_only=True):
@@ -51,7 +51,7 @@ class Update(Struct, frozen=True, kw_only=True):
     resource: AnyResource
     body: ReadOnlyTree
     subresource: str = ""
-    saying: EventTemplate | None = None
+    event: EventTemplate | None = None
 
 
 class Patch(Struct, frozen=True, kw_only=True):
@@ -64,7 +64,7 @@ class Patch(Struct, frozen=True, kw_only=True):
     subresource: str = ""
     field_manager: str = ""
     """Of an apply, which takes the fields over from other managers."""
-    saying: EventTemplate | None = None
+    event: EventTemplate | None = None
 
 
 def no_more(_: ReadOnlyTree) -> tuple[Patch, ...]:
@@ -76,7 +76,7 @@ class Create(Struct, frozen=True, kw_only=True):
 
     resource: AnyResource
     bodies: tuple[ReadOnlyTree, ...]
-    saying: EventTemplate | None = None
+    event: EventTemplate | None = None
     then: Callable[[ReadOnlyTree], tuple[Patch, ...]] = no_more
     """What else is written of each object as soon as it is there: a head start, which the next round makes up for."""
 

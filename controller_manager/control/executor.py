@@ -82,7 +82,7 @@ Doable = (
 
 
 class EventRecorder(Protocol):
-    def say(self, about: ReadOnlyTree, type_: str, reason: str, message: str) -> None: ...
+    def record(self, about: ReadOnlyTree, type_: str, reason: str, message: str) -> None: ...
 
 
 def forget(_: object) -> None:
@@ -137,7 +137,7 @@ class Executor:
             case Create():
                 return await slow_start(action.bodies, lambda body: self._create(action, body, writes))
             case Delete():
-                return await at_once(action.victims, lambda victim: self._delete(action, victim, writes))
+                return await at_once(action.objects, lambda ref: self._delete(action, ref, writes))
             case Update() | Patch():
                 return await at_once((action,), lambda change: self._change(change, writes))
             case SlowStart():
@@ -147,7 +147,7 @@ class Executor:
             case Release() | RemoveFinalizer():
                 return await at_once(action.objects, lambda ref: self._let_go(action, ref, writes))
             case RecordEvent():
-                self._recorder.say(action.about, action.type, action.reason, action.message)
+                self._recorder.record(action.about, action.type, action.reason, action.message)
                 return None
             case Confirm():
                 return await at_once((action,), self._confirm)
@@ -166,22 +166,22 @@ class Executor:
             if _is_terminating(error):
                 return
             if not (isinstance(error, AlreadyExists) and meta.name(body)):  # a generated name is retried
-                self._tell_failure(action.saying, meta.name(body), error)
+                self._record_failure(action.event, meta.name(body), error)
             raise
         writes.wrote(resource, created)
         writes.observe(Write(action, Key.of(created), created))
-        self._tell(action.saying, meta.name(created))
+        self._record_success(action.event, meta.name(created))
         for patch in action.then(created):
             with suppress(ApiError):  # created; a later reconciliation reports a failure
                 await self._change(patch, writes)
 
-    async def _delete(self, action: Delete, victim: ObjectRef, writes: Writes) -> None:
-        resource, key = action.resource, victim.key
-        deletion = self._client.delete(resource, key, uid=victim.uid, propagation=action.propagation)
+    async def _delete(self, action: Delete, ref: ObjectRef, writes: Writes) -> None:
+        resource, key = action.resource, ref.key
+        deletion = self._client.delete(resource, key, uid=ref.uid, propagation=action.propagation)
         try:
             answer = await self._write(writes, resource, deletion)
         except NotFound:
-            writes.deleted(resource, victim, None)
+            writes.deleted(resource, ref, None)
             writes.observe(Write(action, key, None))
             return
         except (
@@ -189,11 +189,11 @@ class Executor:
         ):  # perhaps another one has its name, perhaps it is there: what is seen then is tried again
             raise
         except ApiError as error:
-            self._tell_failure(action.saying, key.name, error)
+            self._record_failure(action.event, key.name, error)
             raise
-        writes.deleted(resource, victim, answer)
+        writes.deleted(resource, ref, answer)
         writes.observe(Write(action, key, answer))
-        self._tell(action.saying, key.name)
+        self._record_success(action.event, key.name)
 
     async def _change(self, action: Update | Patch, writes: Writes) -> None:
         name = meta.name(action.body) if isinstance(action, Update) else action.key.name
@@ -202,11 +202,11 @@ class Executor:
         except Conflict:  # another writer was faster: no failure, and the next reconciliation retries
             raise
         except ApiError as error:
-            self._tell_failure(action.saying, name, error)
+            self._record_failure(action.event, name, error)
             raise
         writes.wrote(action.resource, answer)
         writes.observe(Write(action, Key.of(answer), answer))
-        self._tell(action.saying, name)
+        self._record_success(action.event, name)
 
     def _sent(self, action: Update | Patch) -> Awaitable[Parsed]:
         if isinstance(action, Update):
@@ -298,15 +298,15 @@ class Executor:
             writes.lost(resource)
             raise
 
-    def _tell(self, saying: EventTemplate | None, name: str) -> None:
-        if saying is not None and saying.done[0]:
-            reason, message = saying.done
-            self._recorder.say(saying.about, "Normal", reason, message.format(name=name))
+    def _record_success(self, event: EventTemplate | None, name: str) -> None:
+        if event is not None and event.done[0]:
+            reason, message = event.done
+            self._recorder.record(event.about, "Normal", reason, message.format(name=name))
 
-    def _tell_failure(self, saying: EventTemplate | None, name: str, error: ApiError) -> None:
-        if saying is not None and saying.failed[0]:
-            reason, message = saying.failed
-            self._recorder.say(saying.about, "Warning", reason, message.format(name=name, error=error))
+    def _record_failure(self, event: EventTemplate | None, name: str, error: ApiError) -> None:
+        if event is not None and event.failed[0]:
+            reason, message = event.failed
+            self._recorder.record(event.about, "Warning", reason, message.format(name=name, error=error))
 
 
 def _is_terminating(error: ApiError) -> bool:

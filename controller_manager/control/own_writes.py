@@ -54,7 +54,7 @@ class Writes(Struct):
     at: float
     """When the key was last reconciled."""
     revisions: dict[AnyResource, int] = field(default_factory=dict)
-    victims: dict[tuple[AnyResource, Key], str] = field(default_factory=dict)
+    deletions: dict[tuple[AnyResource, Key], str] = field(default_factory=dict)
     unknown: set[AnyResource] = field(default_factory=set)
     """Resources with a write of unknown outcome."""
     observe: Callable[[Write], None] = ignore_write
@@ -63,12 +63,12 @@ class Writes(Struct):
     def wrote(self, resource: AnyResource, answer: ReadOnlyTree) -> None:
         self.reached(resource, int(meta.resource_version(answer)))
 
-    def deleted(self, resource: AnyResource, victim: ObjectRef, answer: ReadOnlyTree | None) -> None:
+    def deleted(self, resource: AnyResource, ref: ObjectRef, answer: ReadOnlyTree | None) -> None:
         """`answer` is None after NotFound."""
         if answer is not None and meta.resource_version(answer):
             self.wrote(resource, answer)
         else:
-            self.victims[resource, victim.key] = victim.uid
+            self.deletions[resource, ref.key] = ref.uid
 
     def lost(self, resource: AnyResource) -> None:
         self.unknown.add(resource)
@@ -129,7 +129,7 @@ class OwnWrites:
         for view in lister.in_namespace(namespace) if namespace else lister.all():
             tree = resource.tree(view)
             if meta.uid(tree) not in there:
-                writes.victims[resource, Key.of(tree)] = meta.uid(tree)
+                writes.deletions[resource, Key.of(tree)] = meta.uid(tree)
 
     def _is_expired(self, writes: Writes) -> bool:
         return self._clock.monotonic() - writes.at >= EXPIRY_SECONDS
@@ -139,7 +139,7 @@ class OwnWrites:
             source = self._sources.get(resource)
             if source is not None and source.revision < revision:
                 yield Behind(source, revision)
-        for (resource, key), uid in writes.victims.items():
+        for (resource, key), uid in writes.deletions.items():
             source = self._sources.get(resource)
             if source is not None and self._shows(source, resource, key, uid):
                 yield Behind(source, source.revision + 1)

@@ -115,4 +115,4 @@ class NodeEvents:
             allowed -= 1
             # A kubelet knows its node by the name alone.
             about = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
-            self._recorder.say_on(name, about, event.type, event.reason, event.message)
+            self._recorder.record_on(name, about, event.type, event.reason, event.message)

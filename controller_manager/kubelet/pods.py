@@ -177,7 +177,7 @@ class SimulatedPods:
     def _preempt(self, pod: PodView) -> None:
         """Have a pod end so that a critical one has room."""
         if self._details:
-            self._recorder.say_on(pod.node, pod.object, "Warning", PREEMPTING, MESSAGE)
+            self._recorder.record_on(pod.node, pod.object, "Warning", PREEMPTING, MESSAGE)
         self._loop.add(pod.key)
 
     def _facts(self, pod: ReadOnlyTree) -> Mapping[str, ProcessState]:

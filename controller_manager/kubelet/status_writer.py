@@ -81,7 +81,7 @@ class StatusWriter:
                     await self._remove(key, obj)
                     return None
                 case EmitEvent(type=kind_of_event, reason=reason, message=message, part=part):
-                    self._recorder.say_on(self._host(obj), obj, kind_of_event, reason, message, part=part)
+                    self._recorder.record_on(self._host(obj), obj, kind_of_event, reason, message, part=part)
         return obj
 
     async def _remove(self, key: Key, obj: ReadOnlyTree) -> None:

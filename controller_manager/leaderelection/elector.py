@@ -127,7 +127,7 @@ class Elector:
             async with within(self._clock, self._timings.renew_deadline / 2):
                 return await self._acquire_or_renew()
         except (ApiError, NoAnswer, TimeoutError) as error:
-            self._tell(str(error))
+            self._report(str(error))
             return False
 
     async def _acquire_or_renew(self) -> bool:
@@ -135,7 +135,7 @@ class Elector:
         found = await self._find()
         if found is not None and self._is_held_by_another():
             self._renewed = None
-            self._tell(f"{self._spec()['holderIdentity']} holds it")
+            self._report(f"{self._spec()['holderIdentity']} holds it")
             return False
         body = {**(found or self._blank()), "spec": self._claim()}
         write = self._client.create if found is None else self._client.update
@@ -143,7 +143,7 @@ class Elector:
         self._renewed, self._reported_problem = requested_at, ""
         return True
 
-    def _tell(self, problem: str) -> None:
+    def _report(self, problem: str) -> None:
         """Log a problem once: the lease is tried every few seconds, perhaps for days."""
         if problem != self._reported_problem:
             LOG.info("Waiting for the lease %s: %s", self._candidate.lease, problem)

@@ -110,7 +110,7 @@ async def evict(client: Client, events: Recorder, pod: PodInfo, chosen: Candidat
             continue
         text = f"Preempted by pod {pod.view.uid} on node {chosen.node}"
         about, by = victim.view.object, pod.view.object
-        events.say(about, "Normal", "Preempted", text, action="Preempting", related=by)
+        events.record(about, "Normal", "Preempted", text, action="Preempting", related=by)
 
 
 async def _evict(client: Client, pod: PodInfo, victim: PodInfo, now: datetime) -> None:

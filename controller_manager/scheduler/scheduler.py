@@ -247,7 +247,7 @@ class Scheduler:
             of_claims = _STILL_NONE if has_claims else _NO_CLAIMS
             message += f" {of_claims}, preemption: {outcome}" if outcome else ""
         about = pod.view.object
-        self._events.say(about, "Warning", "FailedScheduling", message, action="Scheduling")
+        self._events.record(about, "Warning", "FailedScheduling", message, action="Scheduling")
         reason = "SchedulerError" if found.is_error else "Unschedulable"
         patch = unschedulable_patch(about, message, self._clock.now(), nominee, reason)
         try:
@@ -278,7 +278,7 @@ class Scheduler:
             self._unbound(pod, error)
         else:
             text = f"Successfully assigned {pod.view.key} to {node}"
-            self._events.say(pod.view.object, "Normal", "Scheduled", text, action="Binding")
+            self._events.record(pod.view.object, "Normal", "Scheduled", text, action="Binding")
         finally:
             if self._devices is not None and devices:
                 self._devices.forget([*devices])

@@ -158,5 +158,5 @@ def truncate_history(
     surplus = past[: max(len(past) - limit, 0)] if limit >= 0 else []
     if not surplus:
         return ()
-    victims = tuple(object_ref(kinds.CONTROLLER_REVISIONS, revision) for revision in surplus)
-    return (Delete(resource=kinds.CONTROLLER_REVISIONS, victims=victims),)
+    refs = tuple(object_ref(kinds.CONTROLLER_REVISIONS, revision) for revision in surplus)
+    return (Delete(resource=kinds.CONTROLLER_REVISIONS, objects=refs),)

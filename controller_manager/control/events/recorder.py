@@ -60,13 +60,13 @@ class _Component(Struct, frozen=True, kw_only=True):
 class EventWriter(Collector):
     """The queues of all components, and the task that empties them."""
 
-    def __init__(self, clock: Clock, luck: Random) -> None:
+    def __init__(self, clock: Clock, random: Random) -> None:
         self._clock = clock
-        self._luck = luck
+        self._random = random
         self._queue: asyncio.Queue[tuple[_Component, Occurrence]] = asyncio.Queue(QUEUE_LENGTH)
         self._waiting: asyncio.Queue[tuple[_Component, Occurrence]] = asyncio.Queue(QUEUE_LENGTH)
         """Events that can wait."""
-        self._said_at = 0.0
+        self._recorded_at = 0.0
         """When the last event was recorded."""
         self._allowed = float(BURST)
         """How many of it may be written at once, at `_counted_at`."""
@@ -88,8 +88,8 @@ class EventWriter(Collector):
         self._components.append(component)
         return Recorder(self, component)
 
-    def moment(self) -> tuple[datetime, int]:
-        """Now, and now in nanoseconds, a little later if that was given away already."""
+    def timestamp(self) -> tuple[datetime, int]:
+        """The time, and in nanoseconds, which are different for each call."""
         now = self._clock.now()
         nanoseconds = int(now.timestamp()) * 10**9 + now.microsecond * 1000
         self._latest = max(nanoseconds, self._latest + 1)
@@ -98,7 +98,7 @@ class EventWriter(Collector):
     def offer(self, component: _Component, occurrence: Occurrence) -> None:
         try:
             if component.can_wait:
-                self._said_at = self._clock.monotonic()
+                self._recorded_at = self._clock.monotonic()
                 self._waiting.put_nowait((component, occurrence))
             else:
                 self._queue.put_nowait((component, occurrence))
@@ -140,7 +140,7 @@ class EventWriter(Collector):
         self._counted_at = now
         if self._allowed >= 1:
             return 0.0
-        return min((1 - self._allowed) / BUSY_RATE, self._said_at + QUIET_SECONDS - now)
+        return min((1 - self._allowed) / BUSY_RATE, self._recorded_at + QUIET_SECONDS - now)
 
     async def _record(self, component: _Component, occurrence: Occurrence) -> None:
         write = component.shape.write(occurrence)
@@ -157,7 +157,7 @@ class EventWriter(Collector):
     async def _insist(self, component: _Component, write: EventWrite) -> None:
         """Retry until the server answers; any answer, even an error, is final."""
         wait = RETRY_SECONDS * randomness.fraction(
-            self._luck
+            self._random
         )  # not all managers at once when the server is back
         for _ in range(TRIES):
             try:
@@ -193,7 +193,7 @@ class Recorder:
         self._writer = writer
         self._component = component
 
-    def say(
+    def record(
         self,
         about: ReadOnlyTree,
         type_: str,
@@ -208,7 +208,7 @@ class Recorder:
         other = None if related is None else reference(related)
         self._writer.offer(self._component, replace(occurrence, action=action, related=other))
 
-    def say_on(
+    def record_on(
         self, host: str, about: ReadOnlyTree, type_: str, reason: str, message: str, *, part: str = ""
     ) -> None:
         """For a component that runs on several hosts; `part` is a field of the object, as `spec.containers{web}`."""
@@ -216,7 +216,7 @@ class Recorder:
         self._writer.offer(self._component, replace(occurrence, host=host))
 
     def _occurrence(self, about: ReadOnlyTree, type_: str, reason: str, message: str) -> Occurrence:
-        now, nanoseconds = self._writer.moment()
+        now, nanoseconds = self._writer.timestamp()
         return Occurrence(
             at=now, nanoseconds=nanoseconds, about=about, type=type_, reason=reason, message=message
         )

@@ -41,7 +41,9 @@ def update_step(state: StatefulSetState, strategy: Strategy, pod: PodView) -> Up
         grace_seconds=strategy.grace_seconds,
     )
     hooks = Lifecycle.of(state.owner.object["spec"])
-    return UpdateStep(Way.IN_PLACE, next_step.change_pod(pod, hooks, order, state.now, _saying(state)))
+    return UpdateStep(
+        Way.IN_PLACE, next_step.change_pod(pod, hooks, order, state.now, _event_template(state))
+    )
 
 
 def _change(state: StatefulSetState, pod: PodView) -> Change | None:
@@ -53,7 +55,7 @@ def _change(state: StatefulSetState, pod: PodView) -> Change | None:
     return change_between(identity.template_of(old), identity.template_of(state.update), state.update_name)
 
 
-def _saying(state: StatefulSetState) -> EventTemplate:
+def _event_template(state: StatefulSetState) -> EventTemplate:
     subject = f"update pod {{name}} in-place(revision {state.update_name})"
     return EventTemplate(
         about=state.owner.object,

@@ -73,8 +73,8 @@ def reconcile(caches: Caches, key: Key, _: datetime, reported: object = None) ->
 
 def _creation(volume: NeededVolume, node: str) -> Create:
     failed = f'AttachVolume.Attach failed for volume "{volume.name}" : {{error}}'
-    saying = EventTemplate(about=volume.pods[0].object, failed=("FailedAttachVolume", failed))
-    return Create(resource=VOLUME_ATTACHMENTS, bodies=(attachment(volume, node),), saying=saying)
+    event = EventTemplate(about=volume.pods[0].object, failed=("FailedAttachVolume", failed))
+    return Create(resource=VOLUME_ATTACHMENTS, bodies=(attachment(volume, node),), event=event)
 
 
 def _users_elsewhere(caches: Caches, volume: NeededVolume, node: str) -> list[PodView] | None:
@@ -129,7 +129,7 @@ def _changes(
         body = {"status": {"volumesAttached": places or None}}
         yield Patch(resource=NODES, key=Key.of(node), body=body, subresource="status")
     if superfluous:
-        yield Delete(resource=VOLUME_ATTACHMENTS, victims=tuple(superfluous))
+        yield Delete(resource=VOLUME_ATTACHMENTS, objects=tuple(superfluous))
 
 
 def _successes(volume: NeededVolume) -> Iterator[RecordEvent]:

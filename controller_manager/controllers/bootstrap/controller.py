@@ -51,7 +51,7 @@ def reconcile_token(caches: Caches, key: Key, now: datetime) -> Plan:
         return EMPTY_PLAN
     left = remaining(secret, now)
     if left == timedelta():
-        return Plan(actions=(Delete(resource=SECRETS, victims=(ObjectRef.of(secret),)),))
+        return Plan(actions=(Delete(resource=SECRETS, objects=(ObjectRef.of(secret),)),))
     return Plan(again_after=left)
 
 

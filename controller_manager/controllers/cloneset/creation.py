@@ -29,13 +29,13 @@ def creation(state: CloneSetState, diffs: Diffs) -> tuple[Action, ...]:
         )
         for index, instance in enumerate(instances)
     )
-    saying = EventTemplate(
+    event = EventTemplate(
         about=owner.object,
         done=("SuccessfulCreate", "succeed to create pod {name}"),
         failed=("FailedCreate", "failed to create pod: {error}, pod: {name}"),
     )
     claims = storage.missing(owner, instances, state.claims)
-    return (*claims, Create(resource=PODS, bodies=bodies, saying=saying, then=partial(_opened, state)))
+    return (*claims, Create(resource=PODS, bodies=bodies, event=event, then=partial(_opened, state)))
 
 
 def _opened(state: CloneSetState, created: ReadOnlyTree) -> tuple[Patch, ...]:

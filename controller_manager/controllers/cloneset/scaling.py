@@ -108,10 +108,10 @@ def _removal(state: CloneSetState, pods: Sequence[PodView]) -> tuple[Action, ...
 def _deletion(state: CloneSetState, pods: Sequence[PodView]) -> tuple[Delete, ...]:
     if not pods:
         return ()
-    saying = EventTemplate(
+    event = EventTemplate(
         about=state.owner.object,
         done=(REASON_SUCCESSFUL_DELETE, "succeed to delete pod {name}"),
         failed=(REASON_FAILED_DELETE, "failed to delete pod {name}: {error}"),
     )
-    victims = tuple(ObjectRef(pod.key, pod.uid) for pod in pods)
-    return (Delete(resource=PODS, victims=victims, saying=saying),)
+    refs = tuple(ObjectRef(pod.key, pod.uid) for pod in pods)
+    return (Delete(resource=PODS, objects=refs, event=event),)

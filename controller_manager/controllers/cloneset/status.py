@@ -61,13 +61,13 @@ def _counts(state: CloneSetState) -> dict[str, int]:
 def status_update(state: CloneSetState, new: ReadOnlyTree) -> tuple[Update, ...]:
     """Write the status if it differs."""
     old = state.owner.status
-    if _says_the_same(old, new):
+    if _is_same_status(old, new):
         return ()
     body = {**state.owner.object, "status": {**old, **new}}
     return (Update(resource=CLONE_SETS, body=body, subresource="status"),)
 
 
-def _says_the_same(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
+def _is_same_status(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
     """A count of 0 may be left out. The words of a failure that comes again are no news."""
     return _news(old) == _news(new) and all(
         (old.get(field) or 0) == value for field, value in new.items() if field != "conditions"

@@ -76,10 +76,10 @@ def missing(owner: SetView, instances: Iterable[str], claims: Iterable[ReadOnlyT
     )
     if not bodies:
         return ()
-    saying = EventTemplate(
+    event = EventTemplate(
         about=owner.object, failed=("FailedCreate", "failed to create pvc: {error}, pvc: {name}")
     )
-    return (Create(resource=PERSISTENT_VOLUME_CLAIMS, bodies=bodies, saying=saying),)
+    return (Create(resource=PERSISTENT_VOLUME_CLAIMS, bodies=bodies, event=event),)
 
 
 def _new_claim(owner: SetView, template: ReadOnlyTree, instance: str) -> dict[str, Any]:
@@ -124,15 +124,13 @@ def cleanup(owner: SetView, pods: Sequence[PodView], claims: Iterable[ReadOnlyTr
 def _given_to(owner: SetView, claim: ReadOnlyTree, pod: PodView) -> Update:
     others = [ref for ref in meta.owner_references(claim) if ref["uid"] != owner.uid]
     body = meta.with_metadata(claim, ownerReferences=[*others, meta.controller_reference(pod.object)])
-    saying = EventTemplate(
-        about=owner.object, failed=("FailedUpdate", "failed to update PVC {name}: {error}")
-    )
-    return Update(resource=PERSISTENT_VOLUME_CLAIMS, body=body, saying=saying)
+    event = EventTemplate(about=owner.object, failed=("FailedUpdate", "failed to update PVC {name}: {error}"))
+    return Update(resource=PERSISTENT_VOLUME_CLAIMS, body=body, event=event)
 
 
 def _deletion(owner: SetView, claims: Collection[ReadOnlyTree], failed: str) -> tuple[Action, ...]:
     if not claims:
         return ()
-    victims = tuple(object_ref(PERSISTENT_VOLUME_CLAIMS, claim) for claim in claims)
-    saying = EventTemplate(about=owner.object, failed=("FailedDelete", failed))
-    return (Delete(resource=PERSISTENT_VOLUME_CLAIMS, victims=victims, saying=saying),)
+    refs = tuple(object_ref(PERSISTENT_VOLUME_CLAIMS, claim) for claim in claims)
+    event = EventTemplate(about=owner.object, failed=("FailedDelete", failed))
+    return (Delete(resource=PERSISTENT_VOLUME_CLAIMS, objects=refs, event=event),)

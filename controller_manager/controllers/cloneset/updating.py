@@ -112,7 +112,9 @@ def _update(state: CloneSetState, pod: PodView) -> tuple[Patch, ...] | None:
             labels=identity.revision_labels(state.update_name),
             grace_seconds=state.owner.grace_seconds,
         )
-        return turn.change_pod(pod, state.owner.lifecycle, ordered, state.now, _saying(state, "InPlace"))
+        return turn.change_pod(
+            pod, state.owner.lifecycle, ordered, state.now, _event_template(state, "InPlace")
+        )
     return None if state.owner.update_type == "InPlaceOnly" else _recreated(state, pod)
 
 
@@ -132,8 +134,8 @@ def _recreated(state: CloneSetState, pod: PodView) -> tuple[Patch, ...]:
     if LABEL_SPECIFIED_DELETE in pod.labels:
         return ()
     body = {"metadata": {"uid": pod.uid, "labels": {LABEL_SPECIFIED_DELETE: "true"}}}
-    saying = _saying(state, "ReCreate")
-    return (Patch(resource=PODS, key=pod.key, kind="strategic", body=body, saying=saying),)
+    event = _event_template(state, "ReCreate")
+    return (Patch(resource=PODS, key=pod.key, kind="strategic", body=body, event=event),)
 
 
 _TEXTS: Final[Mapping[str, tuple[str, str]]] = {
@@ -146,7 +148,7 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = {
 """What was done and what failed, in upstream's words."""
 
 
-def _saying(state: CloneSetState, update_type: str) -> EventTemplate:
+def _event_template(state: CloneSetState, update_type: str) -> EventTemplate:
     done, failed = _TEXTS[update_type]
     revision = f"(revision {state.update_name})"
     return EventTemplate(

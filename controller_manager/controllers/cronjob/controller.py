@@ -135,21 +135,21 @@ def _due(record: Record, now: datetime) -> tuple[Record, datetime | None]:
     if meta.is_deleting(cron_job):
         return record, None
     if zone is not None and (problem := cron.zone_problem(zone)):
-        return record.saying("Warning", "UnknownTimeZone", _bad_zone(zone, problem)), None
+        return record.with_event("Warning", "UnknownTimeZone", _bad_zone(zone, problem)), None
     if spec.get("suspend"):
         return record, None
     if times.names_zone(cron_job):
-        record = record.saying("Warning", "UnsupportedSchedule", times.unsupported(cron_job))
+        record = record.with_event("Warning", "UnsupportedSchedule", times.unsupported(cron_job))
     try:
         schedule = times.schedule_of(cron_job)
     except ScheduleError as wrong:
         message = f"unparseable schedule: {gotext.quote(spec['schedule'])} : {wrong}"
-        return record.saying("Warning", "UnparseableSchedule", message), None
+        return record.with_event("Warning", "UnparseableSchedule", message), None
     try:
         return _unmet(record, schedule, now)
     except ScheduleError as wrong:
         message = f"invalid schedule: {spec['schedule']} : {wrong}"
-        return record.saying("Warning", "InvalidSchedule", message), None
+        return record.with_event("Warning", "InvalidSchedule", message), None
 
 
 def _bad_zone(zone: str, problem: str) -> str:
@@ -165,11 +165,11 @@ def _unmet(record: Record, schedule: Schedule, now: datetime) -> tuple[Record, d
         message = (
             "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
         )
-        record = record.saying("Warning", "TooManyMissedTimes", message)
+        record = record.with_event("Warning", "TooManyMissedTimes", message)
     deadline = spec.get("startingDeadlineSeconds")
     if deadline is not None and after(found.latest, span_of(deadline)) < now:
         scheduled_time = f"{found.latest:%a, %d %b %Y %H:%M:%S} +0000"
-        return record.saying(
+        return record.with_event(
             "Warning", "MissSchedule", f"Missed scheduled time to start a job: {scheduled_time}"
         ), None
     names = {reference.get("name") for reference in record.active}
@@ -177,7 +177,7 @@ def _unmet(record: Record, schedule: Schedule, now: datetime) -> tuple[Record, d
         return record, None
     if spec.get("concurrencyPolicy") == "Forbid" and record.active:
         message = "Not starting job because prior execution is running and concurrency policy is Forbid"
-        return record.saying("Normal", "JobAlreadyActive", message), None
+        return record.with_event("Normal", "JobAlreadyActive", message), None
     return record, found.latest
 
 

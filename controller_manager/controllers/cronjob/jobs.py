@@ -47,7 +47,7 @@ class Record(Struct, frozen=True):
         removed = set(uids)
         return replace(self, active=tuple(one for one in self.active if one.get("uid") not in removed))
 
-    def saying(self, type_: str, reason: str, message: str) -> "Record":
+    def with_event(self, type_: str, reason: str, message: str) -> "Record":
         event = RecordEvent(
             about=self.cron_job,
             type="Warning" if type_ == "Warning" else "Normal",
@@ -82,10 +82,10 @@ def observed(record: Record, jobs: Sequence[ReadOnlyTree]) -> Record:
         name, end, is_active = meta.name(job), end_of(job), record.has(meta.uid(job))
         if not end and not is_active:
             message = f"Saw a job that the controller did not create or forgot: {name}"
-            record = record.saying("Warning", "UnexpectedJob", message)
+            record = record.with_event("Warning", "UnexpectedJob", message)
         if end and is_active:
             message = f"Saw completed job: {name}, condition: {end}"
-            record = record.without([meta.uid(job)]).saying("Normal", "SawCompletedJob", message)
+            record = record.without([meta.uid(job)]).with_event("Normal", "SawCompletedJob", message)
         done = (job.get("status") or {}).get("completionTime") or ""
         if end == "Complete" and done and _is_later(done, record.last_success):
             record = replace(record, last_success=done)
@@ -93,7 +93,7 @@ def observed(record: Record, jobs: Sequence[ReadOnlyTree]) -> Record:
     for reference in record.active:
         if reference.get("uid") not in known:
             message = f"Active job went missing: {reference.get('name')}"
-            record = record.without([reference.get("uid", "")]).saying("Normal", "MissingJob", message)
+            record = record.without([reference.get("uid", "")]).with_event("Normal", "MissingJob", message)
     return record
 
 
@@ -120,13 +120,13 @@ def _start(job: ReadOnlyTree) -> tuple[bool, str, str]:
     return not time, time, meta.name(job)
 
 
-def deletion(cron_job: ReadOnlyTree, victims: Iterable[ObjectRef]) -> Delete:
-    saying = EventTemplate(
+def deletion(cron_job: ReadOnlyTree, refs: Iterable[ObjectRef]) -> Delete:
+    event = EventTemplate(
         about=cron_job,
         done=("SuccessfulDelete", "Deleted job {name}"),
         failed=("FailedDelete", "Deleted job: {error}"),
     )
-    return Delete(resource=JOBS, victims=tuple(victims), propagation="Background", saying=saying)
+    return Delete(resource=JOBS, objects=tuple(refs), propagation="Background", event=event)
 
 
 def name_at(cron_job: ReadOnlyTree, time: datetime) -> str:
@@ -152,9 +152,9 @@ def creation(cron_job: ReadOnlyTree, time: datetime) -> Create:
         "metadata": metadata,
         "spec": template.get("spec") or {},
     }
-    saying = EventTemplate(
+    event = EventTemplate(
         about=cron_job,
         done=("SuccessfulCreate", "Created job {name}"),
         failed=("FailedCreate", "Error creating job: {error}"),
     )
-    return Create(resource=JOBS, bodies=(body,), saying=saying)
+    return Create(resource=JOBS, bodies=(body,), event=event)

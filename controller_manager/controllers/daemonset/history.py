@@ -69,8 +69,8 @@ def revisions_to_delete(
         return ()
     live = {pod.labels.get(LABEL_CONTROLLER_REVISION_HASH) for pod in pods}
     dead = [revision for revision in old if hash_of(revision) not in live][:surplus]
-    victims = tuple(map(ObjectRef.of, dead))
-    return (Delete(resource=CONTROLLER_REVISIONS, victims=victims),) if victims else ()
+    refs = tuple(map(ObjectRef.of, dead))
+    return (Delete(resource=CONTROLLER_REVISIONS, objects=refs),) if refs else ()
 
 
 def _data(daemon_set: ReadOnlyTree) -> dict[str, Any]:
@@ -120,4 +120,4 @@ def _without_duplicates(
     others = [pod for pod in pods if pod.labels.get(LABEL_CONTROLLER_REVISION_HASH) != hash_of(revision)]
     patches = tuple(Patch(resource=PODS, key=pod.key, body=labels) for pod in others)
     relabel = (SlowStart(effects=patches),) if patches else ()
-    return (*relabel, Delete(resource=CONTROLLER_REVISIONS, victims=tuple(map(ObjectRef.of, duplicates))))
+    return (*relabel, Delete(resource=CONTROLLER_REVISIONS, objects=tuple(map(ObjectRef.of, duplicates))))

@@ -115,19 +115,19 @@ def _surplus(state: DaemonState, pods: Sequence[PodView]) -> list[PodView]:
 
 
 def _creation(daemon_set: ReadOnlyTree, bodies: tuple[ReadOnlyTree, ...]) -> Create:
-    saying = EventTemplate(
+    event = EventTemplate(
         about=daemon_set,
         done=(REASON_SUCCESSFUL_CREATE, "Created pod: {name}"),
         failed=(REASON_FAILED_CREATE, "Error creating: {error}"),
     )
-    return Create(resource=PODS, bodies=bodies, saying=saying)
+    return Create(resource=PODS, bodies=bodies, event=event)
 
 
 def _deletion(daemon_set: ReadOnlyTree, pods: Sequence[PodView]) -> Delete:
-    saying = EventTemplate(
+    event = EventTemplate(
         about=daemon_set,
         done=(REASON_SUCCESSFUL_DELETE, "Deleted pod: {name}"),
         failed=(REASON_FAILED_DELETE, "Error deleting: {error}"),
     )
-    victims = tuple(dict.fromkeys(ObjectRef(pod.key, pod.uid) for pod in pods))
-    return Delete(resource=PODS, victims=victims, saying=saying)
+    refs = tuple(dict.fromkeys(ObjectRef(pod.key, pod.uid) for pod in pods))
+    return Delete(resource=PODS, objects=refs, event=event)

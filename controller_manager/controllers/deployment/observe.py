@@ -84,8 +84,8 @@ def replica_sets_to_delete(state: DeploymentState) -> tuple[Delete, ...]:
         (old for old in state.old_sets if not old.deleting), key=lambda old: (old.revision, old.age)
     )
     surplus = past[: max(len(past) - limit, 0)]
-    victims = tuple(object_ref(REPLICA_SETS, old.object) for old in surplus if _is_idle(old))
-    return (Delete(resource=REPLICA_SETS, victims=victims),) if victims else ()
+    refs = tuple(object_ref(REPLICA_SETS, old.object) for old in surplus if _is_idle(old))
+    return (Delete(resource=REPLICA_SETS, objects=refs),) if refs else ()
 
 
 def _is_idle(old: SetView) -> bool:

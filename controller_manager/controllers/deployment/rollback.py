@@ -39,8 +39,8 @@ def rollback_actions(state: DeploymentState, revision: int) -> tuple[Action, ...
         text = f'The rollback revision contains the same template as current deployment "{deployment.name}"'
         return _given_up(deployment, _UNCHANGED, text)
     text = f'Rolled back deployment "{deployment.name}" to revision {revision}'
-    saying = EventTemplate(about=deployment.object, done=(_DONE, text))
-    return (Update(resource=DEPLOYMENTS, body=_with_version(deployment, target), saying=saying),)
+    event = EventTemplate(about=deployment.object, done=(_DONE, text))
+    return (Update(resource=DEPLOYMENTS, body=_with_version(deployment, target), event=event),)
 
 
 def _last(state: DeploymentState) -> int:
@@ -51,8 +51,8 @@ def _last(state: DeploymentState) -> int:
 
 def _given_up(deployment: DeploymentView, reason: str, text: str) -> tuple[Action, ...]:
     body = meta.with_annotations(deployment.object, {ANNOTATION_ROLLBACK_TO: None})
-    say = RecordEvent(about=deployment.object, type="Warning", reason=reason, message=text)
-    return (say, Update(resource=DEPLOYMENTS, body=body))
+    record = RecordEvent(about=deployment.object, type="Warning", reason=reason, message=text)
+    return (record, Update(resource=DEPLOYMENTS, body=body))
 
 
 def _with_version(deployment: DeploymentView, target: SetView) -> ReadOnlyTree:

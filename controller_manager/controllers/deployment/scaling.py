@@ -116,10 +116,10 @@ def desired_replicas_actions(
 def _resize(deployment: DeploymentView, replica_set: SetView, size: int) -> Update:
     body = meta.with_annotations(replica_set.object, size_annotations(deployment))
     body["spec"] = {**replica_set.object["spec"], "replicas": size}
-    return Update(resource=REPLICA_SETS, body=body, saying=_saying(deployment, replica_set, size))
+    return Update(resource=REPLICA_SETS, body=body, event=_event_template(deployment, replica_set, size))
 
 
-def _saying(deployment: DeploymentView, replica_set: SetView, size: int) -> EventTemplate | None:
+def _event_template(deployment: DeploymentView, replica_set: SetView, size: int) -> EventTemplate | None:
     if size == replica_set.replicas:
         return None
     way = "up" if size > replica_set.replicas else "down"

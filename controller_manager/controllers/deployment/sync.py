@@ -128,12 +128,12 @@ def _create_new_set(state: DeploymentState, present: Conditions, now: datetime) 
         )
 
     return Plan(
-        actions=(Create(resource=REPLICA_SETS, bodies=(body,), saying=_saying(state, replicas)),),
+        actions=(Create(resource=REPLICA_SETS, bodies=(body,), event=_event_template(state, replicas)),),
         last=record_outcome,
     )
 
 
-def _saying(state: DeploymentState, replicas: int) -> EventTemplate:
+def _event_template(state: DeploymentState, replicas: int) -> EventTemplate:
     scale_up = (REASON_SCALING_REPLICA_SET, f"Scaled up replica set {{name}} from 0 to {replicas}")
     failed = (REPLICA_SET_CREATE_ERROR, 'Failed to create new replica set "{name}": {error}')
     return EventTemplate(

@@ -62,8 +62,8 @@ def reconcile(caches: Caches, key: Key, now: datetime, is_pending: object = None
     actions: list[Action] = [Remember(None), _event(pod, "Marking for deletion")]
     if not conditions.says(pod.object, _CONDITION):
         actions.append(_marking(pod, now))
-    victim = ObjectRef(pod.key, pod.uid)
-    return Plan(actions=(*actions, Delete(resource=PODS, victims=(victim,))))
+    ref = ObjectRef(pod.key, pod.uid)
+    return Plan(actions=(*actions, Delete(resource=PODS, objects=(ref,))))
 
 
 def _marking(pod: PodView, now: datetime) -> Patch:

@@ -32,12 +32,12 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
         pods = _selected(caches, budget, key.namespace)
     except SelectorError:
         return EMPTY_PLAN  # no server accepts such a budget, and trying again would not mend it
-    nobody = [] if pods else [_say(budget, "Normal", "NoPods", "No matching pods found")]
+    nobody = [] if pods else [_record_event(budget, "Normal", "NoPods", "No matching pods found")]
     try:
         counts = budgets.desired_healthy(caches, budget, pods)
     except UnknownScaleError as problem:
         message = f"Failed to calculate the number of expected pods: {problem}"
-        event = _say(budget, "Warning", "CalculateExpectedPodCountFailed", message)
+        event = _record_event(budget, "Warning", "CalculateExpectedPodCountFailed", message)
         budget_status = budgets.failed_status(budget, str(problem), now)
         return Plan(actions=(*nobody, event, *_status_update(budget, budget_status)))
     disrupted = budgets.disrupted_pods(budget, pods, now)
@@ -64,17 +64,19 @@ def _status_update(budget: ReadOnlyTree, status: dict[str, Any]) -> tuple[Action
 
 def _unmanaged(budget: ReadOnlyTree) -> RecordEvent:
     text = _UNMANAGED.format(selector=labels.selector_text(budget["spec"].get("selector")))
-    return _say(budget, "Warning", "UnmanagedPods", text)
+    return _record_event(budget, "Warning", "UnmanagedPods", text)
 
 
 def _overdue(pod: PodView) -> RecordEvent:
     # The namespace twice, and no name: upstream's text.
     name = f"{pod.key.namespace}/{pod.key.namespace}"
     message = f"Pod was expected by PDB {name} to be deleted but it wasn't"
-    return _say(pod.object, "Warning", "NotDeleted", message)
+    return _record_event(pod.object, "Warning", "NotDeleted", message)
 
 
-def _say(about: ReadOnlyTree, kind: Literal["Normal", "Warning"], reason: str, message: str) -> RecordEvent:
+def _record_event(
+    about: ReadOnlyTree, kind: Literal["Normal", "Warning"], reason: str, message: str
+) -> RecordEvent:
     return RecordEvent(about=about, type=kind, reason=reason, message=message)
 
 

@@ -80,7 +80,7 @@ def _without_service(present: ReadOnlyTree | None, *, was_known: bool) -> Plan:
     is_ours = was_known or _is_managed(present)
     if present is None or not is_ours or ANNOTATION_LEADER in meta.annotations(present):
         return Plan(actions=(forget,))
-    return Plan(actions=(Delete(resource=ENDPOINTS, victims=(ObjectRef.of(present),)), forget))
+    return Plan(actions=(Delete(resource=ENDPOINTS, objects=(ObjectRef.of(present),)), forget))
 
 
 def _is_managed(endpoints: ReadOnlyTree | None) -> bool:
@@ -125,9 +125,9 @@ def _write(service: ReadOnlyTree, body: ReadOnlyTree, *, is_new: bool) -> Create
     place = f"{meta.namespace(service)}/{meta.name(service)}"
     if is_new:
         failed = ("FailedToCreateEndpoint", f"Failed to create endpoint for service {place}: {{error}}")
-        return Create(resource=ENDPOINTS, bodies=(body,), saying=EventTemplate(about=body, failed=failed))
+        return Create(resource=ENDPOINTS, bodies=(body,), event=EventTemplate(about=body, failed=failed))
     failed = ("FailedToUpdateEndpoint", f"Failed to update endpoint {place}: {{error}}")
-    return Update(resource=ENDPOINTS, body=body, saying=EventTemplate(about=body, failed=failed))
+    return Update(resource=ENDPOINTS, body=body, event=EventTemplate(about=body, failed=failed))
 
 
 def _of_endpoints(_: Caches, change: Change) -> Iterable[Key]:

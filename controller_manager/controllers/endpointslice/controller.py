@@ -90,17 +90,17 @@ def _actions(service: ReadOnlyTree, changes: Changes, moment: str | None) -> Ite
         yield Create(
             resource=ENDPOINT_SLICES,
             bodies=(meta.with_annotations(body, annotations),),
-            saying=_failure(service, "Create", "create"),
+            event=_failure(service, "Create", "create"),
         )
     for body in changes.update:
         yield Update(
             resource=ENDPOINT_SLICES,
             body=meta.with_annotations(body, annotations),
-            saying=_failure(service, "Update", "update"),
+            event=_failure(service, "Update", "update"),
         )
     if changes.delete:
-        victims = tuple(ObjectRef.of(one) for one in changes.delete)
-        yield Delete(resource=ENDPOINT_SLICES, victims=victims, saying=_failure(service, "Delete", "delete"))
+        refs = tuple(ObjectRef.of(one) for one in changes.delete)
+        yield Delete(resource=ENDPOINT_SLICES, objects=refs, event=_failure(service, "Delete", "delete"))
 
 
 def _failure(service: ReadOnlyTree, name: str, verb: str) -> EventTemplate:

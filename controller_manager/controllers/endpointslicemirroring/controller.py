@@ -77,8 +77,8 @@ def _is_mirrored(endpoints: ReadOnlyTree, service: ReadOnlyTree) -> bool:
 
 
 def _without(present: Iterable[ReadOnlyTree]) -> Plan:
-    victims = tuple(ObjectRef.of(one) for one in present)
-    return Plan(actions=(Delete(resource=ENDPOINT_SLICES, victims=victims),)) if victims else EMPTY_PLAN
+    refs = tuple(ObjectRef.of(one) for one in present)
+    return Plan(actions=(Delete(resource=ENDPOINT_SLICES, objects=refs),)) if refs else EMPTY_PLAN
 
 
 def _desired_endpoints(endpoints: ReadOnlyTree, family: str) -> dict[Ports, Endpoints]:

@@ -41,7 +41,7 @@ def _creation(pod: PodView, volume: ReadOnlyTree) -> Create:
     return Create(
         resource=PERSISTENT_VOLUME_CLAIMS,
         bodies=(_claim(pod, volume),),
-        saying=EventTemplate(about=pod.object, failed=failed),
+        event=EventTemplate(about=pod.object, failed=failed),
     )
 
 

@@ -177,28 +177,28 @@ class Collector:
         resource = self._kinds.resource(owner.api_version, owner.kind)
         namespace = meta.namespace(dependent)
         if resource is None or (resource.namespaced and not namespace):
-            self._say_invalid(dependent, owner)
+            self._warn_of_invalid(dependent, owner)
             return OwnerState.SOLID  # Unknown: it stays.
         found = await self._latest(resource, Key(namespace, owner.name), owner.uid)
         if found is None:
-            self._say_if_elsewhere(dependent, owner)
+            self._warn_if_elsewhere(dependent, owner)
             self._absent.add(owner.uid)
             return OwnerState.DANGLING
         return OwnerState.WAITING if waits_for_dependents(found) else OwnerState.SOLID
 
-    def _say_if_elsewhere(self, dependent: ReadOnlyTree, owner: OwnerReference) -> None:
+    def _warn_if_elsewhere(self, dependent: ReadOnlyTree, owner: OwnerReference) -> None:
         node = self._graph.node(owner.uid)
         if (
             node is not None
             and not node.is_virtual
             and node.identity.key.namespace != meta.namespace(dependent)
         ):
-            self._say_invalid(dependent, owner)
+            self._warn_of_invalid(dependent, owner)
 
-    def _say_invalid(self, dependent: ReadOnlyTree, owner: OwnerReference) -> None:
+    def _warn_of_invalid(self, dependent: ReadOnlyTree, owner: OwnerReference) -> None:
         namespace = meta.namespace(dependent)
         message = f'ownerRef {owner.described(namespace)} does not exist in namespace "{namespace}"'
-        self._recorder.say(dependent, "Warning", "OwnerRefInvalidNamespace", message)
+        self._recorder.record(dependent, "Warning", "OwnerRefInvalidNamespace", message)
 
     async def _remove(self, resource: Resource[ReadOnlyTree], latest: ReadOnlyTree, verdict: Remove) -> None:
         version = meta.resource_version(latest)

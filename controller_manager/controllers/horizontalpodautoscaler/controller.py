@@ -180,7 +180,7 @@ class Autoscalers:
         return resource, scale
 
     async def _fail_to_get_scale(self, autoscaler: ReadOnlyTree, status: Status, error: Exception) -> None:
-        self._recorder.say(autoscaler, "Warning", "FailedGetScale", str(error))
+        self._recorder.record(autoscaler, "Warning", "FailedGetScale", str(error))
         status.unable_to_get_scale(error)
         await self._try_to_write(autoscaler, status)
 
@@ -196,15 +196,15 @@ class Autoscalers:
         try:
             await self._targets.rescale(resource, scale, decision.desired)
         except (ApiError, NoAnswer) as error:
-            self._recorder.say(autoscaler, "Warning", "FailedRescale", f"{size}; error: {error}")
+            self._recorder.record(autoscaler, "Warning", "FailedRescale", f"{size}; error: {error}")
             message = f"the HPA controller was unable to update the target scale: {error}"
-            status.say(ABLE, "False", "FailedUpdateScale", message)
+            status.record(ABLE, "False", "FailedUpdateScale", message)
             status.set_replicas((scale.get("spec") or {}).get("replicas") or 0, decision.metrics)
             await self._try_to_write(autoscaler, status)
             raise ReconcileError(f"failed to rescale {_reference(autoscaler)}: {error}") from error
         message = f"the HPA controller was able to update the target scale to {decision.desired}"
         status.able("SucceededRescale", message)
-        self._recorder.say(autoscaler, "Normal", "SuccessfulRescale", size)
+        self._recorder.record(autoscaler, "Normal", "SuccessfulRescale", size)
         status.remove(SCALED_TO_ZERO)
 
     def _remember_scaling(self, key: Key, autoscaler: ReadOnlyTree, old: int, new: int) -> None:
@@ -227,7 +227,7 @@ class Autoscalers:
         except MetricsFailedError as error:
             status.set_replicas(current, error.statuses)
             await self._try_to_write(autoscaler, status)
-            self._recorder.say(autoscaler, "Warning", "FailedComputeMetricsReplicas", str(error))
+            self._recorder.record(autoscaler, "Warning", "FailedComputeMetricsReplicas", str(error))
             problem = "failed to compute desired number of replicas based on listed metrics for"
             raise ReconcileError(f"{problem} {_reference(autoscaler)}: {error}") from error
         limits = limits_of(autoscaler, current, self._options, self._clock.now())
@@ -270,8 +270,8 @@ class Autoscalers:
         reason: str = "",
         message: str = "",
     ) -> MetricsFailedError:
-        self._recorder.say(autoscaler, "Warning", event, problem)
-        status.say(ACTIVE, "False", reason or event, message or problem)
+        self._recorder.record(autoscaler, "Warning", event, problem)
+        status.record(ACTIVE, "False", reason or event, message or problem)
         return MetricsFailedError(problem)
 
     async def _propose(
@@ -283,7 +283,7 @@ class Autoscalers:
         try:
             proposal = await propose(spec, source, situation)
         except FailedMetricError as error:
-            self._recorder.say(autoscaler, "Warning", error.reason, error.problem)
+            self._recorder.record(autoscaler, "Warning", error.reason, error.problem)
             label = monitor.SPEC if error.is_spec else monitor.INTERNAL
             return error
         else:
@@ -308,7 +308,7 @@ class Autoscalers:
         try:
             await self._client.update(HORIZONTAL_POD_AUTOSCALERS, changed, subresource="status")
         except ApiError as error:
-            self._recorder.say(autoscaler, "Warning", "FailedUpdateStatus", str(error))
+            self._recorder.record(autoscaler, "Warning", "FailedUpdateStatus", str(error))
             problem = f"failed to update status for {meta.name(autoscaler)}: {error}"
             raise ReconcileError(problem) from error
 

@@ -57,7 +57,7 @@ def decide_by_range(
     """What is decided without a look at the metrics; None where they decide."""
     most = autoscaler["spec"]["maxReplicas"]
     if current == 0:
-        status.say(ACTIVE, "False", "ScalingDisabled", DISABLED)
+        status.record(ACTIVE, "False", "ScalingDisabled", DISABLED)
         status.remove(SCALED_TO_ZERO)
         return Decision(desired=0, history=history)
     if current > most:
@@ -95,10 +95,10 @@ async def recommend(
     if len(failures) == len(results) or (failures and replicas < current):
         first = failures[0]
         message = f"the HPA was unable to compute the replica count: {first.problem}"
-        status.say(ACTIVE, "False", first.reason, message)
+        status.record(ACTIVE, "False", first.reason, message)
         raise MetricsFailedError(problem, statuses)
     found = f"the HPA was able to successfully calculate a replica count from {metric}"
-    status.say(ACTIVE, "True", "ValidMetricFound", found)
+    status.record(ACTIVE, "True", "ValidMetricFound", found)
     return Recommendation(replicas, metric, statuses, problem)
 
 
@@ -113,7 +113,7 @@ def decide(
         reason = "All metrics below target"
     limited = limit(autoscaler["spec"].get("behavior"), desired, limits, history)
     status.able(*limited.able)
-    status.say(LIMITED, "True" if limited.is_limited else "False", *limited.limiting)
+    status.record(LIMITED, "True" if limited.is_limited else "False", *limited.limiting)
     return Decision(
         desired=limited.replicas,
         reason=reason,

@@ -22,18 +22,18 @@ class Status:
     def current_replicas(self) -> int:
         return self._tree.get("currentReplicas") or 0
 
-    def say(self, condition: str, status: str, reason: str, message: str) -> None:
+    def record(self, condition: str, status: str, reason: str, message: str) -> None:
         updated = {"type": condition, "status": status, "reason": reason, "message": message}
         self._tree["conditions"] = conditions.set_condition(
             self._tree.get("conditions") or (), updated, self._now
         )
 
     def able(self, reason: str, message: str) -> None:
-        self.say(ABLE, "True", reason, message)
+        self.record(ABLE, "True", reason, message)
 
     def unable_to_get_scale(self, error: Exception) -> None:
         message = f"the HPA controller was unable to get the target's current scale: {error}"
-        self.say(ABLE, "False", "FailedGetScale", message)
+        self.record(ABLE, "False", "FailedGetScale", message)
 
     def remove(self, condition: str) -> None:
         listed = self._tree.get("conditions") or ()

@@ -83,20 +83,20 @@ def _desired_active(state: JobState) -> int:
 
 
 def deletion(state: JobState, pods: Sequence[PodView]) -> Delete:
-    saying = EventTemplate(
+    event = EventTemplate(
         about=state.job,
         done=(REASON_SUCCESSFUL_DELETE, "Deleted pod: {name}"),
         failed=(REASON_FAILED_DELETE, "Error deleting: {error}"),
     )
-    return Delete(resource=PODS, victims=victims(pods), saying=saying)
+    return Delete(resource=PODS, objects=pod_refs(pods), event=event)
 
 
-def victims(pods: Iterable[PodView]) -> tuple[ObjectRef, ...]:
+def pod_refs(pods: Iterable[PodView]) -> tuple[ObjectRef, ...]:
     return tuple(ObjectRef(pod.key, pod.uid) for pod in pods)
 
 
 def finalizer_removal(pods: Iterable[PodView]) -> RemoveFinalizer:
-    return RemoveFinalizer(resource=PODS, objects=victims(pods), finalizer=FINALIZER_JOB_TRACKING)
+    return RemoveFinalizer(resource=PODS, objects=pod_refs(pods), finalizer=FINALIZER_JOB_TRACKING)
 
 
 def _removal(state: JobState, pods: Sequence[PodView]) -> tuple[Action, ...]:
@@ -160,12 +160,12 @@ def _delay(predecessor: PodView | None, now: datetime) -> timedelta:
 
 
 def _create(job: ReadOnlyTree, bodies: tuple[ReadOnlyTree, ...]) -> Create:
-    saying = EventTemplate(
+    event = EventTemplate(
         about=job,
         done=(REASON_SUCCESSFUL_CREATE, "Created pod: {name}"),
         failed=(REASON_FAILED_CREATE, "Error creating: {error}"),
     )
-    return Create(resource=PODS, bodies=bodies, saying=saying)
+    return Create(resource=PODS, bodies=bodies, event=event)
 
 
 def _pod(job: ReadOnlyTree) -> dict[str, Any]:

@@ -49,13 +49,13 @@ class Namespaces:
         if now < after(deleted, _SETTLING):
             return after(deleted, _SETTLING) - now
         remains = await delete_content(self._client, await discover(self._client), key.name, now)
-        updated = await self._say(namespace, remains)
+        updated = await self._update_conditions(namespace, remains)
         if not remains.is_everything_gone:
             return remains.estimate / 2 + timedelta(seconds=1)
         await self._finish(updated)
         return None
 
-    async def _say(self, namespace: ReadOnlyTree, remains: Remains) -> ReadOnlyTree:
+    async def _update_conditions(self, namespace: ReadOnlyTree, remains: Remains) -> ReadOnlyTree:
         changed = with_conditions(namespace, remains, self._clock.now())
         if changed is None:
             return namespace

@@ -85,7 +85,7 @@ class NodeIpam:
             found += (one.allocate() for one in self._sets)
         except NoneLeft as error:
             self._release(found)
-            self._say(node, "CIDRNotAvailable")
+            self._record_event(node, "CIDRNotAvailable")
             raise TryAgain(
                 f"failed to allocate cidr from cluster cidr at idx:{len(found)}: {error}"
             ) from error
@@ -98,7 +98,7 @@ class NodeIpam:
             self._allocated.pop(meta.name(node), None)
             self._release(found)
             if self._nodes.lister.get("", meta.name(node)) is not None:
-                self._say(node, "CIDRAssignmentFailed")
+                self._record_event(node, "CIDRAssignmentFailed")
             raise
 
     def _release(self, found: Sequence[Network]) -> None:
@@ -106,10 +106,10 @@ class NodeIpam:
             if one.overlaps(network):
                 one.release(network)
 
-    def _say(self, node: ReadOnlyTree, reason: str) -> None:
+    def _record_event(self, node: ReadOnlyTree, reason: str) -> None:
         name = meta.name(node)
         about = {"kind": "Node", "apiVersion": "v1", "metadata": {"name": name, "uid": meta.uid(node)}}
-        self._recorder.say(about, "Normal", reason, f"Node {name} status is now: {reason}")
+        self._recorder.record(about, "Normal", reason, f"Node {name} status is now: {reason}")
 
 
 def _ranges(node: ReadOnlyTree) -> Sequence[str]:

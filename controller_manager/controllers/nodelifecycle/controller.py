@@ -105,15 +105,15 @@ class NodeLifecycle:
     def _greet(self, nodes: Sequence[ReadOnlyTree]) -> None:
         present = {meta.name(node): node for node in nodes}
         for name in present.keys() - self._known.keys():
-            self._say(present[name], "RegisteredNode", f"Registered Node {name} in Controller")
+            self._record_event(present[name], "RegisteredNode", f"Registered Node {name} in Controller")
         for name in self._known.keys() - present.keys():
-            self._say(self._known[name], "RemovingNode", f"Removing Node {name} from Controller")
+            self._record_event(self._known[name], "RemovingNode", f"Removing Node {name} from Controller")
             self._health.pop(name, None)
             self._fallen.discard(name)
         self._known = present
 
-    def _say(self, node: ReadOnlyTree, reason: str, event: str) -> None:
-        self._recorder.say(node, "Normal", reason, f"Node {meta.name(node)} event: {event}")
+    def _record_event(self, node: ReadOnlyTree, reason: str, event: str) -> None:
+        self._recorder.record(node, "Normal", reason, f"Node {meta.name(node)} event: {event}")
 
     async def _examine(self, node: ReadOnlyTree) -> None:
         name, now = meta.name(node), self._clock.now()
@@ -125,7 +125,7 @@ class NodeLifecycle:
                 await self._write_status(node, {"conditions": changes})
             if changes and conditions.is_true(node, CONDITION_READY):
                 status = "NodeNotReady"
-                self._recorder.say(node, "Normal", status, f"Node {name} status is now: {status}")
+                self._recorder.record(node, "Normal", status, f"Node {name} status is now: {status}")
                 self._fallen.add(name)
         if name in self._fallen:
             await self._mark_pods(name)
@@ -146,7 +146,7 @@ class NodeLifecycle:
                 }
                 body = {"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}}
                 await self._client.patch(PODS, pod.key, body, kind="strategic", subresource="status")
-                self._recorder.say(pod.object, "Warning", "NodeNotReady", "Node is not ready")
+                self._recorder.record(pod.object, "Warning", "NodeNotReady", "Node is not ready")
 
     # --- taints that drive pods out
 

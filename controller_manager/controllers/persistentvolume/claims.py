@@ -108,7 +108,7 @@ def _unbound(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
     volume = matching.best(candidates, claim)
     if volume is not None:
         return binding.bind(volume, claim)
-    default = None if volumes.says_its_class(claim) else claims.assign_default(caches, claim)
+    default = None if volumes.names_its_class(claim) else claims.assign_default(caches, claim)
     return default or _without_volume(caches, claim, waits=waits)
 
 

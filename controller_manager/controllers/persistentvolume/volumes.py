@@ -87,8 +87,8 @@ def _deleted(volume: ReadOnlyTree) -> tuple[Action, ...]:
     if not path.startswith(_DELETABLE):
         problem = f"host_path deleter only supports /tmp/.+ but received provided {path}"
         return _failed(volume, "VolumeFailedDelete", problem)
-    victim = ObjectRef.of(volume)
-    return (Delete(resource=PERSISTENT_VOLUMES, victims=(victim,)),)
+    ref = ObjectRef.of(volume)
+    return (Delete(resource=PERSISTENT_VOLUMES, objects=(ref,)),)
 
 
 _DELETABLE: Final = "/tmp/"  # noqa: S108 - where upstream's plugin may delete; nothing is written there

@@ -118,18 +118,18 @@ def plan(state: ReplicaSetState, kin: Callable[[], Iterable[PodView]], now: date
 
 
 def _creation(state: ReplicaSetState, count: int) -> Create:
-    saying = EventTemplate(
+    event = EventTemplate(
         about=state.owner,
         done=(REASON_SUCCESSFUL_CREATE, "Created pod: {name}"),
         failed=(REASON_FAILED_CREATE, "Error creating: {error}"),
     )
-    return Create(resource=PODS, bodies=(pod_of(state.template, state.owner),) * count, saying=saying)
+    return Create(resource=PODS, bodies=(pod_of(state.template, state.owner),) * count, event=event)
 
 
 def _deletion(state: ReplicaSetState, pods: Iterable[PodView]) -> Delete:
-    saying = EventTemplate(
+    event = EventTemplate(
         about=state.owner,
         done=(REASON_SUCCESSFUL_DELETE, "Deleted pod: {name}"),
         failed=(REASON_FAILED_DELETE, "Error deleting: {error}"),
     )
-    return Delete(resource=PODS, victims=tuple(ObjectRef(pod.key, pod.uid) for pod in pods), saying=saying)
+    return Delete(resource=PODS, objects=tuple(ObjectRef(pod.key, pod.uid) for pod in pods), event=event)

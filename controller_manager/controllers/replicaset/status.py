@@ -25,7 +25,7 @@ def status_update(
     """Write the status if it differs."""
     old = state.owner.get("status") or {}
     new = _status(state, family, error, now)
-    if _says_the_same(old, new):
+    if _is_same_status(old, new):
         return ()
     body = {**state.owner, "status": new}
     return (Update(resource=family.resource, body=body, subresource="status"),)
@@ -81,7 +81,7 @@ def _failure_reason(state: ReplicaSetState, error: ApiError) -> ReadOnlyTree:
     return {"reason": REASON_FAILED_CREATE, "message": str(error)}
 
 
-def _says_the_same(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
+def _is_same_status(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
     """An absent count is 0, except for those that may be absent for another reason."""
     exact = ("terminatingReplicas", "observedGeneration")
     return (

@@ -115,4 +115,4 @@ def _deletion(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
     pod = None if owner is None else caches.of(PODS).get(meta.namespace(claim), owner["name"])
     if owner is None or pod is None or (pod.uid == owner["uid"] and not is_done(pod)):
         return ()
-    return (Delete(resource=RESOURCE_CLAIMS, victims=(ObjectRef.of(claim),)),)
+    return (Delete(resource=RESOURCE_CLAIMS, objects=(ObjectRef.of(claim),)),)

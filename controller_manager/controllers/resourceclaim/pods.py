@@ -105,7 +105,7 @@ def _creation(pod: PodView, pod_claim: ReadOnlyTree, template: ReadOnlyTree) -> 
     return Create(
         resource=RESOURCE_CLAIMS,
         bodies=(_claim(pod, pod_claim, template),),
-        saying=EventTemplate(about=pod.object, failed=(_FAILED, failed)),
+        event=EventTemplate(about=pod.object, failed=(_FAILED, failed)),
     )
 
 

@@ -54,7 +54,7 @@ def reconcile(issuing: Issuing, caches: Caches, key: Key, _: datetime) -> Plan:
         confirm = Confirm(
             resource=SERVICE_ACCOUNTS, namespace=key.namespace, name=name, holds=partial(_is_no_one, secret)
         )
-        return Plan(actions=(confirm, Delete(resource=SECRETS, victims=(ObjectRef.of(secret),))))
+        return Plan(actions=(confirm, Delete(resource=SECRETS, objects=(ObjectRef.of(secret),))))
     missing = _missing(issuing, account, secret)
     if not missing:
         return EMPTY_PLAN

@@ -71,29 +71,31 @@ class ServiceLoadBalancers:
                 await self._ensure(service)
         except (AddressInUse, NoAddressLeft) as error:
             problem = f"failed to ensure load balancer: {error}"
-            self._say(service, "Warning", "SyncLoadBalancerFailed", f"Error syncing load balancer: {problem}")
+            self._record_event(
+                service, "Warning", "SyncLoadBalancerFailed", f"Error syncing load balancer: {problem}"
+            )
             raise TryAgain(problem) from error
         except ApiError as error:
             problem = f"Error syncing load balancer: {error}"
-            self._say(service, "Warning", "SyncLoadBalancerFailed", problem)
+            self._record_event(service, "Warning", "SyncLoadBalancerFailed", problem)
             raise
 
     async def _ensure(self, service: ReadOnlyTree) -> None:
-        self._say(service, "Normal", "EnsuringLoadBalancer", "Ensuring load balancer")
+        self._record_event(service, "Normal", "EnsuringLoadBalancer", "Ensuring load balancer")
         await self._patch(service, finalizer_patch(service, present=True))
         if not any(_EXCLUDED not in meta.labels(node) for node in self._nodes.lister.all()):
             message = "There are no available nodes for LoadBalancer"
-            self._say(service, "Warning", "UnAvailableLoadBalancer", message)
+            self._record_event(service, "Warning", "UnAvailableLoadBalancer", message)
         address = self._pool.give(meta.uid(service), service["spec"].get("loadBalancerIP") or "")
-        self._say(service, "Normal", "EnsuredLoadBalancer", "Ensured load balancer")
+        self._record_event(service, "Normal", "EnsuredLoadBalancer", "Ensured load balancer")
         await self._patch(service, status_patch(service, address))
 
     async def _delete(self, service: ReadOnlyTree) -> None:
         if meta.uid(service) in self._pool:
-            self._say(service, "Normal", "DeletingLoadBalancer", "Deleting load balancer")
+            self._record_event(service, "Normal", "DeletingLoadBalancer", "Deleting load balancer")
             self._pool.release(meta.uid(service))
         await self._patch(service, finalizer_patch(service, present=False))
-        self._say(service, "Normal", "DeletedLoadBalancer", "Deleted load balancer")
+        self._record_event(service, "Normal", "DeletedLoadBalancer", "Deleted load balancer")
         with suppress(NotFound):  # it goes with its last finalizer
             await self._patch(service, status_patch(service, ""))
 
@@ -101,10 +103,10 @@ class ServiceLoadBalancers:
         if body is not None:
             await self._client.patch(SERVICES, Key.of(service), body, kind="strategic", subresource="status")
 
-    def _say(
+    def _record_event(
         self, service: ReadOnlyTree, kind: Literal["Normal", "Warning"], reason: str, message: str
     ) -> None:
-        self._recorder.say(service, kind, reason, message)
+        self._recorder.record(service, kind, reason, message)
 
 
 SERVICE_LOAD_BALANCERS: Final = Runnable(

@@ -11,8 +11,8 @@ from mockube.controller_manager.workloads.stateful.state import Slot, StatefulSe
 def roll(state: StatefulSetState) -> RolloutResult:
     if state.owner.on_delete:
         return RolloutResult()
-    victims = _outdated(state)
-    return RolloutResult(status.deletion(state.owner, victims), tuple(victims))
+    refs = _outdated(state)
+    return RolloutResult(status.deletion(state.owner, refs), tuple(refs))
 
 
 def _outdated(state: StatefulSetState) -> list[PodView]:

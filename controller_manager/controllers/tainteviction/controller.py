@@ -94,10 +94,10 @@ class TaintEviction:
     def _cancel(self, pod: PodView) -> None:
         scheduled = self._scheduled.pop(pod.key, None)
         if scheduled is not None and scheduled.uid == pod.uid:
-            self._say(pod, f"Cancelling deletion of Pod {pod.key}")
+            self._record_event(pod, f"Cancelling deletion of Pod {pod.key}")
 
     async def _evict(self, pod: PodView) -> None:
-        self._say(pod, f"Marking for deletion Pod {pod.key}")
+        self._record_event(pod, f"Marking for deletion Pod {pod.key}")
         present = conditions.get(pod.object, CONDITION_DISRUPTION_TARGET)
         try:
             if present is None or present["status"] != "True":
@@ -108,8 +108,8 @@ class TaintEviction:
         except NotFound:
             return
 
-    def _say(self, pod: PodView, message: str) -> None:
-        self._recorder.say(pod.object, "Normal", "TaintManagerEviction", message)
+    def _record_event(self, pod: PodView, message: str) -> None:
+        self._recorder.record(pod.object, "Normal", "TaintManagerEviction", message)
 
 
 def _circumstances(pod: PodView) -> object:

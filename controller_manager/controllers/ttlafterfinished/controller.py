@@ -31,7 +31,7 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
         return Plan(again_after=expiry - now)
     # Its time may have been changed since the cache has seen it.
     confirm = Confirm(resource=JOBS, namespace=key.namespace, name=key.name, holds=partial(_is_over, now))
-    delete = Delete(resource=JOBS, victims=(ObjectRef.of(job),), propagation="Foreground")
+    delete = Delete(resource=JOBS, objects=(ObjectRef.of(job),), propagation="Foreground")
     return Plan(actions=(confirm, delete))
 
 

@@ -89,16 +89,16 @@ def _without_duplicates(view: UnitedView, surplus: Sequence[ReadOnlyTree]) -> Pl
     resource = view.adapter.resource
     delete = Delete(
         resource=resource,
-        victims=tuple(object_ref(resource, workload) for workload in surplus),
+        objects=tuple(object_ref(resource, workload) for workload in surplus),
         propagation="Background",
     )
 
-    def tell(error: ApiError | None) -> tuple[Action, ...]:
+    def status_action(error: ApiError | None) -> tuple[Action, ...]:
         if error is None:
             return ()
         return _not_found(view, REASON_FAILED_DUPLICATES, str(error), "manage duplicate Subset of")
 
-    return Plan(actions=(delete,), last=tell)
+    return Plan(actions=(delete,), last=status_action)
 
 
 def _warning(view: UnitedView, reason: str, message: str) -> RecordEvent:

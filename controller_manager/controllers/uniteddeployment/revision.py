@@ -56,9 +56,9 @@ def _forgotten(view: UnitedView, ordered: Sequence[ReadOnlyTree], used: set[str]
     surplus = tuple(
         object_ref(CONTROLLER_REVISIONS, revision) for revision in oldest if meta.name(revision) not in live
     )
-    return (Delete(resource=CONTROLLER_REVISIONS, victims=surplus),) if surplus else ()
+    return (Delete(resource=CONTROLLER_REVISIONS, objects=surplus),) if surplus else ()
 
 
 def _with_failure_event(view: UnitedView, action: Create | Update) -> Create | Update:
     failed = (REASON_FAILED_REVISION, "{error}")
-    return replace(action, saying=EventTemplate(about=view.object, failed=failed))
+    return replace(action, event=EventTemplate(about=view.object, failed=failed))

@@ -63,7 +63,7 @@ def _creation(state: UnitedDeploymentState, goal: Goal) -> Create:
     return Create(
         resource=adapter.resource,
         bodies=(workload.new_workload(state.view, goal),),
-        saying=_saying(state, f"fail to manage Subset provision: {failed}"),
+        event=_event_template(state, f"fail to manage Subset provision: {failed}"),
     )
 
 
@@ -96,13 +96,13 @@ def _deletion(
 ) -> Delete:
     return Delete(
         resource=adapter.resource,
-        victims=tuple(object_ref(adapter.resource, tree) for tree in found),
+        objects=tuple(object_ref(adapter.resource, tree) for tree in found),
         propagation="Background",
-        saying=_saying(state, f"fail to manage Subset provision: {failed}"),
+        event=_event_template(state, f"fail to manage Subset provision: {failed}"),
     )
 
 
-def _saying(state: UnitedDeploymentState, failed: str) -> EventTemplate:
+def _event_template(state: UnitedDeploymentState, failed: str) -> EventTemplate:
     return EventTemplate(about=state.view.object, failed=(REASON_FAILED_SUBSETS, failed))
 
 
@@ -131,7 +131,7 @@ def _update(state: UnitedDeploymentState, subset: Subset, goal: Goal) -> Update:
     return Update(
         resource=adapter.resource,
         body=workload.rewritten(state.view, goal, subset.workload),
-        saying=_saying(state, failed),
+        event=_event_template(state, failed),
     )
 
 
@@ -165,8 +165,8 @@ def _unstuck(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> Iterabl
         if _is_outdated(adapter, subset, goal):
             continue
         if stuck := [*adapter.stuck(subset, goal.revision, goal.partition)]:
-            victims = tuple(object_ref(PODS, pod) for pod in stuck)
-            yield Delete(resource=PODS, victims=victims, propagation="Background")
+            refs = tuple(object_ref(PODS, pod) for pod in stuck)
+            yield Delete(resource=PODS, objects=refs, propagation="Background")
 
 
 # --- the reserved label of pods

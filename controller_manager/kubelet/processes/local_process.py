@@ -31,12 +31,12 @@ class GroupWatch:
                 )
 
     def add(self, group: int) -> None:
-        self._tell(f"+{group}\n")
+        self._report(f"+{group}\n")
 
     def remove(self, group: int) -> None:
-        self._tell(f"-{group}\n")
+        self._report(f"-{group}\n")
 
-    def _tell(self, line: str) -> None:
+    def _report(self, line: str) -> None:
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.write(line.encode())
 

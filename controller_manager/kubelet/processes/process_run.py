@@ -188,7 +188,7 @@ class ProcessRun:
 
     def record_event(self, kind: str, reason: str, message: str) -> None:
         host = str(self.pod["spec"].get("nodeName") or "")
-        self._context.recorder.say_on(host, self.pod, kind, reason, message, part=self._field)
+        self._context.recorder.record_on(host, self.pod, kind, reason, message, part=self._field)
 
     def count_probe(self, probe: Probe, *, success: bool, seconds: float) -> None:
         totals = self.probed.setdefault((self.container["name"], probe), ProbeTotals())

@@ -124,14 +124,14 @@ class InteractiveRun:
 
     async def write(self, stream: int, data: bytes) -> None:
         self.log.write(self._clock.now(), stream, data)
-        self._tell((stream, data))
+        self._send((stream, data))
 
     def end(self, code: int, reason: str = "", message: str = "") -> None:
         now = self._clock.now()
         self.log.flush(now)
         ended = Exit(code=code, at=now, reason=reason, message=message)
         self.state = replace(self.state, exit=ended, is_ready=False)
-        self._tell(OUTPUT_END)
+        self._send(OUTPUT_END)
 
     def stop(self) -> None:
         if self.task is not None and self.state.exit is None and not self.state.is_stopping:
@@ -166,7 +166,7 @@ class InteractiveRun:
         if self.container.get("stdinOnce"):
             await self.stdin.end()
 
-    def _tell(self, piece: tuple[int, bytes]) -> None:
+    def _send(self, piece: tuple[int, bytes]) -> None:
         """A slow reader loses output beyond the limit, but not the end."""
         for queue in self._listeners:
             if queue.full():

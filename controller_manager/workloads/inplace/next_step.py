@@ -24,7 +24,7 @@ def observe_pod(
 
 
 def change_pod(
-    pod: PodView, hooks: Lifecycle, order: Order, now: datetime, saying: EventTemplate
+    pod: PodView, hooks: Lifecycle, order: Order, now: datetime, event: EventTemplate
 ) -> tuple[Patch, ...]:
     """A pod that a hook holds is prepared first, and waits until it lets go."""
     hook, state = hooks.in_place_update, lifecycle.state_of(pod)
@@ -35,7 +35,7 @@ def change_pod(
             return ()
         if state != State.UPDATING and hook.holds(pod):
             return moves.move(pod, State.PREPARING_UPDATE, hooks, now)
-    return update.begin(pod, order, now, saying)
+    return update.begin(pod, order, now, event)
 
 
 def patches_without_gates(tended: Iterable[Patch], update_patches: Iterable[Patch]) -> tuple[Patch, ...]:

@@ -82,9 +82,7 @@ def _tagged(image: str) -> str:
 # --- what is done
 
 
-def begin(
-    pod: PodView, order: Order, now: datetime, saying: EventTemplate | None = None
-) -> tuple[Patch, ...]:
+def begin(pod: PodView, order: Order, now: datetime, event: EventTemplate | None = None) -> tuple[Patch, ...]:
     """Close the gate first: a pod that is about to change must receive no traffic."""
     is_out = conditions.is_false(pod.object, GATE) and not pod.is_ready
     out = (_shut(pod, now),) if readiness.has_gate(pod.object, GATE) and not is_out else ()
@@ -94,9 +92,9 @@ def begin(
         annotations[record.ANNOTATION_STATE] = record.state_text(pod, change, now, is_made=False)
         annotations[record.ANNOTATION_GRACE] = record.waiting_text(change, order.grace_seconds)
         labels = {**order.labels, **lifecycle.labels_of(State.UPDATING)}
-        return (*out, _patch(pod, {"labels": labels, "annotations": annotations}, {}, saying))
+        return (*out, _patch(pod, {"labels": labels, "annotations": annotations}, {}, event))
     labels = {**order.labels, **lifecycle.labels_of(State.UPDATING)}
-    return (*out, _update_patch(pod, change, now, labels=labels, annotations=annotations, saying=saying))
+    return (*out, _update_patch(pod, change, now, labels=labels, annotations=annotations, event=event))
 
 
 def step(pod: PodView, now: datetime, *, revision: str) -> Step:
@@ -132,7 +130,7 @@ def _update_patch(
     *,
     annotations: Mapping[str, str | None],
     labels: Mapping[str, str] | None = None,
-    saying: EventTemplate | None = None,
+    event: EventTemplate | None = None,
 ) -> Patch:
     """Return the patch of the change. Labels of the workload and the record override those of the template."""
     state = record.state_text(pod, change, since, is_made=True)
@@ -141,14 +139,14 @@ def _update_patch(
         "annotations": {**change.annotations, **annotations, record.ANNOTATION_STATE: state},
     }
     containers = [{"name": name, "image": image} for name, image in change.images.items()]
-    return _patch(pod, metadata, {"spec": {"containers": containers}} if containers else {}, saying)
+    return _patch(pod, metadata, {"spec": {"containers": containers}} if containers else {}, event)
 
 
 def _patch(
-    pod: PodView, metadata: ReadOnlyTree, rest: ReadOnlyTree, saying: EventTemplate | None = None
+    pod: PodView, metadata: ReadOnlyTree, rest: ReadOnlyTree, event: EventTemplate | None = None
 ) -> Patch:
     body = {"metadata": {"uid": pod.uid, **metadata}, **rest}
-    return Patch(resource=PODS, key=pod.key, kind="strategic", body=body, saying=saying)
+    return Patch(resource=PODS, key=pod.key, kind="strategic", body=body, event=event)
 
 
 # --- the gate

@@ -119,7 +119,7 @@ def _restoration(state: StatefulSetState, ordinal: int, pod: PodView) -> tuple[A
         return ()
     missing = storage.missing(owner, ordinal, state.claims)
     body = identity.restore_identity(owner, pod, ordinal)
-    return (*missing, Update(resource=kinds.PODS, body=body, saying=status.event_template(owner, "update")))
+    return (*missing, Update(resource=kinds.PODS, body=body, event=status.event_template(owner, "update")))
 
 
 # --- taking away the condemned

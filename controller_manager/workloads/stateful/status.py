@@ -16,14 +16,14 @@ from mockube.controller_manager.workloads.stateful.state import StatefulSetState
 def creation(owner: SetView, bodies: Sequence[ReadOnlyTree]) -> tuple[Action, ...]:
     if not bodies:
         return ()
-    return (Create(resource=kinds.PODS, bodies=tuple(bodies), saying=event_template(owner, "create")),)
+    return (Create(resource=kinds.PODS, bodies=tuple(bodies), event=event_template(owner, "create")),)
 
 
 def deletion(owner: SetView, pods: Sequence[PodView]) -> tuple[Action, ...]:
     if not pods:
         return ()
-    victims = tuple(ObjectRef(pod.key, pod.uid) for pod in pods)
-    return (Delete(resource=kinds.PODS, victims=victims, saying=event_template(owner, "delete")),)
+    refs = tuple(ObjectRef(pod.key, pod.uid) for pod in pods)
+    return (Delete(resource=kinds.PODS, objects=refs, event=event_template(owner, "delete")),)
 
 
 def event_template(owner: SetView, verb: str) -> EventTemplate:

@@ -87,12 +87,12 @@ def missing(owner: SetView, ordinal: int, claims: Claims) -> tuple[Action, ...]:
     if not bodies:
         return ()
     pod = f"Pod {owner.key.name}-{ordinal} in StatefulSet {owner.key.name}"
-    saying = EventTemplate(
+    event = EventTemplate(
         about=owner.object,
         done=("SuccessfulCreate", f"create Claim {{name}} {pod} success"),
         failed=("FailedCreate", f"create Claim {{name}} for {pod} failed error: {{error}}"),
     )
-    return (Create(resource=kinds.PERSISTENT_VOLUME_CLAIMS, bodies=bodies, saying=saying),)
+    return (Create(resource=kinds.PERSISTENT_VOLUME_CLAIMS, bodies=bodies, event=event),)
 
 
 def _new_claim(owner: SetView, template: ReadOnlyTree, name: str) -> dict[str, Any]:

@@ -90,7 +90,7 @@ def check(sets):
     owner = view(sets.set)
     plan = sets.plan(WEB)
     made = [meta.name(body) for it in _of(plan, Create) for body in it.bodies]
-    gone = [victim.key.name for it in _of(plan, Delete) for victim in it.victims]
+    gone = [ref.key.name for it in _of(plan, Delete) for ref in it.objects]
     assert len(made) == len({*made})
     assert len(gone) == len({*gone})
     assert not {*made} & {*sets.pods}, "a second pod of an ordinal"

@@ -98,7 +98,7 @@ def check(clones, seen):
     view = SetView.of(clones.set)
     plan = clones.plan(WEB)
     made = [meta.name(body) for it in _of(plan, Create) for body in it.bodies]
-    gone = [victim.key.name for it in _of(plan, Delete) for victim in it.victims]
+    gone = [ref.key.name for it in _of(plan, Delete) for ref in it.objects]
     assert len(made) == len({*made})
     assert len(gone) == len({*gone})
     assert not {*made} & {*clones.names(PODS)}

@@ -73,7 +73,7 @@ def check(sets):
     view = SetView.of(STATEFUL_SETS, sets.set)
     plan = sets.plan(WEB)
     made = [meta.name(body) for it in _of(plan, Create) for body in it.bodies]
-    gone = [victim.key.name for it in _of(plan, Delete) for victim in it.victims]
+    gone = [ref.key.name for it in _of(plan, Delete) for ref in it.objects]
     assert len(made) == len({*made})
     assert len(gone) == len({*gone})
     assert not {*made} & {*sets.pods}, "a second pod of an ordinal"

@@ -47,15 +47,15 @@ def reconcile(caches, key, now):
                 "ownerReferences": [meta.controller_reference(parent)],
             }
         }
-        saying = EventTemplate(
+        event = EventTemplate(
             about=parent,
             done=("SuccessfulCreate", "Created copy: {name}"),
             failed=("FailedCreate", "Error creating: {error}"),
         )
-        return Plan(actions=(Create(resource=SECRETS, bodies=(body,) * missing, saying=saying),))
+        return Plan(actions=(Create(resource=SECRETS, bodies=(body,) * missing, event=event),))
     if missing < 0:
-        victims = tuple(ObjectRef(key_of(copy), meta.uid(copy)) for copy in have[missing:])
-        return Plan(actions=(Delete(resource=SECRETS, victims=victims),))
+        refs = tuple(ObjectRef(key_of(copy), meta.uid(copy)) for copy in have[missing:])
+        return Plan(actions=(Delete(resource=SECRETS, objects=refs),))
     if parent["data"].get("have") != str(desired_copies):
         return Plan(
             actions=(Patch(resource=CONFIG_MAPS, key=key, body={"data": {"have": str(desired_copies)}}),)

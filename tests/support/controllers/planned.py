@@ -141,9 +141,9 @@ class World:
             self._effect(action, "create", body, self.add)
 
     def _delete(self, action):
-        for victim in action.victims:
-            present = self.objects.get(action.resource, {}).get(tuple(victim.key))
-            if present is not None and meta.uid(present) == victim.uid:
+        for ref in action.objects:
+            present = self.objects.get(action.resource, {}).get(tuple(ref.key))
+            if present is not None and meta.uid(present) == ref.uid:
                 self._effect(action, "delete", present, self._end)
 
     def _end(self, resource, tree):
@@ -238,16 +238,16 @@ class World:
             self._writes.append(Write(action, object_ref.key, present))
 
     def _effect(self, action, verb, body, effect):
-        resource, saying, name = action.resource, action.saying, meta.name(body)
+        resource, event, name = action.resource, action.event, meta.name(body)
         try:
             changed = effect(resource, body)
         except status.ApiError as problem:
-            self._tell("Warning", saying and saying.failed, name=name, error=problem)
+            self._tell("Warning", event and event.failed, name=name, error=problem)
             raise
         name = meta.name(changed or body)
         self.done.append((verb, resource, name))
         self._writes.append(Write(action, Key.of(changed or body), changed))
-        self._tell("Normal", saying and saying.done, name=name)
+        self._tell("Normal", event and event.done, name=name)
 
     def _tell(self, kind, texts, **values):
         if texts and texts[0]:

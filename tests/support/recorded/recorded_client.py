@@ -61,7 +61,7 @@ class RecordedClient:
 class RecordedSayer:
     events: list = field(default_factory=list)
 
-    def say(self, about, type_, reason, message):
+    def record(self, about, type_, reason, message):
         self.events.append((meta.name(about), type_, reason, message))
 
 

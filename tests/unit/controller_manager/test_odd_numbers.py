@@ -77,7 +77,7 @@ def test_exit_codes(code):
 
 @pytest.mark.parametrize("span", [LONG, "9" * 400, "9" * 30, "99999999999d"])
 def test_a_container_may_sleep_for_ages(span):
-    world = pods.World(pods.pod(pods.container("c", "sleep", span), activeDeadlineSeconds=MOST))
+    world = pods.SimulatedPod(pods.pod(pods.container("c", "sleep", span), activeDeadlineSeconds=MOST))
     world.look()
     world.after(3600)
     assert world.phase == "Running"

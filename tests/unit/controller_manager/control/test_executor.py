@@ -38,7 +38,7 @@ OWNER = {
     "kind": "ReplicaSet",
     "metadata": {"namespace": "default", "name": "web", "uid": "u-web"},
 }
-SAYING = EventTemplate(
+EVENT = EventTemplate(
     about=OWNER,
     done=("SuccessfulThing", "did {name}"),
     failed=("FailedThing", "did not: {error}"),
@@ -64,12 +64,12 @@ def runtime():
     return Runtime()
 
 
-def victims(*names):
+def refs(*names):
     return tuple(ObjectRef(key(name), f"u-{name}") for name in names)
 
 
 async def test_creations_are_told_and_remembered(runtime):
-    await runtime.do(Create(resource=PODS, bodies=(POD, POD), saying=SAYING))
+    await runtime.do(Create(resource=PODS, bodies=(POD, POD), event=EVENT))
     assert runtime.client.summary() == ["create pods web-0", "create pods web-1"]
     assert runtime.sayer.events == [
         ("web", "Normal", "SuccessfulThing", "did web-0"),
@@ -90,7 +90,7 @@ async def test_a_creation_that_fails_ends_the_plan(runtime, body, error, said):
     runtime.client.refusals["create", "*"] = error
     with pytest.raises(type(error)):
         await runtime.do(
-            Create(resource=PODS, bodies=(body,) * 5, saying=SAYING),
+            Create(resource=PODS, bodies=(body,) * 5, event=EVENT),
             RecordEvent(about=OWNER, type="Normal", reason="Never", message=""),
         )
     assert len(runtime.client.calls) == 1
@@ -115,21 +115,19 @@ async def test_more_is_written_of_each_as_soon_as_it_is_there(runtime):
 
 async def test_what_fails_after_a_creation_is_left_to_the_next_round(runtime):
     runtime.client.refusals["patch", "web-0"] = Forbidden("why")
-    await runtime.do(Create(resource=PODS, bodies=(POD, POD), saying=SAYING, then=noted))
+    await runtime.do(Create(resource=PODS, bodies=(POD, POD), event=EVENT, then=noted))
     assert runtime.client.summary()[-2:] == ["create pods web-2", "patch pods web-2"]
     assert [message for *_, message in runtime.sayer.events] == ["did web-0", "did web-2"]
 
 
 async def test_a_namespace_that_ends_is_no_failure(runtime):
     runtime.client.refusals["create", "*"] = TERMINATING
-    await runtime.do(Create(resource=PODS, bodies=(POD,) * 3, saying=SAYING))
+    await runtime.do(Create(resource=PODS, bodies=(POD,) * 3, event=EVENT))
     assert runtime.sayer.events == []
 
 
 async def test_deletions_name_the_uid_and_are_told(runtime):
-    await runtime.do(
-        Delete(resource=PODS, victims=victims("a", "b"), propagation="Background", saying=SAYING)
-    )
+    await runtime.do(Delete(resource=PODS, objects=refs("a", "b"), propagation="Background", event=EVENT))
     assert [sent for *_, sent in runtime.client.calls] == [("u-a", "Background"), ("u-b", "Background")]
     assert [message for *_, message in runtime.sayer.events] == ["did a", "did b"]
     assert runtime.writes.revisions == {PODS: 102}
@@ -137,30 +135,30 @@ async def test_deletions_name_the_uid_and_are_told(runtime):
 
 async def test_what_is_gone_counts_as_deleted_and_is_waited_for(runtime):
     runtime.client.refusals["delete", "a"] = NotFound("gone")
-    await runtime.do(Delete(resource=PODS, victims=victims("a"), saying=SAYING))
+    await runtime.do(Delete(resource=PODS, objects=refs("a"), event=EVENT))
     assert runtime.sayer.events == []
-    assert runtime.writes.victims == {(PODS, key("a")): "u-a"}
+    assert runtime.writes.deletions == {(PODS, key("a")): "u-a"}
 
 
 async def test_a_deletion_that_conflicts_is_tried_again_and_nothing_is_said(runtime):
     runtime.client.refusals["delete", "a"] = Conflict("another uid, or somebody else at the same moment")
     with pytest.raises(Conflict):
-        await runtime.do(Delete(resource=PODS, victims=victims("a"), saying=SAYING))
+        await runtime.do(Delete(resource=PODS, objects=refs("a"), event=EVENT))
     assert runtime.sayer.events == []
-    assert not runtime.writes.victims
+    assert not runtime.writes.deletions
 
 
 async def test_one_deletion_that_fails_holds_up_no_other(runtime):
     runtime.client.refusals["delete", "b"] = Forbidden("no")
     with pytest.raises(Forbidden):
-        await runtime.do(Delete(resource=PODS, victims=victims("a", "b", "c"), saying=SAYING))
+        await runtime.do(Delete(resource=PODS, objects=refs("a", "b", "c"), event=EVENT))
     assert [message for *_, message in runtime.sayer.events] == ["did a", "did not: no", "did c"]
 
 
 async def test_updates_and_patches(runtime):
     await runtime.do(
         Update(resource=REPLICA_SETS, body=OWNER, subresource="status"),
-        Patch(resource=PODS, key=key("a"), body={"x": 1}, kind="strategic", saying=SAYING),
+        Patch(resource=PODS, key=key("a"), body={"x": 1}, kind="strategic", event=EVENT),
     )
     assert runtime.client.calls == [
         ("update", "replicasets", "web", "status"),
@@ -171,7 +169,7 @@ async def test_updates_and_patches(runtime):
 
 
 async def test_orphans_are_adopted_after_looking_at_the_owner(runtime):
-    await runtime.do(Adopt(resource=PODS, orphans=victims("a"), owner_resource=REPLICA_SETS, owner=OWNER))
+    await runtime.do(Adopt(resource=PODS, orphans=refs("a"), owner_resource=REPLICA_SETS, owner=OWNER))
     assert runtime.client.summary() == ["get replicasets web", "patch pods a"]
     kind, _, body = runtime.client.calls[1][-1]
     assert kind == "strategic"
@@ -202,14 +200,14 @@ async def test_orphans_are_adopted_after_looking_at_the_owner(runtime):
 async def test_an_owner_that_goes_adopts_nobody(runtime, changes, error):
     runtime.client.objects[key("web")] = {**OWNER, "metadata": {**OWNER["metadata"], **changes}}
     with pytest.raises(error):
-        await runtime.do(Adopt(resource=PODS, orphans=victims("a"), owner_resource=REPLICA_SETS, owner=OWNER))
+        await runtime.do(Adopt(resource=PODS, orphans=refs("a"), owner_resource=REPLICA_SETS, owner=OWNER))
     assert runtime.client.summary() == ["get replicasets web"]
 
 
 @pytest.mark.parametrize("error", [NotFound("gone"), Invalid("no such owner")], ids=["gone", "not owned"])
 async def test_what_is_not_there_is_released(runtime, error):
     runtime.client.refusals["patch", "a"] = error
-    await runtime.do(Release(resource=PODS, objects=victims("a", "b"), owner=OWNER))
+    await runtime.do(Release(resource=PODS, objects=refs("a", "b"), owner=OWNER))
     assert runtime.client.summary() == ["patch pods a", "patch pods b"]
     assert runtime.client.calls[0][-1][-1] == {
         "metadata": {"uid": "u-a", "ownerReferences": [{"$patch": "delete", "uid": "u-web"}]}
@@ -218,7 +216,7 @@ async def test_what_is_not_there_is_released(runtime, error):
 
 async def test_an_orphan_that_cannot_be_adopted_is_a_failure_unless_it_is_gone(runtime):
     runtime.client.refusals |= {("patch", "a"): NotFound("gone"), ("patch", "b"): Invalid("two controllers")}
-    adopt = Adopt(resource=PODS, orphans=victims("a", "b"), owner_resource=REPLICA_SETS, owner=OWNER)
+    adopt = Adopt(resource=PODS, orphans=refs("a", "b"), owner_resource=REPLICA_SETS, owner=OWNER)
     with pytest.raises(Invalid):
         await runtime.do(adopt)
 
@@ -280,7 +278,7 @@ async def test_the_first_error_is_the_one_that_counts(runtime):
 async def test_a_write_without_an_answer_is_remembered_as_such(runtime):
     runtime.client.refusals["create", "*"] = OutcomeUnknown("cut")
     with pytest.raises(OutcomeUnknown):
-        await runtime.do(Create(resource=PODS, bodies=(POD,), saying=SAYING))
+        await runtime.do(Create(resource=PODS, bodies=(POD,), event=EVENT))
     assert runtime.writes.unknown == {PODS}
     assert runtime.sayer.events == []
 
@@ -291,7 +289,7 @@ async def test_an_event_is_said(runtime):
 
 
 def patch(name):
-    return Patch(resource=PODS, key=key(name), body={}, saying=SAYING)
+    return Patch(resource=PODS, key=key(name), body={}, event=EVENT)
 
 
 async def test_effects_of_a_slow_start_are_1_then_2_then_4(runtime):
@@ -305,5 +303,5 @@ async def test_effects_of_a_slow_start_are_1_then_2_then_4(runtime):
 async def test_an_object_that_changed_meanwhile_is_no_failure_to_tell_of(runtime):
     runtime.client.refusals["update", "*"] = Conflict("old")
     with pytest.raises(Conflict):
-        await runtime.do(Update(resource=PODS, body=NAMED, saying=SAYING))
+        await runtime.do(Update(resource=PODS, body=NAMED, event=EVENT))
     assert runtime.sayer.events == []

@@ -97,7 +97,7 @@ class Recorder:
     def __init__(self):
         self.told = []
 
-    def say_on(self, host, about, kind, reason, message):
+    def record_on(self, host, about, kind, reason, message):
         self.told.append((host, about, kind, reason, message))
 
 

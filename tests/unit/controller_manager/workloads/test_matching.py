@@ -133,4 +133,4 @@ def test_the_newest_default_class_counts():
     ],
 )
 def test_whether_a_claim_says_its_class(spec, says):
-    assert volumes.says_its_class(Storage().claim(**spec)) is says
+    assert volumes.names_its_class(Storage().claim(**spec)) is says

@@ -138,4 +138,4 @@ def test_history_is_limited(limit, gone):
     history = [revision(number, {"a": number}) for number in (1, 2, 3, 4)]
     actions = revisions.truncate_history(history, {"web-3"}, limit)
     assert all(isinstance(action, Delete) for action in actions)
-    assert [victim.key.name for action in actions for victim in action.victims] == gone
+    assert [ref.key.name for action in actions for ref in action.objects] == gone

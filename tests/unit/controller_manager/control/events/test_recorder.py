@@ -57,8 +57,8 @@ def verbs(client):
 
 
 async def test_what_is_said_is_written(running, recorder, client):
-    recorder.say(WEB, "Normal", "Started", "Started container")
-    recorder.say(WEB, "Normal", "Started", "Started container")
+    recorder.record(WEB, "Normal", "Started", "Started container")
+    recorder.record(WEB, "Normal", "Started", "Started container")
     await until(lambda: running.is_idle)
     assert verbs(client) == ["create", "patch"]
     name, (kind, _, body) = client.calls[1][2:]
@@ -67,8 +67,8 @@ async def test_what_is_said_is_written(running, recorder, client):
 
 
 async def test_events_of_one_moment_have_names_of_their_own(running, recorder, client):
-    recorder.say(WEB, "Normal", "Pulled", "a")
-    recorder.say(WEB, "Normal", "Started", "b")
+    recorder.record(WEB, "Normal", "Pulled", "a")
+    recorder.record(WEB, "Normal", "Started", "b")
     await until(lambda: running.is_idle)
     assert len({name for _, _, name, _ in client.calls}) == 2
 
@@ -76,7 +76,7 @@ async def test_events_of_one_moment_have_names_of_their_own(running, recorder, c
 async def test_one_that_is_forgotten_is_made_anew(running, recorder, client):
     client.refusals["patch", "*"] = NotFound("expired")
     for _ in range(2):
-        recorder.say(WEB, "Normal", "Started", "a")
+        recorder.record(WEB, "Normal", "Started", "a")
     await until(lambda: running.is_idle)
     assert verbs(client) == ["create", "patch", "create"]
     assert client.calls[2][-1]["count"] == 2
@@ -84,8 +84,8 @@ async def test_one_that_is_forgotten_is_made_anew(running, recorder, client):
 
 async def test_a_refusal_is_the_end_of_one_and_not_of_the_next(running, recorder, client):
     client.refusals["create", "*"] = Forbidden("the namespace ends")
-    recorder.say(WEB, "Normal", "Started", "a")
-    recorder.say(WEB, "Normal", "Killing", "b")
+    recorder.record(WEB, "Normal", "Started", "a")
+    recorder.record(WEB, "Normal", "Killing", "b")
     await until(lambda: running.is_idle)
     assert verbs(client) == ["create", "create"]
     assert dropped(running) == 0
@@ -94,7 +94,7 @@ async def test_a_refusal_is_the_end_of_one_and_not_of_the_next(running, recorder
 @pytest.mark.parametrize("error", [Unreachable("away"), OutcomeUnknown("cut")], ids=["away", "cut"])
 async def test_a_server_that_is_away_is_asked_again(running, recorder, client, clock, error):
     client.refusals["create", "*"] = error
-    recorder.say(WEB, "Normal", "Started", "a")
+    recorder.record(WEB, "Normal", "Started", "a")
     await until(lambda: len(client.calls) == 1)
     await turns(3)
     assert clock.next_due() < 10
@@ -109,7 +109,7 @@ async def test_a_server_that_is_away_is_asked_again(running, recorder, client, c
 
 async def test_but_not_for_ever(running, recorder, client, clock):
     client.refusals["create", "*"] = Unreachable("away")
-    recorder.say(WEB, "Normal", "Started", "a")
+    recorder.record(WEB, "Normal", "Started", "a")
     for tries in range(1, TRIES + 1):
         await until(lambda tries=tries: len(client.calls) == tries)
         await turns(3)
@@ -122,19 +122,19 @@ async def test_what_can_wait_is_written_slowly_while_more_is_said(running, write
     recorder = Recorders(writer=writer, client=client).of("kubelet", can_wait=True)
     said = itertools.count()
 
-    def say():
+    def record():
         name = f"web-{next(said)}"
-        recorder.say({**WEB, "metadata": {**WEB["metadata"], "name": name}}, "Normal", "Started", "a")
+        recorder.record({**WEB, "metadata": {**WEB["metadata"], "name": name}}, "Normal", "Started", "a")
 
     async def go_on(seconds):
         for _ in range(int(seconds / 0.1)):
-            say()
+            record()
             for _ in range(20):
                 await turns(5)
                 clock.advance(0.005)
 
     for _ in range(2 * BURST):
-        say()
+        record()
     await until(lambda: len(client.calls) == BURST)
     await turns(20)
     assert len(client.calls) == BURST
@@ -147,14 +147,14 @@ async def test_what_can_wait_is_written_slowly_while_more_is_said(running, write
 
 async def test_what_finds_no_place_is_dropped_and_counted(writer, recorder):
     for _ in range(QUEUE_LENGTH + 3):
-        recorder.say(WEB, "Normal", "Started", "a")
+        recorder.record(WEB, "Normal", "Started", "a")
     assert dropped(writer) == 3
 
 
 async def test_the_scheduler_writes_its_own_kind(running, writer, client, clock):
     recorder = Recorders(writer=writer, client=client).series_of("default-scheduler", "host")
     for _ in range(3):
-        recorder.say(WEB, "Warning", "FailedScheduling", "no", action="Scheduling")
+        recorder.record(WEB, "Warning", "FailedScheduling", "no", action="Scheduling")
     await until(lambda: running.is_idle)
     assert [(verb, plural) for verb, plural, *_ in client.calls] == [
         ("create", "events"),

@@ -246,7 +246,7 @@ def test_that_a_set_could_not_be_made_is_said(cluster):
     text = f'Failed to create new replica set "{meta.name(create.bodies[0])}": {error}'
     assert (condition["type"], condition["status"]) == ("Progressing", "False")
     assert (condition["reason"], condition["message"]) == ("ReplicaSetCreateError", text)
-    reason, message = create.saying.failed
+    reason, message = create.event.failed
     assert (reason, message.format(name=meta.name(create.bodies[0]), error=error)) == (
         "ReplicaSetCreateError",
         text,

@@ -146,7 +146,7 @@ def test_which_keys_a_change_concerns():
 
 def test_deletions_are_counted():
     evictions = Evictions()
-    deleted = Write(Delete(resource=PODS, victims=()), KEY, None)
+    deleted = Write(Delete(resource=PODS, objects=()), KEY, None)
     evictions.observe(None, Outcome(error=None, writes=(deleted,)), 0.0, SteppedClock().now())
     (family,) = evictions.collect()
     assert [(one.name, one.value) for one in family.samples] == [

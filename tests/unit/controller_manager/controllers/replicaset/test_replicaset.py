@@ -100,7 +100,7 @@ def test_a_plan_is_no_larger_than_a_burst(cluster, have, want, kind):
         cluster.add(PODS, {"metadata": {**metadata, "ownerReferences": [owner]}, "spec": {}})
     (action,) = cluster.plan_of(REPLICA_SET).actions
     assert isinstance(action, kind)
-    assert len(action.bodies if kind is Create else action.victims) == BURST_REPLICAS
+    assert len(action.bodies if kind is Create else action.objects) == BURST_REPLICAS
 
 
 def test_pods_that_are_not_ready_go_first(cluster):
@@ -257,7 +257,7 @@ def test_a_failure_to_delete_is_another_one(cluster):
 def test_a_failure_to_make_a_pod_has_an_event(cluster):
     with_set(cluster, replicas=1)
     (create,) = cluster.plan_of(REPLICA_SET).actions
-    reason, message = create.saying.failed
+    reason, message = create.event.failed
     assert reason == "FailedCreate"
     assert message.format(error=FULL) == 'Error creating: pods "web-1" is forbidden: exceeded quota: q'
 

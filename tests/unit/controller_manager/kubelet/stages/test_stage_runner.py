@@ -43,7 +43,7 @@ class Server:
         if self.pod is None or (resource, key) != (PODS, KEY):
             raise NotFound("no such pod")
 
-    def say_on(self, _host, _about, type_, reason, message, **_part):
+    def record_on(self, _host, _about, type_, reason, message, **_part):
         self.done.append((type_, reason, message))
 
 
