@@ -1,4 +1,4 @@
-"""The types of a decoded object, as every package names them."""
+"""A decoded object: its types, as every package names them, and the order of its members."""
 
 from collections.abc import Mapping
 from typing import Any, TypeAlias
@@ -8,3 +8,10 @@ Tree: TypeAlias = dict[str, Any]
 
 ReadOnlyTree: TypeAlias = Mapping[str, Any]
 """An object that is shared, which nobody may change."""
+
+
+def sorted_keys(value: Any) -> Any:
+    """Return the value with the members of its objects in the order of their names, as Go writes maps."""
+    if isinstance(value, dict):
+        return {name: sorted_keys(value[name]) for name in sorted(value)}
+    return [*map(sorted_keys, value)] if isinstance(value, list) else value

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias
 
 from mockube.apimachinery import gotext, jsonpath, meta
 from mockube.apimachinery.timestamps import parse_time
-from mockube.apimachinery.tree import Tree
+from mockube.apimachinery.tree import Tree, sorted_keys
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.wire.table import NAME, Column, Printer
 
@@ -44,13 +44,7 @@ def _date(value: Any, now: datetime) -> str | None:
 def _string(value: Any, _now: datetime) -> str:
     if value is None:
         return "<no value>"
-    return value if isinstance(value, str) else gotext.marshal(_in_order(value))
-
-
-def _in_order(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _in_order(value[name]) for name in sorted(value)}
-    return [*map(_in_order, value)] if isinstance(value, list) else value
+    return value if isinstance(value, str) else gotext.marshal(sorted_keys(value))
 
 
 _CELLS: Final[Mapping[str, Cell]] = {

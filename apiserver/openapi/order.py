@@ -1,7 +1,7 @@
 """The order in which upstream writes the members of documents: with it their bytes, and so their hashes, are upstream's."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from mockube.apimachinery.tree import Tree
 
@@ -45,15 +45,6 @@ def ordered_operation(operation: Tree) -> Tree:
 def ordered_rules(rules: Iterable[Tree]) -> list[Tree]:
     """Return rules of validation as version 3 has them."""
     return [{name: rule[name] for name in _RULE if name in rule} for rule in rules]
-
-
-def sorted_keys(value: Any) -> Any:
-    """Return a value that is no schema with the members of its objects in the order of their names."""
-    if isinstance(value, list):
-        return [sorted_keys(item) for item in value]
-    if isinstance(value, dict):
-        return {key: sorted_keys(value[key]) for key in sorted(value)}
-    return value
 
 
 def escaped(text: bytes) -> bytes:

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import orjson
 
-from mockube.apimachinery.tree import Tree
-from mockube.apiserver.openapi.order import METHODS, sorted_keys
+from mockube.apimachinery.tree import Tree, sorted_keys
+from mockube.apiserver.openapi.order import METHODS
 from mockube.apiserver.openapi.paths import PRODUCES
 from mockube.apiserver.openapi.schemas import V2, V3
 

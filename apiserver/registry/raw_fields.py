@@ -14,7 +14,7 @@ from mockube.apimachinery.errors import ErrorType, FieldError
 from mockube.apimachinery.gonumbers import rewritten
 from mockube.apimachinery.patch import json_patch, merge, written
 from mockube.apimachinery.paths import ROOT
-from mockube.apimachinery.tree import Tree
+from mockube.apimachinery.tree import Tree, sorted_keys
 from mockube.apiserver.kinds.common.checks import IMMUTABLE
 from mockube.apiserver.registry.call import Call
 from mockube.apiserver.registry.options import APPLY_TYPES
@@ -52,9 +52,7 @@ def sent_text(call: Call, name: str, tree: Tree) -> bytes:
     elif media_type == Format.JSON:
         text = bytes(_MEMBERS.decode(call.body.data).get(name, b""))
     else:
-        text = written.dumps(
-            orjson.loads(orjson.dumps(rewritten(tree[name]), option=orjson.OPT_SORT_KEYS))
-        ).encode()
+        text = written.dumps(sorted_keys(rewritten(tree[name]))).encode()
     # What admission has changed is written anew.
     return text if text and orjson.loads(text) == tree[name] else orjson.dumps(tree[name])
 

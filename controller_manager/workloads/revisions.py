@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.patch.draft import same
-from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.tree import ReadOnlyTree, sorted_keys
 from mockube.controller_manager.client import kinds
 from mockube.controller_manager.control.actions import Action, Create, Delete, Update
 from mockube.controller_manager.workloads.ownership import object_ref
@@ -117,15 +117,9 @@ def _new(desired: DesiredRevision, newest: int, collision_count: int) -> dict[st
         "kind": kinds.CONTROLLER_REVISIONS.kind,
         "apiVersion": kinds.CONTROLLER_REVISIONS.api_version,
         "metadata": {field: value for field, value in metadata.items() if value},
-        "data": with_sorted_fields(desired.data),
+        "data": sorted_keys(desired.data),
         "revision": newest,
     }
-
-
-def with_sorted_fields(data: ReadOnlyTree) -> ReadOnlyTree:
-    """The data as Go encodes a map: upstream compares their text, and so do its tests."""
-    decoded: ReadOnlyTree = orjson.loads(orjson.dumps(data, option=orjson.OPT_SORT_KEYS))
-    return decoded
 
 
 def hash_of(data: ReadOnlyTree, collision_count: int) -> str:

@@ -3,14 +3,12 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
-import orjson
-
 from mockube.apimachinery import errors
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.decode import Decoder
-from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.tree import ReadOnlyTree, sorted_keys
 from mockube.apiserver.kinds.apiextensions.structural import EMBEDDED, is_leaf
 from mockube.apiserver.kinds.jsonschema.embedded import EmbeddedError, coercer, embedded_checker
 from mockube.apiserver.kinds.jsonschema.pruning import pruner, root_pruner
@@ -67,7 +65,7 @@ def _check_defaults_in(schema: ReadOnlyTree, path: Path, whole: _Whole | None) -
     is_whole = whole is None or bool(schema.get(EMBEDDED))
     whole = _whole(schema) if whole is None or is_whole else whole
     if schema.get("default") is not None:
-        default, at = _sorted(schema["default"]), path.child("default")
+        default, at = sorted_keys(schema["default"]), path.child("default")
         if whole.in_head:
             yield from _check_default_in_head(schema, default, at, whole)
         else:
@@ -79,11 +77,6 @@ def _check_defaults_in(schema: ReadOnlyTree, path: Path, whole: _Whole | None) -
         yield from _check_defaults_in(inner, path.child("properties").key(name), inner_whole)
     if isinstance(schema.get("items"), dict):  # upstream looks at no defaults in additionalProperties
         yield from _check_defaults_in(schema["items"], path.child("items"), whole.item())
-
-
-def _sorted(value: Any) -> Any:
-    """The value with its members in the order in which Go shows them."""
-    return orjson.loads(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
 
 
 def _check_default_in_head(

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.patch.draft import same
-from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.tree import ReadOnlyTree, sorted_keys
 from mockube.apimachinery.wellknown import LABEL_CONTROLLER_REVISION_HASH
 from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, DAEMON_SETS, PODS
 from mockube.controller_manager.client.podview import PodView
@@ -20,7 +20,7 @@ from mockube.controller_manager.control.actions import (
     SlowStart,
     Update,
 )
-from mockube.controller_manager.workloads.revisions import in_order, number, with_sorted_fields
+from mockube.controller_manager.workloads.revisions import in_order, number
 from mockube.controller_manager.workloads.template_hash import template_hash
 
 
@@ -103,7 +103,7 @@ def _created(
         "kind": CONTROLLER_REVISIONS.kind,
         "apiVersion": CONTROLLER_REVISIONS.api_version,
         "metadata": {field: value for field, value in metadata.items() if value},
-        "data": with_sorted_fields(data),
+        "data": sorted_keys(data),
         "revision": newest,
     }
     create = Create(resource=CONTROLLER_REVISIONS, bodies=(revision,))
