@@ -43,10 +43,9 @@ from mockube.apiserver.http.webhook_client import WebhookClient
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.registry import GROUPS, kinds_of, printer_of_kind
 from mockube.apiserver.long_work import Worker
-from mockube.apiserver.metrics.access import AccessMetrics
+from mockube.apiserver.metrics.access import AccessMetrics, CredentialMetrics
 from mockube.apiserver.metrics.audit import AuditMetrics
 from mockube.apiserver.metrics.conversions import ConversionMetrics
-from mockube.apiserver.metrics.credentials import CredentialMetrics
 from mockube.apiserver.metrics.requests import RequestMetrics
 from mockube.apiserver.metrics.storage import ConsistencyMetrics, DecodeMetrics, ObjectMetrics
 from mockube.apiserver.openapi.documents import Documents, KnownDocuments

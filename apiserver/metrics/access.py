@@ -1,4 +1,4 @@
-"""Authentication and authorization: upstream's metrics under upstream's names.
+"""Credentials, authentication, impersonation and authorization: upstream's metrics under upstream's names.
 
 They are on the path of every request, so observing is a few additions; the metric families are built at each
 scrape.
@@ -6,16 +6,30 @@ scrape.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from itertools import accumulate
-from typing import Final
+from typing import Final, Protocol, TypeAlias
 
-from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from mockube.apiserver.metrics.admission import Durations
-from mockube.apiserver.metrics.credentials import ImpersonationMetrics
 
-_BUCKETS: Final = tuple(0.001 * 2**power for power in range(15))
+_TOKENS: Final = {
+    "legacy_tokens": "Cumulative legacy service account tokens used",
+    "stale_tokens": "Cumulative stale projected service account tokens used",
+    "legacy_manual_token_uses": "Cumulative manually created legacy tokens used",
+    "legacy_auto_token_uses": "Cumulative auto-generated legacy tokens used",
+    "invalid_legacy_auto_token_uses": "Cumulative invalid auto-generated legacy tokens used",
+    "valid_tokens": "Cumulative valid projected service account tokens used",
+}
+_CACHE: Final = "authentication_token_cache"
+_CACHE_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_HOUR: Final = 3600.0
+_DAY: Final = 24 * _HOUR
+_CERTIFICATE_BUCKETS: Final = (
+    *(0.0, _HOUR / 2, _HOUR, 2 * _HOUR, 6 * _HOUR, 12 * _HOUR),
+    *(days * _DAY for days in (1, 2, 4, 7, 30, 90, 180, 360)),
+)
+_ATTEMPT_BUCKETS: Final = tuple(0.001 * 2**power for power in range(15))
 _NAMED: Final = frozenset(
     {"admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default"}
 )
@@ -26,12 +40,96 @@ Decisions = Callable[[], Mapping[tuple[str, str], tuple[int, int]]]
 """By type and name of an authorizer, how often it allowed and denied."""
 
 
+class Counts(Protocol):
+    """What is counted where credentials are read."""
+
+    tokens: Counter[str]
+    fetches: Counter[str]
+    remembered: int
+    looking: int
+    observe_look: Callable[[float], None]
+    observe_certificate: Callable[[float], None]
+
+
+class CredentialMetrics(Collector):
+    def __init__(self, counts: Counts) -> None:
+        self._counts = counts
+        self._looks = Durations(_CACHE_BUCKETS)
+        self._certificates = Durations(_CERTIFICATE_BUCKETS)
+        counts.observe_look = self._observe_look
+        counts.observe_certificate = self._certificates.observe
+
+    def _observe_look(self, seconds: float) -> None:
+        self._looks.observe(int(seconds * 1000) / 1000)  # upstream counts whole milliseconds
+
+    def collect(self) -> Iterable[Metric]:
+        found = self._counts
+        for name, text in _TOKENS.items():
+            yield CounterMetricFamily(f"serviceaccount_{name}", text, value=found.tokens[name])
+        hits = Durations(_CACHE_BUCKETS)
+        hits.quick = found.remembered
+        looks = {"hit": hits, "miss": self._looks}
+        counts = {status: durations.number for status, durations in looks.items()}
+        yield _counter(f"{_CACHE}_request_total", "Requests of the cache of tokens.", "status", counts)
+        yield _counter(f"{_CACHE}_fetch_total", "Tokens that were not in the cache.", "status", found.fetches)
+        active = GaugeMetricFamily(
+            f"{_CACHE}_active_fetch_count", "Tokens that are looked at just now.", labels=["status"]
+        )
+        if counts["miss"] or found.looking:
+            for status in ("blocked", "in_flight"):
+                active.add_metric([status], found.looking)
+        yield active
+        yield _histogram(
+            f"{_CACHE}_request_duration_seconds", "How long requests of the cache took.", "status", looks
+        )
+        yield HistogramMetricFamily(
+            "apiserver_client_certificate_expiration_seconds",
+            "Distribution of the remaining lifetime on the certificate used to authenticate a request.",
+            buckets=self._certificates.cumulative(),
+            sum_value=self._certificates.total,
+        )
+
+
+Attempt: TypeAlias = tuple[str, str]
+"""A mode of impersonation, and `allowed` or `denied`."""
+
+
+class ImpersonationMetrics(Collector):
+    def __init__(self) -> None:
+        self._attempts: dict[Attempt, Durations] = {}
+        self._checks: dict[Attempt, Durations] = {}
+
+    def note(self, attempt: Attempt, seconds: float, checks: Iterable[tuple[Attempt, float]]) -> None:
+        """Observe an attempt, and the authorization checks that it made."""
+        self._attempts.setdefault(attempt, Durations(_ATTEMPT_BUCKETS)).observe(seconds)
+        for check, check_seconds in checks:
+            self._checks.setdefault(check, Durations(_ATTEMPT_BUCKETS)).observe(check_seconds)
+
+    def collect(self) -> Iterable[Metric]:
+        yield from _impersonations("attempts", "impersonation attempts", self._attempts)
+        yield from _impersonations("authorization_attempts", "authorization checks of them", self._checks)
+
+
+def _impersonations(name: str, subject: str, found: Mapping[Attempt, Durations]) -> Iterable[Metric]:
+    labels = ["mode", "decision"]
+    name = f"apiserver_impersonation_{name}"
+    counted = CounterMetricFamily(name, f"Total number of {subject}.", labels=labels)
+    latency = HistogramMetricFamily(f"{name}_duration_seconds", f"Latency of {subject}.", labels=labels)
+    for attempt, durations in found.items():
+        counted.add_metric(attempt, durations.number)
+        latency.add_metric(attempt, durations.cumulative(), durations.total)
+    yield counted
+    yield latency
+
+
 class AccessMetrics(Collector):
     def __init__(self, decisions: Decisions, monotonic: Callable[[], float]) -> None:
         self._decisions = decisions
         self.monotonic = monotonic
-        self.authentication = {result: Durations(_BUCKETS) for result in (SUCCESS, FAILURE, ERROR)}
-        self.authorization = {result: Durations(_BUCKETS) for result in (ALLOWED, DENIED, UNDECIDED, ERROR)}
+        self.authentication = {result: Durations(_ATTEMPT_BUCKETS) for result in (SUCCESS, FAILURE, ERROR)}
+        self.authorization = {
+            result: Durations(_ATTEMPT_BUCKETS) for result in (ALLOWED, DENIED, UNDECIDED, ERROR)
+        }
         self.impersonation = ImpersonationMetrics()
         self._users: Counter[str] = Counter()
 
@@ -60,16 +158,11 @@ class AccessMetrics(Collector):
 
 
 def _attempts(subsystem: str, name: str, found: Mapping[str, Durations]) -> Iterable[Metric]:
-    counts = {result: sum(durations.counts) for result, durations in found.items()}
+    counts = {result: durations.number for result, durations in found.items()}
     yield _counter(name, f"Attempts of {subsystem}, by result.", "result", counts)
-    family = HistogramMetricFamily(
-        f"{subsystem}_duration_seconds", f"How long {subsystem} took, by result.", labels=["result"]
+    yield _histogram(
+        f"{subsystem}_duration_seconds", f"How long {subsystem} took, by result.", "result", found
     )
-    for result, durations in found.items():
-        if counts[result]:
-            sums = zip((*map(str, _BUCKETS), "+Inf"), accumulate(durations.counts), strict=True)
-            family.add_metric([result], [*sums], durations.total)
-    yield family
 
 
 def _counter(name: str, text: str, label: str, counts: Mapping[str, int]) -> Metric:
@@ -78,4 +171,12 @@ def _counter(name: str, text: str, label: str, counts: Mapping[str, int]) -> Met
     for value, count in counts.items():
         if count:
             family.add_sample(name, {label: value}, count)
+    return family
+
+
+def _histogram(name: str, text: str, label: str, found: Mapping[str, Durations]) -> Metric:
+    family = HistogramMetricFamily(name, text, labels=[label])
+    for value, durations in found.items():
+        if durations.number:
+            family.add_metric([value], durations.cumulative(), durations.total)
     return family

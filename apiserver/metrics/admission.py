@@ -40,8 +40,14 @@ class Durations:
         self.total += seconds
 
     @property
-    def counts(self) -> list[int]:
-        return [self.quick, *self.slow]
+    def number(self) -> int:
+        """How many there were."""
+        return self.quick + sum(self.slow)
+
+    def cumulative(self) -> list[tuple[str, float]]:
+        """Return the number of durations up to each bucket's bound."""
+        bounds = (*map(str, self._buckets), "+Inf")
+        return [*zip(bounds, map(float, accumulate((self.quick, *self.slow))), strict=True)]
 
 
 class AdmissionMetrics(Collector):
@@ -70,11 +76,9 @@ class AdmissionMetrics(Collector):
             labels=["name", "type", "operation", "rejected"],
         )
         for (plugin, *rest), durations in self._durations.items():
-            sums = zip((*map(str, _BUCKETS), "+Inf"), accumulate(durations.counts), strict=True)
-            if not any(durations.counts):
-                continue
-            family, labels = (controllers, [plugin, *rest]) if plugin else (steps, rest)
-            family.add_metric(labels, [*sums], durations.total)
+            if durations.number:
+                family, labels = (controllers, [plugin, *rest]) if plugin else (steps, rest)
+                family.add_metric(labels, durations.cumulative(), durations.total)
         return steps, controllers
 
 

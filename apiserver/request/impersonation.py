@@ -23,8 +23,7 @@ from mockube.apiserver.authn.serviceaccount.claims import groups as account_grou
 from mockube.apiserver.authn.serviceaccount.claims import split_username
 from mockube.apiserver.authn.token_file import AUTHENTICATED
 from mockube.apiserver.authz.chain import Attributes, Authorization, Decision, Verdict, forbidden
-from mockube.apiserver.metrics.access import ALLOWED, DENIED
-from mockube.apiserver.metrics.credentials import Attempt, ImpersonationMetrics
+from mockube.apiserver.metrics.access import ALLOWED, DENIED, Attempt, ImpersonationMetrics
 from mockube.apiserver.user import MASTERS, Impersonated, User
 
 USER, GROUP, UID = "impersonate-user", "impersonate-group", "impersonate-uid"

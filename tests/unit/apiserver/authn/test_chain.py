@@ -15,7 +15,7 @@ from mockube.apiserver.authn.credentials import (
     PresentedCredentials,
     token_of_subprotocols,
 )
-from mockube.apiserver.metrics.credentials import CredentialMetrics
+from mockube.apiserver.metrics.access import CredentialMetrics
 from mockube.apiserver.user import User
 
 BOB = User(name="bob")
