@@ -11,16 +11,14 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.flowcontrol import Rate, TokenBucket
 from mockube.controller_manager.control.events.recorder import Recorder
 from mockube.controller_manager.kubelet.effects import EmitEvent
 from mockube.controller_manager.kubelet.node_objects import is_silent, is_simulated
 
 QUEUE_LENGTH: Final = 100_000
 """Events that wait; more are not written."""
-BURST: Final = 100
-"""As many are written at once,"""
-RATE: Final = 50.0
-"""then so many a second."""
+RATE: Final = Rate(qps=50.0, burst=100)
 
 _REASONS: Final[Sequence[tuple[str, Mapping[str, str]]]] = (
     ("MemoryPressure", {"True": "NodeHasInsufficientMemory", "False": "NodeHasSufficientMemory"}),
@@ -105,14 +103,11 @@ class NodeEvents:
                 self._queue.put_nowait((meta.name(new), event))
 
     async def run(self) -> None:
-        allowed, counted_at = float(BURST), self._clock.monotonic()
+        bucket = TokenBucket(RATE, self._clock)
         while True:
             name, event = await self._queue.get()
-            now = self._clock.monotonic()
-            allowed, counted_at = min(BURST, allowed + (now - counted_at) * RATE), now
-            if allowed < 1:
-                await self._clock.sleep((1 - allowed) / RATE)
-            allowed -= 1
+            if wait := bucket.take():
+                await self._clock.sleep(wait)
             # A kubelet knows its node by the name alone.
             about = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
             self._recorder.record_on(name, about, event.type, event.reason, event.message)
