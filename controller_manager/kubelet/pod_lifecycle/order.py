@@ -52,6 +52,7 @@ _INIT_POLICY: Final[dict[RestartPolicy, RestartPolicy]] = {
     "OnFailure": "OnFailure",
     "Never": "Never",
 }
+_DEFAULT_GRACE: Final = 30.0
 _NO_PROCESSES: Final[Mapping[str, ProcessState]] = {}
 
 
@@ -238,6 +239,14 @@ def stop(members: Members, now: datetime, *, code: int | None = None) -> PodCont
     ends = [last_end(update.status) for update in main]
     phase = SUCCEEDED if all(end is not None and end["exitCode"] == 0 for end in ends) else FAILED
     return _summary(members, (init, main, ephemeral), phase, ())
+
+
+def grace_seconds(pod: ReadOnlyTree) -> float:
+    """Return how long the pod's containers have to end: as its deletion says, or else its specification."""
+    seconds = meta.deletion_grace_period_seconds(pod) if meta.is_deleting(pod) else None
+    if seconds is None:
+        seconds = pod["spec"].get("terminationGracePeriodSeconds")
+    return _DEFAULT_GRACE if seconds is None else float(seconds)
 
 
 class ProcessStop(Struct, frozen=True, kw_only=True):

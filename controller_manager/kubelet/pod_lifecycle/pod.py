@@ -29,7 +29,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.pod_status import (
     difference,
     kubelet_conditions,
 )
-from mockube.controller_manager.kubelet.pod_lifecycle.preemption import grace_of, preempted_status
+from mockube.controller_manager.kubelet.pod_lifecycle.preemption import preempted_status
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
 from mockube.controller_manager.kubelet.pod_lifecycle.program import KILLED
 from mockube.controller_manager.kubelet.pod_lifecycle.resize import NodeResources, resize
@@ -81,7 +81,7 @@ def preempt(pod: ReadOnlyTree, context: NodeContext, since: datetime, now: datet
     if to_stop := processes_to_stop(members):
         return Step(effects=to_stop.events if context.details else (), actions=to_stop.actions)
     takes = NEVER if script.hang_terminating else script.terminate_after
-    ends = now if context.processes else after(since, span_of(min(takes, grace_of(pod))))
+    ends = now if context.processes else after(since, span_of(min(takes, order.grace_seconds(pod))))
     if ends > now:
         return Step(again_at=ends)
     stopped = replace(order.stop(members, now), phase=FAILED)

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.pod_lifecycle.order import grace_seconds
 from mockube.controller_manager.workloads.pod_requests import CPU, MEMORY, PODS, Amounts
 
 PREEMPTING: Final = "Preempting"
@@ -22,7 +23,6 @@ _TARGET: Final = {
 _CRITICAL_PRIORITY: Final = 2_000_000_000
 _MIRROR: Final = "kubernetes.io/config.mirror"
 _LEAST_KILL_SECONDS: Final = 10.0
-_DEFAULT_GRACE: Final = 30.0
 
 Shortage = Mapping[str, int]
 """Missing amounts by resource."""
@@ -101,11 +101,6 @@ def preempted_status(pod: ReadOnlyTree, status: ReadOnlyTree, now: datetime) -> 
     return {**status, "conditions": updated, "reason": PREEMPTING, "message": MESSAGE}
 
 
-def grace_of(pod: ReadOnlyTree) -> float:
-    seconds = pod["spec"].get("terminationGracePeriodSeconds")
-    return _DEFAULT_GRACE if seconds is None else float(seconds)
-
-
 def kill_timeout(pod: ReadOnlyTree) -> float:
     """For how many seconds a kubelet waits until a pod is killed."""
-    return max(grace_of(pod) * 1.5, _LEAST_KILL_SECONDS)
+    return max(grace_seconds(pod) * 1.5, _LEAST_KILL_SECONDS)

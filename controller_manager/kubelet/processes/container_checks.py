@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final, Protocol
 
-from mockube.apimachinery import meta
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.pod_lifecycle.order import grace_seconds
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import (
     Probe,
     ProbeCount,
@@ -24,7 +24,6 @@ HOOK_SECONDS: Final = 600.0
 """That a postStart hook may take; a kubelet waits for ever."""
 LEAST_GRACE: Final = 2.0
 """Seconds that a process has after its preStop hook, as upstream."""
-DEFAULT_GRACE: Final = 30.0
 
 
 class CheckedRun(Protocol):
@@ -45,14 +44,6 @@ class CheckedRun(Protocol):
     def count_probe(self, probe: Probe, *, success: bool, seconds: float) -> None: ...
 
     def target(self) -> Target: ...
-
-
-def grace_of(pod: ReadOnlyTree) -> float:
-    """The seconds that a pod's containers have to end: those of its deletion, or else of its specification."""
-    seconds = meta.deletion_grace_period_seconds(pod) if meta.is_deleting(pod) else None
-    if seconds is None:
-        seconds = pod["spec"].get("terminationGracePeriodSeconds")
-    return DEFAULT_GRACE if seconds is None else float(seconds)
 
 
 class ContainerChecks:
@@ -136,7 +127,7 @@ class ContainerChecks:
         if not success:
             run.record_event("Normal", "Killing", restart_message(probe, run.container["name"]))
             grace = handler.get("terminationGracePeriodSeconds")
-            run.stop(grace_of(run.pod) if grace is None else float(grace))
+            run.stop(grace_seconds(run.pod) if grace is None else float(grace))
             return True
         if probe is Probe.LIVENESS:
             return False

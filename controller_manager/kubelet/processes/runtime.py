@@ -21,11 +21,11 @@ from mockube.controller_manager.client.wire import NoAnswer
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.kubelet.containers.missing import missing_volume
 from mockube.controller_manager.kubelet.effects import ContainerAction, StartContainer, StopContainer
+from mockube.controller_manager.kubelet.pod_lifecycle.order import grace_seconds
 from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import ProbeTotals
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import NEVER_RAN, ProcessState
 from mockube.controller_manager.kubelet.pod_lifecycle.script import script_of
-from mockube.controller_manager.kubelet.processes.container_checks import grace_of
 from mockube.controller_manager.kubelet.processes.folders import write_volumes
 from mockube.controller_manager.kubelet.processes.images import ImageMap, load_images
 from mockube.controller_manager.kubelet.processes.local_process import GroupWatch
@@ -119,7 +119,7 @@ class ProcessRuntime:
                 case StopContainer(container=name):
                     run = known.runs.get(name) if known else None
                     if run is not None:
-                        run.stop(grace_of(pod))
+                        run.stop(grace_seconds(pod))
 
     def run_of(self, pod: ReadOnlyTree, name: str) -> ProcessRun | None:
         """The latest run of a container; None of one that is simulated, or has not run yet."""

@@ -2,11 +2,13 @@
 
 from datetime import timedelta
 
+import pytest
 from msgspec.structs import replace
 
 from mockube.apimachinery.meta import with_metadata
 from mockube.apimachinery.timestamps import format_time
 from mockube.controller_manager.kubelet.effects import Remove, StartContainer, StopContainer, Write
+from mockube.controller_manager.kubelet.pod_lifecycle.order import grace_seconds
 from mockube.controller_manager.kubelet.pod_lifecycle.pod import step
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import NEVER_RAN, Exit, ProcessState
 from tests.support.controllers.pods import START, container, node_context, patched, pod
@@ -89,3 +91,16 @@ def test_another_image_stops_a_process_and_starts_the_new_one_at_once():
     assert look(subject, c=RUNNING)[1].actions == (StopContainer("c"),)
     ended = replace(RUNNING, exit=Exit(code=143, at=START), is_stopping=True)
     assert look(subject, c=ended)[1].actions == (StartContainer("c", 1),)
+
+
+@pytest.mark.parametrize(
+    ("deletion", "in_spec", "seconds"),
+    [(None, None, 30), (None, 5, 5), (None, 0, 0), (2, 5, 2), (60, None, 60), (0, 5, 0)],
+)
+def test_containers_have_the_grace_of_the_deletion_or_else_of_the_specification(deletion, in_spec, seconds):
+    subject = pod(terminationGracePeriodSeconds=in_spec)
+    if deletion is not None:
+        subject = with_metadata(
+            subject, deletionTimestamp=format_time(START), deletionGracePeriodSeconds=deletion
+        )
+    assert grace_seconds(subject) == seconds
