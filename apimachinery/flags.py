@@ -14,17 +14,12 @@ from typing import Any, Final, get_type_hints
 
 from mockube.apimachinery import quantity
 from mockube.apimachinery.durations import DurationError, parse_duration
-from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.gotext import parse_bool, quote
 from mockube.apimachinery.names import check_dns1123_subdomain, check_label_key, check_label_value
 from mockube.apimachinery.quantity import QuantityError
 
 DEFAULT_SERVICE_NETWORKS: Final = ("10.0.0.0/24",)
 LEAST_SERVICE_ADDRESSES: Final = 8
-
-_TRUE, _FALSE = (
-    frozenset({"1", "t", "T", "TRUE", "true", "True"}),
-    frozenset({"0", "f", "F", "FALSE", "false", "False"}),
-)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -46,9 +41,10 @@ class Flag:
 
 
 def boolean(text: str) -> bool:
-    if text not in _TRUE | _FALSE:
-        raise ArgumentTypeError(f"{quote(text)} is neither true nor false")
-    return text in _TRUE
+    try:
+        return parse_bool(text)
+    except ValueError as error:
+        raise ArgumentTypeError(f"{quote(text)} is neither true nor false") from error
 
 
 def version(text: str) -> str:

@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -35,8 +35,15 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 _UNSIGNED = re.compile(r"[0-9]+")
 
 
+BOOLEANS: Final = {
+    **dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "FALSE", "false", "False"), False),
+}
+"""The booleans that strconv reads, by their texts."""
+
+
 class NumberError(ValueError):
-    """A text is not the number it should be; the message is strconv's."""
+    """A text is not the number or boolean it should be, as `strconv.NumError`; the message is strconv's."""
 
     def __init__(self, function: str, text: str, problem: str) -> None:
         super().__init__(f"strconv.{function}: parsing {quote(text)}: {problem}")
@@ -158,6 +165,12 @@ def _positional(value: float) -> str:
 def _exponential(value: float) -> str:
     mantissa, exponent = f"{Decimal(repr(value)).normalize():e}".split("e")
     return f"{mantissa}e{exponent[0]}{exponent[1:]:0>2}"
+
+
+def parse_bool(text: str) -> bool:
+    if text not in BOOLEANS:
+        raise NumberError("ParseBool", text, "invalid syntax")
+    return BOOLEANS[text]
 
 
 def parse_int(text: str, *, bits: int = 64, function: str = "ParseInt") -> int:

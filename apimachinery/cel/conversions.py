@@ -16,6 +16,7 @@ from mockube.apimachinery.cel.values import (
     Uint,
     format_double,
 )
+from mockube.apimachinery.gotext import BOOLEANS
 
 DECLARATIONS: Final = """
     bool bool_to_bool (bool) -> bool
@@ -51,8 +52,6 @@ DECLARATIONS: Final = """
     uint int64_to_uint64 (int) -> uint
     uint string_to_uint64 (string) -> uint
 """
-_TRUE = frozenset(("1", "t", "T", "true", "TRUE", "True"))
-_FALSE = frozenset(("0", "f", "F", "false", "FALSE", "False"))
 
 
 def _conversion_error(source: str, target: str) -> CelError:
@@ -60,8 +59,8 @@ def _conversion_error(source: str, target: str) -> CelError:
 
 
 def _bool(text: str) -> bool:
-    if text in _TRUE or text in _FALSE:
-        return text in _TRUE
+    if text in BOOLEANS:
+        return BOOLEANS[text]
     raise _conversion_error("string", "bool")
 
 

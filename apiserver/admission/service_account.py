@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from mockube.apimachinery import meta, randomness
+from mockube.apimachinery.gotext import BOOLEANS
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.pods import secret_names
 from mockube.apimachinery.randomness import Random
@@ -67,7 +68,7 @@ class ServiceAccount(Plugin):
 
 async def _check_secrets(backend: Backend, attributes: Attributes, spec: Tree, account: ReadOnlyTree) -> None:
     """Refuse secrets that are not the account's, if it enforces mountable secrets."""
-    if meta.annotations(account).get(ENFORCE) in ("true", "True", "TRUE", "t", "T", "1"):
+    if BOOLEANS.get(meta.annotations(account).get(ENFORCE, "")):
         find = _not_mountable if attributes.target == POD else _not_mountable_in_ephemeral
         problem = await backend.worker.run(attributes.call.size, lambda: next(find(spec, account), ""))
         if problem:

@@ -8,8 +8,7 @@ from typing import Final, NamedTuple
 
 from msgspec.json import decode
 
-from mockube.apimachinery.flags import boolean
-from mockube.apimachinery.gotext import plain, quote
+from mockube.apimachinery.gotext import parse_bool, plain
 from mockube.apimachinery.schema import minors
 
 HONOURED: Final = frozenset({"DetectCacheInconsistency", "WatchList"})
@@ -135,10 +134,9 @@ def _gate(text: str) -> tuple[str, bool]:
     if not equals:
         raise ArgumentTypeError(f"missing bool value for {name}")
     try:
-        enabled = boolean(value)
-    except ArgumentTypeError as error:
-        problem = f"strconv.ParseBool: parsing {quote(value)}: invalid syntax"
-        raise ArgumentTypeError(f"invalid value of {name}={value}, err: {problem}") from error
+        enabled = parse_bool(value)
+    except ValueError as error:
+        raise ArgumentTypeError(f"invalid value of {name}={value}, err: {error}") from error
     if name not in GATES and not any(name in gates_of(minor) for minor in minors.OLDER):
         raise ArgumentTypeError(f"unrecognized feature gate: {name}")
     return name, enabled

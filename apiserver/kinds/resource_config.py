@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 
-from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.gotext import parse_bool, quote
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.kinds.api_resource import GroupVersion
 
@@ -84,10 +84,6 @@ _GROUPS_OF_VERSIONS: Final[Mapping[str, Callable[[str], object]]] = {
     "api/alpha": re.compile(r"v\d+alpha\d+\Z", re.ASCII).match,
 }
 """In the order in which they are applied."""
-_BOOLEANS: Final = {
-    **dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True),
-    **dict.fromkeys(("0", "f", "F", "FALSE", "false", "False"), False),
-}
 
 
 class Overrides(Struct, frozen=True):
@@ -216,13 +212,10 @@ def _every_version() -> Iterator[GroupVersion]:
 
 
 def _boolean(key: str, value: str) -> bool:
-    if not value:
-        return True
-    enabled = _BOOLEANS.get(value)
-    if enabled is None:
-        problem = f"strconv.ParseBool: parsing {quote(value)}: invalid syntax"
-        raise ValueError(f"invalid value of {key}: {value}, err: {problem}")
-    return enabled
+    try:
+        return parse_bool(value) if value else True
+    except ValueError as error:
+        raise ValueError(f"invalid value of {key}: {value}, err: {error}") from error
 
 
 def _check_groups_needed(overrides: Overrides) -> None:

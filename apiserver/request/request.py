@@ -11,6 +11,7 @@ from multidict import MultiMapping
 
 from mockube.apimachinery.fields import FieldSelectorError
 from mockube.apimachinery.fields import parse as parse_field_selector
+from mockube.apimachinery.gotext import BOOLEANS
 from mockube.apimachinery.names import check_path_segment_name
 from mockube.apiserver.authn.credentials import ClientCertificate
 from mockube.apiserver.authz.chain import Attributes, Verdict
@@ -27,7 +28,6 @@ _USER_AGENT: Final = "User-Agent"
 _OF_MANY: Final = frozenset({"list", "watch", "deletecollection"})
 _NONE: Final = ("",)
 _APPLY: Final = "application/apply-patch"
-_TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _FOR_PEOPLE: Final = ("curl", "Wget", "Mozilla/5.0")
 
 
@@ -206,7 +206,7 @@ class Request:
     def wants_pretty(self) -> bool:
         """Whether JSON is indented: by ?pretty, and otherwise for curl, wget and browsers."""
         value = self.query.get("pretty", ("",))[0]
-        return value in _TRUE if value else self.user_agent.startswith(_FOR_PEOPLE)
+        return BOOLEANS.get(value, False) if value else self.user_agent.startswith(_FOR_PEOPLE)
 
     @property
     def is_dry_run(self) -> bool:

@@ -29,7 +29,6 @@ _FILE_SYSTEM: Final = "2035054128"
 _STICKY: Final = 0o1000
 _SET_GID: Final = 0o2000
 _BITS: Final = "rwxrwxrwx"
-_TRUE: Final = frozenset({"true", "1", "t", "T", "TRUE", "True"})
 Options = Mapping[str, str]
 
 
@@ -138,7 +137,7 @@ def _test_mounts(process: Process) -> Run:
 
 def _show_in_loop(process: Process, path: str, options: Options) -> Run:
     seconds = int_or_none(options.get("retry_time", "180")) or 0
-    breaks = options.get("break_on_expected_content", "true") in _TRUE
+    breaks = gotext.BOOLEANS.get(options.get("break_on_expected_content", "true"), False)
     waited = 0
     problem = 0
     while waited < seconds:

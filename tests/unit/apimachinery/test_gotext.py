@@ -106,3 +106,17 @@ def test_parse_uint_refuses(text, problem):
     with pytest.raises(gotext.NumberError) as refused:
         gotext.parse_uint(text)
     assert str(refused.value) == f'strconv.ParseUint: parsing "{text}": {problem}'
+
+
+@pytest.mark.parametrize("text", ["1", "t", "T", "TRUE", "true", "True"])
+def test_parse_bool(text):
+    assert gotext.parse_bool(text) is True
+    opposite = {"1": "0", "t": "f", "T": "F", "TRUE": "FALSE", "true": "false", "True": "False"}[text]
+    assert gotext.parse_bool(opposite) is False
+
+
+@pytest.mark.parametrize("text", ["", "yes", "tRUE", "2", " true"])
+def test_what_is_no_boolean_is_refused_as_strconv_does(text):
+    with pytest.raises(gotext.NumberError) as refused:
+        gotext.parse_bool(text)
+    assert str(refused.value) == f'strconv.ParseBool: parsing "{text}": invalid syntax'
