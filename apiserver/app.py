@@ -47,7 +47,7 @@ from mockube.apiserver.metrics.access import AccessMetrics, CredentialMetrics
 from mockube.apiserver.metrics.audit import AuditMetrics
 from mockube.apiserver.metrics.conversions import ConversionMetrics
 from mockube.apiserver.metrics.requests import RequestMetrics
-from mockube.apiserver.metrics.storage import ConsistencyMetrics, DecodeMetrics, ObjectMetrics
+from mockube.apiserver.metrics.storage import ConsistencyMetrics, DecodeMetrics, ObjectMetrics, storage_size
 from mockube.apiserver.openapi.documents import Documents, KnownDocuments
 from mockube.apiserver.registry.component_statuses import ComponentStatuses
 from mockube.apiserver.registry.custom_metrics import CustomMetrics
@@ -180,14 +180,16 @@ class ApiServer:
         return known
 
     def _handler(self, trust: Trust, settings: Settings) -> Handler:
-        backend, requests = self.backend, RequestMetrics()
+        backend, requests = self.backend, RequestMetrics(self._find_row)
         authorization = self.rights.authorization
         access = AccessMetrics(authorization.decisions, backend.clock.monotonic)
         known = self._authenticators(trust, settings)
         self._health = self._checked(settings)
         others = {
             **openid_pages(known.accounts, address=settings.address),
-            "/metrics": metrics_page(self._metrics(requests, access).collect, backend.clock),
+            "/metrics": metrics_page(
+                self._metrics(requests, access).collect, backend.clock, partial(storage_size, backend.kv)
+            ),
             "/metrics/slis": metrics_page(self._health.collect, backend.clock),
             **self._zpages(settings),
             snapshots.PATH: snapshots.page(backend, self.on_restored),
@@ -336,13 +338,14 @@ class ApiServer:
         group = GroupVersion.parse(api_version).group
         return printer_of_kind(GroupKind(group, kind), self._kinds) if custom is None else custom.printer
 
-    def _counts(self) -> Mapping[str, int]:
-        resource_caches = self.backend.watch_cache.resource_caches()
-        root = self.backend.layout.root
-        return {
-            resource_cache.prefix.removeprefix(root).decode().strip("/"): len(resource_cache)
-            for resource_cache in resource_caches
+    def _counts(self) -> Mapping[GroupResource, int]:
+        counts = {
+            self._resource_caches[resource_cache.prefix]: len(resource_cache)
+            for resource_cache in self.backend.watch_cache.resource_caches()
+            if resource_cache.prefix in self._resource_caches
         }
+        rows = self.backend.rows
+        return {name: count for name, count in counts.items() if name in rows and "watch" in rows[name].verbs}
 
     async def _find_core(self, resource: str, namespace: str, name: str) -> Tree | None:
         found = await self.backend.find(self.stored_row(("", "v1", resource)), namespace, name)

@@ -5,9 +5,10 @@ them at each scrape. Labels come from the rows of resources and from fixed words
 sent, so that no client can make them many.
 """
 
+import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -21,6 +22,9 @@ _MILLISECONDS = (5, 25, 50, 100, 200, 400, 600, 800, 1000, 1250, 1500)
 _SECONDS = (2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60)
 BUCKETS = (*(limit / 1000 for limit in _MILLISECONDS), *map(float, _SECONDS))
 """Seconds; upstream's."""
+SIZES: Final = tuple(10.0**power for power in range(3, 10))
+"""The bytes of a response to a read."""
+_REMOVAL: Final = re.compile(r"unavailable in v(\d+\.\d+)\+")
 
 _READ_ONLY = frozenset({"GET", "LIST", "WATCH"})
 _KNOWN_VERBS = frozenset(
@@ -80,21 +84,25 @@ _labels_usual = lru_cache(maxsize=4096)(_labels)
 class Counts:
     """The numbers of requests with the same labels."""
 
-    __slots__ = ("buckets", "codes", "is_watch", "kind", "labels", "total")
+    __slots__ = ("buckets", "bytes", "codes", "is_read", "is_watch", "kind", "labels", "sizes", "total")
 
     def __init__(self, under: Labels) -> None:
         self.labels = under
         self.is_watch = under.verb == "WATCH"
+        self.is_read = under.verb in ("GET", "LIST")
         self.kind = "readOnly" if under.verb in _READ_ONLY else "mutating"
         self.codes: Counter[int] = Counter()
         self.buckets = [0] * (len(BUCKETS) + 1)
         self.total = 0.0
+        self.sizes = [0] * (len(SIZES) + 1)
+        self.bytes = 0
 
 
 class RequestMetrics(Collector):
     """The numbers, and the families made of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, find: Callable[[str, str, str], Resource | None]) -> None:
+        self._find = find
         self._counts: dict[Labels, Counts] = {}
         self._in_flight = {"mutating": 0, "readOnly": 0}
         self._watches: Counter[Labels] = Counter()
@@ -112,7 +120,7 @@ class RequestMetrics(Collector):
             self._in_flight[counts.kind] += 1
         return counts
 
-    def end(self, counts: Counts, code: int, seconds: float) -> None:
+    def end(self, counts: Counts, code: int, seconds: float, size: int) -> None:
         counts.codes[code] += 1
         if counts.is_watch:
             self._watches[counts.labels] -= 1
@@ -120,6 +128,9 @@ class RequestMetrics(Collector):
         self._in_flight[counts.kind] -= 1
         counts.buckets[bisect_left(BUCKETS, seconds)] += 1
         counts.total += seconds
+        if counts.is_read:
+            counts.sizes[bisect_left(SIZES, size)] += 1
+            counts.bytes += size
 
     def abort(self, counts: Counts) -> None:
         """A response had begun, and was aborted because it took too long or was not read."""
@@ -132,6 +143,8 @@ class RequestMetrics(Collector):
     def collect(self) -> Iterable[Metric]:
         yield self._collect_totals()
         yield self._collect_durations()
+        yield self._collect_sizes()
+        yield self._collect_deprecated()
         yield self._collect_in_flight()
         yield self._collect_watches()
         yield self._collect_aborted()
@@ -154,7 +167,31 @@ class RequestMetrics(Collector):
         )
         for under, counts in self._counts.items():
             if any(counts.buckets):
-                family.add_metric(list(under), _cumulative(counts.buckets), counts.total)
+                family.add_metric(list(under), _cumulative(BUCKETS, counts.buckets), counts.total)
+        return family
+
+    def _collect_sizes(self) -> Metric:
+        names = [name for name in Labels._fields if name != "dry_run"]
+        family = HistogramMetricFamily(
+            "apiserver_response_sizes", "The bytes of responses to reads.", labels=names
+        )
+        for under, counts in self._counts.items():
+            if any(counts.sizes):
+                labels = [getattr(under, name) for name in names]
+                family.add_metric(labels, _cumulative(SIZES, counts.sizes), counts.bytes)
+        return family
+
+    def _collect_deprecated(self) -> Metric:
+        """Return the deprecated APIs that were requested; the release that removes one is in its warning."""
+        names = ("group", "version", "resource", "subresource", "removed_release")
+        family = GaugeMetricFamily(
+            "apiserver_requested_deprecated_apis", "Deprecated APIs that were requested.", labels=names
+        )
+        for group, version, name, subresource in {under[2:6] for under in self._counts if under.resource}:
+            resource = self._find(group, version, name)
+            if resource is not None and resource.deprecated:
+                removal = _REMOVAL.search(resource.deprecated)
+                family.add_metric([group, version, name, subresource, removal[1] if removal else ""], 1)
         return family
 
     def _collect_in_flight(self) -> Metric:
@@ -194,9 +231,9 @@ class RequestMetrics(Collector):
         return family
 
 
-def _cumulative(buckets: Iterable[int]) -> list[tuple[str, float]]:
+def _cumulative(limits: Sequence[float], buckets: Iterable[int]) -> list[tuple[str, float]]:
     sums, below = [], 0
-    for limit, count in zip((*map(str, BUCKETS), "+Inf"), buckets, strict=True):
+    for limit, count in zip((*map(str, limits), "+Inf"), buckets, strict=True):
         below += count
         sums.append((limit, float(below)))
     return sums

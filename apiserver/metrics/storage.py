@@ -7,21 +7,43 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from mockube.apimachinery.groups import GroupResource
+from mockube.etcd.errors import KVError
+from mockube.etcd.kv import KV
 
 
 class ObjectMetrics(Collector):
     """Asks when Prometheus does; nothing is counted in between."""
 
-    def __init__(self, counts: Callable[[], Mapping[str, int]]) -> None:
+    def __init__(self, counts: Callable[[], Mapping[GroupResource, int]]) -> None:
         self._counts = counts
 
     def collect(self) -> Iterable[Metric]:
         objects = GaugeMetricFamily(
             "apiserver_storage_objects", "Objects stored, by resource.", labels=["resource"]
         )
+        by_group = GaugeMetricFamily(
+            "apiserver_resource_objects",
+            "Objects stored, by group and resource.",
+            labels=["group", "resource"],
+        )
         for resource, count in self._counts().items():
-            objects.add_metric([resource], count)
+            objects.add_metric([str(resource)], count)
+            by_group.add_metric([resource.group, resource.resource], count)
         yield objects
+        yield by_group
+
+
+async def storage_size(kv: KV) -> Iterable[Metric]:
+    """Return the size of the store; nothing if it cannot be reached."""
+    try:
+        size = (await kv.status()).size
+    except KVError:
+        return ()
+    family = GaugeMetricFamily(
+        "apiserver_storage_size_bytes", "Bytes that the store holds.", labels=["storage_cluster_id"]
+    )
+    family.add_metric(["etcd-0"], size)
+    return (family,)
 
 
 class ConsistencyMetrics(Collector):

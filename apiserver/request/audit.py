@@ -96,10 +96,10 @@ class Observer:
 
     def end(self, record: RequestRecord, request: Request, response: Response | None) -> None:
         """Record the end of a request, which has no response if it was cancelled."""
-        code = 0 if response is None else response.status
+        code, size = (0, 0) if response is None else (response.status, response.size)
         if request.is_aborted:
             self._metrics.abort(record.counts)
-        self._metrics.end(record.counts, code, self._clock.monotonic() - record.started)
+        self._metrics.end(record.counts, code, self._clock.monotonic() - record.started, size)
         if self._audit is not None and record.audited is not None:
             refusal = b"" if response is None else response.refusal
             self._audit.complete(record.audited, request, code, answer=refusal)

@@ -2,7 +2,7 @@
 
 import asyncio
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final
 
 from prometheus_client.metrics_core import Metric
@@ -27,14 +27,22 @@ _VALUES: Final = {"gauge": 2, "counter": 3}
 """The field of a metric that holds the value, by type; 5 for the others."""
 
 
-def metrics_page(collect: Callable[[], Iterable[Metric]], clock: Clock) -> Page:
-    """Samples are collected in one go, and become text in a thread."""
+async def _no_metrics() -> Iterable[Metric]:
+    return ()
+
+
+def metrics_page(
+    collect: Callable[[], Iterable[Metric]],
+    clock: Clock,
+    measure: Callable[[], Awaitable[Iterable[Metric]]] = _no_metrics,
+) -> Page:
+    """Samples are collected in one go, and become text in a thread. `measure` returns those that have to be awaited."""
     started = {"Process-Start-Time-Unix": str(int(clock.now().timestamp()))}
 
     async def page(request: Request) -> Response:
         content_type = negotiated(request.header(ACCEPT))
         write = metrics_text if content_type.startswith("text/") else _messages
-        body = await asyncio.to_thread(write, [*collect()])
+        body = await asyncio.to_thread(write, [*await measure(), *collect()])
         response = Response(200, [body], content_type, headers={**NOT_CACHED, **started})
         response.compressed = takes_gzip(request)
         return response

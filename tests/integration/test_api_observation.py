@@ -8,6 +8,7 @@ from mockube.apimachinery.clock import RealClock
 from mockube.apiserver.authn.serviceaccount import jwt
 from mockube.apiserver.authn.serviceaccount.keys import load
 from mockube.apiserver.http.settings import Settings
+from mockube.apiserver.kinds.resource_config import read_overrides
 from mockube.etcd.embedded.memory import MemoryStore
 from tests.support.server import apiserver
 from tests.support.server.service_accounts import EC, pem
@@ -40,6 +41,48 @@ async def test_requests_are_counted_by_what_they_were_and_how_they_ended(client)
     assert await metric(client, "apiserver_request_duration_seconds_bucket", le="+Inf", **about) == 2
     assert await metric(client, "apiserver_request_total", verb="GET", code="404") >= 1
     assert await metric(client, "apiserver_storage_objects", resource="configmaps") == 1
+
+
+async def test_objects_are_counted_by_group_and_resource(client):
+    await client.post("/apis/coordination.k8s.io/v1/namespaces/default/leases", {"metadata": {"name": "a"}})
+    resource, group = "leases", "coordination.k8s.io"
+    assert await metric(client, "apiserver_storage_objects", resource=f"{resource}.{group}") == 1
+    assert await metric(client, "apiserver_resource_objects", group=group, resource=resource) == 1
+    assert await metric(client, "apiserver_storage_size_bytes", storage_cluster_id="etcd-0") > 0
+
+
+async def test_responses_to_reads_are_measured(client):
+    length = len((await client.get(MAPS)).data)
+    await client.post(MAPS, {"metadata": {"name": "a"}})
+    about = {"verb": "LIST", "resource": "configmaps", "scope": "namespace", "version": "v1"}
+    assert await metric(client, "apiserver_response_sizes_sum", **about) == length
+    assert await metric(client, "apiserver_response_sizes_bucket", le="1000", **about) == 1
+    assert await metric(client, "apiserver_response_sizes_count", verb="POST") == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "labels"),
+    [
+        ("/api/v1/endpoints", {"group": "", "version": "v1", "resource": "endpoints", "removed_release": ""}),
+        (
+            "/apis/networking.k8s.io/v1beta1/servicecidrs/a/status",
+            {
+                "group": "networking.k8s.io",
+                "version": "v1beta1",
+                "resource": "servicecidrs",
+                "subresource": "status",
+                "removed_release": "1.37",
+            },
+        ),
+    ],
+)
+async def test_requests_of_deprecated_apis_are_counted(path, labels):
+    overrides = read_overrides((("networking.k8s.io/v1beta1", "true"),))
+    async with apiserver.running(settings=Settings(overrides=overrides)) as client:
+        await client.get(MAPS)
+        assert await metric(client, "apiserver_requested_deprecated_apis") == 0
+        await client.get(path)
+        assert await metric(client, "apiserver_requested_deprecated_apis", **labels) == 1
 
 
 async def test_what_clients_send_makes_no_labels(client):
