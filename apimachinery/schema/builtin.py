@@ -78,6 +78,9 @@ class BuiltinSchemas:
     def definition(self, name: str) -> Type:
         return self._struct(name)
 
+    def has_definition(self, name: str) -> bool:
+        return name in self._index.structs
+
     def kinds(self) -> Iterable[tuple[str, str]]:
         return ((version, kind) for version, kinds in self._index.kinds.items() for kind in kinds)
 

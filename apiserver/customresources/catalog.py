@@ -37,6 +37,7 @@ class Catalog:
         reviews: Reviews | None = None,
     ) -> None:
         self._built_in = tuple(groups)
+        self._built_in_names = frozenset(group.name for group in groups)
         self._reviews = reviews
         self._custom: dict[GroupResource, Sequence[Custom]] = {}
         self._kinds: dict[tuple[str, str], Custom] = {}
@@ -101,8 +102,11 @@ class Catalog:
         """Serve a custom resource in all its versions, in place of what was served of it before.
 
         Objects that were stored until a revision, if one is given, may not be as the definition is now.
+        Nothing is served in a built-in group, whose paths all belong to the built-in resources.
         """
         resource = customs[0].row.group_resource
+        if resource.group in self._built_in_names:
+            return
         self._forget(resource)
         self._custom[resource] = customs
         webhook = self._webhook(customs)
@@ -122,8 +126,13 @@ class Catalog:
 
     def remove(self, resource: GroupResource) -> None:
         """Serve a custom resource no more."""
-        self._forget(resource)
-        self._changed(resource)
+        if resource in self._custom:
+            self._forget(resource)
+            self._changed(resource)
+
+    def stored_row(self, resource: GroupResource) -> Resource | None:
+        """Return the row of the version that objects of a custom resource are stored in."""
+        return self.stored_rows.get(resource) if resource in self._custom else None
 
     def _webhook(self, customs: Sequence[Custom]) -> ConversionWebhook | None:
         """Return the conversion webhook of a definition, or None."""

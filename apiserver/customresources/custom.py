@@ -14,6 +14,7 @@ from mockube.apimachinery.errors import ErrorType, FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.apimachinery.regexp.matcher import compile_pattern
+from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.model import Type
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.customresources.defaulting import Fill, defaults_filler
@@ -82,9 +83,10 @@ class Custom(Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     @property
     def definition_name(self) -> str:
-        """The kind's name in OpenAPI: `io.kruise.apps.v1alpha1.CloneSet`."""
+        """The kind's name in OpenAPI: `io.kruise.apps.v1alpha1.CloneSet`. No built-in definition has the same."""
         group = ".".join(reversed(self.row.group.split(".")))
-        return f"{group}.{self.row.version}.{self.row.kind}"
+        name = f"{group}.{self.row.version}.{self.row.kind}"
+        return f"{name}_v2" if builtin.load().has_definition(name) else name
 
     @property
     def schema(self) -> Schema:

@@ -120,7 +120,7 @@ class Cleaning:
 
     async def _deleted(self, resource: GroupResource) -> Condition:
         """Delete all objects and wait until they are gone; return the resulting condition."""
-        row = self._catalog.stored_rows.get(resource)
+        row = self._catalog.stored_row(resource)
         if row is None:
             return definition_status.COMPLETED
         for _ in range(LOOKS):
