@@ -118,6 +118,8 @@ class Endpoints:
             target = "/".join(filter(None, (call.resource.name, subresource)))
             raise MethodNotSupported(f"{call.verb} of {target} is not built into mockube yet", Details())
         answer = await carry_out(self._backend, call)
+        if call.verb in _WRITES:
+            await self._backend.watch_cache.deliver()
         if self._backend.conversion(call.resource) is not None:
             answer = await to_client_version(self._backend, call.resource, answer)
         if not isinstance(answer, ListAnswer):
@@ -199,3 +201,4 @@ _EXACT: Final = ("/healthz", "/livez", "/readyz", "/openapi", "/metrics", "/flag
 """Folders whose slash at the end is not passed over."""
 _WRITTEN: Final = frozenset({"create", "update", "patch"})
 """Verbs of which a body is read, whether there is one or not."""
+_WRITES: Final = _WRITTEN | {"delete", "deletecollection"}

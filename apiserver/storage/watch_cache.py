@@ -169,17 +169,23 @@ class WatchCache:
             await self.wait_reached(head)
         return self.revision
 
-    async def _take_pending(self) -> None:
+    async def deliver(self) -> None:
+        """Let watches send what was just written; a client then reads of its write there before the answer."""
+        if await self._take_pending():
+            await yield_to_loop()
+
+    async def _take_pending(self) -> bool:
         """Take what the watch has already, a turn of the event loop before it is woken for that."""
         watch = self._watch
         batch = watch.take_pending(SLICE) if watch is not None and self.is_consistent else None
         if batch is None:
-            return
+            return False
         try:
             self._take(batch)
         except BaseException:
             await self.rebuild()  # what was taken does not come again
             raise
+        return True
 
     @property
     def is_consistent(self) -> bool:

@@ -101,6 +101,30 @@ async def test_an_answer_comes_from_where_it_is_decided(server, uri, headers, ex
     assert response.status == expected
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body", "event"),
+    [
+        ("POST", CONFIG_MAPS, b'{"metadata": {"name": "b"}}', "ADDED"),
+        ("PUT", f"{CONFIG_MAPS}/a", b'{"metadata": {"name": "a"}, "data": {"x": "2"}}', "MODIFIED"),
+        ("PATCH", f"{CONFIG_MAPS}/a", b'{"data": {"x": "3"}}', "MODIFIED"),
+        ("DELETE", f"{CONFIG_MAPS}/a", b"", "DELETED"),
+        ("DELETE", CONFIG_MAPS, b"", "DELETED"),
+    ],
+)
+async def test_watches_are_sent_a_write_before_its_answer(server, method, path, body, event):
+    await create(server, "a")
+    request = request_of("GET", f"{CONFIG_MAPS}?watch=1", **ADMIN)
+    watching = asyncio.create_task(server.handler.handle(request))
+    await until(lambda: request.client.written)
+    request.client.written.clear()
+    kind = {"Content_Type": "application/merge-patch+json"} if method == "PATCH" else {}
+    answer = await server.handler.handle(request_of(method, path, body, **ADMIN, **kind))
+    assert answer.status in {200, 201}
+    assert [orjson.loads(frame)["type"] for [frame] in request.client.written] == [event]
+    server.end_streams()
+    await watching
+
+
 async def test_an_object_is_returned_as_it_was_created(server):
     await create(server, "a", data={"x": "1"})
     response = await server.handler.handle(request_of("GET", f"{CONFIG_MAPS}/a", **ADMIN))
