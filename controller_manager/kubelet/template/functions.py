@@ -1,6 +1,6 @@
 """The functions of templates: Go's own, those of sprig that stages need, and kwok's without context.
 
-Pure. Data: a table of names.
+Pure. Data: a table of names. `printf` is in `formatting`.
 """
 
 from collections.abc import Callable, Mapping
@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import orjson
 import yaml
+
+from mockube.controller_manager.kubelet.template.formatting import go_string, sprintf
 
 FROM_ENVIRONMENT: Final = frozenset(
     {
@@ -36,21 +38,6 @@ _DEEPEST_INDENT: Final = 100
 def is_true(value: Any) -> bool:
     """What Go's templates take for true: whatever is not empty."""
     return bool(value)
-
-
-def go_string(value: Any) -> str:
-    """A value as Go prints it."""
-    if value is None:
-        return "<no value>"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    if isinstance(value, Mapping):
-        return f"map[{' '.join(f'{key}:{go_string(item)}' for key, item in sorted(value.items()))}]"
-    if isinstance(value, list | tuple):
-        return f"[{' '.join(map(go_string, value))}]"
-    return str(value)
 
 
 def _and(*values: Any) -> Any:
@@ -113,6 +100,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "ge": lambda one, other: one >= other,
     "index": _index,
     "len": len,
+    "printf": sprintf,
     "print": lambda *values: "".join(map(go_string, values)),
     "add": lambda *values: sum(map(int, values)),
     "add1": lambda value: int(value) + 1,

@@ -16,7 +16,8 @@ from mockube.controller_manager.kubelet.template.expression import (
     Tokens,
     parse_pipeline,
 )
-from mockube.controller_manager.kubelet.template.functions import go_string, is_true
+from mockube.controller_manager.kubelet.template.formatting import go_string
+from mockube.controller_manager.kubelet.template.functions import is_true
 
 __all__ = ["Template", "TemplateError", "parse"]
 

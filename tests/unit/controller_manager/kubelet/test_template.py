@@ -73,6 +73,24 @@ def rendered(text):
         pytest.param("a:{{ YAML .metadata.labels 1 }}", "a:\n  x: '1'\n  y: '2'\n  ", id="YAML, indented"),
         pytest.param('{{ "a\\n\\"b" }}', 'a\n"b', id="a text"),
         pytest.param("{{ eq nil .none }} {{ eq 1 2 1 }} {{ gt 2.5 1 }}", "true true true", id="comparisons"),
+        pytest.param('{{ printf "kwok-%s" .metadata.name }}', "kwok-p", id="printf"),
+        pytest.param(
+            '{{ printf "%q %v %t" .metadata.name .status.count true }}', '"p" 2 true', id="printf, verbs"
+        ),
+        pytest.param('{{ printf "%05d|%-3d|%3s|%+d" 42 7 "x" 1 }}', "00042|7  |  x|+1", id="printf, widths"),
+        pytest.param(
+            '{{ printf "%.2f %x %X %.1s 1%%" 1.005 255 255 "ab" }}', "1.00 ff FF a 1%", id="printf, precision"
+        ),
+        pytest.param(
+            '{{ printf "%v %s" .metadata.labels .spec.none }}',
+            "map[x:1 y:2] %!s(<nil>)",
+            id="printf, nothing",
+        ),
+        pytest.param('{{ printf "%d %s" "x" }}', "%!d(string=x) %!s(MISSING)", id="printf, mistakes"),
+        pytest.param(
+            '{{ printf "a" 1 "b" nil }}', "a%!(EXTRA int=1, string=b, <nil>)", id="printf, too many"
+        ),
+        pytest.param('{{ printf "%s" (list "a" "b") }}', "[a b]", id="printf, a list"),
     ],
 )
 def test_rendering(text, expected):
