@@ -59,11 +59,11 @@ def _lines(name: str, family: Family) -> Iterator[str]:
             metrics.setdefault(labels, []).append(sample)
     for labels in sorted(metrics):
         label_text = ",".join(f'{key}="{value.translate(_ESCAPED)}"' for key, value in labels)
-        for sample in sorted(metrics[labels], key=_place):
+        for sample in sorted(metrics[labels], key=_sort_key):
             yield _line(sample, label_text)
 
 
-def _place(sample: Sample) -> int:
+def _sort_key(sample: Sample) -> int:
     """Buckets in their order, then the sum, then the count."""
     return sample.name.endswith("_sum") + 2 * sample.name.endswith("_count")
 

@@ -27,7 +27,7 @@ from mockube.apiserver.config.authorization import authorization_settings
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.config.feature_gates import is_on
 from mockube.apiserver.http.authorities import Authorities
-from mockube.apiserver.http.listen import Door, listening
+from mockube.apiserver.http.listen import Listener, listening
 from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.kinds.resource_config import read_overrides
 from mockube.apiserver.request.filter import Middleware
@@ -40,10 +40,10 @@ from mockube.apiserver.store import open_store
 LOG = logging.getLogger(__name__)
 
 
-class Surroundings(Struct, frozen=True, kw_only=True):
+class Dependencies(Struct, frozen=True, kw_only=True):
     """What a server is put into."""
 
-    doors: Sequence[Door]
+    listeners: Sequence[Listener]
     """The one for HTTPS first."""
     credentials: Credentials
     address: str = ""
@@ -59,13 +59,13 @@ class Surroundings(Struct, frozen=True, kw_only=True):
 
     @property
     def port(self) -> int:
-        return self.doors[0].port
+        return self.listeners[0].port
 
 
 @asynccontextmanager
-async def running(config: Config, surroundings: Surroundings) -> AsyncIterator[ApiServer]:
+async def running(config: Config, dependencies: Dependencies) -> AsyncIterator[ApiServer]:
     """Run a server from its start until the requests in flight at its shutdown were answered."""
-    credentials, clock = surroundings.credentials, surroundings.clock
+    credentials, clock = dependencies.credentials, dependencies.clock
     async with AsyncExitStack() as stack:
         kv = await stack.enter_async_context(open_store(config.store, clock))
         status = await kv.status()
@@ -73,44 +73,44 @@ async def running(config: Config, surroundings: Surroundings) -> AsyncIterator[A
         server = ApiServer(
             kv,
             trust=credentials.trust,
-            settings=_settings(config, surroundings),
+            settings=_settings(config, dependencies),
             clock=clock,
-            random=surroundings.random,
+            random=dependencies.random,
         )
         if config.serving.write_manager_kubeconfig is not None:
             server.bootstrap_roles.add(roles_of_manager())
-        if surroundings.has_manager_inside:
+        if dependencies.has_manager_inside:
             server.bootstrap_roles.add(roles_of_manager())
             server.bootstrap_roles.add(roles_of_single_user(config.features.kubernetes_version))
         if config.features.simulate_metrics:
             server.bootstrap_roles.add(roles_of_metrics())
         await stack.enter_async_context(server)
         required_objects = (
-            *cluster(_facts(config, surroundings), server.catalog.groups),
+            *cluster(_facts(config, dependencies), server.catalog.groups),
             *packed_definitions(config.features.packs),
         )
 
-        async def furnish() -> None:
+        async def ensure_system_objects() -> None:
             created_count = await ensure(server.backend, server.stored_row, required_objects)
             LOG.info("Objects of the system: %d made", created_count)
 
-        await furnish()
-        server.on_restored.append(furnish)
+        await ensure_system_objects()
+        server.on_restored.append(ensure_system_objects)
         if "RBAC" in config.authorization.types:
             server.bootstrap_roles.expect()
             server.supervisor.start("bootstrap-roles", server.bootstrap_roles.run)
             server.on_restored.append(server.bootstrap_roles.outdate)
         _start_tasks(
-            config, server, surroundings.port, [each for each in required_objects if each.is_recreated]
+            config, server, dependencies.port, [each for each in required_objects if each.is_recreated]
         )
-        door = listening(
+        serving = listening(
             server.http,
-            surroundings.doors,
+            dependencies.listeners,
             clock=clock,
-            drain_seconds=surroundings.drain_seconds,
+            drain_seconds=dependencies.drain_seconds,
             before_drain=server.end_streams,
         )
-        await stack.enter_async_context(door)
+        await stack.enter_async_context(serving)
         yield server
 
 
@@ -141,13 +141,13 @@ def _start_tasks(
         start("watch-cache-check", server.self_check.run)
 
 
-def _settings(config: Config, surroundings: Surroundings) -> Settings:
+def _settings(config: Config, dependencies: Dependencies) -> Settings:
     serving, services = config.serving, config.services
     return Settings(
         prefix=config.store.etcd_prefix,
-        address=f"{surroundings.address or serving.bind_address}:{surroundings.port}",
-        identity=server_name(socket.gethostname(), surroundings.port),
-        hosts=Hosts((*surroundings.credentials.names, *serving.allowed_hosts)),
+        address=f"{dependencies.address or serving.bind_address}:{dependencies.port}",
+        identity=server_name(socket.gethostname(), dependencies.port),
+        hosts=Hosts((*dependencies.credentials.names, *serving.allowed_hosts)),
         service_cluster_ip_ranges=tuple(map(ip_network, services.service_cluster_ip_range)),
         service_node_ports=services.service_node_port_range,
         budget=Budget(
@@ -157,11 +157,11 @@ def _settings(config: Config, surroundings: Surroundings) -> Settings:
             watch_seconds=serving.min_request_timeout,
         ),
         event_ttl=config.store.event_ttl,
-        kubelets=surroundings.credentials.kubelets,
+        kubelets=dependencies.credentials.kubelets,
         kubelet_addresses=config.kubelets.kubelet_preferred_address_types,
         webhook_services=dict(config.admission.webhook_service),
-        proxy_certificate=surroundings.credentials.proxy,
-        authorities=_authorities(surroundings.credentials),
+        proxy_certificate=dependencies.credentials.proxy,
+        authorities=_authorities(dependencies.credentials),
         plugins=Switches(
             enabled=config.admission.enable_admission_plugins,
             disabled=config.admission.disable_admission_plugins,
@@ -184,7 +184,7 @@ def _settings(config: Config, surroundings: Surroundings) -> Settings:
         audit_log=config.auditing.audit_log_path,
         audit_policy=config.auditing.audit_policy_file,
         flags=config.flags,
-        middleware=surroundings.middleware,
+        middleware=dependencies.middleware,
     )
 
 
@@ -194,15 +194,15 @@ def _authorities(credentials: Credentials) -> Authorities | None:
     return Authorities(credentials.client_ca, credentials.request_headers_ca)
 
 
-def _facts(config: Config, surroundings: Surroundings) -> Facts:
+def _facts(config: Config, dependencies: Dependencies) -> Facts:
     return Facts(
         minor=config.features.kubernetes_version,
-        address=surroundings.address,
-        port=surroundings.port,
+        address=dependencies.address,
+        port=dependencies.port,
         service_ranges=config.services.service_cluster_ip_range,
-        client_ca=surroundings.credentials.client_ca,
-        proxy_ca=surroundings.credentials.proxy_ca,
-        request_headers=surroundings.credentials.trust.request_headers,
-        request_headers_ca=surroundings.credentials.request_headers_ca,
-        now=format_time(surroundings.clock.now()),
+        client_ca=dependencies.credentials.client_ca,
+        proxy_ca=dependencies.credentials.proxy_ca,
+        request_headers=dependencies.credentials.trust.request_headers,
+        request_headers_ca=dependencies.credentials.request_headers_ca,
+        now=format_time(dependencies.clock.now()),
     )

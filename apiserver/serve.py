@@ -14,8 +14,8 @@ from mockube.apimachinery.randomness import SystemRandom
 from mockube.apiserver.config import exposure
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.config.settings import Serving
-from mockube.apiserver.http.listen import Door, bind
-from mockube.apiserver.running import Surroundings, running
+from mockube.apiserver.http.listen import Listener, bind
+from mockube.apiserver.running import Dependencies, running
 from mockube.apiserver.serving_credentials import Credentials, gather
 
 LOG = logging.getLogger(__name__)
@@ -32,17 +32,17 @@ async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
     stopping = _signalled()
     serving, address = config.serving, _advertised(config.serving)
     credentials = gather(config, address, now=clock.now(), random=random)
-    doors = _bind(serving, credentials)
-    surroundings = Surroundings(
-        doors=doors,
+    listeners = _bind(serving, credentials)
+    dependencies = Dependencies(
+        listeners=listeners,
         credentials=credentials,
         address=address,
         clock=clock,
         random=random,
         drain_seconds=serving.request_timeout,
     )
-    async with running(config, surroundings) as server:
-        url = _announce(serving, doors, credentials)
+    async with running(config, dependencies) as server:
+        url = _announce(serving, listeners, credentials)
         for line in exposure.warnings(config.authorization.types, serving.allowed_hosts):
             LOG.warning("%s", line)
 
@@ -80,12 +80,12 @@ def _signalled() -> asyncio.Event:
     return stopping
 
 
-def _bind(serving: Serving, credentials: Credentials) -> list[Door]:
+def _bind(serving: Serving, credentials: Credentials) -> list[Listener]:
     """The port for HTTPS first."""
-    doors = [Door(socket=bind(serving.bind_address, serving.secure_port), tls=credentials.tls)]
+    listeners = [Listener(socket=bind(serving.bind_address, serving.secure_port), tls=credentials.tls)]
     if serving.http_port is not None:
-        doors.append(Door(socket=bind(LOOPBACK, serving.http_port)))
-    return doors
+        listeners.append(Listener(socket=bind(LOOPBACK, serving.http_port)))
+    return listeners
 
 
 def _advertised(serving: Serving) -> str:
@@ -110,22 +110,22 @@ def _advertised(serving: Serving) -> str:
     return found
 
 
-def _announce(serving: Serving, doors: list[Door], credentials: Credentials) -> str:
+def _announce(serving: Serving, listeners: list[Listener], credentials: Credentials) -> str:
     """Return the URL of the server."""
     bound = ip_address(serving.bind_address)
     host = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(serving.bind_address, serving.bind_address)  # noqa: S104 - it is compared, not bound
-    url = f"https://{f'[{host}]' if bound.version == 6 else host}:{doors[0].port}"
+    url = f"https://{f'[{host}]' if bound.version == 6 else host}:{listeners[0].port}"
     path = serving.write_kubeconfig
     if path is not None:
         credentials.write_kubeconfig(path, url)
         LOG.info("Kubeconfig: %s", path)
     if serving.write_manager_kubeconfig is not None:
         credentials.write_manager_kubeconfig(serving.write_manager_kubeconfig, url)
-    for door in doors[1:]:
+    for listener in listeners[1:]:
         LOG.warning(
             "Serving without encryption on http://%s:%d: every user of this machine can read it",
             LOOPBACK,
-            door.port,
+            listener.port,
         )
     LOG.info("Serving securely on %s", url)
     return url

@@ -40,7 +40,7 @@ from mockube.controller_manager.leaderelection.elector import (
 from mockube.controller_manager.metrics.informers import InformerMetrics
 from mockube.controller_manager.metrics.queues import LeaderMetrics, Metrics
 from mockube.controller_manager.metrics.requests import ClientMetrics
-from mockube.controller_manager.running import Dependencies, Work
+from mockube.controller_manager.running import Dependencies, ManagerRun
 
 LOG = logging.getLogger(__name__)
 
@@ -145,7 +145,9 @@ class Manager:
         """
         async with connect(self._connection(elector.may_write if elector else None)) as worker:
             config = self._config
-            work = Work(self._outfit(worker), controllers=_controllers(config), runnables=_runnables(config))
+            work = ManagerRun(
+                self._dependencies(worker), controllers=_controllers(config), runnables=_runnables(config)
+            )
             identity = ClusterIdentity(work.informers.of(NAMESPACES))
             parts = [*work.running, *work.supports]
             self._checks |= {name: partial(work.problem, name) for name in parts}
@@ -165,7 +167,7 @@ class Manager:
                     if name not in work.failures:  # such a check goes on failing until the process has ended
                         del self._checks[name]
 
-    def _outfit(self, client: Client) -> Dependencies:
+    def _dependencies(self, client: Client) -> Dependencies:
         settings = InformerSettings(
             clock=self._clock,
             random=self._random,
@@ -195,7 +197,7 @@ def _controllers(config: Config) -> list[Controller]:
 
 
 def _runnables(config: Config) -> list[Runnable]:
-    return [engine for engine in catalog.RUNNABLES if _is_wanted(engine.name, config)]
+    return [runnable for runnable in catalog.RUNNABLES if _is_wanted(runnable.name, config)]
 
 
 def _is_wanted(name: str, config: Config) -> bool:

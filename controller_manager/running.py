@@ -39,30 +39,30 @@ class Dependencies(Struct, frozen=True, kw_only=True):
     informer_settings: InformerSettings
 
 
-class Work:
+class ManagerRun:
     """Everything is built first, so that handlers and indexes are there when the informers begin.
 
     Only what needs kinds that not every server has is built when the server has them.
     """
 
     def __init__(
-        self, outfit: Dependencies, *, controllers: Iterable[Controller], runnables: Iterable[Runnable]
+        self, dependencies: Dependencies, *, controllers: Iterable[Controller], runnables: Iterable[Runnable]
     ) -> None:
-        self._outfit = outfit
+        self._dependencies = dependencies
         controllers, runnables = [*controllers], [*runnables]
         self._names = frozenset([*(one.name for one in controllers), *(one.name for one in runnables)])
-        self.informers = Informers(outfit.client, outfit.informer_settings)
-        self.events = EventWriter(outfit.clock, outfit.random)
+        self.informers = Informers(dependencies.client, dependencies.informer_settings)
+        self.events = EventWriter(dependencies.clock, dependencies.random)
         self.supports = {"informers": self.informers.run, "events": self.events.run}
         """What runs as long as anything else does."""
         self._shared: dict[type, Any] = {}
         self.failures: dict[str, str] = {}
         """What went wrong with which part: the manager ends then."""
         self.running: dict[str, Running] = {
-            controller.name: self._planning(controller) for controller in controllers
+            controller.name: self._controller_runner(controller) for controller in controllers
         }
         self.running |= {
-            engine.name: engine.build(self._context(engine.service_account)) for engine in runnables
+            runnable.name: runnable.build(self._context(runnable.service_account)) for runnable in runnables
         }
 
     async def run(self) -> None:
@@ -102,22 +102,22 @@ class Work:
     def _fail(self, name: str, error: Exception) -> None:
         self.failures[name] = f"{type(error).__name__}: {error}"
 
-    def _planning(self, controller: Controller) -> Running:
+    def _controller_runner(self, controller: Controller) -> Running:
         context = self._context(controller.service_account)
         build = partial(ControllerRunner, controller, context)
         return WaitForKinds(controller.needs, build, context) if controller.needs else build()
 
     def _context(self, service_account: str) -> Context:
-        outfit = self._outfit
-        client = outfit.client.acting_as(service_account) if service_account else outfit.client
+        dependencies = self._dependencies
+        client = dependencies.client.acting_as(service_account) if service_account else dependencies.client
         return Context(
             client=client,
             informers=self.informers,
-            clock=outfit.clock,
-            random=outfit.random,
+            clock=dependencies.clock,
+            random=dependencies.random,
             recorder=Recorders(writer=self.events, client=client),
-            metrics=outfit.metrics,
-            options=outfit.config,
+            metrics=dependencies.metrics,
+            options=dependencies.config,
             names=self._names,
             shared=self._shared,
         )

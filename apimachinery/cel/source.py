@@ -64,11 +64,11 @@ class Issues(Exception):
         self.issues = issues
 
     def __str__(self) -> str:
-        issues = sorted(self.issues[:MAX_ERRORS], key=self._place)
+        issues = sorted(self.issues[:MAX_ERRORS], key=self._position)
         lines = [issue.display(self.source) for issue in issues]
         if len(self.issues) > MAX_ERRORS:
             lines.append(f"{len(self.issues) - MAX_ERRORS} more errors were truncated")
         return "\n".join(lines)
 
-    def _place(self, issue: Issue) -> tuple[int, int]:
+    def _position(self, issue: Issue) -> tuple[int, int]:
         return issue.location or self.source.location(issue.offset)

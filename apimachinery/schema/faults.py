@@ -62,22 +62,22 @@ class Faults(Struct, frozen=True, kw_only=True):
     """What strict decoding refuses, at most `MAX_STRICT_ERRORS` of it."""
 
 
-class _Place(Struct, frozen=True):
+class _Location(Struct, frozen=True):
     """Where the walk is: for type errors by Go's fields, for strict errors by the document's path."""
 
     struct: str = ""
     fields: tuple[str, ...] = ()
     path: str = ""
 
-    def field(self, struct: Type, field: Field) -> "_Place":
+    def field(self, struct: Type, field: Field) -> "_Location":
         fields = (*self.fields, *field.embedded, field.name)
-        return _Place(struct.go.rpartition(".")[2], fields, self.named(field.name))
+        return _Location(struct.go.rpartition(".")[2], fields, self.named(field.name))
 
-    def key(self, key: str) -> "_Place":
-        return _Place(self.struct, self.fields, self.named(key))
+    def key(self, key: str) -> "_Location":
+        return _Location(self.struct, self.fields, self.named(key))
 
-    def index(self, index: int) -> "_Place":
-        return _Place(self.struct, self.fields, f"{self.path}[{index}]")
+    def index(self, index: int) -> "_Location":
+        return _Location(self.struct, self.fields, f"{self.path}[{index}]")
 
     def named(self, name: str) -> str:
         # Below a long key there may be many places, each with a path.
@@ -91,8 +91,8 @@ class _TypeError(Struct, frozen=True):
     struct: str = ""
     fields: tuple[str, ...] = ()
 
-    def at(self, place: _Place) -> "_TypeError":
-        return _TypeError(self.value, self.go, place.struct, place.fields + self.fields)
+    def at(self, location: _Location) -> "_TypeError":
+        return _TypeError(self.value, self.go, location.struct, location.fields + self.fields)
 
     def __str__(self) -> str:
         into = f"struct field {self.struct}.{'.'.join(self.fields)}" if self.fields else "value"
@@ -103,12 +103,12 @@ _Complaint: TypeAlias = _TypeError | str
 
 
 class _GaveUp(Exception):
-    def __init__(self, complaint: _Complaint, place: _Place) -> None:
-        self.complaint = _at(complaint, place)
+    def __init__(self, complaint: _Complaint, location: _Location) -> None:
+        self.complaint = _at(complaint, location)
 
 
-def _at(complaint: _Complaint, place: _Place) -> _Complaint:
-    return complaint.at(place) if isinstance(complaint, _TypeError) else complaint
+def _at(complaint: _Complaint, location: _Location) -> _Complaint:
+    return complaint.at(location) if isinstance(complaint, _TypeError) else complaint
 
 
 def find(of: Type, document: Any) -> Faults:
@@ -127,12 +127,12 @@ class _Walk:
     def complaint(self, of: Type, document: Any) -> _Complaint | None:
         """What Go would report, or None if it would take the document."""
         try:
-            self._value(of, document, _Place())
+            self._value(of, document, _Location())
         except _GaveUp as end:
             return end.complaint
         return self._first
 
-    def _value(self, of: Type, value: Any, place: _Place) -> None:
+    def _value(self, of: Type, value: Any, location: _Location) -> None:
         """Null fits everywhere."""
         if value is None:
             return
@@ -144,46 +144,46 @@ class _Walk:
             (Shape.LIST, "array"): self._list,
         }.get((of.shape, json))
         if inside is not None:
-            inside(of, value, place)
+            inside(of, value, location)
         elif of.shape in (Shape.STRUCT, Shape.MAP, Shape.LIST):
-            self._save(_TypeError(json, of.go), place)
+            self._save(_TypeError(json, of.go), location)
         elif either.is_either(of):
-            self._either(of, value, place)
+            self._either(of, value, location)
         else:
-            self._scalar(of, value, place)
+            self._scalar(of, value, location)
 
-    def _struct(self, of: Type, value: Any, place: _Place) -> None:
+    def _struct(self, of: Type, value: Any, location: _Location) -> None:
         seen: set[str] = set()
         for name, item in _members(value):
             field = of.fields.get(name)
             if field is None:
-                self._save_strict("unknown", place.named(name))
+                self._save_strict("unknown", location.named(name))
                 continue
-            self._check_duplicate(name, seen, place)
-            self._value(field.type, item, place.field(of, field))
+            self._check_duplicate(name, seen, location)
+            self._value(field.type, item, location.field(of, field))
 
-    def _map(self, of: Type, value: Any, place: _Place) -> None:
+    def _map(self, of: Type, value: Any, location: _Location) -> None:
         seen: set[str] = set()
         for key, item in _members(value):
-            self._check_duplicate(key, seen, place)
-            self._value(of.items, item, place.key(key))
+            self._check_duplicate(key, seen, location)
+            self._value(of.items, item, location.key(key))
 
-    def _list(self, of: Type, value: list[Any], place: _Place) -> None:
+    def _list(self, of: Type, value: list[Any], location: _Location) -> None:
         for index, item in enumerate(value):
-            self._value(of.items, item, place.index(index))
+            self._value(of.items, item, location.index(index))
 
-    def _either(self, of: Type, value: Any, place: _Place) -> None:
+    def _either(self, of: Type, value: Any, location: _Location) -> None:
         """What is in there Go decodes anew, and not strictly."""
         choice = either.either(of)
         chosen = choice.types.get(dict if value.__class__ is Members else value.__class__)
         if chosen is not None:
             complaint = _Walk().complaint(chosen, value)
             if complaint is not None:
-                raise _GaveUp(complaint, place)
+                raise _GaveUp(complaint, location)
         elif choice.refusal:
-            raise _GaveUp(choice.refusal, place)
+            raise _GaveUp(choice.refusal, location)
 
-    def _scalar(self, of: Type, value: Any, place: _Place) -> None:
+    def _scalar(self, of: Type, value: Any, location: _Location) -> None:
         try:
             scalars.reader(of)(value.number() if isinstance(value, Literal) else value)
         except WrongKind:
@@ -193,16 +193,16 @@ class _Walk:
         else:
             return
         if of.shape in _READS_ITSELF:
-            raise _GaveUp(complaint, place)
-        self._save(complaint, place)
+            raise _GaveUp(complaint, location)
+        self._save(complaint, location)
 
-    def _save(self, complaint: _Complaint, place: _Place) -> None:
+    def _save(self, complaint: _Complaint, location: _Location) -> None:
         if self._first is None:
-            self._first = _at(complaint, place)
+            self._first = _at(complaint, location)
 
-    def _check_duplicate(self, name: str, seen: set[str], place: _Place) -> None:
+    def _check_duplicate(self, name: str, seen: set[str], location: _Location) -> None:
         if name in seen:
-            self._save_strict("duplicate", place.named(name))
+            self._save_strict("duplicate", location.named(name))
         seen.add(name)
 
     def _save_strict(self, problem: str, path: str) -> None:

@@ -125,10 +125,10 @@ class Availability:
     async def _judge(self, tree: Tree) -> bool:
         available = await self._available(tree)
         if not conditions.says(tree, available):
-            await self._tell(tree, available)
+            await self._write_condition(tree, available)
         return bool(available["status"] == "True")
 
-    async def _tell(self, tree: Tree, available: Tree) -> None:
+    async def _write_condition(self, tree: Tree, available: Tree) -> None:
         call = Call(
             verb="update",
             resource=self._api_services,
@@ -160,7 +160,7 @@ class Availability:
         if problem:
             documents.resources = None
         if before != (documents.resources, documents.index):
-            self._remotes.tell()
+            self._remotes.notify()
         if problem:
             return _condition("False", reason, problem)
         return _condition("True", "Passed", "all checks passed")

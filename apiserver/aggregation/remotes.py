@@ -125,12 +125,12 @@ class Remotes:
 
     def miss(self) -> None:
         self._is_outdated = True
-        self.tell()
+        self.notify()
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         """Outdate all pages that describe what is served."""
-        for tell in self.on_change:
-            tell()
+        for notify in self.on_change:
+            notify()
 
     def _look(self) -> None:
         self._is_outdated = False

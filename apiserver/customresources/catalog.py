@@ -161,10 +161,10 @@ class Catalog:
         self.strategies.pop(resource, None)
 
     def _changed(self, resource: GroupResource) -> None:
-        for tell_of in self.on_resource:
-            tell_of(resource)
-        for tell in self.on_change:
-            tell()
+        for notify in self.on_resource:
+            notify(resource)
+        for handler in self.on_change:
+            handler()
 
 
 def _group(name: str, rows: Sequence[Resource]) -> Group:

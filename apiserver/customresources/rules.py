@@ -39,14 +39,14 @@ class _Run(Struct):
         raise _Ended
 
 
-class _Place(Struct, frozen=True):
+class _Location(Struct, frozen=True):
     """A value, its old one if there is one that can be compared with it, and what it is in."""
 
     path: Path
     value: Any
     old: Any
     schema: Schema
-    parent: "_Place | None" = None
+    parent: "_Location | None" = None
 
     def is_unchanged(self) -> bool:
         """Whether it is what it was, or else the nearest around it that can be compared."""
@@ -68,32 +68,32 @@ class RuleNode(Struct, frozen=True):
     all_of: Sequence["RuleNode"]
     schema: Schema
 
-    def check(self, run: _Run, place: _Place) -> None:
-        if place.value is None:
+    def check(self, run: _Run, location: _Location) -> None:
+        if location.value is None:
             return
         if self.rules:
-            self._check_rules(run, place)
+            self._check_rules(run, location)
         for node in self.all_of:
-            node.check(run, place)
-        if isinstance(place.value, dict):
-            self._check_members(run, place)
-        elif isinstance(place.value, list) and self.element is not None:
-            self._check_elements(run, place, self.element)
+            node.check(run, location)
+        if isinstance(location.value, dict):
+            self._check_members(run, location)
+        elif isinstance(location.value, list) and self.element is not None:
+            self._check_elements(run, location, self.element)
 
-    def _check_members(self, run: _Run, place: _Place) -> None:
-        old = place.old if isinstance(place.old, dict) else {}
-        for key, value in place.value.items():
+    def _check_members(self, run: _Run, location: _Location) -> None:
+        old = location.old if isinstance(location.old, dict) else {}
+        for key, value in location.value.items():
             node = self.fields.get(key) or self.element
             if node is None:
                 continue
-            path = place.path.child(key) if key in self.fields else place.path.key(key)
-            node.check(run, _Place(path, value, old.get(key), node.schema, place))
+            path = location.path.child(key) if key in self.fields else location.path.key(key)
+            node.check(run, _Location(path, value, old.get(key), node.schema, location))
 
-    def _check_elements(self, run: _Run, place: _Place, node: "RuleNode") -> None:
-        before = self._old_elements(place.old)
-        for i, value in enumerate(place.value):
+    def _check_elements(self, run: _Run, location: _Location, node: "RuleNode") -> None:
+        before = self._old_elements(location.old)
+        for i, value in enumerate(location.value):
             old = before.get(self._key(value)) if self.keys is not None else None
-            node.check(run, _Place(place.path.index(i), value, old, node.schema, place))
+            node.check(run, _Location(location.path.index(i), value, old, node.schema, location))
 
     def _old_elements(self, old: Any) -> dict[Any, Any]:
         if self.keys is None or not isinstance(old, list):
@@ -104,19 +104,21 @@ class RuleNode(Struct, frozen=True):
         item = value if isinstance(value, dict) else {}
         return tuple(repr(item.get(key)) for key in self.keys or ())
 
-    def _check_rules(self, run: _Run, place: _Place) -> None:
+    def _check_rules(self, run: _Run, location: _Location) -> None:
         if run.budget <= 0:
-            run.end(errors.invalid(place.path, self.kind, _NO_BUDGET))
-        variables = _Variables(self.convert, place)
+            run.end(errors.invalid(location.path, self.kind, _NO_BUDGET))
+        variables = _Variables(self.convert, location)
         for rule in self.rules:
             if rule.error:
-                run.found.append(errors.invalid(place.path, self.kind, f"rule compile error: {rule.error}"))
+                run.found.append(
+                    errors.invalid(location.path, self.kind, f"rule compile error: {rule.error}")
+                )
             elif rule.compiled is not None and (
-                place.old is not None or not rule.uses_old or rule.optional_old
+                location.old is not None or not rule.uses_old or rule.optional_old
             ):
-                self._evaluate(run, place, rule, variables.of(optional=rule.optional_old))
+                self._evaluate(run, location, rule, variables.of(optional=rule.optional_old))
 
-    def _evaluate(self, run: _Run, place: _Place, rule: Rule, variables: Mapping[str, Any]) -> None:
+    def _evaluate(self, run: _Run, location: _Location, rule: Rule, variables: Mapping[str, Any]) -> None:
         assert rule.compiled is not None
         try:
             holds, cost = rule.compiled.program.evaluate(variables)
@@ -124,46 +126,48 @@ class RuleNode(Struct, frozen=True):
             text = (
                 f"'{error}': no further validation rules will be run due to call cost exceeds limit for rule"
             )
-            run.end(errors.invalid(place.path, self.kind, f"{text}: {_name(rule)}"))
+            run.end(errors.invalid(location.path, self.kind, f"{text}: {_name(rule)}"))
         except CelError as error:
-            self._spend(run, place, error.cost)
-            run.found.append(errors.invalid(place.path, self.kind, _failure(error, rule)))
+            self._spend(run, location, error.cost)
+            run.found.append(errors.invalid(location.path, self.kind, _failure(error, rule)))
         else:
-            self._spend(run, place, cost)
+            self._spend(run, location, cost)
             if holds is not True:
-                self._report(run, place, rule, variables)
+                self._report(run, location, rule, variables)
 
-    def _spend(self, run: _Run, place: _Place, cost: int) -> None:
+    def _spend(self, run: _Run, location: _Location, cost: int) -> None:
         if cost > run.budget:
-            run.end(errors.invalid(place.path, self.kind, _NO_BUDGET))
+            run.end(errors.invalid(location.path, self.kind, _NO_BUDGET))
         run.budget -= cost
 
-    def _report(self, run: _Run, place: _Place, rule: Rule, variables: Mapping[str, Any]) -> None:
-        path = place.path if rule.path is None else _joined(place.path, rule.path)
+    def _report(self, run: _Run, location: _Location, rule: Rule, variables: Mapping[str, Any]) -> None:
+        path = location.path if rule.path is None else _joined(location.path, rule.path)
         static_message = (rule.source.get("message") or "").strip()
         detail = static_message or f"failed rule: {_name(rule)}"
         ends = False
         if rule.message is not None:
             message, ends = _message(rule, variables, run)
             detail = message or detail
-        error = _error(path, self.kind if ends else self._value(place), detail, "" if ends else _reason(rule))
-        if not rule.uses_old and place.is_unchanged():
+        error = _error(
+            path, self.kind if ends else self._value(location), detail, "" if ends else _reason(rule)
+        )
+        if not rule.uses_old and location.is_unchanged():
             run.warnings.append(str(error))
         else:
             run.found.append(error)
         if ends:
             raise _Ended
 
-    def _value(self, place: _Place) -> Any:
-        return OMITTED if self.kind in ("object", "array") else place.value
+    def _value(self, location: _Location) -> Any:
+        return OMITTED if self.kind in ("object", "array") else location.value
 
 
 class _Variables:
     """`self` and `oldSelf` of the rules of one value, converted for the first rule that needs them."""
 
-    def __init__(self, convert: Convert | None, place: _Place) -> None:
-        self._self = convert(place.value) if convert else place.value
-        self._old = convert(place.old) if convert and place.old is not None else place.old
+    def __init__(self, convert: Convert | None, location: _Location) -> None:
+        self._self = convert(location.value) if convert else location.value
+        self._old = convert(location.old) if convert and location.old is not None else location.old
 
     def of(self, *, optional: bool) -> Mapping[str, Any]:
         if not optional:
@@ -237,7 +241,7 @@ def rules_checker(schema: Schema) -> RulesCheck | None:
     def check(tree: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple[list[FieldError], list[str]]:
         run = _Run()
         with suppress(_Ended):
-            node.check(run, _Place(ROOT, tree, old, schema))
+            node.check(run, _Location(ROOT, tree, old, schema))
         return run.found, run.warnings
 
     return check

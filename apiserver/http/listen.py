@@ -20,11 +20,11 @@ BACKLOG = 1024
 RECOVERY_SECONDS = 0.1
 """The pause of accepting connections when the system has no socket left."""
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-FAREWELL_SECONDS = 0.02
+SHUTDOWN_SECONDS = 0.02
 """How long a shutdown waits after its deadline for responses and for open connections."""
 
 
-class Door(Struct, frozen=True, kw_only=True):
+class Listener(Struct, frozen=True, kw_only=True):
     """One socket, bound; with TLS, or in the clear."""
 
     socket: socket.socket
@@ -45,7 +45,7 @@ def bind(address: str, port: int) -> socket.socket:
 @asynccontextmanager
 async def listening(
     server: Server,
-    doors: Sequence[Door],
+    listeners: Sequence[Listener],
     *,
     clock: Clock,
     drain_seconds: float,
@@ -56,7 +56,7 @@ async def listening(
     `before_drain` ends streams, which have no end of their own.
     """
     async with asyncio.TaskGroup() as group:
-        accepting = [group.create_task(Acceptor(server, door, clock).run()) for door in doors]
+        accepting = [group.create_task(Acceptor(server, listener, clock).run()) for listener in listeners]
         with silent_losses():
             try:
                 yield
@@ -64,31 +64,31 @@ async def listening(
                 for task in accepting:
                     task.cancel()
                 await asyncio.wait(accepting)
-                for door in doors:
-                    door.socket.close()
+                for listener in listeners:
+                    listener.socket.close()
                 before_drain()
                 await server.drain(clock, drain_seconds)
                 server.pre_shutdown()
-                await server.shutdown(FAREWELL_SECONDS)
-                await server.part(clock, FAREWELL_SECONDS)
+                await server.shutdown(SHUTDOWN_SECONDS)
+                await server.part(clock, SHUTDOWN_SECONDS)
 
 
 class Acceptor:
     """Accepts the connections of one door. Until its TLS handshake is done, a connection counts as unauthenticated."""
 
-    def __init__(self, server: Server, door: Door, clock: Clock) -> None:
+    def __init__(self, server: Server, listener: Listener, clock: Clock) -> None:
         self._server = server
-        self._door = door
+        self._listener = listener
         self._clock = clock
         self._opening: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
-        loop, listener = asyncio.get_running_loop(), self._door.socket
-        listener.setblocking(False)  # noqa: FBT003 - the standard library's
+        loop, listening_socket = asyncio.get_running_loop(), self._listener.socket
+        listening_socket.setblocking(False)  # noqa: FBT003 - the standard library's
         try:
             while True:
                 try:
-                    accepted, address = await loop.sock_accept(listener)
+                    accepted, address = await loop.sock_accept(listening_socket)
                 except OSError as error:
                     await self._recover(error)
                     continue
@@ -118,7 +118,7 @@ class Acceptor:
             accepted.close()
 
     async def _handshake(self, accepted: socket.socket) -> None:
-        tls = self._door.tls
+        tls = self._listener.tls
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
                 self._server,

@@ -36,7 +36,7 @@ _Fields: TypeAlias = Sequence[tuple[str, _Field]]
 """The fields of a struct with their names."""
 
 
-class _Place(NamedTuple):
+class _FieldUse(NamedTuple):
     """The place of a gate's field in an object, and the struct that contains it."""
 
     gate: Gate
@@ -66,17 +66,17 @@ class DisabledFields:
         """Drop the fields of gates that the old object, if there is one, does not use."""
         if not self._fields:
             return
-        found: list[_Place] = []
+        found: list[_FieldUse] = []
         _find(new, self._fields, found, None, None)
         if not found:
             return
-        used: list[_Place] = []
+        used: list[_FieldUse] = []
         if old is not None:
             _find(old, self._fields, used, None, None)
-        in_use = {id(place.gate) for place in used}
-        for place in found:
-            if id(place.gate) not in in_use:
-                _drop(place)
+        in_use = {id(use.gate) for use in used}
+        for use in found:
+            if id(use.gate) not in in_use:
+                _drop(use)
 
 
 def _compiled(steps: Mapping[str, Any]) -> _Fields:
@@ -91,13 +91,13 @@ def _compiled(steps: Mapping[str, Any]) -> _Fields:
     return fields
 
 
-def _find(value: Any, fields: _Fields, found: list[_Place], parent: Any, key: Any) -> None:
+def _find(value: Any, fields: _Fields, found: list[_FieldUse], parent: Any, key: Any) -> None:
     for name, (gate, inner, is_collection) in fields:
         child = value.get(name)
         if child is None:
             continue
         if gate is not None:
-            found.append(_Place(gate, value, name, parent, key))
+            found.append(_FieldUse(gate, value, name, parent, key))
         elif is_collection:
             for at, member in _members(child):
                 _find(member, inner, found, child, at)
@@ -109,10 +109,10 @@ def _members(value: Any) -> Iterable[tuple[Any, Any]]:
     return value.items() if value.__class__ is dict else enumerate(value)
 
 
-def _drop(place: _Place) -> None:
-    del place.holder[place.field]
-    if place.gate.drops_empty and not place.holder:
-        del place.parent[place.key]
+def _drop(use: _FieldUse) -> None:
+    del use.holder[use.field]
+    if use.gate.drops_empty and not use.holder:
+        del use.parent[use.key]
 
 
 NONE_DISABLED: Final = DisabledFields(())

@@ -60,7 +60,7 @@ _OPTIONS: Final[Mapping[str, Sequence[str]]] = {
 _TYPE_META: Final = frozenset({"apiVersion", "kind"})
 
 
-class _Place(Struct, frozen=True):
+class _Endpoint(Struct, frozen=True):
     """The path of a resource's operations, and the parts of their ids."""
 
     row: Resource
@@ -121,61 +121,63 @@ class Writer(Struct):
     def _of_resource(self, row: Resource) -> Iterator[tuple[str, Tree]]:
         root = _root(row)
         scope = "namespaces/{namespace}/" if row.namespaced else ""
-        place = _Place(row, namespaced=row.namespaced)
+        endpoint = _Endpoint(row, namespaced=row.namespaced)
         base = f"{root}{scope}{row.name}"
         if row.namespaced and "list" in row.verbs:
-            everywhere = _Place(row)
+            everywhere = _Endpoint(row)
             name = f"list{everywhere.title}{row.kind}ForAllNamespaces"
             yield f"{root}{row.name}", {"get": self._list(everywhere, name)}
-        yield base, self._operations(place, ("list", "create", "deletecollection"), row.verbs)
-        yield f"{base}/{{name}}", self._operations(place, ("get", "update", "patch", "delete"), row.verbs)
+        yield base, self._operations(endpoint, ("list", "create", "deletecollection"), row.verbs)
+        yield f"{base}/{{name}}", self._operations(endpoint, ("get", "update", "patch", "delete"), row.verbs)
         for sub in row.subresources:
             yield from self._of_subresource(f"{base}/{{name}}", sub, row)
         if "watch" in row.verbs and not row.custom:
-            yield from self._watches(place, root, scope)
+            yield from self._watches(endpoint, root, scope)
 
     def _of_subresource(self, item: str, sub: Subresource, row: Resource) -> Iterator[tuple[str, Tree]]:
-        place = _Place(row, sub, row.namespaced)
+        endpoint = _Endpoint(row, sub, row.namespaced)
         if sub.kind.endswith("Options"):
             methods = METHODS if sub.name == "proxy" else ("get", "post")
-            yield f"{item}/{sub.name}", self._connects(place, methods, "")
+            yield f"{item}/{sub.name}", self._connects(endpoint, methods, "")
             if sub.name == "proxy":
-                yield f"{item}/{sub.name}/{{path}}", self._connects(place, methods, "WithPath")
+                yield f"{item}/{sub.name}/{{path}}", self._connects(endpoint, methods, "WithPath")
         else:
             verbs = ("get", "create", "update", "patch", "delete")
-            yield f"{item}/{sub.name}", self._operations(place, verbs, sub.verbs)
+            yield f"{item}/{sub.name}", self._operations(endpoint, verbs, sub.verbs)
 
-    def _watches(self, place: _Place, root: str, scope: str) -> Iterator[tuple[str, Tree]]:
-        row = place.row
+    def _watches(self, endpoint: _Endpoint, root: str, scope: str) -> Iterator[tuple[str, Tree]]:
+        row = endpoint.row
         if row.namespaced:
-            everywhere = f"watch{place.title}{row.kind}ListForAllNamespaces"
-            operation = self._watch(_Place(row), "watchlist", everywhere, named=False)
+            everywhere = f"watch{endpoint.title}{row.kind}ListForAllNamespaces"
+            operation = self._watch(_Endpoint(row), "watchlist", everywhere, named=False)
             yield f"{root}watch/{row.name}", {"get": operation}
         base = f"{root}watch/{scope}{row.name}"
-        listed = self._watch(place, "watchlist", f"watch{place.title}{place.noun}List", named=False)
-        yield base, {"get": listed}
+        list_watch = self._watch(
+            endpoint, "watchlist", f"watch{endpoint.title}{endpoint.noun}List", named=False
+        )
+        yield base, {"get": list_watch}
         if "get" in row.verbs:
-            one = self._watch(place, "watch", f"watch{place.title}{place.noun}", named=True)
+            one = self._watch(endpoint, "watch", f"watch{endpoint.title}{endpoint.noun}", named=True)
             yield f"{base}/{{name}}", {"get": one}
 
-    def _watch(self, place: _Place, action: str, operation: str, *, named: bool) -> Tree:
-        description = (_WATCH_ITEM if named else _WATCH_LIST).format(place.row.kind)
+    def _watch(self, endpoint: _Endpoint, action: str, operation: str, *, named: bool) -> Tree:
+        description = (_WATCH_ITEM if named else _WATCH_LIST).format(endpoint.row.kind)
         content = {"200": self._content(f"{META}WatchEvent", _WATCHES)}
-        parameters = [*self._scope_parameters(place, named=named), *self._query("list")]
-        return self._operation(place, action, operation, description, parameters, content)
+        parameters = [*self._scope_parameters(endpoint, named=named), *self._query("list")]
+        return self._operation(endpoint, action, operation, description, parameters, content)
 
-    def _list(self, place: _Place, name: str) -> Tree:
-        row = place.row
+    def _list(self, endpoint: _Endpoint, name: str) -> Tree:
+        row = endpoint.row
         watched = "watch" in row.verbs and not row.custom
         words = f"list {'or watch ' if watched else ''}objects of kind {row.kind}"
         types = _CUSTOM if row.custom else _WATCHES
         content = self._of_kind((row.group, row.version, row.list_kind), types)
-        parameters = [*self._scope_parameters(place, named=False), *self._query("list")]
-        return self._operation(place, "list", name, words, parameters, {"200": content})
+        parameters = [*self._scope_parameters(endpoint, named=False), *self._query("list")]
+        return self._operation(endpoint, "list", name, words, parameters, {"200": content})
 
-    def _operations(self, place: _Place, path_verbs: Sequence[str], verbs: Sequence[str]) -> Tree:
-        makers: Mapping[str, Callable[[_Place], Tree]] = {
-            "list": lambda place: self._list(place, f"list{place.title}{place.noun}"),
+    def _operations(self, endpoint: _Endpoint, path_verbs: Sequence[str], verbs: Sequence[str]) -> Tree:
+        makers: Mapping[str, Callable[[_Endpoint], Tree]] = {
+            "list": lambda endpoint: self._list(endpoint, f"list{endpoint.title}{endpoint.noun}"),
             "deletecollection": self._delete_collection,
             "delete": self._delete,
             "get": self._read,
@@ -183,15 +185,15 @@ class Writer(Struct):
             "update": partial(self._write, verb="update", codes=("200", "201")),
             "patch": partial(self._write, verb="patch", codes=("200", "201")),
         }
-        return {_METHODS.get(verb, verb): makers[verb](place) for verb in path_verbs if verb in verbs}
+        return {_METHODS.get(verb, verb): makers[verb](endpoint) for verb in path_verbs if verb in verbs}
 
-    def _read(self, place: _Place) -> Tree:
-        sub, kind = place.sub, place.row.kind
+    def _read(self, endpoint: _Endpoint) -> Tree:
+        sub, kind = endpoint.sub, endpoint.row.kind
         words = f"read {sub.name} of the specified {kind}" if sub else f"read the specified {kind}"
-        parameters = [*self._scope_parameters(place, named=True)]
-        if place.row.custom:
+        parameters = [*self._scope_parameters(endpoint, named=True)]
+        if endpoint.row.custom:
             parameters += (one for one in self._query("list") if one["name"] == "resourceVersion")
-        content = self._of_kind(place.gvk, place.types)
+        content = self._of_kind(endpoint.gvk, endpoint.types)
         if sub and sub.name == "log":
             parameters += self._fields((f"{_CORE}PodLogOptions",))
             types = (
@@ -201,79 +203,79 @@ class Writer(Struct):
                 "text/plain",
             )
             content = _text(types)
-        name = f"read{place.title}{place.noun}"
-        return self._operation(place, "get", name, words, parameters, {"200": content})
+        name = f"read{endpoint.title}{endpoint.noun}"
+        return self._operation(endpoint, "get", name, words, parameters, {"200": content})
 
-    def _write(self, place: _Place, *, verb: str, codes: Sequence[str]) -> Tree:
-        sub, kind, is_new = place.sub, place.row.kind, verb == "create"
+    def _write(self, endpoint: _Endpoint, *, verb: str, codes: Sequence[str]) -> Tree:
+        sub, kind, is_new = endpoint.sub, endpoint.row.kind, verb == "create"
         word = "partially update" if verb == "patch" else _SPOKEN.get(verb, verb)
         words = f"{word} the specified {kind}"
         if sub:
             words = f"{word} {sub.name} of {'a' if is_new else 'the specified'} {kind}"
         elif is_new:
             words = f"create {_article(kind)}{kind}"
-        content = self._of_kind(place.gvk, place.types)
-        body = self._of_kind(place.gvk, place.body_types)
+        content = self._of_kind(endpoint.gvk, endpoint.types)
+        body = self._of_kind(endpoint.gvk, endpoint.body_types)
         if verb == "patch":
-            body = self._content(f"{META}Patch", _PATCHES[:3] if place.row.custom else _PATCHES)
-            codes = codes[:1] if place.row.custom else codes
+            body = self._content(f"{META}Patch", _PATCHES[:3] if endpoint.row.custom else _PATCHES)
+            codes = codes[:1] if endpoint.row.custom else codes
         named = not is_new or sub is not None
         operation = self._operation(
-            place,
+            endpoint,
             _ACTIONS.get(verb, verb),
-            f"{_SPOKEN.get(verb, verb)}{place.title}{place.noun}",
+            f"{_SPOKEN.get(verb, verb)}{endpoint.title}{endpoint.noun}",
             words,
-            [*self._scope_parameters(place, named=named), *self._query(verb)],
+            [*self._scope_parameters(endpoint, named=named), *self._query(verb)],
             dict.fromkeys(codes, content),
         )
         return operation | {"requestBody": {"content": body, "required": True}}
 
-    def _delete(self, place: _Place) -> Tree:
-        row = place.row
+    def _delete(self, endpoint: _Endpoint) -> Tree:
+        row = endpoint.row
         returns_object = row.group_resource in self.returned
-        answer = self._content(f"{META}Status", place.types)
-        content = self._of_kind(place.gvk) if returns_object else answer
+        answer = self._content(f"{META}Status", endpoint.types)
+        content = self._of_kind(endpoint.gvk) if returns_object else answer
         operation = self._operation(
-            place,
+            endpoint,
             "delete",
-            f"delete{place.title}{place.noun}",
+            f"delete{endpoint.title}{endpoint.noun}",
             f"delete {_article(row.kind)}{row.kind}",
-            [*self._scope_parameters(place, named=True), *self._query("delete")],
+            [*self._scope_parameters(endpoint, named=True), *self._query("delete")],
             {"200": content, "202": content},
         )
-        body = self._content(f"{META}DeleteOptions", place.body_types)
+        body = self._content(f"{META}DeleteOptions", endpoint.body_types)
         return operation | {"requestBody": {"content": body}}
 
-    def _delete_collection(self, place: _Place) -> Tree:
-        query_verb = "list" if place.row.custom else "deletecollection"
+    def _delete_collection(self, endpoint: _Endpoint) -> Tree:
+        query_verb = "list" if endpoint.row.custom else "deletecollection"
         operation = self._operation(
-            place,
+            endpoint,
             "deletecollection",
-            f"delete{place.title}Collection{place.noun}",
-            f"delete collection of {place.row.kind}",
-            [*self._scope_parameters(place, named=False), *self._query(query_verb)],
-            {"200": self._content(f"{META}Status", place.types)},
+            f"delete{endpoint.title}Collection{endpoint.noun}",
+            f"delete collection of {endpoint.row.kind}",
+            [*self._scope_parameters(endpoint, named=False), *self._query(query_verb)],
+            {"200": self._content(f"{META}Status", endpoint.types)},
         )
-        if place.row.custom:
+        if endpoint.row.custom:
             return operation
-        body = self._content(f"{META}DeleteOptions", place.body_types)
+        body = self._content(f"{META}DeleteOptions", endpoint.body_types)
         return operation | {"requestBody": {"content": body}}
 
-    def _connects(self, place: _Place, methods: Sequence[str], suffix: str) -> Tree:
-        assert place.sub is not None
+    def _connects(self, endpoint: _Endpoint, methods: Sequence[str], suffix: str) -> Tree:
+        assert endpoint.sub is not None
         operations: Tree = {}
-        parameters = [_path_parameter("name", f"name of the {place.gvk[2]}")]
-        if place.namespaced:
+        parameters = [_path_parameter("name", f"name of the {endpoint.gvk[2]}")]
+        if endpoint.namespaced:
             parameters.append(_path_parameter("namespace", _NAMESPACE))
         if suffix:
             parameters.append(_path_parameter("path", "path to the resource"))
-        parameters += self._fields((f"{_CORE}{place.gvk[2]}",))
+        parameters += self._fields((f"{_CORE}{endpoint.gvk[2]}",))
         for method in methods:
             operation = self._operation(
-                place,
+                endpoint,
                 "connect",
-                f"connect{place.title}{_title(method)}{place.noun}{suffix}",
-                f"connect {method.upper()} requests to {place.sub.name} of {place.row.kind}",
+                f"connect{endpoint.title}{_title(method)}{endpoint.noun}{suffix}",
+                f"connect {method.upper()} requests to {endpoint.sub.name} of {endpoint.row.kind}",
                 parameters,
                 {"200": _text(("*/*",))},
             )
@@ -281,11 +283,17 @@ class Writer(Struct):
         return operations
 
     def _operation(
-        self, place: _Place, action: str, name: str, words: str, parameters: Sequence[Tree], contents: Tree
+        self,
+        endpoint: _Endpoint,
+        action: str,
+        name: str,
+        words: str,
+        parameters: Sequence[Tree],
+        contents: Tree,
     ) -> Tree:
-        group, version, kind = place.named
+        group, version, kind = endpoint.named
         return {
-            "tags": [f"{group_tag(place.row.group)}_{place.row.version}"],
+            "tags": [f"{group_tag(endpoint.row.group)}_{endpoint.row.version}"],
             "description": words,
             "operationId": name,
             "parameters": sorted(parameters, key=lambda parameter: (parameter["name"], parameter["in"])),
@@ -294,10 +302,10 @@ class Writer(Struct):
             "x-kubernetes-group-version-kind": {"group": group, "version": version, "kind": kind},
         }
 
-    def _scope_parameters(self, place: _Place, *, named: bool) -> Iterator[Tree]:
+    def _scope_parameters(self, endpoint: _Endpoint, *, named: bool) -> Iterator[Tree]:
         if named:
-            yield _path_parameter("name", f"name of the {place.named[2]}")
-        if place.namespaced:
+            yield _path_parameter("name", f"name of the {endpoint.named[2]}")
+        if endpoint.namespaced:
             yield _path_parameter("namespace", _NAMESPACE)
         yield _parameter("pretty", "string", _PRETTY)
 

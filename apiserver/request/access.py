@@ -46,7 +46,7 @@ def with_authentication(handle: Handle, config: Config) -> Handle:
         access.authenticated(user.name, began)
         request.user = request.authenticated = user
         if presented.notes:
-            _tell(presented.notes[-1], request)
+            _annotate(presented.notes[-1], request)
         if proxy is not None:
             request.headers = _without_users(request.headers, proxy)
         if user is not ANONYMOUS:
@@ -56,7 +56,7 @@ def with_authentication(handle: Handle, config: Config) -> Handle:
     return filter_
 
 
-def _tell(notes: TokenNotes, request: Request) -> None:
+def _annotate(notes: TokenNotes, request: Request) -> None:
     """Tell the audit log and the client of the token by which the user was known."""
     request.annotations.update(notes.annotations)
     request.client.head += b"".join(warning_headers(notes.warnings)).decode()

@@ -20,7 +20,7 @@ class Term(Struct, frozen=True, kw_only=True):
     weight: int = 0
     """Of a preference."""
 
-    def means(self, pod: PodView, labels_of_namespace: Callable[[str], Labels]) -> bool:
+    def matches(self, pod: PodView, labels_of_namespace: Callable[[str], Labels]) -> bool:
         namespace = pod.key.namespace
         is_there = namespace in self.namespaces or (
             self.namespace_selector is not None

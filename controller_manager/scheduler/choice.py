@@ -18,7 +18,7 @@ UNREADABLE: Final = Refusal(("node(s) could not be checked for the pod",), is_fi
 
 
 class FeasibleNodes(Struct, frozen=True):
-    able: Sequence[NodeInfo]
+    feasible: Sequence[NodeInfo]
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
     """By node."""
     rejection: Refusal | None = None
@@ -29,30 +29,30 @@ class FeasibleNodes(Struct, frozen=True):
         return self.rejection is not None and self.rejection.is_error
 
 
-def find_able(pod: PodInfo, world: ClusterSnapshot, *, only: NodeInfo | None = None) -> FeasibleNodes:
+def find_feasible(pod: PodInfo, snapshot: ClusterSnapshot, *, only: NodeInfo | None = None) -> FeasibleNodes:
     """Of all nodes, or to see about a single one."""
     checks: list[Check] = []
     for one in FILTERS:
-        check = one(pod, world)
+        check = one(pod, snapshot)
         if isinstance(check, Refusal):
-            return FeasibleNodes((), {node.name: check for node in world.nodes}, check)
+            return FeasibleNodes((), {node.name: check for node in snapshot.nodes}, check)
         checks += [] if check is None else [check]
-    nodes = world.nodes if only is None else [only]
+    nodes = snapshot.nodes if only is None else [only]
     refusals = {
-        node.name: refusal for node in nodes if (refusal := _refusal(checks, pod, node, world)) is not None
+        node.name: refusal for node in nodes if (refusal := _refusal(checks, pod, node, snapshot)) is not None
     }
-    if world.devices is not None:
+    if snapshot.devices is not None:
         error = next((one for one in refusals.values() if one.is_error), None)
         if error is not None:
             return FeasibleNodes((), refusals, error)
     return FeasibleNodes([node for node in nodes if node.name not in refusals], refusals)
 
 
-def _with_nominees(pod: PodInfo, node: NodeInfo, world: ClusterSnapshot) -> NodeInfo:
+def _with_nominees(pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot) -> NodeInfo:
     """The room that is being made for others of the same priority or more is theirs."""
     others = [
         one
-        for one in world.nominees(node.name)
+        for one in snapshot.nominees(node.name)
         if one.priority >= pod.priority and one.view.uid != pod.view.uid
     ]
     if not others:
@@ -63,10 +63,12 @@ def _with_nominees(pod: PodInfo, node: NodeInfo, world: ClusterSnapshot) -> Node
     return fuller
 
 
-def _refusal(checks: Iterable[Check], pod: PodInfo, node: NodeInfo, world: ClusterSnapshot) -> Refusal | None:
+def _refusal(
+    checks: Iterable[Check], pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot
+) -> Refusal | None:
     """A node that cannot be checked, as fields of it or of the pod have wrong types, does not take the pod."""
     try:
-        return _first_refusal(checks, _with_nominees(pod, node, world))
+        return _first_refusal(checks, _with_nominees(pod, node, snapshot))
     except OF_WRONG_TYPES:
         return UNREADABLE
 
@@ -79,17 +81,17 @@ def _first_refusal(checks: Iterable[Check], node: NodeInfo) -> Refusal | None:
     return None
 
 
-def best_of(pod: PodInfo, world: ClusterSnapshot, able: Sequence[NodeInfo]) -> list[NodeInfo]:
+def best_nodes(pod: PodInfo, snapshot: ClusterSnapshot, feasible: Sequence[NodeInfo]) -> list[NodeInfo]:
     """Those that are equally good."""
-    if len(able) == 1:
-        return [*able]
-    totals = [0.0] * len(able)
+    if len(feasible) == 1:
+        return [*feasible]
+    totals = [0.0] * len(feasible)
     for score, weight in SCORES:
-        points = score(pod, world, able)
+        points = score(pod, snapshot, feasible)
         if points is not None:
             totals = [total + weight * int(one) for total, one in zip(totals, points, strict=True)]
     highest = max(totals)
-    return [node for node, total in zip(able, totals, strict=True) if total == highest]
+    return [node for node, total in zip(feasible, totals, strict=True) if total == highest]
 
 
 def fit_error_message(refusals: Iterable[Refusal], nodes: int) -> str:

@@ -15,7 +15,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.labels import Selector, from_label_selector
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.scheduler.choice import FeasibleNodes, find_able, fit_error_message
+from mockube.controller_manager.scheduler.choice import FeasibleNodes, find_feasible, fit_error_message
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.filters.single_node import Refusal
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
@@ -71,36 +71,36 @@ def _budgets(trees: Iterable[ReadOnlyTree]) -> Iterator[_Budget]:
 
 
 def preempt(
-    pod: PodInfo, world: ClusterSnapshot, found: FeasibleNodes, budgets: Sequence[ReadOnlyTree]
+    pod: PodInfo, snapshot: ClusterSnapshot, found: FeasibleNodes, budgets: Sequence[ReadOnlyTree]
 ) -> Candidate | str:
     """Where to make room, or why that is no use."""
-    refused = _ineligible(pod, world)
+    refused = _ineligible(pod, snapshot)
     if refused:
         return refused
     outcomes: dict[str, Candidate | Refusal] = {}
     readable = [*_budgets(budgets)]
-    for node in world.nodes:
+    for node in snapshot.nodes:
         refusal = found.refusals.get(node.name)
         is_hopeless = found.rejection is not None or (refusal is not None and refusal.is_final)
-        outcomes[node.name] = _NO_HELP if is_hopeless else _try(pod, node, world, readable)
+        outcomes[node.name] = _NO_HELP if is_hopeless else _try(pod, node, snapshot, readable)
     candidates = [one for one in outcomes.values() if isinstance(one, Candidate)]
     if candidates:
         return min(candidates, key=_cost)
     refusals = [one for one in outcomes.values() if isinstance(one, Refusal)]
-    return fit_error_message(refusals, len(world.nodes))
+    return fit_error_message(refusals, len(snapshot.nodes))
 
 
-def _ineligible(pod: PodInfo, world: ClusterSnapshot) -> str:
+def _ineligible(pod: PodInfo, snapshot: ClusterSnapshot) -> str:
     if pod.spec.get("preemptionPolicy") == "Never":
         return _NEVER
     name = nominated_node(pod.view.object)
-    node = next((one for one in world.nodes if one.name == name), None)
+    node = next((one for one in snapshot.nodes if one.name == name), None)
     leaving = node.pods.values() if node else ()
     return _WAITING if any(one.view.deleting and one.priority < pod.priority for one in leaving) else ""
 
 
 def _try(
-    pod: PodInfo, node: NodeInfo, world: ClusterSnapshot, budgets: Sequence[_Budget]
+    pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot, budgets: Sequence[_Budget]
 ) -> Candidate | Refusal:
     """Take all lesser pods away, and give back those that need not go, the most important first."""
     lesser = [one for one in node.pods.values() if one.priority < pod.priority]
@@ -109,7 +109,7 @@ def _try(
     trial = node.copy()
     for one in lesser:
         trial.remove(one.view.uid)
-    fits = _fitting(pod, trial, world)
+    fits = _fitting(pod, trial, snapshot)
     refusal = fits()
     if refusal is not None:
         return refusal
@@ -127,11 +127,11 @@ def _try(
     )
 
 
-def _fitting(pod: PodInfo, trial: NodeInfo, world: ClusterSnapshot) -> Callable[[], Refusal | None]:
+def _fitting(pod: PodInfo, trial: NodeInfo, snapshot: ClusterSnapshot) -> Callable[[], Refusal | None]:
     """Builds all filters again each time: their counts change with the victims."""
-    nodes = [trial if one.name == trial.name else one for one in world.nodes]
-    changed = replace(world, nodes=nodes)
-    return lambda: find_able(pod, changed, only=trial).refusals.get(trial.name)
+    nodes = [trial if one.name == trial.name else one for one in snapshot.nodes]
+    changed = replace(snapshot, nodes=nodes)
+    return lambda: find_feasible(pod, changed, only=trial).refusals.get(trial.name)
 
 
 def _protected(pods: Iterable[PodInfo], budgets: Sequence[_Budget]) -> set[str]:

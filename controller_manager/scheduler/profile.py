@@ -22,12 +22,12 @@ from mockube.controller_manager.scheduler.filters.spread import topology_spread
 from mockube.controller_manager.scheduler.filters.volumes import volume_binding
 from mockube.controller_manager.scheduler.scores.affinity_taints_images import (
     image_locality,
-    liked_neighbours,
     preferred_affinity,
+    preferred_pod_affinity,
     tolerated_taints,
 )
 from mockube.controller_manager.scheduler.scores.score import Score, balanced_allocation, least_allocated
-from mockube.controller_manager.scheduler.scores.spread import even_spread
+from mockube.controller_manager.scheduler.scores.spread import preferred_topology_spread
 
 SCHEDULER: Final = "default-scheduler"
 
@@ -39,7 +39,7 @@ def waits_for_node(pod: PodView) -> bool:
     return is_ours and not pod.node and pod.is_active and not spec.get("schedulingGates")
 
 
-def takes_room(pod: PodView) -> bool:
+def uses_resources(pod: PodView) -> bool:
     """On a node, until it has ended: one that is going keeps its room."""
     return bool(pod.node) and not pod.is_terminal
 
@@ -82,8 +82,8 @@ FILTERS: Final[tuple[Filter, ...]] = (
 SCORES: Final[tuple[tuple[Score, int], ...]] = (
     (tolerated_taints, 3),
     (preferred_affinity, 2),
-    (even_spread, 2),
-    (liked_neighbours, 2),
+    (preferred_topology_spread, 2),
+    (preferred_pod_affinity, 2),
     (least_allocated, 1),
     (balanced_allocation, 1),
     (image_locality, 1),

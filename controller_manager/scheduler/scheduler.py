@@ -30,15 +30,15 @@ from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.client.wire import NoAnswer
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.scheduler.binder import Binder, evict
-from mockube.controller_manager.scheduler.choice import FeasibleNodes, best_of, diagnosis, find_able
+from mockube.controller_manager.scheduler.choice import FeasibleNodes, best_nodes, diagnosis, find_feasible
 from mockube.controller_manager.scheduler.cluster import Cluster, ClusterSnapshot
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.preemption import Candidate, preempt
 from mockube.controller_manager.scheduler.profile import (
     SCHEDULER,
-    takes_room,
     unschedulable_patch,
+    uses_resources,
     waits_for_node,
 )
 from mockube.controller_manager.scheduler.queue import SchedulingQueue
@@ -134,7 +134,7 @@ class Scheduler:
             self._came(new)
 
     def _came(self, pod: PodView) -> None:
-        if takes_room(pod):
+        if uses_resources(pod):
             is_news = pod.uid not in self._assumed and not self._cluster.is_placed(pod.uid)
             self._assumed.discard(pod.uid)
             self._nominees.pop(pod.uid, None)
@@ -180,7 +180,7 @@ class Scheduler:
 
     # --- deciding
 
-    def _world(self) -> ClusterSnapshot:
+    def _snapshot(self) -> ClusterSnapshot:
         namespaces = self._informers[NAMESPACES].lister
 
         def labels_of(name: str) -> Mapping[str, str]:
@@ -206,17 +206,17 @@ class Scheduler:
             self._queue.drop(key)
             self._room.release()
             return
-        pod, world = PodInfo.of(view), self._world()
-        found = find_able(pod, world)
-        if not found.able:
-            await self._refuse(pod, world, found)
+        pod, snapshot = PodInfo.of(view), self._snapshot()
+        found = find_feasible(pod, snapshot)
+        if not found.feasible:
+            await self._refuse(pod, snapshot, found)
             (self._queue.retry if found.is_error else self._queue.stick)(key)
             self._room.release()
             return
-        node = self._pick(best_of(pod, world, found.able))
-        claims = claims_of(pod, world.storage)
-        volumes = [] if isinstance(claims, str) else claims.assign(node.node, world.storage) or []
-        devices = self._allocate(pod, node, world)
+        node = self._pick(best_nodes(pod, snapshot, found.feasible))
+        claims = claims_of(pod, snapshot.storage)
+        volumes = [] if isinstance(claims, str) else claims.assign(node.node, snapshot.storage) or []
+        devices = self._allocate(pod, node, snapshot)
         self._cluster.place(pod, node.name)
         self._assumed.add(view.uid)
         self._queue.drop(key)
@@ -224,20 +224,20 @@ class Scheduler:
         bindings.add(task)
         task.add_done_callback(bindings.discard)
 
-    def _allocate(self, pod: PodInfo, node: NodeInfo, world: ClusterSnapshot) -> dict[str, ReadOnlyTree]:
+    def _allocate(self, pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot) -> dict[str, ReadOnlyTree]:
         """Count these devices as in use from now on."""
-        if self._devices is None or world.devices is None or not pod.spec.get("resourceClaims"):
+        if self._devices is None or snapshot.devices is None or not pod.spec.get("resourceClaims"):
             return {}
         return self._devices.allocate(pod.view, node.node, format_time(self._clock.now()))
 
     def _pick(self, best: Sequence[NodeInfo]) -> NodeInfo:
         return best[int(fraction(self._random) * len(best))]
 
-    async def _refuse(self, pod: PodInfo, world: ClusterSnapshot, found: FeasibleNodes) -> None:
+    async def _refuse(self, pod: PodInfo, snapshot: ClusterSnapshot, found: FeasibleNodes) -> None:
         """Report why there is no node, and preempt pods of lower priority where that helps."""
         budgets = self._informers[POD_DISRUPTION_BUDGETS].lister.all()
-        outcome = preempt(pod, world, found, budgets) if world.nodes and not found.is_error else ""
-        message, nominee = diagnosis(found, len(world.nodes)), ""
+        outcome = preempt(pod, snapshot, found, budgets) if snapshot.nodes and not found.is_error else ""
+        message, nominee = diagnosis(found, len(snapshot.nodes)), ""
         if isinstance(outcome, Candidate):
             nominee = outcome.node
             self._nominees[pod.view.uid] = (nominee, pod)

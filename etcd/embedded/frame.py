@@ -17,7 +17,7 @@ MARK = b"\xf5log"
 """A frame's first bytes; 0xf5 occurs in no UTF-8 text, so a search seldom stops in vain."""
 
 _HEAD = struct.Struct("<4sII")
-_PLACE = struct.Struct("<QI")
+_POSITION = struct.Struct("<QI")
 
 
 class Frame(Struct, frozen=True, kw_only=True):
@@ -71,4 +71,4 @@ def frame_end(data: memoryview, offset: int) -> int | None:
 
 
 def _checksum(payload: bytes | memoryview, offset: int) -> int:
-    return zlib.crc32(payload, zlib.crc32(_PLACE.pack(offset, len(payload))))
+    return zlib.crc32(payload, zlib.crc32(_POSITION.pack(offset, len(payload))))

@@ -23,10 +23,10 @@ from mockube.apiserver.authn.token_file import AUTHENTICATED
 from mockube.apiserver.config.command_line import Config, parse
 from mockube.apiserver.config.features import Features
 from mockube.apiserver.config.settings import Admission, Serving
-from mockube.apiserver.http.listen import Door, bind
+from mockube.apiserver.http.listen import Listener, bind
 from mockube.apiserver.pki.folder import MANAGER_GROUP
 from mockube.apiserver.request.filter import Middleware
-from mockube.apiserver.running import Surroundings, running
+from mockube.apiserver.running import Dependencies, running
 from mockube.apiserver.serving_credentials import TOKEN_BYTES, Credentials, gather
 from mockube.apiserver.user import User
 from mockube.controller_manager.client.kubeconfig import Access
@@ -63,9 +63,9 @@ async def serving(
     credentials = gather(config, "", now=clock.now(), random=random)
     token = random.bytes(TOKEN_BYTES).hex()
     with bind(config.serving.bind_address, config.serving.secure_port) as socket:
-        door = Door(socket=socket, tls=credentials.tls)
-        surroundings = Surroundings(
-            doors=[door],
+        listener = Listener(socket=socket, tls=credentials.tls)
+        dependencies = Dependencies(
+            listeners=[listener],
             credentials=_known_to(credentials, token),
             clock=clock,
             random=random,
@@ -73,11 +73,15 @@ async def serving(
             middleware=middleware,
             has_manager_inside=True,
         )
-        async with running(config, surroundings) as server:
+        async with running(config, dependencies) as server:
             has_roles = asyncio.Event()
             server.bootstrap_roles.when_ready(has_roles.set)
             await has_roles.wait()  # without them the controllers would be refused at first
-            url, path, authority = f"https://{LOOPBACK}:{door.port}", folder / KUBECONFIG, folder / "ca.crt"
+            url, path, authority = (
+                f"https://{LOOPBACK}:{listener.port}",
+                folder / KUBECONFIG,
+                folder / "ca.crt",
+            )
             credentials.write_kubeconfig(path, url)
             authority.write_bytes(credentials.server_ca)
             yield Site(

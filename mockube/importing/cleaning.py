@@ -107,17 +107,17 @@ def spec_of(tree: ReadOnlyTree) -> Mapping[str, Any]:
 def status_of(tree: ReadOnlyTree, nodes: Collection[str]) -> Mapping[str, Any] | None:
     """What is to be told of it; None if nothing is."""
     kind = kind_of(tree)
-    if kind in STATUS_IS_OURS or (kind == POD and not _has_place(tree, nodes)):
+    if kind in STATUS_IS_OURS or (kind == POD and not _has_path(tree, nodes)):
         return None
     return tree.get("status") or None
 
 
 def _pod(tree: dict[str, Any], nodes: Collection[str]) -> dict[str, Any]:
     """A pod whose node will not be there is bound anew: where it was it would be garbage."""
-    return tree if _has_place(tree, nodes) else _without(tree, ("spec", "nodeName"))
+    return tree if _has_path(tree, nodes) else _without(tree, ("spec", "nodeName"))
 
 
-def _has_place(pod: ReadOnlyTree, nodes: Collection[str]) -> bool:
+def _has_path(pod: ReadOnlyTree, nodes: Collection[str]) -> bool:
     node = spec_of(pod).get("nodeName")
     return not node or node in nodes
 

@@ -16,8 +16,8 @@ import pytest
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SystemRandom
 from mockube.apimachinery.schema import minors
-from mockube.apiserver.http.listen import Door, bind
-from mockube.apiserver.running import Surroundings, running
+from mockube.apiserver.http.listen import Listener, bind
+from mockube.apiserver.running import Dependencies, running
 from mockube.apiserver.serving_credentials import gather
 from mockube.embedded.background_loop import HostedRun
 from mockube.embedded.serving import server_config
@@ -110,17 +110,17 @@ def server_within_one_second(folder, flags):
     config = server_config(folder, packs="", flags=flags)
     credentials = gather(config, "", now=clock.now(), random=SystemRandom())
     with bind("127.0.0.1", 0) as socket:
-        surroundings = Surroundings(
-            doors=[Door(socket=socket, tls=credentials.tls)],
+        dependencies = Dependencies(
+            listeners=[Listener(socket=socket, tls=credentials.tls)],
             credentials=credentials,
             clock=clock,
             random=SystemRandom(),
             drain_seconds=0,
         )
-        hosted = HostedRun(lambda: running(config, surroundings), name="server")
+        hosted = HostedRun(lambda: running(config, dependencies), name="server")
         hosted.start()
         hosted.opened.result()
-        yield f"https://127.0.0.1:{surroundings.port}"
+        yield f"https://127.0.0.1:{dependencies.port}"
         hosted.close()
 
 

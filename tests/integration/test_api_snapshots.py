@@ -198,10 +198,10 @@ async def test_what_a_server_wants_to_be_there_is_made_again(client):
     empty = MemoryStore(clock=SteppedClock())
     wanted = []
 
-    async def furnish():
+    async def ensure_system_objects():
         wanted.append(RequiredObject(resource=("", "v1", "namespaces"), name="default"))
 
-    client.server.on_restored.append(furnish)
+    client.server.on_restored.append(ensure_system_objects)
     assert (await restore(client, await saved(empty))).status == 200
     assert len(wanted) == 1
 

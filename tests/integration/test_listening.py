@@ -9,7 +9,7 @@ import ssl
 import pytest
 
 from mockube.apimachinery.clock import RealClock, SteppedClock
-from mockube.apiserver.http.listen import RECOVERY_SECONDS, Door, bind, listening
+from mockube.apiserver.http.listen import RECOVERY_SECONDS, Listener, bind, listening
 from mockube.apiserver.http.server import HEAD_SECONDS, IDLE_SECONDS, Server
 from mockube.apiserver.request.response import text_response
 from tests.support.turns import PATIENCE, turns, until
@@ -43,13 +43,13 @@ class Site:
 
         self.loop = asyncio.get_running_loop()
         self.server = Server(handle)
-        self.door = Door(socket=bind("127.0.0.1", 0), tls=tls)
+        self.listener = Listener(socket=bind("127.0.0.1", 0), tls=tls)
         self.clock = clock or RealClock()
         self._stack = contextlib.AsyncExitStack()
 
     async def __aenter__(self):
         opened = listening(
-            self.server, [self.door], clock=self.clock, drain_seconds=0, before_drain=lambda: None
+            self.server, [self.listener], clock=self.clock, drain_seconds=0, before_drain=lambda: None
         )
         await self._stack.enter_async_context(opened)
         return self
@@ -58,7 +58,7 @@ class Site:
         await self._stack.aclose()
 
     async def connect(self):
-        reader, writer = await asyncio.open_connection("127.0.0.1", self.door.port)
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.listener.port)
         self._stack.callback(abort, writer)
         return reader, writer
 

@@ -16,7 +16,7 @@ class Selectors:
 
     def __init__(self) -> None:
         self._selectors: dict[Key, Selector] = {}
-        self._places: dict[tuple[str, tuple[str, str]], dict[Key, Selector]] = {}
+        self._buckets: dict[tuple[str, tuple[str, str]], dict[Key, Selector]] = {}
 
     def __len__(self) -> int:
         return len(self._selectors)
@@ -28,27 +28,27 @@ class Selectors:
         if self._selectors.get(key) != selector:
             self.remove(key)
             self._selectors[key] = selector
-            self._places.setdefault(_place(key, selector), {})[key] = selector
+            self._buckets.setdefault(_bucket(key, selector), {})[key] = selector
 
     def remove(self, key: Key) -> None:
         selector = self._selectors.pop(key, None)
         if selector is not None:
-            place = _place(key, selector)
-            del self._places[place][key]
-            if not self._places[place]:
-                del self._places[place]
+            bucket = _bucket(key, selector)
+            del self._buckets[bucket][key]
+            if not self._buckets[bucket]:
+                del self._buckets[bucket]
 
     def selecting(self, namespace: str, pods: Iterable[PodView]) -> set[Key]:
         return {key for pod in pods for key in self._selecting(namespace, pod.labels)}
 
     def _selecting(self, namespace: str, labels: Mapping[str, str]) -> Iterable[Key]:
         for pair in (_ANY, *labels.items()):
-            for key, selector in self._places.get((namespace, pair), {}).items():
+            for key, selector in self._buckets.get((namespace, pair), {}).items():
                 if selector.matches(labels):
                     yield key
 
 
-def _place(key: Key, selector: Selector) -> tuple[str, tuple[str, str]]:
+def _bucket(key: Key, selector: Selector) -> tuple[str, tuple[str, str]]:
     for requirement in selector.requirements:
         if requirement.exact_value is not None:
             return key.namespace, (requirement.key, requirement.exact_value)

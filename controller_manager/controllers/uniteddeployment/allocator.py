@@ -37,9 +37,9 @@ class SubsetInfo(Struct, frozen=True, kw_only=True):
     """Its reserved pods, which others replace."""
 
 
-def bounds(total: int, place: SubsetInfo) -> tuple[int, int]:
+def bounds(total: int, subset: SubsetInfo) -> tuple[int, int]:
     """What cannot be read counts as none."""
-    return _bound(total, place.min_replicas, 0), _bound(total, place.max_replicas, UNLIMITED)
+    return _bound(total, subset.min_replicas, 0), _bound(total, subset.max_replicas, UNLIMITED)
 
 
 def _bound(total: int, value: IntOrString | None, absent: int) -> int:
@@ -51,32 +51,32 @@ def _bound(total: int, value: IntOrString | None, absent: int) -> int:
         return 0
 
 
-def allocate_specified(total: int | None, places: Sequence[SubsetInfo]) -> Mapping[str, int]:
+def allocate_specified(total: int | None, subsets: Sequence[SubsetInfo]) -> Mapping[str, int]:
     """Or `AllocationError`. Without a total, every subset must specify its replicas."""
-    specified = dict(_specified(-1 if total is None else total, places))
-    _check(total, specified, places)
+    specified = dict(_specified(-1 if total is None else total, subsets))
+    _check(total, specified, subsets)
     rest = (total or 0) - sum(specified.values())
     # The largest subset gets the remainder, so that the fewest pods move.
-    ordered = sorted(places, key=lambda place: (place.current, place.name), reverse=True)
-    open_ = [place.name for place in ordered if place.name not in specified]
+    ordered = sorted(subsets, key=lambda subset: (subset.current, subset.name), reverse=True)
+    open_ = [subset.name for subset in ordered if subset.name not in specified]
     average, remainder = divmod(rest, len(open_)) if open_ else (0, 0)
     return specified | {name: average + (number < remainder) for number, name in enumerate(open_)}
 
 
-def _specified(total: int, places: Sequence[SubsetInfo]) -> list[tuple[str, int]]:
+def _specified(total: int, subsets: Sequence[SubsetInfo]) -> list[tuple[str, int]]:
     """Invalid numbers are ignored."""
     found = []
-    for place in places:
+    for subset in subsets:
         try:
-            if place.replicas is not None:
-                found.append((place.name, parse_subset_replicas(total, place.replicas)))
+            if subset.replicas is not None:
+                found.append((subset.name, parse_subset_replicas(total, subset.replicas)))
         except SubsetReplicasError:
             continue
     return found
 
 
-def _check(total: int | None, specified: Mapping[str, int], places: Sequence[SubsetInfo]) -> None:
-    specified_total, are_all = sum(specified.values()), len(specified) == len(places)
+def _check(total: int | None, specified: Mapping[str, int], subsets: Sequence[SubsetInfo]) -> None:
+    specified_total, are_all = sum(specified.values()), len(specified) == len(subsets)
     if total is None:
         if not are_all:
             raise AllocationError(
@@ -96,21 +96,21 @@ Limits = tuple[str, int, int]
 """Of the subset with this name, its least and its most."""
 
 
-def allocate_bounded(total: int, places: Sequence[SubsetInfo]) -> Mapping[str, int]:
+def allocate_bounded(total: int, subsets: Sequence[SubsetInfo]) -> Mapping[str, int]:
     """Or `AllocationError`."""
-    return fill_subsets(total, limits_of(total, places))
+    return fill_subsets(total, limits_of(total, subsets))
 
 
-def limits_of(total: int, places: Sequence[SubsetInfo]) -> list[Limits]:
+def limits_of(total: int, subsets: Sequence[SubsetInfo]) -> list[Limits]:
     """As specified, or `AllocationError`."""
     limits = []
-    for number, place in enumerate(places):
-        least, most = bounds(total, place)
+    for number, subset in enumerate(subsets):
+        least, most = bounds(total, subset)
         if least > most:
             raise AllocationError(
                 f"subset[{number}].maxReplicas({most}) must be more than or equal to minReplicas({least})"
             )
-        limits.append((place.name, least, most))
+        limits.append((subset.name, least, most))
     return limits
 
 
@@ -127,29 +127,31 @@ def fill_subsets(total: int, limits: Sequence[Limits]) -> Mapping[str, int]:
     return allocated
 
 
-def allocate_adaptive(total: int, places: Sequence[SubsetInfo]) -> Mapping[str, int]:
+def allocate_adaptive(total: int, subsets: Sequence[SubsetInfo]) -> Mapping[str, int]:
     """Or `AllocationError`."""
-    limits = limits_of(total, places)
-    return fill_subsets(total, [_adapted(place, *limit) for place, limit in zip(places, limits, strict=True)])
+    limits = limits_of(total, subsets)
+    return fill_subsets(
+        total, [_adapted(subset, *limit) for subset, limit in zip(subsets, limits, strict=True)]
+    )
 
 
-def _adapted(place: SubsetInfo, name: str, least: int, most: int) -> Limits:
-    if place.unschedulable:
-        return name, max(place.ready, least), min(place.ready, most)
-    if place.exists and place.ready > least:
-        return name, min(place.ready, most), most
+def _adapted(subset: SubsetInfo, name: str, least: int, most: int) -> Limits:
+    if subset.unschedulable:
+        return name, max(subset.ready, least), min(subset.ready, most)
+    if subset.exists and subset.ready > least:
+        return name, min(subset.ready, most), most
     return name, least, most
 
 
 class _Share:
     """What one subset has been given so far, and how much more of it would run."""
 
-    def __init__(self, place: SubsetInfo, least: int, most: int) -> None:
-        self.name = place.name
+    def __init__(self, subset: SubsetInfo, least: int, most: int) -> None:
+        self.name = subset.name
         self.least = least
-        self.most = place.current if place.unschedulable else most
+        self.most = subset.current if subset.unschedulable else most
         self.allocated = 0
-        self._room = place.current - place.reserved if place.unschedulable or place.marked else UNLIMITED
+        self._room = subset.current - subset.reserved if subset.unschedulable or subset.marked else UNLIMITED
 
     def fill(self, level: int, rest: int) -> int:
         """Give it up to a level, of the rest at most; how much of that is expected to run."""
@@ -159,10 +161,10 @@ class _Share:
         return added if self._room >= 0 else max(added + self._room, 0)
 
 
-def allocate_reserved(total: int, places: Sequence[SubsetInfo]) -> Mapping[str, int]:
+def allocate_reserved(total: int, subsets: Sequence[SubsetInfo]) -> Mapping[str, int]:
     """Or `AllocationError`."""
-    limits = limits_of(total, places)
-    shares = [_Share(place, least, most) for place, (_, least, most) in zip(places, limits, strict=True)]
+    limits = limits_of(total, subsets)
+    shares = [_Share(subset, least, most) for subset, (_, least, most) in zip(subsets, limits, strict=True)]
     rest = total
     for share in shares:
         rest -= share.fill(share.least, rest)
@@ -172,13 +174,13 @@ def allocate_reserved(total: int, places: Sequence[SubsetInfo]) -> Mapping[str, 
 
 
 def allocate(
-    total: int | None, places: Sequence[SubsetInfo], *, adapts: bool, reserves: bool
+    total: int | None, subsets: Sequence[SubsetInfo], *, adapts: bool, reserves: bool
 ) -> Mapping[str, int]:
     """The replicas of each subset, or `AllocationError`."""
     if reserves:
-        return allocate_reserved(total or 0, places)
+        return allocate_reserved(total or 0, subsets)
     if adapts:
-        return allocate_adaptive(total or 0, places)
-    if any(place.min_replicas is not None or place.max_replicas is not None for place in places):
-        return allocate_bounded(total or 0, places)
-    return allocate_specified(total, places)
+        return allocate_adaptive(total or 0, subsets)
+    if any(subset.min_replicas is not None or subset.max_replicas is not None for subset in subsets):
+        return allocate_bounded(total or 0, subsets)
+    return allocate_specified(total, subsets)

@@ -8,9 +8,9 @@ from mockube.controller_manager.scheduler.filters.single_node import Check, Refu
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 
 
-def dynamic_resources(pod: PodInfo, world: ClusterSnapshot) -> Check | Refusal | None:
-    if world.devices is None or not pod.spec.get("resourceClaims"):
+def dynamic_resources(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | Refusal | None:
+    if snapshot.devices is None or not pod.spec.get("resourceClaims"):
         return None
     from mockube.controller_manager.scheduler.devices.claims import check_claims  # noqa: PLC0415 - see above
 
-    return check_claims(pod, world.devices)
+    return check_claims(pod, snapshot.devices)

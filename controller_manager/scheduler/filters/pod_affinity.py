@@ -14,70 +14,74 @@ _NOT_WITH: Final = Refusal(("node(s) didn't match pod affinity rules",), is_fina
 _NOT_APART: Final = Refusal(("node(s) didn't match pod anti-affinity rules",))
 _OTHERS_APART: Final = Refusal(("node(s) didn't satisfy existing pods anti-affinity rules",))
 
-Places = Counter[tuple[str, str]]
-"""How many pods are where: by topology key and its value."""
+TopologyCounts = Counter[tuple[str, str]]
+"""Numbers of pods by topology key and value."""
 
 
-def inter_pod_affinity(pod: PodInfo, world: ClusterSnapshot) -> Check | None:
-    shunning = _places_of_those_who_shun(pod, world)
-    if not pod.terms.affinity and not pod.terms.anti_affinity and not shunning:
+def inter_pod_affinity(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | None:
+    existing_anti_affinity = _existing_anti_affinity_counts(pod, snapshot)
+    if not pod.terms.affinity and not pod.terms.anti_affinity and not existing_anti_affinity:
         return None
-    affinity_counts = _places_with_all(pod.terms.affinity, world)
-    anti_affinity_counts = _places_with_any(pod.terms.anti_affinity, world)
-    is_first = not affinity_counts and _means_itself(pod, world)
+    affinity_counts = _affinity_counts(pod.terms.affinity, snapshot)
+    anti_affinity_counts = _anti_affinity_counts(pod.terms.anti_affinity, snapshot)
+    is_first = not affinity_counts and _matches_itself(pod, snapshot)
 
     def check(node: NodeInfo) -> Refusal | None:
         if not _is_with(pod.terms.affinity, node, affinity_counts, is_first=is_first):
             return _NOT_WITH
-        if any(_place(one, node) in anti_affinity_counts for one in pod.terms.anti_affinity):
+        if any(_topology_pair(one, node) in anti_affinity_counts for one in pod.terms.anti_affinity):
             return _NOT_APART
-        return _OTHERS_APART if any(item in shunning for item in node.labels.items()) else None
+        return _OTHERS_APART if any(item in existing_anti_affinity for item in node.labels.items()) else None
 
     return check
 
 
-def _is_with(terms: Iterable[Term], node: NodeInfo, counts: Places, *, is_first: bool) -> bool:
+def _is_with(terms: Iterable[Term], node: NodeInfo, counts: TopologyCounts, *, is_first: bool) -> bool:
     """The first pod of a group with affinity to itself may run on any node with the topology labels."""
-    return all(one.topology_key in node.labels and (is_first or _place(one, node) in counts) for one in terms)
+    return all(
+        one.topology_key in node.labels and (is_first or _topology_pair(one, node) in counts) for one in terms
+    )
 
 
-def _means_itself(pod: PodInfo, world: ClusterSnapshot) -> bool:
-    return all(one.means(pod.view, world.labels_of_namespace) for one in pod.terms.affinity)
+def _matches_itself(pod: PodInfo, snapshot: ClusterSnapshot) -> bool:
+    return all(one.matches(pod.view, snapshot.labels_of_namespace) for one in pod.terms.affinity)
 
 
-def _places_with_all(terms: tuple[Term, ...], world: ClusterSnapshot) -> Places:
-    """Where pods are that all terms mean."""
-    places: Places = Counter()
-    for node in world.nodes if terms else ():
+def _affinity_counts(terms: tuple[Term, ...], snapshot: ClusterSnapshot) -> TopologyCounts:
+    """Count pods that match all terms, by topology pair."""
+    counts: TopologyCounts = Counter()
+    for node in snapshot.nodes if terms else ():
         for other in node.pods.values():
-            if all(one.means(other.view, world.labels_of_namespace) for one in terms):
-                places.update(_places(terms, node))
-    return places
+            if all(one.matches(other.view, snapshot.labels_of_namespace) for one in terms):
+                counts.update(_topology_pairs(terms, node))
+    return counts
 
 
-def _places_with_any(terms: tuple[Term, ...], world: ClusterSnapshot) -> Places:
-    places: Places = Counter()
-    for node in world.nodes if terms else ():
+def _anti_affinity_counts(terms: tuple[Term, ...], snapshot: ClusterSnapshot) -> TopologyCounts:
+    counts: TopologyCounts = Counter()
+    for node in snapshot.nodes if terms else ():
         for other in node.pods.values():
-            matching = [one for one in terms if one.means(other.view, world.labels_of_namespace)]
-            places.update(_places(matching, node))
-    return places
+            matching = [one for one in terms if one.matches(other.view, snapshot.labels_of_namespace)]
+            counts.update(_topology_pairs(matching, node))
+    return counts
 
 
-def _places_of_those_who_shun(pod: PodInfo, world: ClusterSnapshot) -> Places:
-    places: Places = Counter()
-    for node in world.nodes:
+def _existing_anti_affinity_counts(pod: PodInfo, snapshot: ClusterSnapshot) -> TopologyCounts:
+    counts: TopologyCounts = Counter()
+    for node in snapshot.nodes:
         for other in node.with_terms.values():
             matching = [
-                one for one in other.terms.anti_affinity if one.means(pod.view, world.labels_of_namespace)
+                one
+                for one in other.terms.anti_affinity
+                if one.matches(pod.view, snapshot.labels_of_namespace)
             ]
-            places.update(_places(matching, node))
-    return places
+            counts.update(_topology_pairs(matching, node))
+    return counts
 
 
-def _places(terms: Iterable[Term], node: NodeInfo) -> list[tuple[str, str]]:
-    return [_place(one, node) for one in terms if one.topology_key in node.labels]
+def _topology_pairs(terms: Iterable[Term], node: NodeInfo) -> list[tuple[str, str]]:
+    return [_topology_pair(one, node) for one in terms if one.topology_key in node.labels]
 
 
-def _place(term: Term, node: NodeInfo) -> tuple[str, str]:
+def _topology_pair(term: Term, node: NodeInfo) -> tuple[str, str]:
     return term.topology_key, node.labels.get(term.topology_key, "")

@@ -16,11 +16,11 @@ _NO_LABEL: Final = Refusal(
 )
 
 
-def topology_spread(pod: PodInfo, world: ClusterSnapshot) -> Check | None:
+def topology_spread(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | None:
     constraints = constraints_of(pod, REQUIRED)
     if not constraints:
         return None
-    counted = [(one, _counts(pod, one, constraints, world)) for one in constraints]
+    counted = [(one, _counts(pod, one, constraints, snapshot)) for one in constraints]
 
     def check(node: NodeInfo) -> Refusal | None:
         for constraint, counts in counted:
@@ -37,11 +37,11 @@ def topology_spread(pod: PodInfo, world: ClusterSnapshot) -> Check | None:
 
 
 def _counts(
-    pod: PodInfo, constraint: Constraint, constraints: Sequence[Constraint], world: ClusterSnapshot
+    pod: PodInfo, constraint: Constraint, constraints: Sequence[Constraint], snapshot: ClusterSnapshot
 ) -> Counter[str]:
     """Of each domain; nodes that lack a label of any constraint are in none."""
     counts: Counter[str] = Counter()
-    for node in world.nodes:
+    for node in snapshot.nodes:
         if all(one.topology_key in node.labels for one in constraints) and constraint.counts_in(pod, node):
             counts[node.labels[constraint.topology_key]] += constraint.count(pod, node)
     return counts

@@ -15,18 +15,18 @@ _ELSEWHERE: Final = Refusal(("node(s) didn't match PersistentVolume's node affin
 _NOTHING_FREE: Final = Refusal(("node(s) didn't find available persistent volumes to bind",), is_final=True)
 
 
-def volume_binding(pod: PodInfo, world: ClusterSnapshot) -> Check | Refusal | None:
-    claims = claims_of(pod, world.storage)
+def volume_binding(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | Refusal | None:
+    claims = claims_of(pod, snapshot.storage)
     if isinstance(claims, str):
         return Refusal((claims,), is_final=True)
-    return _check_of(claims, world) if claims else None
+    return _check_of(claims, snapshot) if claims else None
 
 
-def _check_of(claims: PodVolumeClaims, world: ClusterSnapshot) -> Check:
+def _check_of(claims: PodVolumeClaims, snapshot: ClusterSnapshot) -> Check:
     def check(node: NodeInfo) -> Refusal | None:
         if not all(reaches(volume, node.node) for volume in claims.volumes):
             return _ELSEWHERE
-        is_served = claims.assign(node.node, world.storage) is not None
+        is_served = claims.assign(node.node, snapshot.storage) is not None
         return None if is_served else _NOTHING_FREE
 
     return check

@@ -68,26 +68,28 @@ _HARD_WEIGHT: Final = 1
 """Of an affinity that another pod requires: it holds for that pod whatever comes, and counts a little."""
 
 
-def liked_neighbours(pod: PodInfo, world: ClusterSnapshot, able: Sequence[NodeInfo]) -> list[float] | None:
+def preferred_pod_affinity(
+    pod: PodInfo, snapshot: ClusterSnapshot, feasible: Sequence[NodeInfo]
+) -> list[float] | None:
     points: Counter[tuple[str, str]] = Counter()
-    for node in world.nodes:
+    for node in snapshot.nodes:
         likes = bool(pod.terms.preferred_affinity or pod.terms.preferred_anti_affinity)
         for other in (node.pods if likes else node.with_terms).values():
-            _add(points, pod, other, node, world)
+            _add(points, pod, other, node, snapshot)
     if not points:
         return None
-    raw = [sum(points[item] for item in node.labels.items()) for node in able]
+    raw = [sum(points[item] for item in node.labels.items()) for node in feasible]
     least, most = min(raw), max(raw)
     return [BEST * (value - least) / (most - least) if most > least else 0.0 for value in raw]
 
 
 def _add(
-    points: Counter[tuple[str, str]], pod: PodInfo, other: PodInfo, node: NodeInfo, world: ClusterSnapshot
+    points: Counter[tuple[str, str]], pod: PodInfo, other: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot
 ) -> None:
     def credit(terms: Iterable[Term], selected: PodInfo, sign: int) -> None:
         for term in terms:
             value = node.labels.get(term.topology_key)
-            if value is not None and term.means(selected.view, world.labels_of_namespace):
+            if value is not None and term.matches(selected.view, snapshot.labels_of_namespace):
                 points[term.topology_key, value] += sign * (term.weight or _HARD_WEIGHT)
 
     credit(pod.terms.preferred_affinity, other, 1)

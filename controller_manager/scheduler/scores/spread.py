@@ -16,7 +16,7 @@ from mockube.controller_manager.scheduler.scores.score import BEST
 from mockube.controller_manager.scheduler.spreading import PREFERRED, Constraint, constraints_of
 
 
-class _Wish(NamedTuple):
+class _SpreadTerm(NamedTuple):
     topology_key: str
     max_skew: int
     counts_in: Callable[[NodeInfo], bool]
@@ -26,36 +26,40 @@ class _Wish(NamedTuple):
 _DEFAULTS: Final = ((LABEL_HOSTNAME, 3), (LABEL_ZONE, 5))
 
 
-def even_spread(pod: PodInfo, world: ClusterSnapshot, able: Sequence[NodeInfo]) -> list[float] | None:
-    wishes = _wishes(pod)
+def preferred_topology_spread(
+    pod: PodInfo, snapshot: ClusterSnapshot, feasible: Sequence[NodeInfo]
+) -> list[float] | None:
+    terms = _spread_terms(pod)
     # The default constraints do not require the topology labels.
     is_asked = bool(pod.spec.get("topologySpreadConstraints"))
-    rated = [not is_asked or all(wish.topology_key in node.labels for wish in wishes) for node in able]
-    if not wishes or not any(rated):
+    rated = [not is_asked or all(term.topology_key in node.labels for term in terms) for node in feasible]
+    if not terms or not any(rated):
         return None
-    raw = [0.0] * len(able)
-    for wish in wishes:
-        counts = _counts(wish, world)
-        weight = math.log(len({node.labels.get(wish.topology_key) for node in able}) + 2)
-        for at, node in enumerate(able):
-            value = node.labels.get(wish.topology_key)
+    raw = [0.0] * len(feasible)
+    for term in terms:
+        counts = _counts(term, snapshot)
+        weight = math.log(len({node.labels.get(term.topology_key) for node in feasible}) + 2)
+        for at, node in enumerate(feasible):
+            value = node.labels.get(term.topology_key)
             if value is not None:
-                raw[at] += counts[value] * weight + (wish.max_skew - 1)
+                raw[at] += counts[value] * weight + (term.max_skew - 1)
     return _normalized(raw, rated)
 
 
-def _wishes(pod: PodInfo) -> list[_Wish]:
+def _spread_terms(pod: PodInfo) -> list[_SpreadTerm]:
     constraints = constraints_of(pod, PREFERRED)
     if constraints or pod.spec.get("topologySpreadConstraints"):
-        return [_constraint_wish(pod, one) for one in constraints]
+        return [_spread_term(pod, one) for one in constraints]
     owner = pod.view.owner_uid
     if not owner:
         return []
-    return [_Wish(key, skew, lambda _: True, lambda node: node.by_owner[owner]) for key, skew in _DEFAULTS]
+    return [
+        _SpreadTerm(key, skew, lambda _: True, lambda node: node.by_owner[owner]) for key, skew in _DEFAULTS
+    ]
 
 
-def _constraint_wish(pod: PodInfo, constraint: Constraint) -> _Wish:
-    return _Wish(
+def _spread_term(pod: PodInfo, constraint: Constraint) -> _SpreadTerm:
+    return _SpreadTerm(
         constraint.topology_key,
         constraint.max_skew,
         lambda node: constraint.counts_in(pod, node),
@@ -63,12 +67,12 @@ def _constraint_wish(pod: PodInfo, constraint: Constraint) -> _Wish:
     )
 
 
-def _counts(wish: _Wish, world: ClusterSnapshot) -> Counter[str]:
+def _counts(term: _SpreadTerm, snapshot: ClusterSnapshot) -> Counter[str]:
     counts: Counter[str] = Counter()
-    for node in world.nodes:
-        value = node.labels.get(wish.topology_key)
-        if value is not None and wish.counts_in(node):
-            counts[value] += wish.count(node)
+    for node in snapshot.nodes:
+        value = node.labels.get(term.topology_key)
+        if value is not None and term.counts_in(node):
+            counts[value] += term.count(node)
     return counts
 
 

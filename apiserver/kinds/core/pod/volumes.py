@@ -102,23 +102,23 @@ def check_mounts(container: ReadOnlyTree, path: Path, pod_context: PodContext) -
     devices = {
         device.get("name", ""): device.get("devicePath", "") for device in container.get("volumeDevices", ())
     }
-    places: set[str] = set()
+    mount_paths: set[str] = set()
     for index, mount in enumerate(container.get("volumeMounts", ())):
-        at, name, place = path.index(index), mount.get("name", ""), mount.get("mountPath", "")
+        at, name, mount_path = path.index(index), mount.get("name", ""), mount.get("mountPath", "")
         if not name:
             yield errors.required(at.child("name"))
         if name not in pod_context.volumes:
             yield errors.not_found(at.child("name"), name)
-        if not place:
+        if not mount_path:
             yield errors.required(at.child("mountPath"))
-        if place in places:
-            yield errors.invalid(at.child("mountPath"), place, "must be unique")
-        places.add(place)
+        if mount_path in mount_paths:
+            yield errors.invalid(at.child("mountPath"), mount_path, "must be unique")
+        mount_paths.add(mount_path)
         if name in devices:
             yield errors.invalid(at.child("name"), name, "must not already exist in volumeDevices")
-        if place in devices.values():
+        if mount_path in devices.values():
             problem = "must not already exist as a path in volumeDevices"
-            yield errors.invalid(at.child("mountPath"), place, problem)
+            yield errors.invalid(at.child("mountPath"), mount_path, problem)
         # With one exception, the errors below are reported at the path of all mounts.
         yield from optional("subPath", check_descending)(mount, path)
         if mount.get("subPathExpr") and mount.get("subPath"):
@@ -162,16 +162,16 @@ def check_devices(container: ReadOnlyTree, path: Path, pod_context: PodContext) 
         mount.get("name", ""): mount.get("mountPath", "") for mount in container.get("volumeMounts", ())
     }
     names: set[str] = set()
-    places: set[str] = set()
+    device_paths: set[str] = set()
     for index, device in enumerate(container.get("volumeDevices", ())):
-        at, name, place = path.index(index), device.get("name", ""), device.get("devicePath", "")
+        at, name, device_path = path.index(index), device.get("name", ""), device.get("devicePath", "")
         yield from _check_device_name(name, at.child("name"), names, pod_context)
-        yield from _check_device_path(place, at.child("devicePath"), places)
+        yield from _check_device_path(device_path, at.child("devicePath"), device_paths)
         if name in mounts:
             yield errors.invalid(at.child("name"), name, "must not already exist in volumeMounts")
-        if place in mounts.values():
+        if device_path in mounts.values():
             problem = "must not already exist as a path in volumeMounts"
-            yield errors.invalid(at.child("devicePath"), place, problem)
+            yield errors.invalid(at.child("devicePath"), device_path, problem)
         if name:
             names.add(name)
 
@@ -191,12 +191,12 @@ def _check_device_name(
         yield errors.invalid(path, name, problem)
 
 
-def _check_device_path(place: str, path: Path, seen: set[str]) -> Iterator[FieldError]:
-    if not place:
+def _check_device_path(device_path: str, path: Path, seen: set[str]) -> Iterator[FieldError]:
+    if not device_path:
         yield errors.required(path)
-    if place in seen:
-        yield errors.invalid(path, place, "must be unique")
-    if ".." in place.split("/"):
-        yield errors.invalid(path, place, "can not contain backsteps ('..')")
+    if device_path in seen:
+        yield errors.invalid(path, device_path, "must be unique")
+    if ".." in device_path.split("/"):
+        yield errors.invalid(path, device_path, "can not contain backsteps ('..')")
     else:
-        seen.add(place)
+        seen.add(device_path)

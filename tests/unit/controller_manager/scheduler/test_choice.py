@@ -4,7 +4,7 @@ import pytest
 
 from mockube.controller_manager.cache.store import Store
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.scheduler.choice import UNREADABLE, find_able
+from mockube.controller_manager.scheduler.choice import UNREADABLE, find_feasible
 from mockube.controller_manager.scheduler.cluster import Cluster, ClusterSnapshot
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.preemption import preempt
@@ -22,11 +22,11 @@ def test_a_node_that_cannot_be_checked_takes_no_pod(spec):
     cluster.set_node(node("good"))
     none = Store()
     storage = Storage(claims=none, volumes=none, classes=none)
-    world = ClusterSnapshot(nodes=cluster.nodes(), labels_of_namespace=lambda _: {}, storage=storage)
+    snapshot = ClusterSnapshot(nodes=cluster.nodes(), labels_of_namespace=lambda _: {}, storage=storage)
     metadata = {"name": "web", "namespace": "default", "uid": "u", "resourceVersion": "1"}
     pod = PodInfo.of(PodView.of({"metadata": metadata, "spec": {"containers": []}, "status": {}}))
-    found = find_able(pod, world)
-    assert [one.name for one in found.able] == ["good"]
+    found = find_feasible(pod, snapshot)
+    assert [one.name for one in found.feasible] == ["good"]
     assert found.refusals == {"bad": UNREADABLE}
 
 
@@ -50,9 +50,9 @@ def test_a_disruption_budget_that_cannot_be_read_protects_nothing_and_leaves_oth
         budget(status=[7]),
         {"metadata": {"name": "pdb"}},
     ]
-    greater, world = pod("greater", priority=10), world_of(cluster)
+    greater, snapshot = pod("greater", priority=10), world_of(cluster)
     for budgets, violations in ((bad, 0), ([*bad, budget()], 1)):
-        outcome = preempt(greater, world, find_able(greater, world), budgets)
+        outcome = preempt(greater, snapshot, find_feasible(greater, snapshot), budgets)
         assert (outcome.node, outcome.victims, outcome.violations) == ("a", [lesser], violations)
 
 

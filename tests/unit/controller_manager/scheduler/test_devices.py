@@ -11,7 +11,7 @@ from mockube.apimachinery import meta
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_SLICES
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.scheduler.choice import diagnosis, find_able
+from mockube.controller_manager.scheduler.choice import diagnosis, find_feasible
 from mockube.controller_manager.scheduler.cluster import Cluster, ClusterSnapshot
 from mockube.controller_manager.scheduler.devices.allocation import MOST_STEPS, Alternative, Search
 from mockube.controller_manager.scheduler.devices.claims import (
@@ -71,7 +71,7 @@ def snapshot(slices, *claims, in_use=(), in_flight=None):
     )
 
 
-def world(devices):
+def cluster_snapshot(devices):
     storage = Storage(claims=EMPTY, volumes=EMPTY, classes=EMPTY)
     return ClusterSnapshot(nodes=nodes(), labels_of_namespace=lambda _: {}, storage=storage, devices=devices)
 
@@ -80,12 +80,12 @@ def world(devices):
 def test_a_claim_is_given_what_upstream_gave_it(case):
     devices = snapshot(case["slices"], claim(case["claim"]))
     where = {"nodeSelector": {"zone": "z"}} if case["name"] == "for all nodes" else {}
-    wanted, seen = pod("c", **where), world(devices)
-    found = find_able(wanted, seen)
+    wanted, seen = pod("c", **where), cluster_snapshot(devices)
+    found = find_feasible(wanted, seen)
     if case["allocation"] is None:
-        assert ([*found.able], diagnosis(found, 2)) == ([], case["message"])
+        assert ([*found.feasible], diagnosis(found, 2)) == ([], case["message"])
         return
-    (node,) = found.able
+    (node,) = found.feasible
     (allocated,) = allocate(wanted.view, node.node, devices, NOW).values()
     assert allocated.pop("allocationTimestamp") == NOW
     assert allocated == case["allocation"]
@@ -107,7 +107,7 @@ def spec(*requests, **more):
 
 
 def reasons(*args, **options):
-    found = find_able(pod("c"), world(snapshot(*args, **options)))
+    found = find_feasible(pod("c"), cluster_snapshot(snapshot(*args, **options)))
     return sorted({reason for one in found.refusals.values() for reason in one.reasons})
 
 
@@ -127,8 +127,8 @@ def test_two_claims_of_a_pod_share_no_device():
 def test_what_is_allocated_binds_its_pods_to_its_nodes():
     term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["nb"]}]}
     status = {"allocation": {"nodeSelector": {"nodeSelectorTerms": [term]}}}
-    found = find_able(pod("c"), world(snapshot([], claim(spec(request()), status=status))))
-    assert [one.name for one in found.able] == ["nb"]
+    found = find_feasible(pod("c"), cluster_snapshot(snapshot([], claim(spec(request()), status=status))))
+    assert [one.name for one in found.feasible] == ["nb"]
     assert found.refusals["na"].reasons == ("resourceclaim not available on the node",)
 
 
@@ -183,11 +183,11 @@ def test_every_device_is_given_once_and_only_where_there_are_enough(counts, pres
     requests = [request(f"r{number}", count=count) for number, count in enumerate(counts)]
     in_use = {DeviceId("d", "p", f"g{number}") for number in taken}
     devices = snapshot(slices(present, **place), claim(spec(*requests)), in_use=in_use)
-    found = find_able(pod("c"), world(devices))
+    found = find_feasible(pod("c"), cluster_snapshot(devices))
     free = {f"g{number}" for number in range(present)} - {f"g{number}" for number in taken}
     expected = {"nb"} if is_local and counts else {"na", "nb"}
-    assert {one.name for one in found.able} == (expected if sum(counts) <= len(free) else set())
-    for node in found.able:
+    assert {one.name for one in found.feasible} == (expected if sum(counts) <= len(free) else set())
+    for node in found.feasible:
         (allocated,) = allocate(pod("c").view, node.node, devices, NOW).values()
         given_ = [one.device for one in device_ids(allocated)]
         assert len(given_) == len({*given_}) == sum(counts)
