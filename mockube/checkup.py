@@ -22,8 +22,8 @@ from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.version import MINOR
+from mockube.clusters.folders import cluster_folders, clusters_folder
 from mockube.clusters.found import State, look
-from mockube.clusters.places import clusters_folder, places
 from mockube.clusters.ports import LOOPBACK, UPSTREAM, holder, is_free
 from mockube.failure import Failure
 
@@ -151,11 +151,11 @@ def _kubectl(_environment: Mapping[str, str], _clock: Clock) -> Finding:
 
 
 def _clusters(environment: Mapping[str, str], _clock: Clock) -> Finding:
-    found = [look(place) for place in places(environment)]
-    dead = [one.place.name for one in found if one.state is State.DEAD]
+    found = [look(folder) for folder in cluster_folders(environment)]
+    dead = [one.folder.name for one in found if one.state is State.DEAD]
     if dead:
         return wrong(f"{', '.join(dead)}: killed: run `mockube down --name {dead[0]}` to clean up")
-    live = [one.place.name for one in found if one.state is State.RUNNING]
+    live = [one.folder.name for one in found if one.state is State.RUNNING]
     return ok(f"{len(found)} clusters, running: {', '.join(live) or 'none'}")
 
 
@@ -163,8 +163,8 @@ def _time(environment: Mapping[str, str], clock: Clock) -> Finding:
     now = clock.now()
     if now < OLDEST_MOMENT:
         return wrong(f"the clock says {now:%Y-%m-%d}: certificates will not be valid")
-    for place in places(environment):
-        for certificate in place.pki.glob("*.crt"):
+    for folder in cluster_folders(environment):
+        for certificate in folder.pki.glob("*.crt"):
             if certificate.stat().st_mtime > now.timestamp():
                 return wrong(f"{certificate} was created in the future: the clock was set back")
     return ok(f"it is {now:%Y-%m-%d %H:%M:%S} UTC")

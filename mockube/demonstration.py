@@ -51,19 +51,19 @@ class Out(Protocol):
     def write(self, text: str, /) -> object: ...
 
 
-class Stage(Struct, frozen=True, kw_only=True):
+class Demonstration(Struct, frozen=True, kw_only=True):
     """What a scene plays on. Keys and values are text here and bytes in the store."""
 
     store: KV
     clock: SteppedClock
     out: Out
 
-    def tell(self, did: str, answer: str) -> None:
+    def print_step(self, did: str, answer: str) -> None:
         self.out.write(f"  {did:<54}  {answer}".rstrip() + "\n")
 
     async def put(self, key: str, value: str, lease: LeaseId = NO_LEASE) -> Revision:
         done = await self.store.put(Put(key=key.encode(), value=value.encode(), lease=lease))
-        self.tell(f"put {key}", f"revision {done.revision}")
+        self.print_step(f"put {key}", f"revision {done.revision}")
         return done.revision
 
     async def read(self, key: str, revision: Revision = HEAD) -> str:
@@ -80,30 +80,30 @@ class Stage(Struct, frozen=True, kw_only=True):
             WatchRequest(key=prefix.encode(), range_end=prefix_end(prefix.encode()))
         )
 
-    async def tell_events(self, watch: Watch, until: Revision) -> None:
+    async def print_events(self, watch: Watch, until: Revision) -> None:
         """Print the events of a watch up to a revision, which must come."""
         async for batch in watch:
             for event in batch.events:
                 line = f"watched: {event.kind.value} {event.kv.key.decode()}"
-                self.tell(line, f"revision {event.kv.mod_revision}")
+                self.print_step(line, f"revision {event.kv.mod_revision}")
             if batch.revision >= until:
                 break
 
 
-Scene: TypeAlias = Callable[[Stage], Awaitable[None]]
+Section: TypeAlias = Callable[[Demonstration], Awaitable[None]]
 
 
-async def write(stage: Stage) -> None:
+async def write(demonstration: Demonstration) -> None:
     for key, value in FIRST_KEYS:
-        await stage.put(key, value)
+        await demonstration.put(key, value)
     registry = Range(key=REGISTRY.encode(), range_end=prefix_end(REGISTRY.encode()), count_only=True)
-    found = await stage.store.range(registry)
-    stage.tell(f"count {REGISTRY}", f"{found.count} keys at revision {found.revision}")
+    found = await demonstration.store.range(registry)
+    demonstration.print_step(f"count {REGISTRY}", f"{found.count} keys at revision {found.revision}")
 
 
-async def _replace(stage: Stage, expected: Revision, phase: str) -> None:
+async def _replace(demonstration: Demonstration, expected: Revision, phase: str) -> None:
     value = f'{{"kind":"Pod","phase":"{phase}"}}'.encode()
-    result = await stage.store.txn(
+    result = await demonstration.store.txn(
         Txn(
             compare=(Compare(key=WEB_0.encode(), target=Target.MOD, operand=expected),),
             then=(Put(key=WEB_0.encode(), value=value),),
@@ -115,50 +115,51 @@ async def _replace(stage: Stage, expected: Revision, phase: str) -> None:
         (current,) = result.results
         assert isinstance(current, RangeResult)
         answer = f"refused: it changed at revision {current.kvs[0].mod_revision}"
-    stage.tell(f"make web-0 {phase} if unchanged since revision {expected}", answer)
+    demonstration.print_step(f"make web-0 {phase} if unchanged since revision {expected}", answer)
 
 
-async def compare_and_swap(stage: Stage) -> None:
+async def compare_and_swap(demonstration: Demonstration) -> None:
     """Two writers saw the same revision: one wins, one learns that it lost."""
-    seen = (await stage.store.range(Range(key=WEB_0.encode()))).kvs[0].mod_revision
-    await _replace(stage, seen, "Running")
-    await _replace(stage, seen, "Failed")
+    seen = (await demonstration.store.range(Range(key=WEB_0.encode()))).kvs[0].mod_revision
+    await _replace(demonstration, seen, "Running")
+    await _replace(demonstration, seen, "Failed")
 
 
-async def watch_while_writing(stage: Stage) -> None:
-    async with await stage.watch(PODS) as watch:
-        stage.tell(f"watch {PODS}", "from the next change on")
-        await stage.put(WEB_1, '{"kind":"Pod"}')
-        await stage.put(NODE_1, '{"kind":"Node"}')
-        deleted = await stage.store.delete(Delete(key=WEB_1.encode()))
-        stage.tell(f"delete {WEB_1}", f"revision {deleted.revision}")
-        await stage.tell_events(watch, until=deleted.revision)
+async def watch_while_writing(demonstration: Demonstration) -> None:
+    async with await demonstration.watch(PODS) as watch:
+        demonstration.print_step(f"watch {PODS}", "from the next change on")
+        await demonstration.put(WEB_1, '{"kind":"Pod"}')
+        await demonstration.put(NODE_1, '{"kind":"Node"}')
+        deleted = await demonstration.store.delete(Delete(key=WEB_1.encode()))
+        demonstration.print_step(f"delete {WEB_1}", f"revision {deleted.revision}")
+        await demonstration.print_events(watch, until=deleted.revision)
 
 
-async def history(stage: Stage) -> None:
-    created = (await stage.store.range(Range(key=WEB_0.encode()))).kvs[0].create_revision
-    stage.tell("read web-0", await stage.read(WEB_0))
-    stage.tell(f"read web-0 at revision {created}", await stage.read(WEB_0, created))
-    now = (await stage.store.status()).revision
-    await stage.store.compact(now)
-    stage.tell(
-        f"compact at revision {now}", f"history begins at {(await stage.store.status()).compact_revision}"
+async def history(demonstration: Demonstration) -> None:
+    created = (await demonstration.store.range(Range(key=WEB_0.encode()))).kvs[0].create_revision
+    demonstration.print_step("read web-0", await demonstration.read(WEB_0))
+    demonstration.print_step(f"read web-0 at revision {created}", await demonstration.read(WEB_0, created))
+    now = (await demonstration.store.status()).revision
+    await demonstration.store.compact(now)
+    demonstration.print_step(
+        f"compact at revision {now}",
+        f"history begins at {(await demonstration.store.status()).compact_revision}",
     )
-    stage.tell(f"read web-0 at revision {created}", await stage.read(WEB_0, created))
+    demonstration.print_step(f"read web-0 at revision {created}", await demonstration.read(WEB_0, created))
 
 
-async def lease(stage: Stage) -> None:
-    async with await stage.watch(STARTED) as watch:
-        granted = await stage.store.grant(EVENT_TTL)
-        stage.tell("grant a lease", f"of {granted.ttl} s")
-        put = await stage.put(STARTED, '{"kind":"Event"}', granted.id)
-        stage.clock.advance(granted.ttl)
-        stage.tell(f"step the clock by {granted.ttl} s", "")
-        await stage.tell_events(watch, until=put + 1)
-        stage.tell(f"read {STARTED}", await stage.read(STARTED))
+async def lease(demonstration: Demonstration) -> None:
+    async with await demonstration.watch(STARTED) as watch:
+        granted = await demonstration.store.grant(EVENT_TTL)
+        demonstration.print_step("grant a lease", f"of {granted.ttl} s")
+        put = await demonstration.put(STARTED, '{"kind":"Event"}', granted.id)
+        demonstration.clock.advance(granted.ttl)
+        demonstration.print_step(f"step the clock by {granted.ttl} s", "")
+        await demonstration.print_events(watch, until=put + 1)
+        demonstration.print_step(f"read {STARTED}", await demonstration.read(STARTED))
 
 
-SCENES: tuple[tuple[str, Scene], ...] = (
+SECTIONS: tuple[tuple[str, Section], ...] = (
     ("Keys as Kubernetes lays them out", write),
     ("Compare and swap: the second writer loses", compare_and_swap),
     ("Watch a prefix while others write", watch_while_writing),
@@ -170,10 +171,10 @@ SCENES: tuple[tuple[str, Scene], ...] = (
 async def play(out: Out) -> None:
     clock = SteppedClock()
     store = MemoryStore(clock=clock)
-    stage = Stage(store=store, clock=clock, out=out)
+    demonstration = Demonstration(store=store, clock=clock, out=out)
     try:
-        for title, scene in SCENES:
+        for title, section in SECTIONS:
             out.write(f"\n{title}\n")
-            await scene(stage)
+            await section(demonstration)
     finally:
         await store.close()

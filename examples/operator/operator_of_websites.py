@@ -46,7 +46,7 @@ async def keep_deployments(api):
             await wanted.scale(website.spec.pages)
 
 
-async def tell_status(api):
+async def report_status(api):
     """Each Website tells how many of its pods are ready."""
     async for event, deployment in api.watch("deployments.apps"):
         owners = deployment.metadata.get("ownerReferences", ())
@@ -62,7 +62,7 @@ async def main():
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(keep_deployments(api))
-                tasks.create_task(tell_status(api))
+                tasks.create_task(report_status(api))
         except* kr8s.ServerError as refused:
             print("begins anew:", *refused.exceptions, flush=True)  # watches begin with all that is there
             await asyncio.sleep(0.2)

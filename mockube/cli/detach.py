@@ -18,7 +18,7 @@ from mockube.cli.progress import Progress, is_live
 from mockube.processes.child_processes import shell_code
 from mockube.processes.supervised_process import last_error_line
 
-STEP, SAY, READY = "step", "say", "ready"
+STEP, REPORT, READY = "step", "say", "ready"
 _STDIN, _STDOUT, _STDERR = range(3)
 _MODE: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
 
@@ -32,8 +32,8 @@ class Reports:
     def step(self, message: str) -> None:
         self._report(STEP, message)
 
-    def say(self, message: str) -> None:
-        self._report(SAY, message)
+    def report(self, message: str) -> None:
+        self._report(REPORT, message)
 
     def ready(self) -> None:
         """The last report."""
@@ -67,8 +67,8 @@ def detach(work: Work, log: Path) -> int | None:
     if last == READY:
         return None
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if last != SAY:
-        progress.say(f"it exited with code {code}: {last_error_line(log)}")
+    if last != REPORT:
+        progress.report(f"it exited with code {code}: {last_error_line(log)}")
     return shell_code(code)
 
 
@@ -90,7 +90,7 @@ async def _follow(reader: int, child: int, progress: Progress) -> str:
         loop.add_signal_handler(number, os.kill, child, number)
     async for line in lines:
         kind, _, message = line.decode().rstrip("\n").partition("\t")
-        if kind in {STEP, SAY}:
-            {STEP: progress.step, SAY: progress.say}[kind](message)
+        if kind in {STEP, REPORT}:
+            {STEP: progress.step, REPORT: progress.report}[kind](message)
     progress.done()
     return kind

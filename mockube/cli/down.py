@@ -40,22 +40,22 @@ def run(options: argparse.Namespace) -> int:
         _end(found, AT_ONCE if options.now else ORDERLY)
         print_line(f'"{options.name}" has stopped')
     else:
-        found.place.record.unlink(missing_ok=True)
+        found.folder.record.unlink(missing_ok=True)
         print_line(f'"{options.name}" was not running')
     if options.delete:
-        if holder(found.place.lock) is not None:
+        if holder(found.folder.lock) is not None:
             raise Failure(f'"{options.name}" was started again meanwhile and is not deleted')
-        shutil.rmtree(found.place.folder)
+        shutil.rmtree(found.folder.path)
     return 0
 
 
 def _end(found: FoundCluster, signals: tuple[signal.Signals, ...]) -> None:
     """End the process that ran the cluster when it was found, and wait for that; another may run it by then."""
-    clock, lock, process = RealClock(), found.place.lock, found.holder
+    clock, lock, process = RealClock(), found.folder.lock, found.holder
     if process is None:
         return
     if not process.pid:  # it has taken the lock this moment
-        raise Failure(f'"{found.place.name}" is starting: try again')
+        raise Failure(f'"{found.folder.name}" is starting: try again')
     send_signals(process, signals)
 
     def has_ended() -> bool:
@@ -65,5 +65,5 @@ def _end(found: FoundCluster, signals: tuple[signal.Signals, ...]) -> None:
 
     if not asyncio.run(until(has_ended, clock, seconds=SECONDS)):
         raise TimedOut(
-            f'"{found.place.name}" did not stop within {SECONDS:g} s: use --now to cancel its requests'
+            f'"{found.folder.name}" did not stop within {SECONDS:g} s: use --now to cancel its requests'
         )

@@ -36,8 +36,10 @@ def add_flags(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     found = [one for name in options.files for one in _read(name)]
-    wishes = ImportOptions(replace=options.replace, dry_run=options.dry_run, namespace=options.namespace)
-    report = _Report(wishes)
+    import_options = ImportOptions(
+        replace=options.replace, dry_run=options.dry_run, namespace=options.namespace
+    )
+    report = _Report(import_options)
     for one in found:
         if isinstance(one, Unreadable):
             report.refuse(f"{one.origin}: {one.problem}")
@@ -50,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
 async def _run(documents: list[Document], access: Access, report: "_Report") -> None:
     clock = RealClock()
     async with open_client(access, clock) as client:
-        await Importer(client, clock, report.wishes, report.tell).run(documents)
+        await Importer(client, clock, report.import_options, report.add).run(documents)
 
 
 def _read(name: str) -> Iterator[Document | Unreadable]:
@@ -62,16 +64,16 @@ def _read(name: str) -> Iterator[Document | Unreadable]:
 class _Report:
     """A line for each object: what was done on stdout, what could not be done on stderr."""
 
-    def __init__(self, wishes: ImportOptions) -> None:
-        self.wishes = wishes
+    def __init__(self, import_options: ImportOptions) -> None:
+        self.import_options = import_options
         self.counts: Counter[Outcome] = Counter()
-        self._dry = " (dry run)" if wishes.dry_run else ""
+        self._dry = " (dry run)" if import_options.dry_run else ""
 
     def refuse(self, problem: str) -> None:
         self.counts[Outcome.FAILED] += 1
         print(f"mockube: {problem}", file=sys.stderr)
 
-    def tell(self, item: Item) -> None:
+    def add(self, item: Item) -> None:
         assert item.outcome is not None
         if item.origin is None and item.outcome is not Outcome.FAILED:
             return  # an implied object

@@ -26,17 +26,17 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    place = find(options.name, os.environ).place
-    if not place.kubeconfig.exists():
-        raise Missing(f'"{place.name}" was never ready and has no kubeconfig')
+    folder = find(options.name, os.environ).folder
+    if not folder.kubeconfig.exists():
+        raise Missing(f'"{folder.name}" was never ready and has no kubeconfig')
     if options.merge:
         path = _kubectls(os.environ)
-        kubeconfigs.merge(place, path)
-        print_line(f"{path} has the cluster: its current context is {place.context}")
+        kubeconfigs.merge(folder, path)
+        print_line(f"{path} has the cluster: its current context is {folder.context}")
     elif options.path:
-        print(place.kubeconfig)
+        print(folder.kubeconfig)
     else:
-        print(place.kubeconfig.read_text(), end="")
+        print(folder.kubeconfig.read_text(), end="")
     return 0
 
 

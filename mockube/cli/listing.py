@@ -9,9 +9,9 @@ from mockube.cli.output import table
 from mockube.cli.parsing import Parser
 from mockube.cli.progress import print_line
 from mockube.cli.shared_flags import add_output
+from mockube.clusters.folders import cluster_folders
 from mockube.clusters.found import FoundCluster, look
 from mockube.clusters.kubeconfigs import read_url
-from mockube.clusters.places import places
 
 HEAD = ("NAME", "STATE", "URL", "NODES", "STORE")
 
@@ -21,12 +21,12 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    found = [look(place) for place in places(os.environ)]
+    found = [look(folder) for folder in cluster_folders(os.environ)]
     match options.output:
         case "json":
             print(msgspec.json.encode([_tree(one) for one in found]).decode())
         case "name":
-            print("".join(f"{one.place.name}\n" for one in found), end="")
+            print("".join(f"{one.folder.name}\n" for one in found), end="")
         case _ if found:
             print(table([HEAD, *map(_row, found)]))
         case _:
@@ -37,9 +37,9 @@ def run(options: argparse.Namespace) -> int:
 def _row(found: FoundCluster) -> tuple[str, ...]:
     running = found.record
     return (
-        found.place.name,
+        found.folder.name,
         found.state,
-        read_url(found.place) or "-",
+        read_url(found.folder) or "-",
         str(running.nodes) if running else "-",
         running.store if running else "-",
     )
@@ -47,8 +47,8 @@ def _row(found: FoundCluster) -> tuple[str, ...]:
 
 def _tree(found: FoundCluster) -> dict[str, object]:
     return {
-        "name": found.place.name,
+        "name": found.folder.name,
         "state": found.state,
-        "url": read_url(found.place),
-        "kubeconfig": str(found.place.kubeconfig),
+        "url": read_url(found.folder),
+        "kubeconfig": str(found.folder.kubeconfig),
     }

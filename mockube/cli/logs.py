@@ -11,10 +11,10 @@ from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.flags import natural
 from mockube.cli.parsing import Parser
 from mockube.cli.shared_flags import add_name
+from mockube.clusters.folders import ClusterFolder
 from mockube.clusters.found import find
 from mockube.clusters.lock import holder
 from mockube.clusters.logs import COMPONENTS, Tail, merge_lines
-from mockube.clusters.places import ClusterFolder
 from mockube.clusters.waiting import PAUSE
 from mockube.failure import Missing
 
@@ -29,24 +29,24 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    place = find(options.name, os.environ).place
+    folder = find(options.name, os.environ).folder
     components = [options.component] if options.component else COMPONENTS
-    files = {name: place.log(name) for name in components if place.log(name).exists()}
+    files = {name: folder.log(name) for name in components if folder.log(name).exists()}
     if not files:
-        raise Missing(f'"{place.name}" has no logs of {" and ".join(components)}')
+        raise Missing(f'"{folder.name}" has no logs of {" and ".join(components)}')
     tails = [Tail(path, name if len(files) > 1 else "") for name, path in files.items()]
     lines = merge_lines(tails)
     _show(lines if options.tail is None else lines[max(0, len(lines) - options.tail) :])
     if options.follow:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl+C has nothing to put in order
-        asyncio.run(_follow(place, tails))
+        asyncio.run(_follow(folder, tails))
     return 0
 
 
-async def _follow(place: ClusterFolder, tails: Sequence[Tail]) -> None:
+async def _follow(folder: ClusterFolder, tails: Sequence[Tail]) -> None:
     clock = RealClock()
-    followed = holder(place.lock)
-    while followed is not None and holder(place.lock) == followed:
+    followed = holder(folder.lock)
+    while followed is not None and holder(folder.lock) == followed:
         await clock.sleep(PAUSE)
         _show(merge_lines(tails))
     _show(merge_lines(tails))

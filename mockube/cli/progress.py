@@ -19,7 +19,7 @@ def print_line(message: str) -> None:
 
 
 class Progress:
-    """`step` shows what goes on until the next message or `done`; `say` prints a line that stays."""
+    """`step` shows what goes on until the next message or `done`; `report` prints a line that stays."""
 
     def __init__(self, out: Out, *, live: bool, clock: Clock) -> None:
         self._out = out
@@ -37,7 +37,7 @@ class Progress:
         else:
             self._write(f"mockube: {message}\n")
 
-    def say(self, message: str) -> None:
+    def report(self, message: str) -> None:
         self.done()
         self._write(f"mockube: {message}\n")
 

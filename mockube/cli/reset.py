@@ -9,9 +9,9 @@ from mockube.apimachinery.clock import RealClock
 from mockube.cli.parsing import Parser
 from mockube.cli.progress import print_line
 from mockube.cli.shared_flags import add_name
+from mockube.clusters.folders import ClusterFolder
 from mockube.clusters.found import State, find, look, ready_record
 from mockube.clusters.lock import Holder, send_signals
-from mockube.clusters.places import ClusterFolder
 from mockube.clusters.supervisor import RESET, empty, refuse_reset
 from mockube.clusters.waiting import until
 from mockube.failure import Failure, TimedOut
@@ -26,22 +26,22 @@ def add_flags(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     found = find(options.name, os.environ)
     if found.state in {State.STOPPED, State.DEAD}:
-        empty(found.place)
+        empty(found.folder)
         print_line(f'"{options.name}" is empty and stopped')
         return 0
-    place, record, process = found.place, ready_record(found), found.holder
+    folder, record, process = found.folder, ready_record(found), found.holder
     assert process is not None, "it runs"
-    refuse_reset(record, place)
+    refuse_reset(record, folder)
     send_signals(process, (RESET,))
     clock = RealClock()
-    if not asyncio.run(until(lambda: _is_done(place, process, record.resets), clock, seconds=SECONDS)):
-        raise TimedOut(f'"{place.name}" was not ready again within {SECONDS:g} s: see `mockube logs`')
-    print_line(f'"{place.name}" is empty and ready')
+    if not asyncio.run(until(lambda: _is_done(folder, process, record.resets), clock, seconds=SECONDS)):
+        raise TimedOut(f'"{folder.name}" was not ready again within {SECONDS:g} s: see `mockube logs`')
+    print_line(f'"{folder.name}" is empty and ready')
     return 0
 
 
-def _is_done(place: ClusterFolder, process: Holder, resets_before: int) -> bool:
-    found = look(place)
+def _is_done(folder: ClusterFolder, process: Holder, resets_before: int) -> bool:
+    found = look(folder)
     if found.holder != process:
-        raise Failure(f'"{place.name}" has stopped instead: see `mockube logs`')
+        raise Failure(f'"{folder.name}" has stopped instead: see `mockube logs`')
     return found.state is State.RUNNING and found.record is not None and found.record.resets > resets_before

@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
                 manager_flags=_runtime_flags(options),
             ),
             clock=RealClock(),
-            tell=print_line,
+            report=print_line,
             note=print_line if options.verbose else lambda _: None,
         )
     )

@@ -8,7 +8,7 @@ from typing import Final
 from mockube.apimachinery.flags import natural
 from mockube.apimachinery.schema import minors
 from mockube.cli.parsing import Parser
-from mockube.clusters.places import DEFAULT
+from mockube.clusters.folders import DEFAULT
 from mockube.processes.defaults import KRUISE, NODES
 
 SIMULATED: Final = "simulated"

@@ -11,22 +11,22 @@ from mockube.apiserver.snapshots import opened_snapshot
 from mockube.cli.snapshot import STORE_FLAGS
 from mockube.cli.target import server_of
 from mockube.failure import Misused
-from mockube.snapshots.places import Etcd, Folder, Running, SnapshotPlace, write
+from mockube.snapshots.locations import Etcd, Folder, Running, SnapshotLocation, write
 
 
 async def save(options: argparse.Namespace) -> None:
-    saved = await write(options.file, _place(options).pieces())
+    saved = await write(options.file, _folder(options).pieces())
     print(f"{options.file}: {saved.count} objects at revision {saved.opening.revision}")
 
 
 async def restore(options: argparse.Namespace) -> None:
-    place = _place(options)
+    folder = _folder(options)
     async with opened_snapshot(options.file) as found:
-        await place.put(found, replace=options.replace)
+        await folder.put(found, replace=options.replace)
         print(f"{options.file}: {found.count} objects restored")
 
 
-def _place(options: argparse.Namespace) -> SnapshotPlace:
+def _folder(options: argparse.Namespace) -> SnapshotLocation:
     flags = {name: getattr(options, name) for name in STORE_FLAGS if getattr(options, name)}
     store, clock = Store(**flags), RealClock()
     if problem := store_problem(store):

@@ -31,12 +31,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _status_table(found: FoundCluster, health: Health) -> str:
-    place, running = found.place, found.record
-    rows = [(f"{place.name}:", f"{found.state}{', unhealthy' if health.problems else ''}")]
+    folder, running = found.folder, found.record
+    rows = [(f"{folder.name}:", f"{found.state}{', unhealthy' if health.problems else ''}")]
     rows += [("problem", problem) for problem in health.problems]
     if running is not None:
         rows += _facts(running, health)
-    rows += [("kubeconfig", str(place.kubeconfig)), ("logs", str(place.logs))]
+    rows += [("kubeconfig", str(folder.kubeconfig)), ("logs", str(folder.logs))]
     return table(rows)
 
 
@@ -59,14 +59,14 @@ def _processes(running: Record) -> list[str]:
 
 def _tree(found: FoundCluster, health: Health) -> dict[str, object]:
     return {
-        "name": found.place.name,
+        "name": found.folder.name,
         "state": found.state,
         "healthy": found.state is State.RUNNING and not health.problems,
         "problems": health.problems,
         "url": found.record.url if found.record else "",
         "nodes": health.nodes,
         "nodesReady": health.nodes_ready,
-        "kubeconfig": str(found.place.kubeconfig),
-        "logs": str(found.place.logs),
+        "kubeconfig": str(found.folder.kubeconfig),
+        "logs": str(found.folder.logs),
         "record": found.record,
     }

@@ -30,8 +30,8 @@ def add_server(parser: Parser) -> None:
 def server_of(options: argparse.Namespace) -> Access:
     if options.kubeconfig is not None:
         return read(options.kubeconfig)
-    place, _ = running(options.name, os.environ)
-    return read(place.kubeconfig)
+    folder, _ = running(options.name, os.environ)
+    return read(folder.kubeconfig)
 
 
 @contextmanager

@@ -22,11 +22,11 @@ from mockube.cli.progress import Progress, is_live
 from mockube.cli.shared_flags import add_name, add_shape, version_flags
 from mockube.cli.waits import WAIT_SECONDS, Wait, wait
 from mockube.clusters import record
+from mockube.clusters.folders import DEFAULT, ClusterFolder, cluster_folder
 from mockube.clusters.found import State, look
 from mockube.clusters.kubeconfigs import refuse_others
 from mockube.clusters.lock import ClusterLocked
 from mockube.clusters.logs import OURS
-from mockube.clusters.places import DEFAULT, ClusterFolder, place_of
 from mockube.clusters.ports import LOOPBACK, refuse_taken, usual
 from mockube.clusters.record import MEMORY, Record
 from mockube.clusters.supervisor import ClusterSpec, Supervisor
@@ -87,81 +87,81 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    place = place_of(options.name, os.environ)
-    found = look(place)
+    folder = cluster_folder(options.name, os.environ)
+    found = look(folder)
     if found.state in {State.RUNNING, State.STARTING}:
-        return _there(place, found.record, content=options.exist_ok)
-    spec = _cluster_spec(options, place)
+        return _there(folder, found.record, content=options.exist_ok)
+    spec = _cluster_spec(options, folder)
     for line in _exposure(options):
         print(f"warning: {line}", file=sys.stderr)
     if not options.detach:
-        return _attached(place, spec)
-    place.prepare()
-    code = detach(lambda reports: _reporting(place, spec, reports), place.log(OURS))
-    running = record.read(place.record)
+        return _attached(folder, spec)
+    folder.prepare()
+    code = detach(lambda reports: _reporting(folder, spec, reports), folder.log(OURS))
+    running = record.read(folder.record)
     if code is None and running is not None:
-        print(greeting(place, running))
+        print(greeting(folder, running))
     return code or 0
 
 
-def _there(place: ClusterFolder, running: Record | None, *, content: bool) -> int:
+def _there(folder: ClusterFolder, running: Record | None, *, content: bool) -> int:
     if content and (running is None or not running.ready):
         clock = RealClock()
-        asyncio.run(until(lambda: look(place).state is not State.STARTING, clock, seconds=WAIT_SECONDS))
-        running = record.read(place.record)
+        asyncio.run(until(lambda: look(folder).state is not State.STARTING, clock, seconds=WAIT_SECONDS))
+        running = record.read(folder.record)
     if running is None or not running.ready:
-        raise ClusterLocked(f'"{place.name}" is starting already')
+        raise ClusterLocked(f'"{folder.name}" is starting already')
     if not content:
         raise ClusterLocked(
-            f'"{place.name}" runs already, as process {running.pid} at {running.url}: stop it with `mockube down`, '
+            f'"{folder.name}" runs already, as process {running.pid} at {running.url}: stop it with `mockube down`, '
             "use it as it is with --exist-ok, or start another one with --name"
         )
-    print(greeting(place, running))
+    print(greeting(folder, running))
     return 0
 
 
-def _attached(place: ClusterFolder, spec: ClusterSpec) -> int:
+def _attached(folder: ClusterFolder, spec: ClusterSpec) -> int:
     clock = RealClock()
     progress = Progress(sys.stderr, live=is_live(), clock=clock)
 
     def ready(running: Record) -> None:
         progress.done()
         if running.resets:
-            progress.say("the cluster is ready again, and empty")
+            progress.report("the cluster is ready again, and empty")
         else:
-            print(greeting(place, running), flush=True)
+            print(greeting(folder, running), flush=True)
 
-    supervisor = Supervisor(place, spec, clock=clock, tell=progress.say, step=progress.step)
+    supervisor = Supervisor(folder, spec, clock=clock, report=progress.report, step=progress.step)
     try:
         return asyncio.run(supervisor.run(once_ready=ready))
     finally:
         progress.done()
 
 
-def _reporting(place: ClusterFolder, spec: ClusterSpec, reports: Reports) -> int:
-    supervisor = Supervisor(place, spec, clock=RealClock(), tell=reports.say, step=reports.step)
+def _reporting(folder: ClusterFolder, spec: ClusterSpec, reports: Reports) -> int:
+    supervisor = Supervisor(folder, spec, clock=RealClock(), report=reports.report, step=reports.step)
     try:
         return asyncio.run(supervisor.run(once_ready=lambda _: reports.ready()))
     except Failure as failure:
-        reports.say(str(failure))
+        reports.report(str(failure))
         return code_of(failure)
 
 
-def _cluster_spec(options: argparse.Namespace, place: ClusterFolder) -> ClusterSpec:
+def _cluster_spec(options: argparse.Namespace, folder: ClusterFolder) -> ClusterSpec:
     server, manager = split_flags(options)
     flags = vars(options)
-    port = flags[f"{SERVER}.secure-port"] or [str(usual(place, os.environ))]
+    port = flags[f"{SERVER}.secure-port"] or [str(usual(folder, os.environ))]
     address = flags[f"{SERVER}.bind-address"] or [LOOPBACK]
     refuse_taken(address[-1], int(port[-1]), os.environ)
     copy_to = options.write_kubeconfig and options.write_kubeconfig.absolute()
     if copy_to is not None:
-        refuse_others(place, copy_to)
+        refuse_others(folder, copy_to)
     etcd = flags[f"{SERVER}.etcd-servers"]
     if etcd and (options.keep or options.data_dir):
         raise Misused(
             "--etcd-servers, and --keep or --data-dir, cannot be set together: objects are stored in etcd or here"
         )
-    folder = None if etcd else _folder(options, place)
+    data_dir = None if etcd else _data_dir(options, folder)
     return ClusterSpec(
         version=version("mockube"),
         nodes=options.simulate_nodes,
@@ -170,10 +170,10 @@ def _cluster_spec(options: argparse.Namespace, place: ClusterFolder) -> ClusterS
             *server,
             *version_flags(options),
             f"--secure-port={port[-1]}",
-            *((f"--data-dir={folder}",) if folder else ()),
+            *((f"--data-dir={data_dir}",) if data_dir else ()),
         ),
         manager_flags=tuple(manager),
-        store=",".join(etcd) or str(folder or MEMORY),
+        store=",".join(etcd) or str(data_dir or MEMORY),
         detached=options.detach,
         copy_to=copy_to,
         until=options.wait.until,
@@ -192,20 +192,20 @@ def _exposure(options: argparse.Namespace) -> Sequence[str]:
     return warnings(found["authorization-mode"], found["allowed-hosts"])
 
 
-def _folder(options: argparse.Namespace, place: ClusterFolder) -> Path | None:
+def _data_dir(options: argparse.Namespace, folder: ClusterFolder) -> Path | None:
     """Return the folder of the store. A store that was kept once is used again without the flag."""
     if options.data_dir is not None:
         return Path(options.data_dir).absolute()
-    return place.data if options.keep or place.data.exists() else None
+    return folder.data if options.keep or folder.data.exists() else None
 
 
-def greeting(place: ClusterFolder, record: Record) -> str:
-    name = "" if place.name == DEFAULT else f" --name {place.name}"
+def greeting(folder: ClusterFolder, record: Record) -> str:
+    name = "" if folder.name == DEFAULT else f" --name {folder.name}"
     return READY.format(
         version=record.version,
         nodes=record.nodes,
         elsewhere="" if record.detached else ". In another shell",
-        kubeconfig=shlex.quote(str(place.kubeconfig)),
+        kubeconfig=shlex.quote(str(folder.kubeconfig)),
         store_note=_STORE_NOTES[record.store != MEMORY].format(store=record.store),
         end=f"`mockube down{name}` stops it." if record.detached else "Ctrl+C stops it.",
     )

@@ -6,8 +6,8 @@ from enum import StrEnum
 from msgspec import Struct
 
 from mockube.clusters import record
+from mockube.clusters.folders import ClusterFolder, cluster_folder, cluster_folders
 from mockube.clusters.lock import Holder, holder
-from mockube.clusters.places import ClusterFolder, place_of, places
 from mockube.clusters.record import Record
 from mockube.failure import Missing
 
@@ -21,7 +21,7 @@ class State(StrEnum):
 
 
 class FoundCluster(Struct, frozen=True, kw_only=True):
-    place: ClusterFolder
+    folder: ClusterFolder
     state: State
     record: Record | None = None
     """Of the run that goes on, or of the one that was killed."""
@@ -29,35 +29,35 @@ class FoundCluster(Struct, frozen=True, kw_only=True):
     """The process that runs it."""
 
 
-def look(place: ClusterFolder) -> FoundCluster:
-    running, found = holder(place.lock), record.read(place.record)
+def look(folder: ClusterFolder) -> FoundCluster:
+    running, found = holder(folder.lock), record.read(folder.record)
     if running is not None and found is not None and found.pid != running.pid:
         found = None  # of an earlier run, that was killed
     return FoundCluster(
-        place=place, state=_state(found, is_locked=running is not None), record=found, holder=running
+        folder=folder, state=_state(found, is_locked=running is not None), record=found, holder=running
     )
 
 
 def find(name: str, environment: Mapping[str, str]) -> FoundCluster:
     """One that exists, whether it runs or not."""
-    place = place_of(name, environment)
-    if not place.folder.is_dir():
-        others = ", ".join(one.name for one in places(environment))
+    folder = cluster_folder(name, environment)
+    if not folder.path.is_dir():
+        others = ", ".join(one.name for one in cluster_folders(environment))
         there = f"there is {others}" if others else f"`mockube up{_flag(name)}` starts one"
         raise Missing(f'there is no cluster "{name}": {there}')
-    return look(place)
+    return look(folder)
 
 
 def running(name: str, environment: Mapping[str, str]) -> tuple[ClusterFolder, Record]:
     """One that runs, and is ready."""
     found = find(name, environment)
-    return found.place, ready_record(found)
+    return found.folder, ready_record(found)
 
 
 def ready_record(found: FoundCluster) -> Record:
     """Of one that runs and is ready; Missing if it does not."""
     if found.state is not State.RUNNING or found.record is None:
-        name = found.place.name
+        name = found.folder.name
         raise Missing(f'"{name}" is not running: `mockube up{_flag(name)}` starts it')
     return found.record
 

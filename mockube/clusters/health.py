@@ -31,7 +31,7 @@ def examine(found: FoundCluster) -> Health:
         return Health(problems=("it is not ready yet",))
     silent = [f"the {name} does not run" for name, one in found.record.components.items() if not one.pid]
     try:
-        return _check_server(found.place.kubeconfig, silent)
+        return _check_server(found.folder.kubeconfig, silent)
     except (OSError, http.client.HTTPException, KubeconfigError) as error:
         return Health(problems=(*silent, f"{found.record.url} does not answer: {error}"))
 

@@ -11,16 +11,16 @@ import yaml
 
 from mockube.apimachinery.yaml_decode import YamlError, load
 from mockube.apiserver.pki.private import write_private
-from mockube.clusters.places import ClusterFolder
+from mockube.clusters.folders import ClusterFolder
 from mockube.failure import Failure
 
 LISTS: Final = ("clusters", "users", "contexts")
 
 
-def publish(place: ClusterFolder) -> str:
+def publish(folder: ClusterFolder) -> str:
     """Give the cluster its kubeconfig; answers with the server's address."""
-    tree = rename_entries(_read(place.admin), place.context)
-    _write(place.kubeconfig, tree)
+    tree = rename_entries(_read(folder.admin), folder.context)
+    _write(folder.kubeconfig, tree)
     return server_of(tree)
 
 
@@ -44,32 +44,32 @@ def server_of(tree: Mapping[str, Any]) -> str:
     return ""
 
 
-def read_url(place: ClusterFolder) -> str:
+def read_url(folder: ClusterFolder) -> str:
     """Where the cluster was served last; "" if it never was."""
-    return server_of(_read(place.kubeconfig)) if place.kubeconfig.exists() else ""
+    return server_of(_read(folder.kubeconfig)) if folder.kubeconfig.exists() else ""
 
 
-def copy(place: ClusterFolder, path: Path) -> None:
+def copy(folder: ClusterFolder, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    _write(path, _read(place.kubeconfig))
+    _write(path, _read(folder.kubeconfig))
 
 
-def refuse_others(place: ClusterFolder, path: Path) -> None:
+def refuse_others(folder: ClusterFolder, path: Path) -> None:
     """A file that leads to other clusters is not overwritten."""
     there = {entry.get("name") for entry in _read(path).get("clusters") or ()} if path.exists() else set()
-    if not there <= {place.context}:
+    if not there <= {folder.context}:
         raise Failure(
             f"{path} contains other clusters and is not overwritten: use `mockube kubeconfig --merge`"
         )
 
 
-def merge(place: ClusterFolder, path: Path) -> None:
+def merge(folder: ClusterFolder, path: Path) -> None:
     """Add the cluster to a file that may lead to others, and make it the current one."""
-    mine = _read(place.kubeconfig)
+    mine = _read(folder.kubeconfig)
     there: Mapping[str, Any] = _read(path) if path.exists() else {"apiVersion": "v1", "kind": "Config"}
     merged = {name: _replaced(there.get(name) or [], mine[name]) for name in LISTS}
     path.parent.mkdir(parents=True, exist_ok=True)
-    _write(path, {**there, **merged, "current-context": place.context})
+    _write(path, {**there, **merged, "current-context": folder.context})
 
 
 def _replaced(there: list[Any], mine: list[Any]) -> list[Any]:

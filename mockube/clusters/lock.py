@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from mockube.apimachinery.clock import Clock
-from mockube.clusters.places import ClusterFolder
+from mockube.clusters.folders import ClusterFolder
 from mockube.etcd.embedded.lock import open_lock
 from mockube.failure import Failure
 
@@ -37,16 +37,16 @@ class Holder(NamedTuple):
 
 
 @asynccontextmanager
-async def holding(place: ClusterFolder, clock: Clock) -> AsyncIterator[None]:
-    place.prepare()
-    descriptor = open_lock(place.lock)
+async def holding(folder: ClusterFolder, clock: Clock) -> AsyncIterator[None]:
+    folder.prepare()
+    descriptor = open_lock(folder.lock)
     try:
         for _ in range(_TRIES):
             if _lock(descriptor, fcntl.LOCK_EX):
                 break
             await clock.sleep(_PAUSE)
         else:
-            raise ClusterLocked(f'"{place.name}" runs already')
+            raise ClusterLocked(f'"{folder.name}" runs already')
         pid = os.getpid()
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{pid} {_start_of(pid)}\n".encode(), 0)

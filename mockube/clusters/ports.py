@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from mockube.clusters.folders import DEFAULT, ClusterFolder, cluster_folders
 from mockube.clusters.found import State, look
 from mockube.clusters.kubeconfigs import read_url
-from mockube.clusters.places import DEFAULT, ClusterFolder, places
 from mockube.failure import Failure
 
 UPSTREAM: Final = 6443
@@ -26,14 +26,14 @@ _LISTENING: Final = "0A"
 _TABLES: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 
 
-def usual(place: ClusterFolder, environment: Mapping[str, str]) -> int:
+def usual(folder: ClusterFolder, environment: Mapping[str, str]) -> int:
     """Return the port to listen on without a flag."""
     port = environment.get(VARIABLE, "")
     if port.isdigit():
         return int(port)
-    if place.name == DEFAULT:
+    if folder.name == DEFAULT:
         return UPSTREAM
-    before = port_of(read_url(place))
+    before = port_of(read_url(folder))
     return before if before and is_free(LOOPBACK, before) else ANY
 
 
@@ -60,10 +60,10 @@ def refuse_taken(address: str, port: int, environment: Mapping[str, str]) -> Non
 
 
 def holder(port: int, environment: Mapping[str, str]) -> str:
-    for place in places(environment):
-        found = look(place)
+    for folder in cluster_folders(environment):
+        found = look(folder)
         if found.record and found.state is not State.DEAD and port_of(found.record.url) == port:
-            return f'the cluster "{place.name}" (`mockube down --name {place.name}` stops it)'
+            return f'the cluster "{folder.name}" (`mockube down --name {folder.name}` stops it)'
     with suppress(OSError):  # another system, or another user's processes
         return next(_processes(port), "another process")
     return "another process"

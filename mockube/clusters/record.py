@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from mockube.apiserver.pki.private import write_private
-from mockube.clusters.places import ClusterFolder
+from mockube.clusters.folders import ClusterFolder
 
 MEMORY: Final = "memory"
 
@@ -40,8 +40,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     components: Mapping[str, Component] = {}
 
 
-def write(place: ClusterFolder, record: Record) -> None:
-    write_private(place.record, msgspec.json.encode(record))
+def write(folder: ClusterFolder, record: Record) -> None:
+    write_private(folder.record, msgspec.json.encode(record))
 
 
 def read(path: Path) -> Record | None:

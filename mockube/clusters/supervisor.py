@@ -18,16 +18,16 @@ from msgspec import Struct
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.timestamps import format_time
 from mockube.clusters import kubeconfigs, record
+from mockube.clusters.folders import ClusterFolder
 from mockube.clusters.lock import holding
 from mockube.clusters.logs import OURS
-from mockube.clusters.places import ClusterFolder
 from mockube.clusters.ports import port_of
 from mockube.clusters.record import MEMORY, Component, Record
 from mockube.failure import Failure, TimedOut
 from mockube.processes.child_processes import first
 from mockube.processes.control_plane import ControlPlane, NotReady
 from mockube.processes.launch import MANAGER, SERVER, Launch, control_plane, importing
-from mockube.processes.supervised_process import Tell, exit_message
+from mockube.processes.supervised_process import Report, exit_message
 
 RESET: Final = signal.SIGUSR1
 """Asks the process that runs a cluster to empty its store."""
@@ -63,12 +63,12 @@ class ClusterSpec(Struct, frozen=True, kw_only=True):
 
 class Supervisor:
     def __init__(
-        self, place: ClusterFolder, spec: ClusterSpec, *, clock: Clock, tell: Tell, step: Tell
+        self, folder: ClusterFolder, spec: ClusterSpec, *, clock: Clock, report: Report, step: Report
     ) -> None:
-        self._place = place
+        self._folder = folder
         self._spec = spec
         self._clock = clock
-        self._tell = tell
+        self._report = report
         self._step = step
         self._resetting = False
         self._late = False
@@ -85,32 +85,32 @@ class Supervisor:
 
     async def run(self, *, once_ready: Callable[[Record], None]) -> int:
         """Run until a signal stops it or the server ends; return the exit code."""
-        async with holding(self._place, self._clock):
+        async with holding(self._folder, self._clock):
             with self._written_down():
                 while True:
                     code = await self._round(once_ready)
                     if not self._resetting:
                         return code
-                    self._tell("emptying the store")
-                    empty(self._place)
+                    self._report("emptying the store")
+                    empty(self._folder)
 
     @contextmanager
     def _written_down(self) -> Iterator[None]:
-        place = self._place
+        folder = self._folder
         for component in (SERVER, MANAGER):
             self._launch().log(component).write_bytes(b"")
         if not self._spec.detached:
-            place.log(OURS).unlink(missing_ok=True)
-        record.write(place, self._record)
+            folder.log(OURS).unlink(missing_ok=True)
+        record.write(folder, self._record)
         try:
             yield
         finally:
-            place.record.unlink(missing_ok=True)
+            folder.record.unlink(missing_ok=True)
 
     async def _round(self, once_ready: Callable[[Record], None]) -> int:
         """From one emptying of the store to the next."""
         self._resetting = False
-        plane = control_plane(self._launch(), clock=self._clock, tell=self._tell)
+        plane = control_plane(self._launch(), clock=self._clock, report=self._report)
         plane.manager.changed = lambda: self._note(plane)
         plane.heed_signals()
         asyncio.get_running_loop().add_signal_handler(RESET, self._reset, plane)
@@ -125,15 +125,15 @@ class Supervisor:
         self._resetting = self._resetting and not plane.stopped_by
         code = plane.code(stopped=0 if self._record.ready else 128 + plane.stopped_by)
         if plane.failed is not None:
-            self._tell(exit_message(plane.failed, code))
+            self._report(exit_message(plane.failed, code))
         if self._late:
             raise TimedOut(f"the cluster was not ready within {self._spec.seconds:g} s and was stopped")
         return code
 
     async def _make_ready(self, plane: ControlPlane, usable: ModuleType) -> None:
-        url = kubeconfigs.publish(self._place)
+        url = kubeconfigs.publish(self._folder)
         if self._spec.copy_to is not None:
-            kubeconfigs.copy(self._place, self._spec.copy_to)
+            kubeconfigs.copy(self._folder, self._spec.copy_to)
         if self._spec.until is Until.NODES:
             self._step("waiting for the nodes")
             await first(self._wait_nodes(usable), plane.wait_over())
@@ -143,7 +143,7 @@ class Supervisor:
         self._note(plane)
 
     async def _wait_nodes(self, usable: ModuleType) -> None:
-        nodes = await usable.wait_usable(self._launch(), clock=self._clock, tell=lambda _: None)
+        nodes = await usable.wait_usable(self._launch(), clock=self._clock, report=lambda _: None)
         self._record = msgspec.structs.replace(self._record, nodes=nodes)
 
     @contextmanager
@@ -163,15 +163,15 @@ class Supervisor:
             timer.cancel()
 
     def _launch(self) -> Launch:
-        place, spec = self._place, self._spec
+        folder, spec = self._folder, self._spec
         same_port = port_of(self._record.url)
         return Launch(
-            kubeconfig=place.admin,
-            logs=place.logs,
+            kubeconfig=folder.admin,
+            logs=folder.logs,
             nodes=spec.nodes,
             packs=spec.packs,
             flags=(
-                *("--cert-dir", str(place.pki), *spec.flags),
+                *("--cert-dir", str(folder.pki), *spec.flags),
                 *(("--secure-port", str(same_port)) if same_port else ()),
             ),
             manager_flags=spec.manager_flags,
@@ -183,7 +183,7 @@ class Supervisor:
             MANAGER: Component(pid=plane.manager.pid, restarts=plane.manager.restarts),
         }
         self._record = msgspec.structs.replace(self._record, components=components)
-        record.write(self._place, self._record)
+        record.write(self._folder, self._record)
 
     def _reset(self, plane: ControlPlane) -> None:
         self._resetting = True
@@ -191,14 +191,14 @@ class Supervisor:
         plane.stop()
 
 
-def empty(place: ClusterFolder) -> None:
+def empty(folder: ClusterFolder) -> None:
     """What was kept until now is gone; what comes is kept as before."""
-    if place.data.exists():
-        shutil.rmtree(place.data)
-        place.data.mkdir(mode=0o700)
+    if folder.data.exists():
+        shutil.rmtree(folder.data)
+        folder.data.mkdir(mode=0o700)
 
 
-def refuse_reset(found: Record, place: ClusterFolder) -> None:
+def refuse_reset(found: Record, folder: ClusterFolder) -> None:
     """What is stored elsewhere is not ours to remove."""
-    if found.store not in {MEMORY, str(place.data)}:
+    if found.store not in {MEMORY, str(folder.data)}:
         raise Failure(f"the store {found.store} is not this cluster's own: empty it there")

@@ -11,18 +11,18 @@ from mockube.embedded.recorder import CallsForgotten
 LAST: Final = 20
 """Lines of each."""
 
-Tell: TypeAlias = Callable[[Cluster], Iterable[str]]
+LinesOf: TypeAlias = Callable[[Cluster], Iterable[str]]
 
 
 def account(cluster: Cluster) -> Sequence[tuple[str, str]]:
     """Return titles and texts, without empty ones. Injected faults are stopped first, or it might never end."""
-    sections = [(title, _section_text(tell, cluster)) for title, tell in _SECTIONS]
+    sections = [(title, _section_text(lines_of, cluster)) for title, lines_of in _SECTIONS]
     return [(f"mockube: {title}", text) for title, text in sections if text]
 
 
-def _section_text(tell: Tell, cluster: Cluster) -> str:
+def _section_text(lines_of: LinesOf, cluster: Cluster) -> str:
     try:
-        lines = [*tell(cluster)]
+        lines = [*lines_of(cluster)]
     except Exception as error:  # noqa: BLE001 - a test has failed, and is reported in any case
         return str(error)
     more = [f"... and {len(lines) - LAST} before"] if len(lines) > LAST else []
@@ -44,7 +44,7 @@ def _complaints(cluster: Cluster) -> Iterable[str]:
     return cluster.complaints
 
 
-_SECTIONS: Final[Sequence[tuple[str, Tell]]] = (
+_SECTIONS: Final[Sequence[tuple[str, LinesOf]]] = (
     ("calls", _calls),  # before another one is made
     ("events", _events),
     ("warnings and errors", _complaints),

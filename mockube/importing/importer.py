@@ -80,8 +80,8 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
 class Importer:
     client: Client
     clock: Clock
-    wishes: ImportOptions
-    tell: Callable[[Item], None]
+    options: ImportOptions
+    on_result: Callable[[Item], None]
     """Called once for each object when its outcome is known."""
     _kinds: Kinds = field(init=False)
     _owners: Owners = field(init=False)
@@ -97,26 +97,26 @@ class Importer:
             await self._each(self._make, [items[at] for at in wave])
             if any(kind_of(items[at].tree) == DEFINITION for at in wave):
                 await self._await_definitions([items[at] for at in wave])
-            self._tell(items[at] for at in wave if not meta.owner_references(items[at].tree))
+            self._report(items[at] for at in wave if not meta.owner_references(items[at].tree))
         owned = [item for item in items if meta.owner_references(item.tree)]
-        if not self.wishes.dry_run:
-            await self._say_owners([item for item in owned if item.outcome in WRITTEN])
-        self._tell(owned)
+        if not self.options.dry_run:
+            await self._write_owners([item for item in owned if item.outcome in WRITTEN])
+        self._report(owned)
 
-    def _tell(self, items: Iterable[Item]) -> None:
+    def _report(self, items: Iterable[Item]) -> None:
         for item in items:
-            self.tell(item)
+            self.on_result(item)
 
     def _items(self, documents: Iterable[Document]) -> list[Item]:
         items = [Item(tree=self._moved(one.tree), origin=one.origin) for one in documents]
-        if self.wishes.namespace:
+        if self.options.namespace:
             items = [item for item in items if kind_of(item.tree) != NAMESPACE]
         return [*items, *(Item(tree=tree) for tree in implied_objects([item.tree for item in items]))]
 
     def _moved(self, tree: ReadOnlyTree) -> ReadOnlyTree:
         if not self._kinds.is_namespaced(tree):
             return tree
-        namespace = self.wishes.namespace or meta.namespace(tree) or "default"
+        namespace = self.options.namespace or meta.namespace(tree) or "default"
         return meta.with_metadata(tree, namespace=namespace)
 
     async def _each(self, work: Callable[[Item], Any], items: Sequence[Item]) -> None:
@@ -143,7 +143,7 @@ class Importer:
         tree = item.tree
         if reason := reason_to_skip(tree):
             item.outcome, item.reason = Outcome.SKIPPED, reason
-        elif self.wishes.dry_run:
+        elif self.options.dry_run:
             item.outcome = await self._foretold(tree)
         else:
             try:
@@ -153,7 +153,7 @@ class Importer:
                 live_object, item.outcome = await self._meet(item)
             self._owners.note(meta.uid(tree), meta.uid(live_object))
             if item.outcome is not Outcome.EXISTS:
-                await self._say_status(tree)
+                await self._write_status(tree)
 
     async def _create(self, tree: ReadOnlyTree) -> ReadOnlyTree:
         resource, body = self._kinds.resource_of(tree), clean_object(tree, self._nodes)
@@ -168,7 +168,7 @@ class Importer:
     async def _meet(self, item: Item) -> tuple[ReadOnlyTree, Outcome]:
         resource = self._kinds.resource_of(item.tree)
         there = await self.client.get(resource, Key.of(item.tree))
-        if not self.wishes.replace or item.origin is None:
+        if not self.options.replace or item.origin is None:
             return there, Outcome.EXISTS
         body = clean_object(item.tree, self._nodes)
         references = meta.owner_references(there)
@@ -177,7 +177,7 @@ class Importer:
         )
         return await self.client.update(resource, body), Outcome.REPLACED
 
-    async def _say_status(self, tree: ReadOnlyTree) -> None:
+    async def _write_status(self, tree: ReadOnlyTree) -> None:
         status = status_of(tree, self._nodes)
         if status is not None and self._kinds.has_status(tree):
             resource = self._kinds.resource_of(tree)
@@ -188,13 +188,13 @@ class Importer:
             await self.client.get(self._kinds.resource_of(tree), Key.of(tree))
         except (NotFound, NotServed):
             return Outcome.CREATED
-        return Outcome.REPLACED if self.wishes.replace else Outcome.EXISTS
+        return Outcome.REPLACED if self.options.replace else Outcome.EXISTS
 
-    async def _say_owners(self, written_items: Sequence[Item]) -> None:
+    async def _write_owners(self, written_items: Sequence[Item]) -> None:
         """Set the owner references that no controller has set by adoption yet."""
         there = await self._owned({kind_of(one.tree): one.tree for one in written_items}.values())
 
-        async def say(item: Item) -> None:
+        async def write_owner(item: Item) -> None:
             tree, kinds = item.tree, self._kinds
             references, absent = await self._owners.references(tree, kinds)
             if absent:
@@ -203,7 +203,7 @@ class Importer:
                 body = {"metadata": {"ownerReferences": references}}
                 await self.client.patch(kinds.resource_of(tree), Key.of(tree), body)
 
-        await self._each(say, written_items)
+        await self._each(write_owner, written_items)
 
     async def _owned(self, samples: Iterable[ReadOnlyTree]) -> Mapping[tuple[GroupKind, Key], set[str]]:
         """Return the uids of the owners of all objects of the samples' kinds."""

@@ -14,7 +14,7 @@ from typing import Final
 from mockube.apimachinery.clock import Clock
 from mockube.processes.child_processes import Processes, Program, first, shell_code
 from mockube.processes.notify_socket import readiness
-from mockube.processes.supervised_process import SupervisedProcess, Tell
+from mockube.processes.supervised_process import Report, SupervisedProcess
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """What says stop; the last is sent when the terminal is closed."""
@@ -25,14 +25,14 @@ class NotReady(Exception):
 
 
 class ControlPlane:
-    def __init__(self, *, server: Program, manager: Program, clock: Clock, tell: Tell) -> None:
+    def __init__(self, *, server: Program, manager: Program, clock: Clock, report: Report) -> None:
         self._programs = (server, manager)
-        self._tell = tell
+        self._report = report
         self._stopping = asyncio.Event()
         self._server: Process
         self._killed = False
         self.processes = Processes()
-        self.manager = SupervisedProcess(manager, self.processes, clock=clock, tell=tell)
+        self.manager = SupervisedProcess(manager, self.processes, clock=clock, report=report)
         self.stopped_by = 0
         """The signal that said stop, if one has."""
         self.failed: Program | None = None
@@ -92,6 +92,6 @@ class ControlPlane:
             self._killed = True
             self.processes.kill()
         else:
-            self._tell("stopping; a second signal kills")
+            self._report("stopping; a second signal kills")
         self.stopped_by = number
         self.stop()

@@ -16,7 +16,7 @@ from mockube.processes.child_processes import Program
 from mockube.processes.control_plane import ControlPlane
 from mockube.processes.defaults import KRUISE, NODES
 from mockube.processes.preimport import preimport_command
-from mockube.processes.supervised_process import Tell
+from mockube.processes.supervised_process import Report
 
 SERVER: Final = "apiserver"
 MANAGER: Final = "controller-manager"
@@ -53,7 +53,7 @@ class Launch(Struct, frozen=True, kw_only=True):
         return self.logs / f"{component}.log"
 
 
-def control_plane(launch: Launch, *, clock: Clock, tell: Tell) -> ControlPlane:
+def control_plane(launch: Launch, *, clock: Clock, report: Report) -> ControlPlane:
     kubeconfig = str(launch.manager_kubeconfig)
     server = [
         *(*PYTHON, "-m", "mockube.apiserver", "--write-kubeconfig", str(launch.kubeconfig)),
@@ -76,7 +76,7 @@ def control_plane(launch: Launch, *, clock: Clock, tell: Tell) -> ControlPlane:
             log=launch.log(MANAGER),
         ),
         clock=clock,
-        tell=tell,
+        report=report,
     )
 
 

@@ -11,7 +11,7 @@ from mockube.connect import open_client
 from mockube.controller_manager.client.kubeconfig import read
 from mockube.controller_manager.client.wire import NoAnswer
 from mockube.processes.launch import Launch
-from mockube.processes.supervised_process import Tell
+from mockube.processes.supervised_process import Report
 from mockube.resizing import wanted_by
 
 AS_LONG_AS_IT_TAKES: Final = 86400.0
@@ -19,7 +19,7 @@ _PAUSE: Final = 0.1
 
 
 async def wait_usable(
-    launch: Launch, *, clock: Clock, tell: Tell, seconds: float = AS_LONG_AS_IT_TAKES
+    launch: Launch, *, clock: Clock, report: Report, seconds: float = AS_LONG_AS_IT_TAKES
 ) -> int:
     """Wait until pods can be created and scheduled: every node is ready, and the service account exists.
 
@@ -28,17 +28,17 @@ async def wait_usable(
     """
     while True:
         try:
-            return await _wait_ready(launch, clock, tell, seconds)
+            return await _wait_ready(launch, clock, report, seconds)
         except NoAnswer:
             await clock.sleep(_PAUSE)
 
 
-async def _wait_ready(launch: Launch, clock: Clock, tell: Tell, seconds: float) -> int:
+async def _wait_ready(launch: Launch, clock: Clock, report: Report, seconds: float) -> int:
     access = read(launch.kubeconfig)
     async with open_client(access, clock) as client:
         nodes = await wanted_by(client, launch.nodes)
-        tell("the first answer")
+        report("the first answer")
     async with reaching(access) as reach:
         await reach.wait_usable(nodes, seconds=seconds)
-        tell(f"{nodes} nodes ready")
+        report(f"{nodes} nodes ready")
     return nodes

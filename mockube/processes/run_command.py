@@ -18,7 +18,7 @@ from mockube.failure import TimedOut
 from mockube.processes.child_processes import first, shell_code
 from mockube.processes.control_plane import ControlPlane, NotReady
 from mockube.processes.launch import Launch, Shape, control_plane, importing, throwaway
-from mockube.processes.supervised_process import Tell, exit_message
+from mockube.processes.supervised_process import Report, exit_message
 
 START_TIMEOUT: Final = 300.0
 
@@ -31,8 +31,8 @@ async def run_once(
     *,
     shape: Shape,
     clock: Clock,
-    tell: Tell,
-    note: Tell,
+    report: Report,
+    note: Report,
 ) -> int:
     """Return the command's exit code, or 128 and the signal that has ended it; `note` gets the times of milestones."""
     began = clock.monotonic()
@@ -42,7 +42,7 @@ async def run_once(
 
     with tempfile.TemporaryDirectory(prefix="mockube-") as folder:
         launch = throwaway(Path(folder), shape)
-        plane = control_plane(launch, clock=clock, tell=tell)
+        plane = control_plane(launch, clock=clock, report=report)
         plane.heed_signals()
         code = None
         importing_usable = importing("mockube.processes.readiness")
@@ -50,7 +50,7 @@ async def run_once(
             async with plane.running():
                 usable = await importing_usable
                 await first(
-                    usable.wait_usable(launch, clock=clock, tell=note_time, seconds=START_TIMEOUT),
+                    usable.wait_usable(launch, clock=clock, report=note_time, seconds=START_TIMEOUT),
                     plane.wait_over(),
                 )
                 if not plane.is_over:
@@ -61,7 +61,7 @@ async def run_once(
             pass
         own = plane.code(stopped=128 + plane.stopped_by)
         if plane.failed:
-            tell(exit_message(plane.failed, own))
+            report(exit_message(plane.failed, own))
         return own if code is None else code
 
 

@@ -23,15 +23,15 @@ STEADY: Final = 60.0
 USAGE: Final = 2
 """The exit code of a program that does not understand its command line."""
 
-Tell: TypeAlias = Callable[[str], None]
+Report: TypeAlias = Callable[[str], None]
 
 
 class SupervisedProcess:
-    def __init__(self, program: Program, processes: Processes, *, clock: Clock, tell: Tell) -> None:
+    def __init__(self, program: Program, processes: Processes, *, clock: Clock, report: Report) -> None:
         self._program = program
         self._processes = processes
         self._clock = clock
-        self._tell = tell
+        self._report = report
         self._may_begin = asyncio.Event()
         self._given_up = asyncio.Event()
         self.pid = 0
@@ -69,7 +69,7 @@ class SupervisedProcess:
                 return
             if self._clock.monotonic() - began >= STEADY:
                 delay = FIRST_DELAY
-            self._tell(f"{exit_message(self._program, self.code)}; it is restarted in {delay:g} s")
+            self._report(f"{exit_message(self._program, self.code)}; it is restarted in {delay:g} s")
             await self._clock.sleep(delay)
             self.restarts += 1
             delay = min(2 * delay, LONGEST_DELAY)

@@ -10,7 +10,7 @@ import pytest
 
 from mockube.cli.completion import SHELLS
 from mockube.cli.main import COMMANDS, main
-from mockube.clusters.places import place_of
+from mockube.clusters.folders import cluster_folder
 from tests.architecture.source import ROOT, settings
 
 
@@ -131,22 +131,22 @@ def test_a_cluster_that_does_not_exist_is_not_found(arguments, capsys, tmp_path,
 
 def test_one_that_does_not_run_is_emptied_and_goes_on_being_kept(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    place = place_of("default", {"XDG_DATA_HOME": str(tmp_path)})
-    place.prepare()
-    place.data.mkdir()
-    (place.data / "etcd").touch()
+    folder = cluster_folder("default", {"XDG_DATA_HOME": str(tmp_path)})
+    folder.prepare()
+    folder.data.mkdir()
+    (folder.data / "etcd").touch()
     assert ended(["reset"]) == 0
     assert capsys.readouterr() == ("", 'mockube: "default" is empty and stopped\n')
-    assert list(place.data.iterdir()) == []
+    assert list(folder.data.iterdir()) == []
 
 
 def test_a_kubeconfig_is_merged_where_kubectl_would_look_for_it(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'first'}:{tmp_path / 'second'}")
-    place = place_of("side", {"XDG_DATA_HOME": str(tmp_path)})
-    place.prepare()
+    folder = cluster_folder("side", {"XDG_DATA_HOME": str(tmp_path)})
+    folder.prepare()
     assert ended(["kubeconfig", "--name=side"]) == 3
-    place.kubeconfig.write_text("{clusters: [], users: [], contexts: [{name: mockube-side}]}")
+    folder.kubeconfig.write_text("{clusters: [], users: [], contexts: [{name: mockube-side}]}")
     assert ended(["kubeconfig", "--name=side", "--merge"]) == 0
     assert "current-context: mockube-side" in (tmp_path / "first").read_text()
     assert not (tmp_path / "second").exists()

@@ -27,12 +27,12 @@ def test_it_is_kept_from_one_time_to_the_next_until_it_is_deleted(mockube):
         "mockube: starting the API server and the controller manager",
         "mockube: waiting for the nodes",
     ]
-    place, first_url = mockube.place("side"), mockube.record("side").url
+    folder, first_url = mockube.folder("side"), mockube.record("side").url
     copy = (mockube.home / "copy").read_text()
-    assert copy == place.kubeconfig.read_text()
+    assert copy == folder.kubeconfig.read_text()
     assert "current-context: mockube-side" in copy
     assert os.getsid(mockube.record("side").pid) == mockube.record("side").pid
-    assert ask(place.kubeconfig, "POST", CONFIG_MAPS, CONFIG_MAP)[0] == 201
+    assert ask(folder.kubeconfig, "POST", CONFIG_MAPS, CONFIG_MAP)[0] == 201
 
     assert mockube.run("nodes", "2", "--name=side").returncode == 0
 
@@ -43,7 +43,7 @@ def test_it_is_kept_from_one_time_to_the_next_until_it_is_deleted(mockube):
     again = mockube.run(*DETACHED)
     assert again.returncode == 0, "what was kept once is there without another word"
     assert "with 2 simulated nodes" in again.stdout, "as was asked for last, not by the flag"
-    assert ask(place.kubeconfig, "GET", f"{CONFIG_MAPS}/mine")[0] == 200
+    assert ask(folder.kubeconfig, "GET", f"{CONFIG_MAPS}/mine")[0] == 200
     assert mockube.record("side").url == first_url
 
     second = mockube.processes("side")
@@ -52,7 +52,7 @@ def test_it_is_kept_from_one_time_to_the_next_until_it_is_deleted(mockube):
     assert mockube.run("status", "--name=side").returncode == 5
     assert mockube.run("doctor").returncode == 5
     assert mockube.run("down", "--name=side", "--delete").returncode == 0
-    assert not place.folder.exists()
+    assert not folder.path.exists()
 
 
 def test_one_that_is_not_ready_in_time_is_ended(mockube):

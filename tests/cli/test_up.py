@@ -40,13 +40,13 @@ def kubeconfig_of(commands):
 
 def test_it_says_where_the_kubeconfig_is_and_what_to_type(running):
     assert "is ready, with 1 simulated nodes" in running.said[0]
-    assert kubeconfig_of(running) == str(running.place().kubeconfig)
+    assert kubeconfig_of(running) == str(running.folder().kubeconfig)
     assert sum(line.startswith("  kubectl ") for line in running.said) == 3
     assert not (running.home / ".kube").exists()
 
 
 def test_its_kubeconfig_leads_to_it(running):
-    kubeconfig = running.place().kubeconfig
+    kubeconfig = running.folder().kubeconfig
     assert running.run("kubeconfig").stdout == kubeconfig.read_text()
     assert running.run("kubeconfig", "--path").stdout == f"{kubeconfig}\n"
     status, nodes = ask(kubeconfig, "GET", "/api/v1/nodes")
@@ -97,7 +97,7 @@ def test_a_manager_that_is_killed_is_started_again(running):
 
 
 def test_a_reset_empties_the_store_and_keeps_the_rest(running):
-    kubeconfig = running.place().kubeconfig
+    kubeconfig = running.folder().kubeconfig
     before = kubeconfig.read_text()
     assert ask(kubeconfig, "POST", CONFIG_MAPS, CONFIG_MAP)[0] == 201
     assert running.run("reset").returncode == 0

@@ -120,7 +120,7 @@ def cluster(agnhost: Path | None = None) -> Iterator[Path]:
             )
             if done.returncode:
                 sys.exit(done.stderr)
-            yield mockube.place("e2e").kubeconfig
+            yield mockube.folder("e2e").kubeconfig
         finally:
             mockube.run("down", "--name=e2e")
             mockube.close()

@@ -10,7 +10,7 @@ class Impossible(Exception):
     """The project cannot be brought up here, and why."""
 
 
-def say(message: str) -> None:
+def log(message: str) -> None:
     print(f"compose-test: {message}", file=sys.stderr, flush=True)
 
 

@@ -14,7 +14,7 @@ import orjson
 
 from mockube.apimachinery.clock import RealClock
 from mockube.clusters import record
-from mockube.clusters.places import place_of, places
+from mockube.clusters.folders import cluster_folder, cluster_folders
 from mockube.clusters.waiting import until
 from tests.architecture.source import ROOT
 from tests.support.processes.process import START_TIMEOUT, tls, token
@@ -63,11 +63,11 @@ class Mockube:
         self._started.append(process)
         return process
 
-    def place(self, name="default"):
-        return place_of(name, self.environment)
+    def folder(self, name="default"):
+        return cluster_folder(name, self.environment)
 
     def record(self, name="default"):
-        return record.read(self.place(name).record)
+        return record.read(self.folder(name).record)
 
     def processes(self, name="default"):
         """The ids of all that a cluster consists of, the one that runs it first."""
@@ -78,8 +78,8 @@ class Mockube:
         for process in self._started:
             process.kill()
             process.communicate()
-        for place in places(self.environment):
-            if running := record.read(place.record):
+        for folder in cluster_folders(self.environment):
+            if running := record.read(folder.record):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(running.pid, signal.SIGKILL)
 

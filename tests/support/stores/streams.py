@@ -45,7 +45,7 @@ class StreamCheck:
             if kind:
                 yield f"{kind}: {self._name()} delivered {words(event)} after revision {self.promised}"
             yield from self._content(event, tick)
-            self.delivered[place_of(event)] = event
+            self.delivered[cluster_folder(event)] = event
             self.newest = max(self.newest, event.kv.mod_revision)
         if batch.revision < self.promised:
             yield f"progress backwards: {self._name()} was at {self.promised}, then at {batch.revision}"
@@ -59,7 +59,7 @@ class StreamCheck:
         checks = (
             ("foreign event", not within(self.request.key, self.request.range_end, event.kv.key)),
             ("event before the start", revision < self.request.start_revision),
-            ("repeated event", place_of(event) in self.delivered),
+            ("repeated event", cluster_folder(event) in self.delivered),
             ("old event", revision < self.newest),
             ("split revision", revision == newest_before),
             ("progress ahead", revision <= self.promised),
@@ -69,7 +69,7 @@ class StreamCheck:
 
     def _content(self, event: Event, tick: float) -> Iterator[str]:
         """The event is the replay's; `previous` may be missing only where compaction has passed it."""
-        revision, key = place_of(event)
+        revision, key = cluster_folder(event)
         truth = next((each for each in self.model.events.get(revision, ()) if each.kv.key == key), None)
         if truth is None or self.moments.is_unwritten(revision, tick):
             yield f"event from nowhere: {self._name()} delivered {words(event)}"
@@ -88,7 +88,7 @@ class StreamCheck:
         expected_events = self.model.watched(
             self.request.key, self.request.range_end, self._start() - 1, self.promised
         )
-        places = [place_of(event) for event in expected_events]
+        places = [cluster_folder(event) for event in expected_events]
         missing = [place for place in places if place not in self.delivered]
         for revision, key in missing:
             yield f"missing event: {self._name()} promised all up to {self.promised} without {key!r} at {revision}"
@@ -116,5 +116,5 @@ class StreamCheck:
         return f"{self.stream.client}'s {words(self.request)}"
 
 
-def place_of(event: Event) -> Place:
+def cluster_folder(event: Event) -> Place:
     return event.kv.mod_revision, event.kv.key

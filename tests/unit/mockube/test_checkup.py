@@ -7,7 +7,7 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.checkup import CHECKS, CheckResult, look_around
 from mockube.clusters import record
-from mockube.clusters.places import place_of
+from mockube.clusters.folders import cluster_folder
 from tests.support.processes.clusters import STARTING
 
 
@@ -39,31 +39,31 @@ def test_a_file_where_the_folder_should_be_is_wrong(tmp_path):
 
 def test_a_cluster_that_was_killed_is_wrong_and_said_how_to_tidy_up(environment):
     assert found("clusters", environment).verdict is CheckResult.OK
-    place = place_of("one", environment)
-    place.prepare()
-    record.write(place, STARTING)
+    folder = cluster_folder("one", environment)
+    folder.prepare()
+    record.write(folder, STARTING)
     finding = found("clusters", environment)
     assert finding.verdict is CheckResult.WRONG
     assert "`mockube down --name one`" in finding.words
 
 
 def test_what_cannot_be_looked_at_is_wrong(environment):
-    place = place_of("one", environment)
-    place.prepare()
-    place.record.mkdir()
+    folder = cluster_folder("one", environment)
+    folder.prepare()
+    folder.record.mkdir()
     told = dict(look_around(environment, SteppedClock()))
     assert told["clusters"].verdict is CheckResult.WRONG
-    assert told["clusters"].words == f"{place.record}: Is a directory"
+    assert told["clusters"].words == f"{folder.record}: Is a directory"
     assert told["Python"].verdict is CheckResult.OK
 
 
 def test_a_clock_that_went_back_is_wrong(environment):
-    place = place_of("one", environment)
-    place.prepare()
-    (place.pki / "ca.crt").touch()
+    folder = cluster_folder("one", environment)
+    folder.prepare()
+    (folder.pki / "ca.crt").touch()
     early = SteppedClock()
     assert found("clock", environment, early).verdict is CheckResult.OK
-    os.utime(place.pki / "ca.crt", (early.now().timestamp() + 60,) * 2)
+    os.utime(folder.pki / "ca.crt", (early.now().timestamp() + 60,) * 2)
     assert "created in the future" in found("clock", environment, early).words
 
 

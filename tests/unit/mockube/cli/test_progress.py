@@ -11,7 +11,7 @@ def said(*, live):
     progress = Progress(out, live=live, clock=clock)
     progress.step("starting")
     clock.advance(0.15)
-    progress.say("something happened")
+    progress.report("something happened")
     progress.step("waiting")
     clock.advance(0.1)
     progress.done()

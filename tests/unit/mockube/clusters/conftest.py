@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.clusters.places import place_of
+from mockube.clusters.folders import cluster_folder
 
 
 @pytest.fixture
@@ -11,7 +11,7 @@ def environment(tmp_path):
 
 
 @pytest.fixture
-def place(environment):
-    place = place_of("one", environment)
-    place.prepare()
-    return place
+def folder(environment):
+    folder = cluster_folder("one", environment)
+    folder.prepare()
+    return folder

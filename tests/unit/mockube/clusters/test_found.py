@@ -32,46 +32,46 @@ READY = ready("https://x")
         pytest.param(READY, False, State.DEAD, id="whoever ran it was killed"),
     ],
 )
-async def test_its_state_is_known(place, written, held, state):
+async def test_its_state_is_known(folder, written, held, state):
     if written:
-        record.write(place, written)
+        record.write(folder, written)
     if held:
-        async with holding(place, SteppedClock()):
-            assert look(place).state is state
+        async with holding(folder, SteppedClock()):
+            assert look(folder).state is state
     else:
-        assert look(place).state is state
+        assert look(folder).state is state
 
 
-async def test_a_cluster_is_held_by_one_at_a_time_and_free_afterwards(place):
+async def test_a_cluster_is_held_by_one_at_a_time_and_free_afterwards(folder):
     clock = SteppedClock()
-    async with holding(place, clock):
-        second = asyncio.create_task(_hold(place, clock))
+    async with holding(folder, clock):
+        second = asyncio.create_task(_hold(folder, clock))
         while not second.done():
             await until(lambda: second.done() or clock.next_due() is not None)
             clock.advance(1)
         with pytest.raises(ClusterLocked, match='"one" runs already'):
             await second
-    await _hold(place, clock)
+    await _hold(folder, clock)
 
 
-async def _hold(place, clock):
-    async with holding(place, clock):
+async def _hold(folder, clock):
+    async with holding(folder, clock):
         pass
 
 
-def test_a_record_that_makes_no_sense_is_none(place):
-    place.record.write_text("{")
-    assert record.read(place.record) is None
+def test_a_record_that_makes_no_sense_is_none(folder):
+    folder.record.write_text("{")
+    assert record.read(folder.record) is None
 
 
-def test_what_is_not_there_is_missing_and_said_how_to_get(environment, place):
+def test_what_is_not_there_is_missing_and_said_how_to_get(environment, folder):
     with pytest.raises(Missing, match='there is no cluster "two": there is one'):
         find("two", environment)
     with pytest.raises(Missing, match='"one" is not running: `mockube up --name one` starts it'):
         running("one", environment)
 
 
-async def test_one_that_runs_is_found_with_its_record(environment, place):
-    record.write(place, READY)
-    async with holding(place, SteppedClock()):
-        assert running("one", environment) == (place, READY)
+async def test_one_that_runs_is_found_with_its_record(environment, folder):
+    record.write(folder, READY)
+    async with holding(folder, SteppedClock()):
+        assert running("one", environment) == (folder, READY)

@@ -16,25 +16,25 @@ from tests.support.processes.clusters import ready
         pytest.param(State.STARTING, ready(), "it is not ready yet", id="not ready"),
     ],
 )
-def test_what_its_state_says_is_enough(place, state, record, problem):
-    assert examine(FoundCluster(place=place, state=state, record=record)).problems == (problem,)
+def test_what_its_state_says_is_enough(folder, state, record, problem):
+    assert examine(FoundCluster(folder=folder, state=state, record=record)).problems == (problem,)
 
 
-def test_a_server_that_does_not_answer_and_a_process_that_does_not_run(place):
+def test_a_server_that_does_not_answer_and_a_process_that_does_not_run(folder):
     with socket.create_server(("127.0.0.1", 0)) as closed:
         url = f"https://127.0.0.1:{closed.getsockname()[1]}"
-    place.kubeconfig.write_text(
+    folder.kubeconfig.write_text(
         f"{{current-context: x, contexts: [{{name: x, context: {{cluster: x}}}}], "
         f"clusters: [{{name: x, cluster: {{server: '{url}'}}}}]}}"
     )
-    found = FoundCluster(place=place, state=State.RUNNING, record=ready(url, apiserver=1, manager=0))
+    found = FoundCluster(folder=folder, state=State.RUNNING, record=ready(url, apiserver=1, manager=0))
     silent, unanswered = examine(found).problems
     assert silent == "the manager does not run"
     assert unanswered.startswith(f"{url} does not answer: ")
 
 
-def test_a_kubeconfig_that_leads_nowhere(place):
-    place.kubeconfig.write_text("{}")
-    found = FoundCluster(place=place, state=State.RUNNING, record=ready("https://x"))
+def test_a_kubeconfig_that_leads_nowhere(folder):
+    folder.kubeconfig.write_text("{}")
+    found = FoundCluster(folder=folder, state=State.RUNNING, record=ready("https://x"))
     (problem,) = examine(found).problems
     assert problem.startswith("https://x does not answer: ")

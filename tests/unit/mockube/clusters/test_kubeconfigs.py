@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from mockube.clusters import kubeconfigs
-from mockube.clusters.places import place_of
+from mockube.clusters.folders import cluster_folder
 from mockube.failure import Failure
 
 SERVERS = """
@@ -31,30 +31,30 @@ ONLY_MINE = {part: ["mockube-one"] for part in kubeconfigs.LISTS}
 
 
 @pytest.fixture
-def place(place):
-    place.admin.write_text(SERVERS)
-    assert kubeconfigs.publish(place) == "https://127.0.0.1:1234"
-    return place
+def folder(folder):
+    folder.admin.write_text(SERVERS)
+    assert kubeconfigs.publish(folder) == "https://127.0.0.1:1234"
+    return folder
 
 
 def names(tree):
     return {part: [entry["name"] for entry in tree[part]] for part in kubeconfigs.LISTS}
 
 
-def test_all_in_it_is_called_as_the_cluster_is(place):
-    tree = yaml.safe_load(place.kubeconfig.read_text())
+def test_all_in_it_is_called_as_the_cluster_is(folder):
+    tree = yaml.safe_load(folder.kubeconfig.read_text())
     assert names(tree) == ONLY_MINE
     assert tree["contexts"][0]["context"] == {"cluster": "mockube-one", "user": "mockube-one"}
     assert tree["current-context"] == "mockube-one"
     assert tree["users"][0]["user"] == {"token": "abc"}
-    assert place.kubeconfig.stat().st_mode & 0o777 == 0o600
+    assert folder.kubeconfig.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_merge_adds_it_and_changes_nothing_else(place, tmp_path):
+def test_a_merge_adds_it_and_changes_nothing_else(folder, tmp_path):
     path = tmp_path / "config"
     path.write_text(OTHERS)
     for _ in range(2):
-        kubeconfigs.merge(place, path)
+        kubeconfigs.merge(folder, path)
     tree, before = yaml.safe_load(path.read_text()), yaml.safe_load(OTHERS)
     assert names(tree) == {
         "clusters": ["work", "mockube-one"],
@@ -67,49 +67,49 @@ def test_a_merge_adds_it_and_changes_nothing_else(place, tmp_path):
 
 
 @pytest.mark.parametrize("there", [None, "", "kind: Config\nclusters: null\n"])
-def test_a_merge_into_nothing_makes_a_file(place, tmp_path, there):
+def test_a_merge_into_nothing_makes_a_file(folder, tmp_path, there):
     path = tmp_path / ".kube" / "config"
     if there is not None:
         path.parent.mkdir()
         path.write_text(there)
-    kubeconfigs.merge(place, path)
+    kubeconfigs.merge(folder, path)
     assert names(yaml.safe_load(path.read_text())) == ONLY_MINE
 
 
-def test_a_merge_goes_through_a_link(place, tmp_path):
+def test_a_merge_goes_through_a_link(folder, tmp_path):
     path, link = tmp_path / "config", tmp_path / "link"
     path.write_text(OTHERS)
     link.symlink_to(path)
-    kubeconfigs.merge(place, link)
+    kubeconfigs.merge(folder, link)
     assert link.is_symlink()
     assert "mockube-one" in path.read_text()
 
 
 @pytest.mark.parametrize("text", ["[1, 2]", "{", "just words", "clusters: [1]", "users: [{}]"])
-def test_what_is_no_kubeconfig_is_left_alone(place, tmp_path, text):
+def test_what_is_no_kubeconfig_is_left_alone(folder, tmp_path, text):
     path = tmp_path / "config"
     path.write_text(text)
     with pytest.raises(Failure, match="is not a kubeconfig"):
-        kubeconfigs.merge(place, path)
+        kubeconfigs.merge(folder, path)
     assert path.read_text() == text
 
 
-def test_a_copy_replaces_its_own_kind_only(place, tmp_path):
+def test_a_copy_replaces_its_own_kind_only(folder, tmp_path):
     path = tmp_path / "copy"
     for _ in range(2):
-        kubeconfigs.refuse_others(place, path)
-        kubeconfigs.copy(place, path)
-    assert path.read_text() == place.kubeconfig.read_text()
+        kubeconfigs.refuse_others(folder, path)
+        kubeconfigs.copy(folder, path)
+    assert path.read_text() == folder.kubeconfig.read_text()
     path.write_text(OTHERS)
     with pytest.raises(Failure, match="contains other clusters"):
-        kubeconfigs.refuse_others(place, path)
+        kubeconfigs.refuse_others(folder, path)
 
 
 @pytest.mark.parametrize("text", ["", "clusters: []", "clusters: [{name: x}]"])
-def test_one_that_names_no_server_was_served_nowhere(place, text):
-    place.kubeconfig.write_text(text)
-    assert kubeconfigs.read_url(place) == ""
+def test_one_that_names_no_server_was_served_nowhere(folder, text):
+    folder.kubeconfig.write_text(text)
+    assert kubeconfigs.read_url(folder) == ""
 
 
 def test_one_that_was_never_ready_was_served_nowhere(tmp_path):
-    assert kubeconfigs.read_url(place_of("two", {"XDG_DATA_HOME": str(tmp_path)})) == ""
+    assert kubeconfigs.read_url(cluster_folder("two", {"XDG_DATA_HOME": str(tmp_path)})) == ""

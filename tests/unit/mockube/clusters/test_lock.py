@@ -35,21 +35,21 @@ def started(pid):
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
 
 
-async def test_the_holder_is_this_process_and_then_nobody(place):
-    async with holding(place, SteppedClock()):
-        found = holder(place.lock)
+async def test_the_holder_is_this_process_and_then_nobody(folder):
+    async with holding(folder, SteppedClock()):
+        found = holder(folder.lock)
         assert found == Holder(os.getpid(), started(os.getpid()))
-        assert look(place).holder == found
-    assert holder(place.lock) is None
-    assert place.lock.read_bytes() == b""
-    assert stat.S_IMODE(place.lock.stat().st_mode) == 0o600
+        assert look(folder).holder == found
+    assert holder(folder.lock) is None
+    assert folder.lock.read_bytes() == b""
+    assert stat.S_IMODE(folder.lock.stat().st_mode) == 0o600
 
 
-async def test_what_one_that_was_killed_left_behind_is_no_holder(place):
-    place.lock.write_text("1 1\n")
-    assert holder(place.lock) is None
-    async with holding(place, SteppedClock()):
-        assert holder(place.lock).pid == os.getpid()
+async def test_what_one_that_was_killed_left_behind_is_no_holder(folder):
+    folder.lock.write_text("1 1\n")
+    assert holder(folder.lock) is None
+    async with holding(folder, SteppedClock()):
+        assert holder(folder.lock).pid == os.getpid()
 
 
 def test_the_process_that_is_meant_is_signalled():
@@ -70,22 +70,22 @@ def test_one_that_has_ended_is_passed_over():
     send_signals(Holder(pid, since), (signal.SIGTERM,))
 
 
-async def test_a_lock_that_leads_elsewhere_is_not_followed(place, tmp_path):
+async def test_a_lock_that_leads_elsewhere_is_not_followed(folder, tmp_path):
     target = tmp_path / "precious"
     target.write_text("kept")
-    place.lock.symlink_to(target)
+    folder.lock.symlink_to(target)
     with pytest.raises(OSError, match="symbolic links"):
-        async with holding(place, SteppedClock()):
+        async with holding(folder, SteppedClock()):
             pytest.fail("it was followed")
     with pytest.raises(OSError, match="symbolic links"):
-        holder(place.lock)
+        holder(folder.lock)
     assert target.read_text() == "kept"
 
 
-async def test_a_folder_that_others_can_change_is_refused(place):
-    place.folder.chmod(0o777)
+async def test_a_folder_that_others_can_change_is_refused(folder):
+    folder.path.chmod(0o777)
     with pytest.raises(Failure, match="can be changed by every user: `chmod go-w"):
-        async with holding(place, SteppedClock()):
+        async with holding(folder, SteppedClock()):
             pytest.fail("it was used")
 
 
@@ -93,10 +93,10 @@ HOLDS = """
 import asyncio, sys
 from mockube.apimachinery.clock import RealClock
 from mockube.clusters.lock import holding
-from mockube.clusters.places import place_of
+from mockube.clusters.folders import cluster_folder
 
 async def hold():
-    async with holding(place_of("one", {"XDG_DATA_HOME": sys.argv[1]}), RealClock()):
+    async with holding(cluster_folder("one", {"XDG_DATA_HOME": sys.argv[1]}), RealClock()):
         print(flush=True)
         await asyncio.get_running_loop().create_future()
 
@@ -104,11 +104,11 @@ asyncio.run(hold())
 """
 
 
-def test_down_does_not_wait_for_the_successor_of_the_process_that_it_ended(place, environment):
+def test_down_does_not_wait_for_the_successor_of_the_process_that_it_ended(folder, environment):
     command = [sys.executable, "-c", HOLDS, environment["XDG_DATA_HOME"]]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as first:
         first.stdout.readline()
-        meant = look(place)
+        meant = look(folder)
         assert meant.holder.pid == first.pid
         first.terminate()
         first.wait()
@@ -116,5 +116,5 @@ def test_down_does_not_wait_for_the_successor_of_the_process_that_it_ended(place
             second.stdout.readline()
             down._end(meant, down.AT_ONCE)
             assert second.poll() is None
-            assert look(place).holder.pid == second.pid
+            assert look(folder).holder.pid == second.pid
             second.kill()

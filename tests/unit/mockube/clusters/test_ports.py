@@ -6,8 +6,8 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.clusters import ports, record
+from mockube.clusters.folders import cluster_folder
 from mockube.clusters.lock import holding
-from mockube.clusters.places import place_of
 from mockube.failure import Failure
 from tests.support.processes.clusters import ready
 
@@ -18,27 +18,27 @@ def taken():
         yield listener.getsockname()[1]
 
 
-def served_before(place, port):
-    place.prepare()
-    place.kubeconfig.write_text(f"clusters: [{{name: x, cluster: {{server: 'https://127.0.0.1:{port}'}}}}]")
+def served_before(folder, port):
+    folder.prepare()
+    folder.kubeconfig.write_text(f"clusters: [{{name: x, cluster: {{server: 'https://127.0.0.1:{port}'}}}}]")
 
 
 def test_the_default_cluster_has_upstreams_port(environment):
-    assert ports.usual(place_of("default", environment), environment) == 6443
+    assert ports.usual(cluster_folder("default", environment), environment) == 6443
 
 
 def test_another_has_a_free_one_and_then_the_same(environment, taken):
-    place = place_of("other", environment)
-    assert ports.usual(place, environment) == 0
-    served_before(place, taken)
-    assert ports.usual(place, environment) == 0, "somebody else has it now"
-    served_before(place, port := _free())
-    assert ports.usual(place, environment) == port
+    folder = cluster_folder("other", environment)
+    assert ports.usual(folder, environment) == 0
+    served_before(folder, taken)
+    assert ports.usual(folder, environment) == 0, "somebody else has it now"
+    served_before(folder, port := _free())
+    assert ports.usual(folder, environment) == port
 
 
 def test_what_the_server_would_hear_is_heard(environment):
     said = {**environment, ports.VARIABLE: "7443"}
-    assert ports.usual(place_of("default", environment), said) == 7443
+    assert ports.usual(cluster_folder("default", environment), said) == 7443
 
 
 def test_a_free_port_and_any_port_will_do(environment):
@@ -52,9 +52,9 @@ def test_the_process_that_has_it_is_named(environment, taken):
 
 
 async def test_the_cluster_that_has_it_is_named(environment, taken):
-    place = place_of("one", environment)
-    async with holding(place, SteppedClock()):
-        record.write(place, ready(f"https://127.0.0.1:{taken}"))
+    folder = cluster_folder("one", environment)
+    async with holding(folder, SteppedClock()):
+        record.write(folder, ready(f"https://127.0.0.1:{taken}"))
         with pytest.raises(
             Failure, match='in use by the cluster "one" \\(`mockube down --name one` stops it\\)'
         ):

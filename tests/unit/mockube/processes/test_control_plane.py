@@ -21,7 +21,7 @@ from mockube.processes.control_plane import ControlPlane
 from mockube.processes.child_processes import Program
 async def run():
     server, manager = (Program(name=word[4], command=word) for word in map(ast.literal_eval, sys.argv[1:]))
-    plane = ControlPlane(server=server, manager=manager, clock=RealClock(), tell=print)
+    plane = ControlPlane(server=server, manager=manager, clock=RealClock(), report=print)
     async with plane.running():
         await plane.wait_over()
 asyncio.run(run())
@@ -92,7 +92,7 @@ class Run:
             server=Program(name="server", command=told.program("server", *server)),
             manager=Program(name="manager", command=told.program("manager", *manager)),
             clock=self.clock,
-            tell=self.said.append,
+            report=self.said.append,
         )
 
     async def __call__(self):

@@ -19,7 +19,7 @@ _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
 
 class ClusterFolder(Struct, frozen=True, kw_only=True):
     name: str
-    folder: Path
+    path: Path
 
     @property
     def context(self) -> str:
@@ -30,8 +30,8 @@ class ClusterFolder(Struct, frozen=True, kw_only=True):
         """For nobody else's eyes: whoever can read it is the administrator."""
         from mockube.etcd.embedded.lock import check_private  # noqa: PLC0415 - most commands only look
 
-        self.folder.parent.mkdir(parents=True, exist_ok=True)
-        for folder in (self.folder, self.pki, self.logs):
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        for folder in (self.path, self.pki, self.logs):
             folder.mkdir(mode=0o700, exist_ok=True)
             try:
                 check_private(folder)
@@ -40,11 +40,11 @@ class ClusterFolder(Struct, frozen=True, kw_only=True):
 
     @property
     def kubeconfig(self) -> Path:
-        return self.folder / "kubeconfig"
+        return self.path / "kubeconfig"
 
     @property
     def pki(self) -> Path:
-        return self.folder / "pki"
+        return self.path / "pki"
 
     @property
     def admin(self) -> Path:
@@ -53,7 +53,7 @@ class ClusterFolder(Struct, frozen=True, kw_only=True):
 
     @property
     def logs(self) -> Path:
-        return self.folder / "logs"
+        return self.path / "logs"
 
     def log(self, component: str) -> Path:
         return self.logs / f"{component}.log"
@@ -61,30 +61,30 @@ class ClusterFolder(Struct, frozen=True, kw_only=True):
     @property
     def data(self) -> Path:
         """What is stored, where it is kept."""
-        return self.folder / "data"
+        return self.path / "data"
 
     @property
     def record(self) -> Path:
-        return self.folder / "running.json"
+        return self.path / "running.json"
 
     @property
     def lock(self) -> Path:
-        return self.folder / "lock"
+        return self.path / "lock"
 
 
-def place_of(name: str, environment: Mapping[str, str]) -> ClusterFolder:
+def cluster_folder(name: str, environment: Mapping[str, str]) -> ClusterFolder:
     if not _NAME.fullmatch(name):
         raise Misused(
             f'"{name}" is not a valid cluster name: use lower-case letters, digits and "-" between them, at most 40'
         )
-    return ClusterFolder(name=name, folder=clusters_folder(environment) / name)
+    return ClusterFolder(name=name, path=clusters_folder(environment) / name)
 
 
-def places(environment: Mapping[str, str]) -> Sequence[ClusterFolder]:
+def cluster_folders(environment: Mapping[str, str]) -> Sequence[ClusterFolder]:
     """Of every cluster that there is, by name."""
     folder = clusters_folder(environment)
     found = sorted(one.name for one in folder.iterdir()) if folder.is_dir() else []
-    return [ClusterFolder(name=name, folder=folder / name) for name in found if _NAME.fullmatch(name)]
+    return [ClusterFolder(name=name, path=folder / name) for name in found if _NAME.fullmatch(name)]
 
 
 def clusters_folder(environment: Mapping[str, str]) -> Path:

@@ -42,7 +42,7 @@ class NeedsReplace(Failure):
         super().__init__(f"{problem}: use --replace to allow it")
 
 
-class SnapshotPlace(Protocol):
+class SnapshotLocation(Protocol):
     def pieces(self) -> AsyncGenerator[bytes, None]:
         """Of the file."""
 
