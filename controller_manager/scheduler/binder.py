@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
-from mockube.apimachinery import conditions, meta
+from mockube.apimachinery import meta
 from mockube.apimachinery.status import NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_PV_BOUND_BY_CONTROLLER
@@ -25,6 +25,7 @@ from mockube.controller_manager.scheduler.preemption import Candidate
 from mockube.controller_manager.scheduler.volumes import Binding, is_bound
 from mockube.controller_manager.supervision import within
 from mockube.controller_manager.workloads.device_claims import FINALIZER, is_reserved_for, with_consumer
+from mockube.controller_manager.workloads.disruption import disruption_status
 from mockube.controller_manager.workloads.volumes import SELECTED_NODE, claim_reference
 
 _BINDING_TIMEOUT: Final = timedelta(seconds=600)
@@ -99,9 +100,6 @@ def _claimed(volume: ReadOnlyTree, claim: ReadOnlyTree) -> ReadOnlyTree:
     return meta.with_annotations(changed, {ANNOTATION_PV_BOUND_BY_CONTROLLER: "yes"})
 
 
-_DISRUPTED: Final = "DisruptionTarget"
-
-
 async def evict(client: Client, events: Recorder, pod: PodInfo, chosen: Candidate, now: datetime) -> None:
     for victim in chosen.victims:
         try:
@@ -115,14 +113,10 @@ async def evict(client: Client, events: Recorder, pod: PodInfo, chosen: Candidat
 
 async def _evict(client: Client, pod: PodInfo, victim: PodInfo, now: datetime) -> None:
     view = victim.view
-    condition = {
-        "type": _DISRUPTED,
-        "status": "True",
-        "reason": "PreemptionByScheduler",
-        "message": f"{pod.spec['schedulerName']}: preempting to accommodate a higher priority pod",
-        "observedGeneration": meta.generation(view.object),
-    }
-    updated = conditions.set_condition(conditions.of(view.object), condition, now)
-    patch = {"metadata": {"uid": view.uid}, "status": {"conditions": updated}}
-    await client.patch(PODS, view.key, patch, subresource="status")
+    message = f"{pod.spec['schedulerName']}: preempting to accommodate a higher priority pod"
+    generation = meta.generation(view.object)
+    status = disruption_status(view.object, "PreemptionByScheduler", message, now, generation)
+    if status:
+        patch = {"metadata": {"uid": view.uid}, "status": status}
+        await client.patch(PODS, view.key, patch, kind="strategic", subresource="status")
     await client.delete(PODS, view.key, uid=view.uid)

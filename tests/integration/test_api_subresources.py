@@ -5,6 +5,7 @@ import pytest
 from tests.support.server import apiserver
 
 PODS = "/api/v1/namespaces/default/pods"
+DENIED = "does not allow evicting pods currently"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 
@@ -248,16 +249,29 @@ async def test_an_eviction_spends_what_the_budget_allows(client):
     assert [(one["reason"], one["status"]) for one in status["conditions"]] == [("InsufficientPods", "False")]
 
 
-async def test_an_eviction_is_refused_when_the_budget_is_spent(client):
+def denied(reason, message):
+    """The condition of a budget that allows no disruption."""
+    since = "2030-01-01T00:00:00Z"
+    condition = {"type": "DisruptionAllowed", "status": "False", "lastTransitionTime": since}
+    return [condition | {"reason": reason, "message": message}]
+
+
+@pytest.mark.parametrize(
+    ("healthy", "conditions", "reason"),
+    [
+        (1, denied("InsufficientPods", ""), "needs 1 healthy pods and has 1 currently"),
+        (1, denied("SyncFailed", "why"), f"{DENIED} because it failed sync: why"),
+        (2, [], DENIED),
+        (2, denied("InsufficientPods", "why"), f"{DENIED} (InsufficientPods): why"),
+    ],
+)
+async def test_an_eviction_is_refused_when_the_budget_is_spent(client, healthy, conditions, reason):
     await run(client)
-    await budget(client, disruptionsAllowed=0)
+    await budget(client, disruptionsAllowed=0, currentHealthy=healthy, conditions=conditions)
     refused = await evict(client)
     assert refused.status == 429
     assert refused.body["details"]["causes"] == [
-        {
-            "reason": "DisruptionBudget",
-            "message": "The disruption budget b needs 1 healthy pods and has 2 currently",
-        }
+        {"reason": "DisruptionBudget", "message": f"The disruption budget b {reason}"}
     ]
     assert "deletionTimestamp" not in (await client.get(f"{PODS}/p")).body["metadata"]
 

@@ -128,6 +128,8 @@ async def test_pods_leave_a_silent_node_after_five_minutes(cluster):
         "DeletionByTaintManager",
         "Taint manager: deleting due to NoExecute taint",
     )
+    assert target["observedGeneration"] == 1
+    assert pod["status"]["conditions"][-1] == target
     assert ("TaintManagerEviction", "Marking for deletion Pod default/p") in await cluster.told("Pod")
 
 

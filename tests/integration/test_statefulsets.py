@@ -68,11 +68,11 @@ async def test_each_pod_has_storage_of_its_own(story):
 
     await story.until(is_alone)
     assert await story.messages() == {
-        "create Claim data-web-0 Pod web-0 in StatefulSet web success",
-        "create Claim data-web-1 Pod web-1 in StatefulSet web success",
-        "create Pod web-0 in StatefulSet web successful",
-        "create Pod web-1 in StatefulSet web successful",
-        "delete Pod web-1 in StatefulSet web successful",
+        "Create Claim data-web-0 Pod web-0 in StatefulSet web success",
+        "Create Claim data-web-1 Pod web-1 in StatefulSet web success",
+        "Create Pod web-0 in StatefulSet web successful",
+        "Create Pod web-1 in StatefulSet web successful",
+        "Delete Pod web-1 in StatefulSet web successful",
     }
 
 

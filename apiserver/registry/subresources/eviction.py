@@ -186,9 +186,21 @@ def _check(budget: Tree) -> None:
         problem = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
         raise status.forbidden(BUDGET, name, problem)
     if disruptions_left == 0:
-        desired, healthy = _count(budget, "desiredHealthy"), _count(budget, "currentHealthy")
-        message = f"The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"
-        raise _too_many(message, 0)
+        raise _too_many(f"The disruption budget {name} {_reason_for_none(budget)}", 0)
+
+
+def _reason_for_none(budget: Tree) -> str:
+    """Return why the budget allows no disruption; its counts are not to be trusted after a failed sync."""
+    denied = "does not allow evicting pods currently"
+    condition = conditions.get(budget, _EXHAUSTED["type"]) or {}
+    message = condition.get("message") if condition.get("status") == "False" else ""
+    reason = condition.get("reason")
+    if message and reason == "SyncFailed":
+        return f"{denied} because it failed sync: {message}"
+    desired, healthy = _count(budget, "desiredHealthy"), _count(budget, "currentHealthy")
+    if healthy <= desired:
+        return f"needs {desired} healthy pods and has {healthy} currently"
+    return f"{denied} ({reason}): {message}" if message else denied
 
 
 def _still_processed(name: str) -> TooManyRequests:

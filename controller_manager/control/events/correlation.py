@@ -177,6 +177,7 @@ class Counted:
 
     def _body(self, occurrence: Occurrence, recorded: _Recorded, message: str) -> dict[str, object]:
         assert recorded.first is not None
+        is_combined = message != occurrence.message
         return {
             "apiVersion": "v1",
             "kind": "Event",
@@ -192,8 +193,9 @@ class Counted:
             "lastTimestamp": format_time(occurrence.at),
             "count": recorded.count,
             "type": occurrence.type,
-            "reportingComponent": self._component,
-            "reportingInstance": occurrence.host,
+            # client-go writes neither into an event that stands for similar ones.
+            "reportingComponent": "" if is_combined else self._component,
+            "reportingInstance": "" if is_combined else occurrence.host,
         }
 
 

@@ -38,6 +38,7 @@ def view(tree: ReadOnlyTree) -> SetView:
         min_ready_seconds=strategy.min_ready_seconds,
         controls_claims=False,
         scale_limit=None if limit is None else at_least_one(limit, common.replicas),
+        titles_events=False,
         waits_for_ended=True,
     )
 

@@ -6,10 +6,8 @@ from typing import Any, Final
 
 from prometheus_client.core import CounterMetricFamily, Metric
 
-from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.timestamps import after, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.wellknown import CONDITION_DISRUPTION_TARGET
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
 from mockube.controller_manager.client.podview import PodView
@@ -37,15 +35,14 @@ from mockube.controller_manager.workloads.device_claims import (
     pod_claims,
     tolerates_taint,
 )
+from mockube.controller_manager.workloads.disruption import disruption_status
 
 _BY_POOL: Final = "device-pool"
 _REASON: Final = "DeviceTaintManagerEviction"
-_CONDITION: Final = {
-    "type": CONDITION_DISRUPTION_TARGET,
-    "status": "True",
-    "reason": "DeletionByDeviceTaintManager",
-    "message": "Device Taint manager: deleting due to NoExecute taint",
-}
+_CONDITION: Final = (
+    "DeletionByDeviceTaintManager",
+    "Device Taint manager: deleting due to NoExecute taint",
+)
 
 
 def reconcile(caches: Caches, key: Key, now: datetime, is_pending: object = None) -> Plan:
@@ -60,17 +57,11 @@ def reconcile(caches: Caches, key: Key, now: datetime, is_pending: object = None
         remembered = () if is_pending else (Remember(now),)
         return Plan(actions=remembered, again_after=when - now)
     actions: list[Action] = [Remember(None), _event(pod, "Marking for deletion")]
-    if not conditions.says(pod.object, _CONDITION):
-        actions.append(_marking(pod, now))
+    if status := disruption_status(pod.object, *_CONDITION, now):
+        body = {"metadata": {"uid": pod.uid}, "status": status}
+        actions.append(Patch(resource=PODS, key=pod.key, body=body, kind="strategic", subresource="status"))
     ref = ObjectRef(pod.key, pod.uid)
     return Plan(actions=(*actions, Delete(resource=PODS, objects=(ref,))))
-
-
-def _marking(pod: PodView, now: datetime) -> Patch:
-    condition = {**_CONDITION, "observedGeneration": meta.generation(pod.object)}
-    listed = conditions.set_condition(conditions.of(pod.object), condition, now)
-    body = {"metadata": {"uid": pod.uid}, "status": {"conditions": listed}}
-    return Patch(resource=PODS, key=pod.key, body=body, kind="strategic", subresource="status")
 
 
 def _event(pod: PodView, message: str) -> RecordEvent:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
-from mockube.apimachinery import conditions
+from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.timestamps import after, parse_time
 from mockube.apimachinery.wellknown import CONDITION_DISRUPTION_TARGET
 from mockube.controller_manager.cache.store import Caches, Change
@@ -26,7 +26,8 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
         return EMPTY_PLAN
     if after(since, _TIMEOUT) > now:
         return Plan(again_after=after(since, _TIMEOUT) - now)
-    refuted = {"type": CONDITION_DISRUPTION_TARGET, "status": "False"}
+    generation = meta.generation(pod.object)
+    refuted = {"type": CONDITION_DISRUPTION_TARGET, "status": "False", "observedGeneration": generation}
     body = conditions.with_condition(pod.object, refuted, now)
     return Plan(actions=(Update(resource=PODS, body=body, subresource="status"),))
 

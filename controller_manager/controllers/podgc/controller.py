@@ -11,27 +11,22 @@ from typing import Final
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.status import ApiError, NotFound
-from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.wellknown import CONDITION_DISRUPTION_TARGET, CONDITION_READY, TAINT_OUT_OF_SERVICE
+from mockube.apimachinery.wellknown import CONDITION_READY, TAINT_OUT_OF_SERVICE
 from mockube.controller_manager.client.kinds import NODES, PODS
 from mockube.controller_manager.client.podview import FAILED, PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoAnswer
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.controllers.podgc import controller
+from mockube.controller_manager.workloads.disruption import disruption_status
 
 LOG = logging.getLogger(__name__)
 
 PERIOD: Final = 20.0
 QUARANTINE: Final = timedelta(seconds=40)
 """How long a node is absent from the cache before it is read from the server."""
-_ORPHANED: Final = {
-    "type": CONDITION_DISRUPTION_TARGET,
-    "status": "True",
-    "reason": "DeletionByPodGC",
-    "message": "PodGC: node no longer exists",
-}
+_ORPHANED: Final = ("DeletionByPodGC", "PodGC: node no longer exists")
 
 
 class PodGarbageCollector:
@@ -77,21 +72,21 @@ class PodGarbageCollector:
             return False
         return True
 
-    async def _delete(self, pods: Iterable[PodView], condition: Mapping[str, str] | None = None) -> None:
+    async def _delete(self, pods: Iterable[PodView], disruption: tuple[str, str] | None = None) -> None:
         for pod in pods:
             try:
                 if not pod.is_terminal:
-                    await self._mark_failed(pod, condition)
+                    await self._mark_failed(pod, disruption)
                 await self._client.delete(PODS, pod.key, uid=pod.uid, grace_period_seconds=0)
             except NotFound:
                 continue
 
-    async def _mark_failed(self, pod: PodView, condition: Mapping[str, str] | None) -> None:
+    async def _mark_failed(self, pod: PodView, disruption: tuple[str, str] | None) -> None:
         """No kubelet will write its end, and owners wait for one."""
-        status: dict[str, object] = {"phase": FAILED}
-        if condition is not None:
-            since = format_time(self._clock.now())
-            status["conditions"] = [{**condition, "lastTransitionTime": since}]
+        generation = meta.generation(pod.object)
+        status: dict[str, object] = {"phase": FAILED, "observedGeneration": generation}
+        if disruption is not None:
+            status |= disruption_status(pod.object, *disruption, self._clock.now(), generation)
         body = {"metadata": {"uid": pod.uid}, "status": status}
         await self._client.patch(PODS, pod.key, body, kind="strategic", subresource="status")
 

@@ -4,27 +4,23 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from mockube.apimachinery import conditions, meta
+from mockube.apimachinery import meta
 from mockube.apimachinery.status import NotFound
-from mockube.apimachinery.timestamps import after, format_time, span_of
+from mockube.apimachinery.timestamps import after, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.wellknown import CONDITION_DISRUPTION_TARGET
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import NODES, PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.worker import Loop
+from mockube.controller_manager.workloads.disruption import disruption_status
 from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
 
 NAME: Final = "taint-eviction-controller"
 WORKERS: Final = 8
-_CONDITION: Final = {
-    "type": CONDITION_DISRUPTION_TARGET,
-    "status": "True",
-    "reason": "DeletionByTaintManager",
-    "message": "Taint manager: deleting due to NoExecute taint",
-}
+_REASON: Final = "DeletionByTaintManager"
+_MESSAGE: Final = "Taint manager: deleting due to NoExecute taint"
 
 
 class _Scheduled(NamedTuple):
@@ -98,11 +94,11 @@ class TaintEviction:
 
     async def _evict(self, pod: PodView) -> None:
         self._record_event(pod, f"Marking for deletion Pod {pod.key}")
-        present = conditions.get(pod.object, CONDITION_DISRUPTION_TARGET)
+        generation = meta.generation(pod.object)
+        status = disruption_status(pod.object, _REASON, _MESSAGE, self._clock.now(), generation)
         try:
-            if present is None or present["status"] != "True":
-                condition = {**_CONDITION, "lastTransitionTime": format_time(self._clock.now())}
-                body = {"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}}
+            if status:
+                body = {"metadata": {"uid": pod.uid}, "status": status}
                 await self._client.patch(PODS, pod.key, body, kind="strategic", subresource="status")
             await self._client.delete(PODS, pod.key, uid=pod.uid)
         except NotFound:

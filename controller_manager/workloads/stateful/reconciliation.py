@@ -94,7 +94,8 @@ def reconcile(kind: Kind, caches: Caches, key: Key, now: datetime) -> Plan:
 def _planned(kind: Kind, snapshot: StatefulSetState, synced: SyncedRevision) -> Plan:
     if snapshot.owner.deleting:
         account = Account(synced.collision_count)
-        return EMPTY_PLAN if synced.actions else Plan(last=partial(_last, kind, snapshot, synced, account))
+        # A revision that the garbage collector has deleted is not created anew.
+        return Plan(last=partial(_last, kind, snapshot, synced, account))
     tended = [snapshot.customs.tended(pod) for pod in snapshot.pods if not pod.deleting]
     patches = tuple(patch for one in tended for patch in one.patches)
     scaling = scale(snapshot)

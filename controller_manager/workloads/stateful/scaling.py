@@ -98,9 +98,8 @@ def _creation(state: StatefulSetState, ordinal: int) -> _Step:
     ending = storage.ending(owner, ordinal, state.claims)
     if ending:
         name = identity.pod_name(owner, ordinal)
-        problem = (
-            f"create Pod {name} in StatefulSet {owner.key.name} failed error: pvc {ending} is being deleted"
-        )
+        create, set_name = owner.event_verb("create"), owner.key.name
+        problem = f"{create} Pod {name} in StatefulSet {set_name} failed error: pvc {ending} is being deleted"
         failed = RecordEvent(about=owner.object, type="Warning", reason="FailedCreate", message=problem)
         return _Step(halts=True, before=(failed,), blocks=blocks)
     pod = state.customs.born(identity.new_pod(owner, ordinal, state.revision_for(ordinal)))

@@ -44,6 +44,8 @@ class SetView(Struct, frozen=True, kw_only=True, eq=False):
     revision_history_limit: int
     scale_limit: int | None = None
     """How many unavailable pods are enough to make no further ones, in parallel."""
+    titles_events: bool = True
+    """Whether an event's message begins with a capital letter."""
     waits_for_ended: bool = False
     """A pod that ended, or one whose claim is not free, holds up all others even in parallel."""
 
@@ -77,6 +79,10 @@ class SetView(Struct, frozen=True, kw_only=True, eq=False):
             claims_go_when_deleted=retention.get("whenDeleted") == "Delete",
             revision_history_limit=_number(spec.get("revisionHistoryLimit"), _REVISION_HISTORY_LIMIT),
         )
+
+    def event_verb(self, verb: str) -> str:
+        """Return how messages of events begin."""
+        return verb.title() if self.titles_events else verb
 
     @property
     def status(self) -> ReadOnlyTree:

@@ -27,7 +27,7 @@ def deletion(owner: SetView, pods: Sequence[PodView]) -> tuple[Action, ...]:
 
 
 def event_template(owner: SetView, verb: str) -> EventTemplate:
-    subject = f"{verb} Pod {{name}} in StatefulSet {owner.key.name}"
+    subject = f"{owner.event_verb(verb)} Pod {{name}} in StatefulSet {owner.key.name}"
     return EventTemplate(
         about=owner.object,
         done=(f"Successful{verb.title()}", f"{subject} successful"),

@@ -87,10 +87,11 @@ def missing(owner: SetView, ordinal: int, claims: Claims) -> tuple[Action, ...]:
     if not bodies:
         return ()
     pod = f"Pod {owner.key.name}-{ordinal} in StatefulSet {owner.key.name}"
+    create = owner.event_verb("create")
     event = EventTemplate(
         about=owner.object,
-        done=("SuccessfulCreate", f"create Claim {{name}} {pod} success"),
-        failed=("FailedCreate", f"create Claim {{name}} for {pod} failed error: {{error}}"),
+        done=("SuccessfulCreate", f"{create} Claim {{name}} {pod} success"),
+        failed=("FailedCreate", f"{create} Claim {{name}} for {pod} failed error: {{error}}"),
     )
     return (Create(resource=kinds.PERSISTENT_VOLUME_CLAIMS, bodies=bodies, event=event),)
 

@@ -102,6 +102,12 @@ def test_many_similar_ones_are_told_as_one(counted):
     ]
 
 
+def test_only_an_event_of_its_own_names_its_reporter(counted):
+    bodies = [counted.write(said(f"pod {number}")).body for number in range(10)]
+    assert bodies[8]["reportingComponent"]
+    assert [bodies[9][field] for field in ("reportingComponent", "reportingInstance")] == ["", ""]
+
+
 @pytest.mark.parametrize(
     ("pause", "expected"),
     [

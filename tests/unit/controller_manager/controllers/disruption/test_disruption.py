@@ -267,6 +267,7 @@ def test_a_pod_that_is_not_disrupted_after_all_says_so():
     assert condition == {
         "type": "DisruptionTarget",
         "status": "False",
+        "observedGeneration": 1,
         "lastTransitionTime": format_time(world.clock.now()),
     }
     assert world.reconcile(key) == ([], None)

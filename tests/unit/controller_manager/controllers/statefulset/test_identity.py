@@ -69,7 +69,7 @@ def test_labels_that_were_taken_away_are_put_back():
     assert sets.events[-1] == (
         "Normal",
         "SuccessfulUpdate",
-        "update Pod web-0 in StatefulSet web successful",
+        "Update Pod web-0 in StatefulSet web successful",
     )
     assert sets.round() == []
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.controller_manager.client.kinds import STATEFUL_SETS
+from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, STATEFUL_SETS
 from tests.support.controllers.statefulsets import Sets
 
 
@@ -226,3 +226,14 @@ def test_a_set_that_is_deleted_only_tells_its_status():
     sets.remove_pod(0)
     assert sets.round() == []
     assert sets.status["replicas"] == 2
+
+
+def test_a_set_that_is_deleted_counts_its_pods_after_its_revisions_are_gone():
+    sets = settled()
+    sets.delete_set()
+    for name in sets.names(CONTROLLER_REVISIONS):
+        sets.remove(CONTROLLER_REVISIONS, name)
+    sets.remove_pod(0)
+    assert sets.round() == []
+    assert sets.status["replicas"] == 2
+    assert sets.all(CONTROLLER_REVISIONS) == []

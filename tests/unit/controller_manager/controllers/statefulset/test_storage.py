@@ -102,7 +102,7 @@ def test_a_pod_waits_for_a_claim_that_is_being_deleted():
     assert sets.events[-1] == (
         "Warning",
         "FailedCreate",
-        "create Pod web-0 in StatefulSet web failed error: pvc data-web-0 is being deleted",
+        "Create Pod web-0 in StatefulSet web failed error: pvc data-web-0 is being deleted",
     )
     sets.remove(PVC, "data-web-0")
     assert sets.round() == [("create", "web-0")]

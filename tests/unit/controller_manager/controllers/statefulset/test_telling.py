@@ -125,9 +125,9 @@ def test_events():
     sets.scale(0)
     sets.settle()
     assert sets.events == [
-        ("Normal", "SuccessfulCreate", "create Claim data-web-0 Pod web-0 in StatefulSet web success"),
-        ("Normal", "SuccessfulCreate", "create Pod web-0 in StatefulSet web successful"),
-        ("Normal", "SuccessfulDelete", "delete Pod web-0 in StatefulSet web successful"),
+        ("Normal", "SuccessfulCreate", "Create Claim data-web-0 Pod web-0 in StatefulSet web success"),
+        ("Normal", "SuccessfulCreate", "Create Pod web-0 in StatefulSet web successful"),
+        ("Normal", "SuccessfulDelete", "Delete Pod web-0 in StatefulSet web successful"),
     ]
 
 

@@ -1,0 +1,25 @@
+"""The condition DisruptionTarget: which controller is about to end a pod, and why."""
+
+from datetime import datetime
+from typing import Any
+
+from mockube.apimachinery import conditions
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import CONDITION_DISRUPTION_TARGET
+
+
+def disruption_status(
+    pod: ReadOnlyTree, reason: str, message: str, now: datetime, generation: int | None = None
+) -> dict[str, Any]:
+    """Return the strategic merge patch of the pod's status; empty where the pod has the condition already."""
+    condition: dict[str, object] = {"type": CONDITION_DISRUPTION_TARGET, "status": "True"}
+    if generation is not None:
+        condition["observedGeneration"] = generation
+    condition |= {"reason": reason, "message": message}
+    if conditions.says(pod, condition):
+        return {}
+    listed = conditions.set_condition(conditions.of(pod), condition, now)
+    return {
+        "$setElementOrder/conditions": [{"type": each["type"]} for each in listed],
+        "conditions": [each for each in listed if each["type"] == CONDITION_DISRUPTION_TARGET],
+    }

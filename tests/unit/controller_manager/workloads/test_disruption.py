@@ -1,0 +1,32 @@
+"""Which patch marks a pod that is about to be ended."""
+
+from datetime import UTC, datetime
+
+from mockube.controller_manager.workloads.disruption import disruption_status
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+TIME = "2030-01-01T00:00:00Z"
+SCHEDULED = {"type": "PodScheduled", "status": "True"}
+TARGET = {"type": "DisruptionTarget", "status": "True", "reason": "r", "message": "m"}
+
+
+def status_of(*conditions, generation=None):
+    return disruption_status({"status": {"conditions": [*conditions]}}, "r", "m", NOW, generation)
+
+
+def test_the_condition_comes_after_those_of_others():
+    assert status_of(SCHEDULED, generation=3) == {
+        "$setElementOrder/conditions": [{"type": "PodScheduled"}, {"type": "DisruptionTarget"}],
+        "conditions": [{**TARGET, "observedGeneration": 3, "lastTransitionTime": TIME}],
+    }
+
+
+def test_another_reason_takes_the_place_of_an_earlier_one_and_keeps_its_time():
+    earlier = {**TARGET, "reason": "other", "lastTransitionTime": "2029-01-01T00:00:00Z"}
+    assert status_of(earlier, SCHEDULED)["conditions"] == [
+        {**TARGET, "lastTransitionTime": "2029-01-01T00:00:00Z"}
+    ]
+
+
+def test_nothing_is_written_twice():
+    assert status_of({**TARGET, "lastTransitionTime": TIME}) == {}
