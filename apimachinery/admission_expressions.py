@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.cel import types
 from mockube.apimachinery.cel.attributes import LazyMap
-from mockube.apimachinery.cel.environment import Compiled, Environment, Library
+from mockube.apimachinery.cel.environment import CompiledExpression, Environment, Library
 from mockube.apimachinery.cel.language import WHOLE, Language
 from mockube.apimachinery.cel.libraries import patches
 from mockube.apimachinery.cel.program import ProgramError
@@ -131,10 +131,10 @@ class Compiler:
     def __init__(self, *, has_variables: bool = False, language: Language = WHOLE) -> None:
         self.language = language
         self.types: dict[str, Type] | None = {} if has_variables else None
-        self.variables: dict[str, Compiled | BadExpression] = {}
+        self.variables: dict[str, CompiledExpression | BadExpression] = {}
         self._environments: dict[Has, Environment] = {}
 
-    def compile(self, text: str, returns: Sequence[Type], has: Has) -> Compiled:
+    def compile(self, text: str, returns: Sequence[Type], has: Has) -> CompiledExpression:
         """Return the expression, or raise BadExpression."""
         try:
             compiled = self._environment(has).compile(text)
@@ -209,7 +209,7 @@ class Variables(LazyMap):
     type_name = _VARIABLES
 
     def __init__(
-        self, compiled: Mapping[str, Compiled | BadExpression], activation: Mapping[str, Any]
+        self, compiled: Mapping[str, CompiledExpression | BadExpression], activation: Mapping[str, Any]
     ) -> None:
         self._compiled = compiled
         self._activation = activation

@@ -31,7 +31,7 @@ def is_false(obj: ReadOnlyTree, condition_type: str) -> bool:
     return status(obj, condition_type) == "False"
 
 
-def says(obj: ReadOnlyTree, condition: Mapping[str, Any]) -> bool:
+def has_condition(obj: ReadOnlyTree, condition: Mapping[str, Any]) -> bool:
     """Return whether the object has this condition with these values already."""
     present = get(obj, condition["type"])
     return present is not None and all(present.get(field) == value for field, value in condition.items())

@@ -36,7 +36,7 @@ class _Field(NamedTuple):
     is_star: bool
 
 
-def _numbered(names: str, first: int) -> Mapping[str, int]:
+def _number_names(names: str, first: int) -> Mapping[str, int]:
     return {name: number for number, name in enumerate(names.split(), first)}
 
 
@@ -44,8 +44,8 @@ _FIELDS: Final = (
     _Bounds(0, 59, {}),
     _Bounds(0, 23, {}),
     _Bounds(1, 31, {}),
-    _Bounds(1, 12, _numbered("jan feb mar apr may jun jul aug sep oct nov dec", 1)),
-    _Bounds(0, 6, _numbered("sun mon tue wed thu fri sat", 0)),
+    _Bounds(1, 12, _number_names("jan feb mar apr may jun jul aug sep oct nov dec", 1)),
+    _Bounds(0, 6, _number_names("sun mon tue wed thu fri sat", 0)),
 )
 _DESCRIPTORS: Final = {
     "@yearly": "0 0 1 1 *",
@@ -87,13 +87,13 @@ class Calendar(Struct, frozen=True):
         last_year = time.year + _YEARS
         is_begun = False
         while time.year <= last_year:
-            later, is_begun = self._later(time, is_begun=is_begun)
+            later, is_begun = self._next_candidate(time, is_begun=is_begun)
             if later is None:
                 return time.astimezone(after.tzinfo)
             time = later
         return NEVER
 
-    def _later(self, time: datetime, *, is_begun: bool) -> tuple[datetime | None, bool]:
+    def _next_candidate(self, time: datetime, *, is_begun: bool) -> tuple[datetime | None, bool]:
         """A later time before which none is one of the schedule; None if this one is.
 
         What is finer than the first step is cut off with it: from then on `is_begun`.
@@ -107,9 +107,9 @@ class Calendar(Struct, frozen=True):
             return self._near_midnight(self._at(midnight.replace(tzinfo=None) + _DAY)), True
         if time.hour not in self.hour.values:
             hour = time if is_begun else self._at(time.replace(minute=0, second=0))
-            return self._plus(hour, _HOUR), True
+            return self._add(hour, _HOUR), True
         if time.minute not in self.minute.values or time.second:
-            return self._plus(time, _MINUTE - timedelta(seconds=time.second)), True
+            return self._add(time, _MINUTE - timedelta(seconds=time.second)), True
         return None, is_begun
 
     def _is_day(self, time: datetime) -> bool:
@@ -133,9 +133,9 @@ class Calendar(Struct, frozen=True):
         """The beginning of a day, should the clocks be changed at midnight."""
         if time.hour == 0:
             return time
-        return self._plus(time, _HOUR * (24 - time.hour if time.hour > 12 else -time.hour))
+        return self._add(time, _HOUR * (24 - time.hour if time.hour > 12 else -time.hour))
 
-    def _plus(self, time: datetime, span: timedelta) -> datetime:
+    def _add(self, time: datetime, span: timedelta) -> datetime:
         """So much later, however the clocks are changed meanwhile."""
         return (time.astimezone(UTC) + span).astimezone(self.zone)
 
@@ -151,7 +151,7 @@ def parse(schedule: str) -> Schedule:
     if schedule.startswith(_ZONES):
         zone, schedule = _split_zone(schedule)
     if schedule.startswith(_EVERY):
-        return _every(schedule)
+        return _parse_every(schedule)
     if schedule.startswith("@"):
         if schedule not in _DESCRIPTORS:
             raise ScheduleError(f"unrecognized descriptor: {schedule}")
@@ -173,7 +173,7 @@ def _split_zone(schedule: str) -> tuple[tzinfo, str]:
     return zone_of(name), rest.strip()
 
 
-def _every(schedule: str) -> Every:
+def _parse_every(schedule: str) -> Every:
     try:
         nanoseconds = parse_duration(schedule.removeprefix(_EVERY))
     except DurationError as problem:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from mockube.apimachinery.cel import types
 from mockube.apimachinery.cel.cost.ranges import Range
-from mockube.apimachinery.cel.environment import Compiled, Environment
+from mockube.apimachinery.cel.environment import CompiledExpression, Environment
 from mockube.apimachinery.cel.libraries import semver
 from mockube.apimachinery.cel.libraries.quantities import QuantityValue
 from mockube.apimachinery.cel.macros import BINDINGS
@@ -15,7 +15,7 @@ from mockube.apimachinery.cel.schema_types import DeclaredStructs, DeclaredType,
 from mockube.apimachinery.cel.source import Issues
 from mockube.apimachinery.cel.values import CelError, CostExceeded
 from mockube.apimachinery.quantity import from_json
-from mockube.apimachinery.remembered import remembered
+from mockube.apimachinery.remembered import memoize
 from mockube.apimachinery.tree import ReadOnlyTree
 
 MAX_COST: Final = 1_000_000
@@ -76,11 +76,11 @@ def selects(expression: str, driver: str, device: ReadOnlyTree) -> bool:
     return value
 
 
-def _compile(expression: str) -> Compiled:
+def _compile(expression: str) -> CompiledExpression:
     return environment().compile(expression)
 
 
-_compiled = remembered(256, max_length=10 * 1024)(_compile)
+_compiled = memoize(256, max_length=10 * 1024)(_compile)
 
 
 class _Domains(dict[str, Any]):

@@ -51,7 +51,7 @@ OMITTED: Final = _Omitted.OMITTED
 """As a value: the message shows none."""
 
 
-class Displayed(Struct, frozen=True):
+class DisplayedValue(Struct, frozen=True):
     """As a value: the text that shows it, which is not JSON."""
 
     text: str
@@ -85,8 +85,8 @@ def _format_value(value: Any) -> str:
             gotext.quote(value) if left <= 0 else f"{gotext.quote(value[:-left])}... ({left} more characters)"
         )
     if isinstance(value, bool | int | float):
-        return gotext.plain(value)
-    if isinstance(value, Displayed):
+        return gotext.format_v(value)
+    if isinstance(value, DisplayedValue):
         return shorten(value.text, MAX_VALUE_TEXT)
     return gotext.marshal_beginning(value, MAX_VALUE_TEXT)
 
@@ -131,13 +131,13 @@ def not_supported(path: Path, value: Any, supported: Iterable[str]) -> FieldErro
 def too_long(path: Path, limit: int, unit: str = "byte") -> FieldError:
     """`unit` is the singular of what is counted. The value itself is never shown."""
     return FieldError(
-        type=ErrorType.TOO_LONG, field=str(path), detail=f"may not be more than {_counted(limit, unit)}"
+        type=ErrorType.TOO_LONG, field=str(path), detail=f"may not be more than {_pluralize(limit, unit)}"
     )
 
 
 def too_short(path: Path, least: int) -> FieldError:
     return FieldError(
-        type=ErrorType.TOO_SHORT, field=str(path), detail=f"must be at least {_counted(least, 'character')}"
+        type=ErrorType.TOO_SHORT, field=str(path), detail=f"must be at least {_pluralize(least, 'character')}"
     )
 
 
@@ -146,7 +146,7 @@ def too_many(path: Path, count: int, limit: int) -> FieldError:
         type=ErrorType.TOO_MANY,
         field=str(path),
         value=count,
-        detail=f"must have at most {_counted(limit, 'item')}",
+        detail=f"must have at most {_pluralize(limit, 'item')}",
     )
 
 
@@ -154,7 +154,7 @@ def internal(path: Path, problem: str) -> FieldError:
     return FieldError(type=ErrorType.INTERNAL, field=str(path), detail=problem)
 
 
-def _counted(count: int, unit: str) -> str:
+def _pluralize(count: int, unit: str) -> str:
     return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
 
 

@@ -6,7 +6,7 @@ Families are in the order of their names, samples in that of their labels, and a
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from mockube.apimachinery.gotext import general
+from mockube.apimachinery.gotext import format_g
 
 _BOUNDS: Final = ("le", "quantile")
 _TYPES: Final = {"info": "gauge", "stateset": "gauge", "gaugehistogram": "histogram", "unknown": "untyped"}
@@ -71,7 +71,7 @@ def _sort_key(sample: Sample) -> int:
 def _line(sample: Sample, labels: str) -> str:
     for bound in _BOUNDS:
         if bound in sample.labels:
-            last = f'{bound}="{general(float(sample.labels[bound]))}"'
+            last = f'{bound}="{format_g(float(sample.labels[bound]))}"'
             labels = f"{labels},{last}" if labels else last
     label_text = f"{{{labels}}}" if labels else ""
-    return f"{sample.name}{label_text} {general(float(sample.value))}\n"
+    return f"{sample.name}{label_text} {format_g(float(sample.value))}\n"

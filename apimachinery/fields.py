@@ -66,10 +66,10 @@ def escape(value: str) -> str:
 
 
 def unescape(text: str) -> str:
-    return _ESCAPE_OR_SPECIAL.sub(_unescaped, text)
+    return _ESCAPE_OR_SPECIAL.sub(_unescape, text)
 
 
-def _unescaped(found: re.Match[str]) -> str:
+def _unescape(found: re.Match[str]) -> str:
     escaped, special = found.groups()
     if special:
         # Upstream prints the character's number.

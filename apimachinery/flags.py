@@ -53,7 +53,7 @@ def version(text: str) -> str:
 
 
 def port(text: str) -> int:
-    number = natural(text)
+    number = non_negative_int(text)
     if number > 65535:
         raise ArgumentTypeError(f"{number} is not a port: at most 65535")
     return number
@@ -67,7 +67,7 @@ def port_range(text: str) -> range:
     return range(port(low), port(high) + 1)
 
 
-def natural(text: str) -> int:
+def non_negative_int(text: str) -> int:
     if not (text.isascii() and text.isdigit()):
         raise ArgumentTypeError(f"{quote(text)} is not a whole number, 0 or more")
     return int(text)
@@ -75,7 +75,7 @@ def natural(text: str) -> int:
 
 def number_of(text: str) -> int:
     """Of those without whom nothing is done."""
-    number = natural(text)
+    number = non_negative_int(text)
     if number == 0:
         raise ArgumentTypeError("at least 1 is needed")
     return number
@@ -102,7 +102,7 @@ def seconds(text: str) -> float:
     return span / 1e9
 
 
-def lasting(text: str) -> float:
+def positive_duration(text: str) -> float:
     """A duration as Go writes it, which is not nothing either."""
     if (span := seconds(text)) > 0:
         return span
@@ -118,12 +118,12 @@ def address(text: str) -> str:
 
 def hosts(text: str) -> tuple[str, ...]:
     """A list of names and addresses."""
-    return tuple(map(_host, words(text)))
+    return tuple(map(_host, comma_separated(text)))
 
 
 def host_patterns(text: str) -> tuple[str, ...]:
     """A list of names and addresses; *.example.com stands for any label, * for any name."""
-    return tuple(word if word == "*" else _host_pattern(word) for word in words(text))
+    return tuple(word if word == "*" else _host_pattern(word) for word in comma_separated(text))
 
 
 def _host_pattern(text: str) -> str:
@@ -162,7 +162,7 @@ def service_networks(text: str) -> tuple[str, ...]:
 
 def networks(text: str) -> tuple[str, ...]:
     """A list of ranges of addresses, of which each host's part may be anything, as upstream takes them."""
-    found = tuple(_network(word) for word in words(text))
+    found = tuple(_network(word) for word in comma_separated(text))
     families = {ip_network(one).version for one in found}
     if len(found) > 2 or len(families) < len(found):
         raise ArgumentTypeError(f"{quote(text)} has more than one range of a family of addresses")
@@ -176,7 +176,7 @@ def _network(text: str) -> str:
         raise ArgumentTypeError(f"{quote(text)} is not a range of addresses such as 10.0.0.0/24") from error
 
 
-def words(text: str) -> tuple[str, ...]:
+def comma_separated(text: str) -> tuple[str, ...]:
     """A list with commas between its elements."""
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
@@ -184,7 +184,7 @@ def words(text: str) -> tuple[str, ...]:
 def quantities(text: str) -> tuple[tuple[str, str], ...]:
     """Amounts by name, `cpu=32,memory=256Gi`."""
     pairs = []
-    for word in words(text):
+    for word in comma_separated(text):
         name, equals, amount = word.partition("=")
         try:
             pairs.append((name, str(quantity.parse(amount))))
@@ -197,7 +197,7 @@ def quantities(text: str) -> tuple[tuple[str, str], ...]:
 
 def labels(text: str) -> tuple[tuple[str, str], ...]:
     """`disk=ssd,tier=front`."""
-    return tuple(_label(word) for word in words(text))
+    return tuple(_label(word) for word in comma_separated(text))
 
 
 def _label(word: str) -> tuple[str, str]:
@@ -255,13 +255,17 @@ class Sections:
 
         `PREFIX_A_B` in the environment stands for `--a-b`, which overrides it.
         """
-        values = vars(self.parser.parse_args([*self._from(environment, prefix), *map(_dashed, arguments)]))
+        values = vars(
+            self.parser.parse_args(
+                [*self._from_environment(environment, prefix), *map(_with_dashes, arguments)]
+            )
+        )
         records = {
             section: record(**_of_section(values, section)) for section, record in self._sections.items()
         }
         return records, [name for dest, name in self._ignored.items() if dest in values]
 
-    def _from(self, environment: Mapping[str, str], prefix: str) -> list[str]:
+    def _from_environment(self, environment: Mapping[str, str], prefix: str) -> list[str]:
         names = [name for record in self._sections.values() for name in flags_of(record)]
         found = {name: environment.get(f"{prefix}_{name.upper()}") for name in names}
         return [f"--{name.replace('_', '-')}={value}" for name, value in found.items() if value is not None]
@@ -297,17 +301,17 @@ def _of_section(values: Mapping[str, Any], section: str) -> dict[str, Any]:
         for dest, value in values.items()
         if dest.startswith(f"{section}.")
     }
-    return {name: _gathered(value) for name, value in mine.items()}
+    return {name: _join_repetitions(value) for name, value in mine.items()}
 
 
-def _gathered(value: Any) -> Any:
+def _join_repetitions(value: Any) -> Any:
     """Return the values of a flag's repetitions as one tuple."""
     if not isinstance(value, list):
         return value
     return tuple(part for item in value for part in (item if isinstance(item, tuple) else (item,)))
 
 
-def _dashed(argument: str) -> str:
+def _with_dashes(argument: str) -> str:
     if not argument.startswith("--"):
         return argument
     name, equals, value = argument.partition("=")

@@ -22,7 +22,7 @@ def is_whole(value: Number) -> bool:
     return isinstance(value, int) or (math.isfinite(value) and value.is_integer())
 
 
-def whole(value: Number) -> int:
+def to_int(value: Number) -> int:
     """The digits of a number without a fraction."""
     return value if isinstance(value, int) else int(Decimal(repr(value)))
 
@@ -37,7 +37,7 @@ def as_written(value: Number) -> Number:
     if value.__class__ is int and -_INT64 <= value < _INT64:
         return value
     number = float(value)
-    written = whole(number) if is_whole(number) and abs(number) < _POSITIONAL_LIMIT else number
+    written = to_int(number) if is_whole(number) and abs(number) < _POSITIONAL_LIMIT else number
     return written if -_INT64 <= written < _INT64 else number
 
 

@@ -78,7 +78,7 @@ def _escape_byte(byte: int) -> str:
     return f"\\{chr(byte)}" if chr(byte) in '"\\' else chr(byte)
 
 
-def plain(value: Any) -> str:
+def format_v(value: Any) -> str:
     """A boolean or number as `%v` shows it."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -97,7 +97,7 @@ def marshal(value: Any) -> str:
         return _marshal_text(value)
     if isinstance(value, float):
         return _marshal_float(value)
-    return "null" if value is None else plain(value)
+    return "null" if value is None else format_v(value)
 
 
 def marshal_beginning(value: Any, limit: int) -> str:
@@ -146,7 +146,7 @@ def _marshal_float(value: float) -> str:
     return re.sub(r"e-0(\d)$", r"e-\1", _exponential(value))
 
 
-def general(value: float) -> str:
+def format_g(value: float) -> str:
     """A number in the shortest form, as strconv writes it by "g"."""
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
@@ -178,14 +178,14 @@ def parse_int(text: str, *, bits: int = 64, function: str = "ParseInt") -> int:
     if not _INTEGER.fullmatch(text):
         raise NumberError(function, text, "invalid syntax")
     limit = 1 << (bits - 1)
-    return _within(text, -limit, limit - 1, function)
+    return _parse_int_within(text, -limit, limit - 1, function)
 
 
 def parse_uint(text: str, *, bits: int = 64) -> int:
     """An unsigned decimal number of so many bits, as strconv reads it."""
     if not _UNSIGNED.fullmatch(text):
         raise NumberError("ParseUint", text, "invalid syntax")
-    return _within(text, 0, (1 << bits) - 1, "ParseUint")
+    return _parse_int_within(text, 0, (1 << bits) - 1, "ParseUint")
 
 
 def int_or_none(text: str, *, bits: int = 64) -> int | None:
@@ -196,7 +196,7 @@ def int_or_none(text: str, *, bits: int = 64) -> int | None:
         return None
 
 
-def _within(text: str, least: int, most: int, function: str) -> int:
+def _parse_int_within(text: str, least: int, most: int, function: str) -> int:
     # Python refuses to convert thousands of digits; but for leading zeros none of them could be in range.
     digits = text.lstrip("+-").lstrip("0") or "0"
     value = int(digits) * (-1 if text[0] == "-" else 1) if len(digits) <= 20 else most + 1

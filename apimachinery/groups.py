@@ -10,7 +10,7 @@ class GroupResource(NamedTuple):
     resource: str
 
     def __str__(self) -> str:
-        return _dotted(self.resource, self.group)
+        return _join_with_dot(self.resource, self.group)
 
 
 NO_RESOURCE = GroupResource("", "")
@@ -23,7 +23,7 @@ class GroupKind(NamedTuple):
     kind: str
 
     def __str__(self) -> str:
-        return _dotted(self.kind, self.group)
+        return _join_with_dot(self.kind, self.group)
 
 
 class GroupVersion(NamedTuple):
@@ -43,5 +43,5 @@ class GroupVersion(NamedTuple):
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
-def _dotted(name: str, group: str) -> str:
+def _join_with_dot(name: str, group: str) -> str:
     return f"{name}.{group}" if group else name

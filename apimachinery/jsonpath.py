@@ -87,14 +87,14 @@ def _parse_step(text: str, at: int, *, after_recursion: bool) -> tuple[Step | No
         match = _FIELD.match(text, at + 1)
         assert match is not None, "it matches nothing at all, too"
         name = match[0]
-        return (_every if name == "*" else partial(_field, name.replace("\\", ""))), match.end()
+        return (_all_children if name == "*" else partial(_field, name.replace("\\", ""))), match.end()
     if head in "+-" or head.isdecimal():
         return _parse_number(text, at)
     if _is_word(head):
         match = _WORD.match(text, at)
         assert match is not None, "it begins with such a character"
         word = match[0]
-        return (partial(_constant, word == "true") if word in ("true", "false") else _unknown), match.end()
+        return (partial(_constant, word == "true") if word in ("true", "false") else _no_result), match.end()
     problem = "unclosed action" if head in "\r\n" else f"unrecognized character in action: {head!r}"
     raise JSONPathError(problem)
 
@@ -127,10 +127,10 @@ def _parse_brackets(text: str, at: int) -> tuple[Step, int]:
     end = text.find("]", at)
     if end < 0 or "\n" in text[at:end]:
         raise JSONPathError("unterminated array")
-    return _bracketed(text[at + 1 : end]), end + 1
+    return _parse_bracketed(text[at + 1 : end]), end + 1
 
 
-def _bracketed(inner: str) -> Step:
+def _parse_bracketed(inner: str) -> Step:
     parts = inner.split(",")
     if len(parts) > 1:
         return partial(_union, [_parse(f"[{part.strip(' ')}]") for part in parts])
@@ -164,7 +164,7 @@ def _parse_filter(text: str, at: int) -> tuple[Step, int]:
     if comparison is None or "\n" in comparison[3]:
         return partial(_filter, partial(_exists, _parse(inner))), end + 2
     left, comparator, right = comparison.groups()
-    return partial(_filter, partial(_compares, _parse(left), comparator, _parse(right))), end + 2
+    return partial(_filter, partial(_compare_results, _parse(left), comparator, _parse(right))), end + 2
 
 
 def _end_of_filter(text: str, at: int) -> int:
@@ -199,7 +199,7 @@ def _constant(constant: Any, values: list[Any]) -> list[Any]:
     return [constant] * len(values)
 
 
-def _unknown(_values: list[Any]) -> list[Any]:
+def _no_result(_values: list[Any]) -> list[Any]:
     raise _NoResult
 
 
@@ -211,7 +211,7 @@ def _children(value: Any) -> list[Any]:
     return [*map(_Byte, value.encode())] if isinstance(value, str) else []
 
 
-def _every(values: list[Any]) -> list[Any]:
+def _all_children(values: list[Any]) -> list[Any]:
     return [child for value in values for child in _children(value)]
 
 
@@ -281,7 +281,7 @@ _COMPARE: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 _ORDERED: Final = (int, float, str)
 
 
-def _compares(left: Sequence[Step], comparator: str, right: Sequence[Step], item: Any) -> bool:
+def _compare_results(left: Sequence[Step], comparator: str, right: Sequence[Step], item: Any) -> bool:
     """Compare one value with another of the same type; what has no value is passed over."""
     sides = []
     for steps in (left, right):

@@ -8,7 +8,7 @@ from typing import Annotated, Final, TextIO
 import orjson
 from msgspec import Struct
 
-from mockube.apimachinery.flags import Flag, choice, natural
+from mockube.apimachinery.flags import Flag, choice, non_negative_int
 
 
 class Logging(Struct, frozen=True, kw_only=True):
@@ -16,7 +16,7 @@ class Logging(Struct, frozen=True, kw_only=True):
 
     v: Annotated[
         int,
-        Flag("log level; 4 and more include debug messages (0)", natural, short="v"),
+        Flag("log level; 4 and more include debug messages (0)", non_negative_int, short="v"),
     ] = 0
     logging_format: Annotated[
         str, Flag("format of the log: text, as klog, or json (text)", choice("text", "json"))
@@ -48,7 +48,7 @@ class KlogFormatter(logging.Formatter):
         letter = _LETTERS.get(record.levelno, "I")
         source_line = f"{record.filename}:{record.lineno}"
         head = f"{letter}{moment:%m%d %H:%M:%S.%f} {record.process:7d} {source_line}]"
-        return f"{head} {_words(self, record)}"
+        return f"{head} {_message_text(self, record)}"
 
 
 class JsonFormatter(logging.Formatter):
@@ -56,14 +56,14 @@ class JsonFormatter(logging.Formatter):
         line = {
             "ts": round(record.created * 1000, 3),
             "caller": f"{record.filename}:{record.lineno}",
-            "msg": _words(self, record),
+            "msg": _message_text(self, record),
         }
         if record.levelno < logging.WARNING:
             line["v"] = DEBUG_FROM if record.levelno < logging.INFO else 0
         return orjson.dumps(line).decode()
 
 
-def _words(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+def _message_text(formatter: logging.Formatter, record: logging.LogRecord) -> str:
     words = record.getMessage().translate(_ESCAPES)
     if record.exc_info:
         lines = formatter.formatException(record.exc_info).splitlines()

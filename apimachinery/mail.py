@@ -32,16 +32,16 @@ def _address(text: str, at: int, *, may_be_group: bool) -> tuple[int, int]:
     try:
         return _with_comment(text, _specification(text, at)), 1
     except _NoAddress:
-        at = _named(text, at)
+        at = _skip_display_name(text, at)
     at = _skip_spaces(text, at)
     if may_be_group and text.startswith(":", at):
         return _group(text, at + 1)
-    at = _specification(text, _behind("<", text, at))
-    return _behind(">", text, at), 1
+    at = _specification(text, _skip_character("<", text, at))
+    return _skip_character(">", text, at), 1
 
 
-def _named(text: str, at: int) -> int:
-    return at if text.startswith("<", at) else _phrase(text, at)
+def _skip_display_name(text: str, at: int) -> int:
+    return at if text.startswith("<", at) else _skip_phrase(text, at)
 
 
 def _with_comment(text: str, at: int) -> int:
@@ -59,19 +59,19 @@ def _group(text: str, at: int) -> tuple[int, int]:
         at = _skip_comments(text, at)
         if text.startswith(";", at):
             return _skip_comments(text, at + 1), count
-        at = _behind(",", text, at)
+        at = _skip_character(",", text, at)
 
 
 def _specification(text: str, at: int) -> int:
     """The end of `local@domain`."""
     at = _skip_spaces(text, at)
     if text.startswith('"', at):
-        end = _end(_QUOTED, text, at)
+        end = _match_end(_QUOTED, text, at)
         if end == at + 2:
             raise _NoAddress
     else:
         end = _dot_atom(text, at)
-    at = _skip_spaces(text, _behind("@", text, end))
+    at = _skip_spaces(text, _skip_character("@", text, end))
     return _domain_literal(text, at) if text.startswith("[", at) else _dot_atom(text, at)
 
 
@@ -87,26 +87,26 @@ def _domain_literal(text: str, at: int) -> int:
 
 
 def _dot_atom(text: str, at: int) -> int:
-    end = _end(_ATOM, text, at)
+    end = _match_end(_ATOM, text, at)
     atom = text[at:end]
     if atom.startswith(".") or atom.endswith(".") or ".." in atom:
         raise _NoAddress
     return end
 
 
-def _phrase(text: str, at: int) -> int:
+def _skip_phrase(text: str, at: int) -> int:
     """The end of the words before an address; a name may begin with dots and have several in a row."""
-    at = _word(text, _skip_spaces(text, at))
+    at = _skip_word(text, _skip_spaces(text, at))
     while True:
         at = _skip_spaces(text, _skip_comments(text, at))
         try:
-            at = _word(text, at)
+            at = _skip_word(text, at)
         except _NoAddress:
             return at
 
 
-def _word(text: str, at: int) -> int:
-    return _end(_QUOTED if text.startswith('"', at) else _ATOM, text, at)
+def _skip_word(text: str, at: int) -> int:
+    return _match_end(_QUOTED if text.startswith('"', at) else _ATOM, text, at)
 
 
 def _comment(text: str, at: int) -> int:
@@ -129,16 +129,16 @@ def _skip_comments(text: str, at: int) -> int:
 
 
 def _skip_spaces(text: str, at: int) -> int:
-    return _end(_SPACES, text, at)
+    return _match_end(_SPACES, text, at)
 
 
-def _behind(character: str, text: str, at: int) -> int:
+def _skip_character(character: str, text: str, at: int) -> int:
     if not text.startswith(character, at):
         raise _NoAddress
     return at + 1
 
 
-def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+def _match_end(pattern: re.Pattern[str], text: str, at: int) -> int:
     found = pattern.match(text, at)
     if found is None:
         raise _NoAddress

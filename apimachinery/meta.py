@@ -134,15 +134,15 @@ def with_metadata(obj: ReadOnlyTree, **changes: Any) -> dict[str, Any]:
 
 def with_labels(obj: ReadOnlyTree, changes: Mapping[str, str | None]) -> dict[str, Any]:
     """Labels set, or taken away where the change is None."""
-    return with_metadata(obj, labels=_merged(labels(obj), changes))
+    return with_metadata(obj, labels=_merge(labels(obj), changes))
 
 
 def with_annotations(obj: ReadOnlyTree, changes: Mapping[str, str | None]) -> dict[str, Any]:
     """Annotations set, or taken away where the change is None."""
-    return with_metadata(obj, annotations=_merged(annotations(obj), changes))
+    return with_metadata(obj, annotations=_merge(annotations(obj), changes))
 
 
-def _merged(present: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:
+def _merge(present: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:
     merged = {**present, **changes}
     return {key: value for key, value in sorted(merged.items()) if value is not None}
 

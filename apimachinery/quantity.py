@@ -127,7 +127,7 @@ class Quantity:
     def scaled_value(self, scale: int = 0) -> int:
         """How many 10**scale it is, rounded away from zero; no more than 64 bits hold."""
         count = self.number.scaleb(-scale, _READING).to_integral_value(ROUND_UP, _ROUNDING)
-        return int(_capped(count))
+        return int(_cap(count))
 
 
 ZERO: Final = Quantity(0)
@@ -153,7 +153,7 @@ def _parse(text: str) -> Quantity:
         return Quantity(number, form, text if _is_kept(digits, scale, base) else "")
     if not whole and not fraction:
         raise QuantityError(_WRONG_NUMBER)
-    return _rounded(number, form)
+    return _round(number, form)
 
 
 # Objects hold the same few quantities again and again; a long text is a rarity that shall not fill the memory.
@@ -199,10 +199,10 @@ def _is_kept(digits: str, scale: int, base: int) -> bool:
     return scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
 
 
-def _rounded(number: Decimal, form: Format) -> Quantity:
+def _round(number: Decimal, form: Format) -> Quantity:
     number = _round_up(number, NANO)
     if form is Format.BINARY_SI:
-        number = _capped(number)
+        number = _cap(number)
         if 0 < number.copy_abs() < 1:
             form = Format.DECIMAL_SI
     return Quantity(number, form)
@@ -220,7 +220,7 @@ def _exponent(number: Decimal) -> int:
     return exponent
 
 
-def _capped(number: Decimal) -> Decimal:
+def _cap(number: Decimal) -> Decimal:
     return max(min(number, _MOST), -_MOST)
 
 

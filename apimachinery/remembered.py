@@ -11,7 +11,7 @@ Text = TypeVar("Text", bound=str | bytes)
 Answer = TypeVar("Answer")
 
 
-def remembered(
+def memoize(
     max_entries: int, *, max_length: int
 ) -> Callable[[Callable[[Text], Answer]], Callable[[Text], Answer]]:
     """Decorate a pure function; the caller calls the lookup itself, so a cached answer costs a dictionary's time."""

@@ -135,11 +135,11 @@ class FrameWriter:
         self._deflate = zlib.compressobj(zdict=DICTIONARY)
 
     def syn_stream(self, stream: int, headers: Mapping[str, str], *, last: bool = False) -> bytes:
-        block = self._compressed(headers)
+        block = self._compress(headers)
         return _control(SYN_STREAM, struct.pack("!IIH", stream, 0, 0) + block, FIN if last else 0)
 
     def syn_reply(self, stream: int, headers: Mapping[str, str], *, last: bool = False) -> bytes:
-        block = self._compressed(headers)
+        block = self._compress(headers)
         return _control(SYN_REPLY, stream.to_bytes(4, "big") + block, FIN if last else 0)
 
     def reset(self, stream: int, status: int) -> bytes:
@@ -154,7 +154,7 @@ class FrameWriter:
     def data(self, stream: int, data: bytes, *, last: bool = False) -> bytes:
         return _HEAD.pack(stream, (FIN if last else 0) << 24 | len(data)) + data
 
-    def _compressed(self, headers: Mapping[str, str]) -> bytes:
+    def _compress(self, headers: Mapping[str, str]) -> bytes:
         parts = [len(headers).to_bytes(4, "big")]
         for name, value in headers.items():
             for text in (name.lower(), value):

@@ -175,33 +175,33 @@ def _tree(outcome: str, message: str, reason: str, details: Details | None, code
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": outcome} | present
 
 
-def _about(subject: GroupResource | GroupKind, name: str, causes: Sequence[Cause] = ()) -> Details:
+def _details(subject: GroupResource | GroupKind, name: str, causes: Sequence[Cause] = ()) -> Details:
     return Details(
         name=errors.shorten(name, _MAX_NAME), group=subject[0], kind=subject[1], causes=tuple(causes)
     )
 
 
-def _named(subject: GroupResource | GroupKind, name: str) -> str:
+def _quote_name(subject: GroupResource | GroupKind, name: str) -> str:
     return f"{subject} {gotext.quote(errors.shorten(name, _MAX_NAME))}"
 
 
 def not_found(resource: GroupResource, name: str) -> NotFound:
-    return NotFound(f"{_named(resource, name)} not found", _about(resource, name))
+    return NotFound(f"{_quote_name(resource, name)} not found", _details(resource, name))
 
 
 def already_exists(resource: GroupResource, name: str) -> AlreadyExists:
-    return AlreadyExists(f"{_named(resource, name)} already exists", _about(resource, name))
+    return AlreadyExists(f"{_quote_name(resource, name)} already exists", _details(resource, name))
 
 
 def generate_name_conflict(resource: GroupResource, name: str, retry_after: int) -> AlreadyExists:
     problem = "already exists, the server was not able to generate a unique name for the object"
-    details = msgspec.structs.replace(_about(resource, name), retry_after_seconds=retry_after)
-    return AlreadyExists(f"{_named(resource, name)} {problem}", details)
+    details = msgspec.structs.replace(_details(resource, name), retry_after_seconds=retry_after)
+    return AlreadyExists(f"{_quote_name(resource, name)} {problem}", details)
 
 
 def conflict(resource: GroupResource, name: str, problem: str) -> Conflict:
-    message = f"Operation cannot be fulfilled on {_named(resource, name)}: {problem}"
-    return Conflict(message, _about(resource, name))
+    message = f"Operation cannot be fulfilled on {_quote_name(resource, name)}: {problem}"
+    return Conflict(message, _details(resource, name))
 
 
 def forbidden(resource: GroupResource, name: str, problem: str, causes: Sequence[Cause] = ()) -> Forbidden:
@@ -210,8 +210,8 @@ def forbidden(resource: GroupResource, name: str, problem: str, causes: Sequence
     elif not name:
         subject = f"{resource} is "
     else:
-        subject = f"{_named(resource, name)} is "
-    return Forbidden(f"{subject}forbidden: {problem}", _about(resource, name, causes))
+        subject = f"{_quote_name(resource, name)} is "
+    return Forbidden(f"{subject}forbidden: {problem}", _details(resource, name, causes))
 
 
 def invalid(kind: GroupKind, name: str, found: Sequence[FieldError]) -> Invalid:
@@ -223,15 +223,15 @@ def invalid(kind: GroupKind, name: str, found: Sequence[FieldError]) -> Invalid:
     ]
     if left:
         causes.append(Cause(message=errors.more(left)))
-    message = f"{_named(kind, name)} is invalid"
+    message = f"{_quote_name(kind, name)} is invalid"
     if found:
         message += f": {errors.join_messages(texts, left)}"
-    return Invalid(message, _about(kind, name, causes))
+    return Invalid(message, _details(kind, name, causes))
 
 
 def method_not_supported(resource: GroupResource, action: str) -> MethodNotSupported:
     message = f"{action} is not supported on resources of kind {gotext.quote(str(resource))}"
-    return MethodNotSupported(message, _about(resource, ""))
+    return MethodNotSupported(message, _details(resource, ""))
 
 
 def not_acceptable(accepted: Sequence[str]) -> NotAcceptable:
@@ -260,7 +260,7 @@ def server_timeout(resource: GroupResource, operation: str, retry_after: int) ->
     message = (
         f"The {operation} operation against {resource} could not be completed at this time, please try again."
     )
-    details = msgspec.structs.replace(_about(resource, operation), retry_after_seconds=retry_after)
+    details = msgspec.structs.replace(_details(resource, operation), retry_after_seconds=retry_after)
     return ServerTimeout(message, details)
 
 
@@ -296,7 +296,7 @@ def generic(
     server_message: str = "",
 ) -> ApiError:
     """Return the error for an answer that has only a code and perhaps a text."""
-    cls, message = _GENERIC.get(code) or _unexpected(code)
+    cls, message = _GENERIC.get(code) or _unexpected_status(code)
     if (code, verb) == (409, "POST"):
         cls = AlreadyExists
     if code == 406 and server_message not in ("", "unknown"):
@@ -304,10 +304,10 @@ def generic(
     message = message.format(server_message=server_message, quoted=gotext.quote(server_message), code=code)
     if any(resource):
         message += f" ({' '.join(filter(None, (verb.lower(), str(resource), name)))})"
-    return cls(message, _about(resource, name), code=code)
+    return cls(message, _details(resource, name), code=code)
 
 
-def _unexpected(code: int) -> tuple[type[ApiError], str]:
+def _unexpected_status(code: int) -> tuple[type[ApiError], str]:
     if code >= 500:
         return InternalError, "an error on the server ({quoted}) has prevented the request from succeeding"
     return Unknown, "the server responded with the status code {code} but did not return more information"

@@ -103,11 +103,11 @@ def _parse(text: str, layout: _Layout) -> datetime:
     found = layout.whole.fullmatch(text)
     if found is not None:
         with suppress(ValueError, OverflowError):  # out of range: told in Go's words below
-            return _moment(*found.groups())
+            return _to_datetime(*found.groups())
     raise TimestampError(f"parsing time {quote_bytes(text)}{_problem(text, layout)}")
 
 
-def _moment(*parts: str | None) -> datetime:
+def _to_datetime(*parts: str | None) -> datetime:
     *clock, fraction, sign, hours, minutes = parts
     micros = int((fraction or "")[:6].ljust(6, "0"))
     year, month, day, hour, minute, second = (int(part or 0) for part in clock)

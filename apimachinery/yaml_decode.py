@@ -71,18 +71,18 @@ class YamlError(ValueError):
     """Not YAML, or not such as JSON can hold; the message is upstream's."""
 
 
-class Loaded(Struct, frozen=True):
+class LoadedDocument(Struct, frozen=True):
     tree: Any
     complaints: tuple[str, ...] = ()
     """What strict decoding refuses: keys that came twice. The last counts."""
 
 
-def load(data: bytes) -> Loaded:
+def load(data: bytes) -> LoadedDocument:
     """The first document of a text; a text without one is null."""
-    return next(load_all(data), Loaded(None))
+    return next(load_all(data), LoadedDocument(None))
 
 
-def load_all(data: bytes) -> Iterator[Loaded]:
+def load_all(data: bytes) -> Iterator[LoadedDocument]:
     """Every document of a text, each when it is asked for."""
     try:
         text = _as_utf8(data)
@@ -93,14 +93,14 @@ def load_all(data: bytes) -> Iterator[Loaded]:
         raise _refusal(_problem(error)) from error
 
 
-def _documents(parser: Any) -> Iterator[Loaded]:
+def _documents(parser: Any) -> Iterator[LoadedDocument]:
     try:
         parser.get_event()  # the stream's start
         while type(parser.get_event()) is not StreamEndEvent:
             document = _Document(parser.get_event)
             tree = document.value(parser.get_event(), 0)
             parser.get_event()  # the document's end: what follows may show that there is none
-            yield Loaded(tree, document.complaints())
+            yield LoadedDocument(tree, document.complaints())
     finally:
         parser.dispose()
 
@@ -167,7 +167,7 @@ class _Document:
                 self._close(self._open(event, value), self._nodes - 1)
             return value
         if kind is AliasEvent:
-            return self._expand(event, self._named(event))
+            return self._expand(event, self._find_anchor(event))
         before = self._nodes - 1
         collection: Any = {} if kind is MappingStartEvent else []
         anchor = None if event.anchor is None else self._open(event, collection)
@@ -232,14 +232,14 @@ class _Document:
 
     def _mapping(self, event: Any, depth: int) -> dict[str, Any]:
         is_mapping = type(event) is MappingStartEvent or (
-            type(event) is AliasEvent and isinstance(self._named(event).value, dict)
+            type(event) is AliasEvent and isinstance(self._find_anchor(event).value, dict)
         )
         if not is_mapping:
             raise _refusal("map merge requires map or sequence of maps as the value")
         mapping: dict[str, Any] = self.value(event, depth)
         return mapping
 
-    def _named(self, event: Any) -> _Anchor:
+    def _find_anchor(self, event: Any) -> _Anchor:
         anchor = self._anchors.get(event.anchor)
         if anchor is None:
             raise _refusal(f"unknown anchor '{event.anchor}' referenced")
@@ -309,7 +309,7 @@ def _key(key: Any, value: Any) -> str:
     if key is None:
         problem = f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {_format_value(value)}"
         raise YamlError(f"error converting YAML to JSON: {problem}")
-    return str(key) if isinstance(key, int) else gotext.plain(key)
+    return str(key) if isinstance(key, int) else gotext.format_v(key)
 
 
 def _format_value(value: Any) -> str:
@@ -330,10 +330,10 @@ def _scalar(event: Any) -> Any:
         return _binary(text)
     if tag not in _RESOLVABLE or tag == _STR:
         return text
-    return _tagged(tag, text)
+    return _resolve_tagged(tag, text)
 
 
-def _tagged(tag: str, text: str) -> Any:
+def _resolve_tagged(tag: str, text: str) -> Any:
     """A scalar whose tag says what it is."""
     found, value = _resolve(text)
     if tag == _TIMESTAMP and _DATE.match(text):

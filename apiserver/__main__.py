@@ -56,7 +56,7 @@ def main(arguments: Sequence[str]) -> int:
     klog.attach(logging.getLogger(), config.logging)
     for name in config.ignored:
         LOG.warning("--%s is not implemented and is ignored", name)
-    for setting in config.unhonoured():
+    for setting in config.ignored_flags():
         LOG.warning("%s is not supported and is ignored", setting)
 
     def ready() -> None:

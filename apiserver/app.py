@@ -17,7 +17,7 @@ from mockube.apimachinery.usage.expressions import Expressions
 from mockube.apiserver.admission.chain import Admission, Metrics
 from mockube.apiserver.admission.webhooks.dispatch import Environment
 from mockube.apiserver.aggregation.registration import Registration
-from mockube.apiserver.assembly import documented, make_admission, make_backend, make_catalog
+from mockube.apiserver.assembly import documented_resources, make_admission, make_backend, make_catalog
 from mockube.apiserver.audit.audit import AuditCounts, open_log
 from mockube.apiserver.authn.chain import Authenticators, Trust, authenticators
 from mockube.apiserver.authn.credentials import CredentialCounts
@@ -66,7 +66,7 @@ from mockube.apiserver.request.limits import Deadlines, InFlight
 from mockube.apiserver.request.metrics_endpoint import metrics_page
 from mockube.apiserver.request.metrics_pages import MetricsPages
 from mockube.apiserver.request.openapi import openapi_pages, openid_pages
-from mockube.apiserver.request.pages import Renewed, api_pages, with_index
+from mockube.apiserver.request.pages import RenewedPages, api_pages, with_index
 from mockube.apiserver.request.rendering import Renderer
 from mockube.apiserver.request.zpages import zpages
 from mockube.apiserver.storage.consistency import SelfCheck
@@ -184,7 +184,7 @@ class ApiServer:
         authorization = self.rights.authorization
         access = AccessMetrics(authorization.decisions, backend.clock.monotonic)
         known = self._authenticators(trust, settings)
-        self._health = self._checked(settings)
+        self._health = self._make_health(settings)
         others = {
             **openid_pages(known.accounts, address=settings.address),
             "/metrics": metrics_page(
@@ -200,7 +200,7 @@ class ApiServer:
             expressions = Expressions(backend.clock, backend.random)
             metrics = MetricsPages(CustomMetrics(backend, expressions))
             verbs = ResourceMetrics(expressions).among(verbs)
-            groups = metrics.groups(self.aggregator.replaced)
+            groups = metrics.groups(self.aggregator.replaced_metrics)
             others |= metrics.versions()
         routes = Routes(
             verbs=verbs,
@@ -229,7 +229,7 @@ class ApiServer:
         )
         return Handler(backend, routes, self._renderer(), config)
 
-    def _checked(self, settings: Settings) -> Health:
+    def _make_health(self, settings: Settings) -> Health:
         checks = server_checks(
             self.backend,
             is_started=lambda: self._is_started,
@@ -246,11 +246,11 @@ class ApiServer:
 
     def _renewed_pages(self, address: str, others: Pages) -> Pages:
         def make_pages() -> Pages:
-            left_out = tuple(f"/apis/{group}/" for group in self.aggregator.replaced())
+            left_out = tuple(f"/apis/{group}/" for group in self.aggregator.replaced_metrics())
             own = {path: page for path, page in others.items() if not path.startswith(left_out)}
             return with_index({**self._pages(address), **own})
 
-        pages = Renewed(make_pages)
+        pages = RenewedPages(make_pages)
         for changes in (self.catalog.on_change, self.aggregator.remotes.on_change):
             changes.append(pages.outdate)
         return pages
@@ -265,9 +265,9 @@ class ApiServer:
         """What tells of all that is served."""
         catalog = self.catalog
         kinds, others = self._kinds, self.aggregator.other_groups()
-        foreign, replaced = [*self.aggregator.foreign_documents()], self.aggregator.replaced()
+        foreign, replaced = [*self.aggregator.foreign_documents()], self.aggregator.replaced_metrics()
         groups = [group for group in catalog.groups if group.name not in replaced]
-        rows, customs = documented(catalog), catalog.customs
+        rows, customs = documented_resources(catalog), catalog.served_customs
         documents = Documents(rows, customs, kinds.strategies, foreign, kinds.minor, self._documents)
         return {
             **api_pages(
@@ -328,7 +328,7 @@ class ApiServer:
     def _find_row(self, group: str, version: str, name: str) -> Resource | None:
         remotes = self.aggregator.remotes
         if remotes and (
-            GroupVersion(group, version) in remotes.served or group in self.aggregator.replaced()
+            GroupVersion(group, version) in remotes.served or group in self.aggregator.replaced_metrics()
         ):
             return None
         return self.resources.get((group, version, name))

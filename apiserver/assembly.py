@@ -60,7 +60,7 @@ def make_admission(
     return Admission([*enabled_plugins, *pack_webhooks(settings.packs, catalog), *own], metrics.admission)
 
 
-def documented(catalog: Catalog) -> Sequence[Resource]:
+def documented_resources(catalog: Catalog) -> Sequence[Resource]:
     """Those that OpenAPI describes: there are no schemas of metrics."""
     return [row for row in catalog.rows.values() if row.custom or row.group != resource_metrics.GROUP_NAME]
 

@@ -36,11 +36,11 @@ def document(
     *, server: str, authority: bytes, client: Pair, token: str, user: str = USER
 ) -> Mapping[str, Any]:
     credentials = {
-        "client-certificate-data": _encoded(client.certificate),
-        "client-key-data": _encoded(client.key),
+        "client-certificate-data": _encode(client.certificate),
+        "client-key-data": _encode(client.key),
         **({"token": token} if token else {}),
     }
-    cluster = {"server": server, "certificate-authority-data": _encoded(authority)}
+    cluster = {"server": server, "certificate-authority-data": _encode(authority)}
     return {
         "apiVersion": "v1",
         "kind": "Config",
@@ -65,7 +65,7 @@ def _is_ours(text: bytes) -> bool:
             return False
 
 
-def _encoded(data: bytes) -> str:
+def _encode(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
@@ -126,5 +126,5 @@ def _authorization(path: Path, user: Mapping[str, Any]) -> Mapping[str, str]:
         return {"Authorization": f"Bearer {token}"}
     if user.get("username"):
         pair = f"{user['username']}:{user.get('password') or ''}"
-        return {"Authorization": f"Basic {_encoded(pair.encode())}"}
+        return {"Authorization": f"Basic {_encode(pair.encode())}"}
     return {}

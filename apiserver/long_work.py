@@ -63,14 +63,14 @@ class Worker:
         except BaseException:
             self._free.release()
             raise
-        running.add_done_callback(self._end)
+        running.add_done_callback(self._on_end)
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
             cancelled_event.set()
             raise
 
-    def _end(self, running: "asyncio.Future[_R]") -> None:
+    def _on_end(self, running: "asyncio.Future[_R]") -> None:
         self._free.release()
         if not running.cancelled():
             running.exception()  # the caller may have gone
@@ -128,7 +128,7 @@ def batches(
         yield items
 
 
-async def filtered(test: Callable[[_T], bool], items: Sequence[_T], *, cost: int = 1) -> list[_T]:
+async def filter_in_slices(test: Callable[[_T], bool], items: Sequence[_T], *, cost: int = 1) -> list[_T]:
     """The items that pass a test; one that costs more is made on fewer items before others have their turn."""
     found: list[_T] = []
     slice_ = max(1, QUICK_SLICE // cost)

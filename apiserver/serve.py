@@ -29,8 +29,8 @@ async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
     """Serve until a signal stops it."""
     clock, random = RealClock(), SystemRandom()
     _allow_many_files()
-    stopping = _signalled()
-    serving, address = config.serving, _advertised(config.serving)
+    stopping = _on_stop_signal()
+    serving, address = config.serving, _advertised_address(config.serving)
     credentials = gather(config, address, now=clock.now(), random=random)
     listeners = _bind(serving, credentials)
     dependencies = Dependencies(
@@ -65,7 +65,7 @@ def _allow_many_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def _signalled() -> asyncio.Event:
+def _on_stop_signal() -> asyncio.Event:
     """Set by the first signal to stop; the second one ends the process as if nobody handled it."""
     stopping = asyncio.Event()
     loop, signals = asyncio.get_running_loop(), (signal.SIGTERM, signal.SIGINT)
@@ -88,7 +88,7 @@ def _bind(serving: Serving, credentials: Credentials) -> list[Listener]:
     return listeners
 
 
-def _advertised(serving: Serving) -> str:
+def _advertised_address(serving: Serving) -> str:
     """Where others find this machine: never at an address that means their own; "" if nothing is known."""
     bound = ip_address(serving.bind_address)
     if serving.advertise_address:

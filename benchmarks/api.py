@@ -108,7 +108,7 @@ async def stages(server: ApiServer) -> dict[str, float]:
     bare: Tree = {"kind": "Pod", "apiVersion": "v1"}
     decoded = orjson.dumps(bare | decode_as(backend, POD).tree)
     begun = read_object(backend, request, options)
-    metadata.begin(begun, request, now=backend.clock.now(), random=backend.random)
+    metadata.set_system_fields(begun, request, now=backend.clock.now(), random=backend.random)
     read = orjson.dumps(begun)
     admitted = _attributes(request, orjson.loads(read))
     await backend.admission.mutate(backend, admitted)

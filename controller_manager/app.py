@@ -66,7 +66,7 @@ class Manager:
         self._metrics = Metrics(clock)
         self._client_metrics = ClientMetrics()
         self._informer_metrics = InformerMetrics()
-        self._checks: dict[str, Check] = {"ping": _fine}
+        self._checks: dict[str, Check] = {"ping": _no_problem}
         self.status_sources = StatusSources(
             checks=self._checks, registry=self._metrics.registry, settings=configz(config)
         )
@@ -122,7 +122,7 @@ class Manager:
         )
         elector = Elector(candidate, client, clock=self._clock, random=self._random)
         self._metrics.registry.register(LeaderMetrics(candidate.lease.name, lambda: elector.is_leading))
-        self._checks["leaderElection"] = _fine
+        self._checks["leaderElection"] = _no_problem
         return elector
 
     async def _lead(self, client: Client, elector: Elector) -> None:
@@ -184,7 +184,7 @@ class Manager:
         )
 
 
-def _fine() -> str:
+def _no_problem() -> str:
     return ""
 
 

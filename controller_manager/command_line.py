@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.flags import Sections
 from mockube.controller_manager.config.networks import allocates, node_ranges
-from mockube.controller_manager.config.selection import missing, unknown
+from mockube.controller_manager.config.selection import missing_names, unknown_names
 from mockube.controller_manager.config.settings import (
     PROCESS,
     SECTIONS,
@@ -77,9 +77,9 @@ def _problem(config: Config, known: Collection[str]) -> str:
 
 
 def _names_problem(selection: Sequence[str], known: Collection[str]) -> str:
-    if strangers := unknown(selection, known):
+    if strangers := unknown_names(selection, known):
         return f"--controllers: there is no {', '.join(strangers)}"
-    if absent := missing(selection):
+    if absent := missing_names(selection):
         return f"--controllers: {', '.join(absent)} is not supported"
     return ""
 

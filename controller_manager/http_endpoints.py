@@ -120,7 +120,7 @@ class _Pages:
         if request.method not in ("GET", "HEAD"):
             return web.Response(status=405)
         if first in ENDPOINTS:
-            return self._one(name) if name else self._all(first, verbose="verbose" in request.query)
+            return self._single_check(name) if name else self._all(first, verbose="verbose" in request.query)
         if _is_stranger(request):
             return _text("Unauthorized\n", 401)
         if request.path == "/metrics":
@@ -144,7 +144,7 @@ class _Pages:
         lines.append(f"{endpoint} check {'failed' if failed else 'passed'}")
         return _text("\n".join(lines) + "\n", 500 if failed else 200)
 
-    def _one(self, name: str) -> web.Response:
+    def _single_check(self, name: str) -> web.Response:
         check = self._sources.checks.get(name)
         if check is None:
             return _text("404 page not found\n", 404)

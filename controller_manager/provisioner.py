@@ -151,7 +151,7 @@ def _volume(claim: ReadOnlyTree, storage_class: ReadOnlyTree) -> dict[str, Any]:
         "storageClassName": meta.name(storage_class),
         "mountOptions": storage_class.get("mountOptions"),
         "volumeMode": claim_spec.get("volumeMode"),
-        "nodeAffinity": _affinity(storage_class),
+        "nodeAffinity": _node_affinity(storage_class),
         "volumeAttributesClassName": claim_spec.get("volumeAttributesClassName"),
     }
     return {
@@ -169,7 +169,7 @@ def _source(driver: str, name: str) -> dict[str, Any]:
     return {"csi": {"driver": driver, "volumeHandle": name}}
 
 
-def _affinity(storage_class: ReadOnlyTree) -> dict[str, Any]:
+def _node_affinity(storage_class: ReadOnlyTree) -> dict[str, Any]:
     """The node affinity of a volume: the allowed topologies of its class."""
     terms = [
         {
@@ -201,7 +201,7 @@ def _of_itself(_: Caches, change: Change) -> Iterable[Key]:
 
 def _of_class(caches: Caches, change: Change) -> Iterable[Key]:
     claims = caches.of(PERSISTENT_VOLUME_CLAIMS).all()
-    return (Key.of(claim) for claim in claims if class_name(claim) == meta.name(change.latest))
+    return (Key.of(claim) for claim in claims if class_name(claim) == meta.name(change.last_known))
 
 
 PROVISIONER: Final = Controller(

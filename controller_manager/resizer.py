@@ -56,12 +56,12 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     state = _state(claim)
     if state == _AT_CONTROLLER:
         return Plan(actions=_resizing(claim, volume, now))
-    if state in (_FOR_NODE, _AT_NODE) and request(claim) <= _allocated(claim):
+    if state in (_FOR_NODE, _AT_NODE) and request(claim) <= _allocated_storage(claim):
         return EMPTY_PLAN
     if request(claim) > _status_capacity(claim):
         return _start(claim, volume, now)
     is_done = PRE_RESIZE_CAPACITY in meta.annotations(volume) and _status_capacity(claim) >= capacity(volume)
-    return Plan(actions=(_annotated(volume, None),)) if is_done else EMPTY_PLAN
+    return Plan(actions=(_annotate(volume, None),)) if is_done else EMPTY_PLAN
 
 
 def _start(claim: ReadOnlyTree, volume: ReadOnlyTree, now: datetime) -> Plan:
@@ -85,12 +85,12 @@ def _continuation(volume: ReadOnlyTree, now: datetime, outcome: Outcome) -> Plan
 
 def _resizing(claim: ReadOnlyTree, volume: ReadOnlyTree, now: datetime) -> tuple[Action, ...]:
     """The volume is resized at once; its file system is resized by the node."""
-    allocated = _allocated(claim)
+    allocated = _allocated_storage(claim)
     actions: list[Action] = []
     if capacity(volume) < allocated:
         before = meta.annotations(volume).get(PRE_RESIZE_CAPACITY) or str(_status_capacity(claim))
         body = {"spec": {"capacity": {"storage": str(allocated)}}}
-        actions.append(_annotated(volume, before, body))
+        actions.append(_annotate(volume, before, body))
     pending = {
         "type": "FileSystemResizePending",
         "status": "True",
@@ -166,7 +166,7 @@ def _state(claim: ReadOnlyTree) -> str:
     return found
 
 
-def _allocated(claim: ReadOnlyTree) -> Quantity:
+def _allocated_storage(claim: ReadOnlyTree) -> Quantity:
     return from_json(((claim.get("status") or {}).get("allocatedResources") or {}).get("storage"))
 
 
@@ -191,7 +191,7 @@ def _status(claim: ReadOnlyTree, change: Mapping[str, Any]) -> Patch:
     return Patch(resource=PERSISTENT_VOLUME_CLAIMS, key=Key.of(claim), body=body, subresource="status")
 
 
-def _annotated(volume: ReadOnlyTree, before: str | None, body: Mapping[str, Any] | None = None) -> Patch:
+def _annotate(volume: ReadOnlyTree, before: str | None, body: Mapping[str, Any] | None = None) -> Patch:
     """`before` is what the claim had, until its file system has grown; None takes it out."""
     whole = {"metadata": {"annotations": {PRE_RESIZE_CAPACITY: before}}, **(body or {})}
     return Patch(resource=PERSISTENT_VOLUMES, key=Key("", meta.name(volume)), body=whole)

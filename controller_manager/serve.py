@@ -23,7 +23,7 @@ LOOPBACK = "127.0.0.1"
 async def serve(config: Config) -> None:
     """Run until a signal to stop. Raises any other error that ended it."""
     clock, random = RealClock(), SystemRandom()
-    stopping = _signalled()
+    stopping = _on_stop_signal()
     manager = Manager(config, clock=clock, random=random)
     async with serving(manager.status_sources, _ports(config.serving, clock, random)) as urls:
         for url in urls:
@@ -67,7 +67,7 @@ def _ports(settings: Serving, clock: Clock, random: Random) -> list[Port]:
     return ports
 
 
-def _signalled() -> asyncio.Event:
+def _on_stop_signal() -> asyncio.Event:
     """Set by the first signal to stop; the second one has its default effect."""
     stopping = asyncio.Event()
     loop, signals = asyncio.get_running_loop(), (signal.SIGTERM, signal.SIGINT)

@@ -36,7 +36,7 @@ def start(
 
     An `endless` one fails if it ends without being cancelled.
     """
-    coroutine = _reported(name, work, on_failure, endless=endless)
+    coroutine = _report_end(name, work, on_failure, endless=endless)
     try:
         task = (
             asyncio.create_task(coroutine, name=name)
@@ -57,7 +57,7 @@ def start_in(group: asyncio.TaskGroup, name: str, work: Coroutine[Any, Any, None
     _ = start(name, work, group=group)
 
 
-async def _reported(
+async def _report_end(
     name: str,
     work: Coroutine[Any, Any, _T],
     on_failure: Callable[[str, Exception], None],
@@ -107,7 +107,7 @@ def yield_to_loop() -> Generator[None, None, None]:
 
 
 @asynccontextmanager
-async def within(clock: Clock, seconds: float) -> AsyncIterator[None]:
+async def timeout(clock: Clock, seconds: float) -> AsyncIterator[None]:
     """Cancel the block after so many seconds, and raise `TimeoutError` instead."""
     task = asyncio.current_task()
     assert task is not None

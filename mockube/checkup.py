@@ -57,7 +57,7 @@ def note(words: str) -> Finding:
     return Finding(verdict=CheckResult.NOTE, words=words)
 
 
-def wrong(words: str) -> Finding:
+def failed(words: str) -> Finding:
     return Finding(verdict=CheckResult.WRONG, words=words)
 
 
@@ -67,14 +67,14 @@ def look_around(environment: Mapping[str, str], clock: Clock) -> Iterator[tuple[
         try:
             yield name, check(environment, clock)
         except OSError as error:
-            yield name, wrong(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+            yield name, failed(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         except Failure as failure:
-            yield name, wrong(str(failure))
+            yield name, failed(str(failure))
 
 
 def _python(_environment: Mapping[str, str], _clock: Clock) -> Finding:
     found = f"{platform.python_version()} at {sys.executable}"
-    return ok(found) if sys.version_info >= (3, 11) else wrong(f"{found}: 3.11 is needed")
+    return ok(found) if sys.version_info >= (3, 11) else failed(f"{found}: 3.11 is needed")
 
 
 def _system(_environment: Mapping[str, str], _clock: Clock) -> Finding:
@@ -88,7 +88,7 @@ def _files(_environment: Mapping[str, str], _clock: Clock) -> Finding:
     limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit >= FILES:
         return ok(f"{limit} files may be open at a time")
-    return wrong(f"only {limit} files may be open at a time: run `ulimit -n {most}`")
+    return failed(f"only {limit} files may be open at a time: run `ulimit -n {most}`")
 
 
 def _folder(environment: Mapping[str, str], _clock: Clock) -> Finding:
@@ -99,16 +99,16 @@ def _temporary(_environment: Mapping[str, str], _clock: Clock) -> Finding:
     try:
         return _writable(Path(tempfile.gettempdir()))
     except FileNotFoundError as error:
-        return wrong(f"no temporary folder is writable: {error}")
+        return failed(f"no temporary folder is writable: {error}")
 
 
 def _writable(folder: Path) -> Finding:
     """The folder, or the nearest one above it that there is."""
     there = next(path for path in (folder, *folder.parents) if path.exists())
     if not there.is_dir():
-        return wrong(f"{there} is a file instead of a folder: move it, or set XDG_DATA_HOME")
+        return failed(f"{there} is a file instead of a folder: move it, or set XDG_DATA_HOME")
     if not os.access(there, os.W_OK | os.X_OK):
-        return wrong(f"{there} is not writable: run `chmod u+rwx` on it, or set XDG_DATA_HOME")
+        return failed(f"{there} is not writable: run `chmod u+rwx` on it, or set XDG_DATA_HOME")
     return ok(f"{folder} is writable")
 
 
@@ -116,7 +116,7 @@ def _disk(environment: Mapping[str, str], _clock: Clock) -> Finding:
     there = next(path for path in clusters_folder(environment).parents if path.exists())
     free = shutil.disk_usage(there).free
     found = f"{free >> 20} MiB are free at {there}"
-    return ok(found) if free >= DISK else wrong(f"{found}: logs and data need {DISK >> 20}")
+    return ok(found) if free >= DISK else failed(f"{found}: logs and data need {DISK >> 20}")
 
 
 def _port(environment: Mapping[str, str], _clock: Clock) -> Finding:
@@ -132,7 +132,7 @@ def _loopback(_environment: Mapping[str, str], _clock: Clock) -> Finding:
         with socket.create_server((LOOPBACK, 0)):
             return ok(f"{LOOPBACK} can be listened on")
     except OSError as error:
-        return wrong(f"{LOOPBACK} cannot be listened on: {error.strerror}")
+        return failed(f"{LOOPBACK} cannot be listened on: {error.strerror}")
 
 
 def _kubectl(_environment: Mapping[str, str], _clock: Clock) -> Finding:
@@ -144,7 +144,7 @@ def _kubectl(_environment: Mapping[str, str], _clock: Clock) -> Finding:
     )
     version = re.search(r"v(\d+)\.(\d+)\S*", answer.stdout)
     if version is None:
-        return wrong(f"{found} does not print its version: {(answer.stderr or answer.stdout).strip()}")
+        return failed(f"{found} does not print its version: {(answer.stderr or answer.stdout).strip()}")
     if abs(int(version[2]) - int(MINOR)) > SKEW:
         return note(f"{version[0]} at {found}, which is not within the supported skew of 1.{MINOR}")
     return ok(f"{version[0]} at {found}")
@@ -154,7 +154,7 @@ def _clusters(environment: Mapping[str, str], _clock: Clock) -> Finding:
     found = [look(folder) for folder in cluster_folders(environment)]
     dead = [one.folder.name for one in found if one.state is State.DEAD]
     if dead:
-        return wrong(f"{', '.join(dead)}: killed: run `mockube down --name {dead[0]}` to clean up")
+        return failed(f"{', '.join(dead)}: killed: run `mockube down --name {dead[0]}` to clean up")
     live = [one.folder.name for one in found if one.state is State.RUNNING]
     return ok(f"{len(found)} clusters, running: {', '.join(live) or 'none'}")
 
@@ -162,11 +162,11 @@ def _clusters(environment: Mapping[str, str], _clock: Clock) -> Finding:
 def _time(environment: Mapping[str, str], clock: Clock) -> Finding:
     now = clock.now()
     if now < OLDEST_MOMENT:
-        return wrong(f"the clock says {now:%Y-%m-%d}: certificates will not be valid")
+        return failed(f"the clock says {now:%Y-%m-%d}: certificates will not be valid")
     for folder in cluster_folders(environment):
         for certificate in folder.pki.glob("*.crt"):
             if certificate.stat().st_mtime > now.timestamp():
-                return wrong(f"{certificate} was created in the future: the clock was set back")
+                return failed(f"{certificate} was created in the future: the clock was set back")
     return ok(f"it is {now:%Y-%m-%d %H:%M:%S} UTC")
 
 

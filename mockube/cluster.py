@@ -130,7 +130,7 @@ class Cluster(Handle):
 
     def start(self) -> Self:
         """As at the begin of a block; for notebooks. Who forgets to stop it may."""
-        self._begin()
+        self._start()
         try:
             self._hosted.opened.result()
         except Exception as error:
@@ -153,7 +153,7 @@ class Cluster(Handle):
         self.stop()
 
     async def __aenter__(self) -> AsyncCluster:
-        self._begin()
+        self._start()
         try:
             await asyncio.wrap_future(self._hosted.opened)
         except Exception as error:
@@ -170,7 +170,7 @@ class Cluster(Handle):
         await asyncio.wait([asyncio.wrap_future(self._hosted.ended)])
         self.stop()
 
-    def _begin(self) -> None:
+    def _start(self) -> None:
         try:
             self._hosted.start()
         except RuntimeError as error:

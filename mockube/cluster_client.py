@@ -22,7 +22,7 @@ from mockube.controller_manager.client.connect import Connection, connect
 from mockube.controller_manager.client.discovery import discover
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.client.resources import Key, Resource
-from mockube.controller_manager.supervision import within
+from mockube.controller_manager.supervision import timeout
 
 NAME: Final = "mockube"
 """As which fields are owned."""
@@ -59,12 +59,12 @@ class ServerClient:
         """The object as it was when it first met the condition; `TimeoutError` if it does not in so many seconds."""
         last: Parsed | None = None
         try:
-            async with within(self._clock, seconds):
+            async with timeout(self._clock, seconds):
                 key = Key(namespace, name)
                 resource = await self._resource(*_kind_and_group(kind))
                 while True:
                     async for last in self._watch(resource, _selector(resource, key), seconds):
-                        if meets(last, condition):
+                        if satisfies(last, condition):
                             return last
         except TimeoutError as error:
             raise TimeoutError(_not_met(kind, name, condition, seconds, last)) from error
@@ -73,11 +73,11 @@ class ServerClient:
         """`TimeoutError` if it is still there after so many seconds."""
         key = Key(namespace, name)
         try:
-            async with within(self._clock, seconds):
+            async with timeout(self._clock, seconds):
                 resource = await self._resource(*_kind_and_group(kind))
                 selecting = ListOptions(field_selector=_selector(resource, key))
                 while (found := await self._client.list(resource, **selecting)).items:
-                    await self._changed(resource, key, found.resource_version, seconds)
+                    await self._wait_for_change(resource, key, found.resource_version, seconds)
         except TimeoutError as error:
             raise TimeoutError(f"{kind} {name} is still there after {seconds:g} seconds") from error
 
@@ -101,7 +101,7 @@ class ServerClient:
 
     async def wait_usable(self, nodes: int, *, seconds: float) -> None:
         """Until pods can be made and be placed: so many nodes are ready, and a service account is there."""
-        async with within(self._clock, seconds):
+        async with timeout(self._clock, seconds):
             ready: set[str] = set()
             while len(ready) < nodes:
                 async for node in self._watch(await self._resource("Node", ""), "", seconds):
@@ -119,14 +119,14 @@ class ServerClient:
 
     async def _resource(self, kind: str, group: str | None) -> Resource[ReadOnlyTree]:
         """By kind or plural; the first that is so called if no group is named."""
-        if (found := _called(self._known, kind, group)) is None:
+        if (found := _find_kind(self._known, kind, group)) is None:
             self._known = (await discover(self._client)).able("get")
-            found = _called(self._known, kind, group)
+            found = _find_kind(self._known, kind, group)
         if found is None:
             raise Unknown(f"{kind}.{group}" if group else kind)
         return replace(found, metadata_only=False)
 
-    async def _changed(
+    async def _wait_for_change(
         self, resource: Resource[ReadOnlyTree], key: Key, version: str, seconds: float
     ) -> None:
         """Until something has happened to the object."""
@@ -153,7 +153,7 @@ async def reaching(access: Access) -> AsyncIterator[ServerClient]:
         yield ServerClient(client)
 
 
-def _called(
+def _find_kind(
     resources: Sequence[Resource[ReadOnlyTree]], kind: str, group: str | None
 ) -> Resource[ReadOnlyTree] | None:
     for resource in resources:
@@ -194,7 +194,7 @@ def _kind_and_group(name: str) -> tuple[str, str | None]:
     return kind, group if dot else None
 
 
-def meets(tree: ReadOnlyTree, condition: Condition) -> bool:
+def satisfies(tree: ReadOnlyTree, condition: Condition) -> bool:
     """What a controller has said of an older generation says nothing."""
     if not isinstance(condition, str):
         return bool(condition(tree))

@@ -168,7 +168,7 @@ SECTIONS: tuple[tuple[str, Section], ...] = (
 )
 
 
-async def play(out: Out) -> None:
+async def demonstrate(out: Out) -> None:
     clock = SteppedClock()
     store = MemoryStore(clock=clock)
     demonstration = Demonstration(store=store, clock=clock, out=out)

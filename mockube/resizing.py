@@ -18,7 +18,7 @@ from mockube.controller_manager.client.kinds import CONFIG_MAPS, NODES
 from mockube.controller_manager.config.settings import Simulation
 from mockube.controller_manager.kubelet.node_objects import is_simulated
 from mockube.controller_manager.kubelet.resizing import RESIZING, desired_nodes, number_in
-from mockube.controller_manager.supervision import within
+from mockube.controller_manager.supervision import timeout
 from mockube.failure import TimedOut
 
 OWNER: Final = "mockube-nodes"
@@ -54,14 +54,14 @@ async def wanted_by(client: Client, flag: int) -> int:
 
 
 async def count(client: Client) -> int:
-    return len(_numbered((await client.list(NODES)).items))
+    return len(_ready_by_name((await client.list(NODES)).items))
 
 
 async def wait_for(client: Client, nodes: int, *, clock: Clock, seconds: float) -> None:
     """Until there are so many, and all of them are ready."""
     seen: dict[str, bool] = {}
     try:
-        async with within(clock, seconds), aclosing(_as_they_change(client)) as changes:
+        async with timeout(clock, seconds), aclosing(_as_they_change(client)) as changes:
             async for seen in changes:
                 if len(seen) == nodes and all(seen.values()):
                     return
@@ -77,7 +77,7 @@ async def _as_they_change(client: Client) -> AsyncGenerator[dict[str, bool], Non
     """By name whether each is ready, now and after every change."""
     while True:
         listed = await client.list(NODES)
-        seen = _numbered(listed.items)
+        seen = _ready_by_name(listed.items)
         yield seen
         query = {"resourceVersion": listed.resource_version}
         try:
@@ -86,13 +86,13 @@ async def _as_they_change(client: Client) -> AsyncGenerator[dict[str, bool], Non
                     for line in batch:
                         happened, node, _ = taken_apart(line)
                         seen.pop(meta.name(node), None)
-                        seen |= {} if happened == "DELETED" else _numbered([node])
+                        seen |= {} if happened == "DELETED" else _ready_by_name([node])
                     yield seen
         except (Expired, Gone):
             continue
 
 
-def _numbered(nodes: list[Parsed]) -> dict[str, bool]:
+def _ready_by_name(nodes: list[Parsed]) -> dict[str, bool]:
     return {
         meta.name(node): _is_ready(node)
         for node in nodes

@@ -86,7 +86,7 @@ def parse(words: list[str], at: int = 0) -> tuple[Message, int]:
 
 
 def unescape(text: str) -> bytes:
-    def replaced(found: re.Match[bytes]) -> bytes:
+    def replace(found: re.Match[bytes]) -> bytes:
         octal, hexadecimal, short, long, plain = found.groups()
         if octal:
             return bytes([int(octal, 8) & 255])
@@ -96,7 +96,7 @@ def unescape(text: str) -> bytes:
             return chr(int(short or long, 16)).encode()
         return _PLAIN.get(plain, plain)
 
-    return _ESCAPE.sub(replaced, text.encode())
+    return _ESCAPE.sub(replace, text.encode())
 
 
 def value_of(message: Message) -> Any:

@@ -45,7 +45,7 @@ DEPLOYMENT: Final = {
 }
 
 
-def traced(out: Path, module: str, *, at_once: bool) -> None:
+def trace_module(out: Path, module: str, *, at_once: bool) -> None:
     """Run a module; write the files that ran between SIGUSR1 (or the start) and SIGUSR2."""
     seen: set[str] = set()
     imports = 0
@@ -128,7 +128,7 @@ def server(folder: Path, out: Path) -> Iterator[Server]:
         yield Server(folder, child)
 
 
-def recorded(child: subprocess.Popen[bytes], out: Path) -> list[str]:
+def recorded_files(child: subprocess.Popen[bytes], out: Path) -> list[str]:
     os.kill(child.pid, signal.SIGUSR2)
     wait(out.exists, "the record")
     return out.read_text().splitlines()
@@ -140,7 +140,7 @@ def pod(folder: Path, out: Path) -> list[str]:
         api.send("/api/v1/namespaces/default/pods", POD)
         os.kill(api.child.pid, signal.SIGUSR1)
         api.send("/api/v1/namespaces/default/pods", POD)
-        return recorded(api.child, out)
+        return recorded_files(api.child, out)
 
 
 def deployment(folder: Path, out: Path) -> list[str]:
@@ -154,14 +154,14 @@ def deployment(folder: Path, out: Path) -> list[str]:
             os.kill(manager.pid, signal.SIGUSR1)
             api.send("/apis/apps/v1/namespaces/default/deployments", DEPLOYMENT)
             wait(lambda: _sets(api) >= 2, "a second ReplicaSet")
-            return recorded(manager, out)
+            return recorded_files(manager, out)
 
 
 def _sets(api: Server) -> int:
     return len(json.loads(api.send("/apis/apps/v1/namespaces/default/replicasets"))["items"])
 
 
-def up(folder: Path, out: Path) -> list[str]:
+def files_of_up(folder: Path, out: Path) -> list[str]:
     kubeconfig = folder / "kubeconfig"
     flags = [
         "up",
@@ -172,7 +172,7 @@ def up(folder: Path, out: Path) -> list[str]:
     ]
     with process(out, "mockube", *flags, at_once=True) as child:
         wait(kubeconfig.exists, "the kubeconfig")
-        return recorded(child, out)
+        return recorded_files(child, out)
 
 
 def main() -> None:
@@ -180,9 +180,9 @@ def main() -> None:
         out, at_once, module = sys.argv[2:5]
         sys.argv = [module, *sys.argv[5:]]
         sys.path.insert(0, str(ROOT))
-        traced(Path(out), module, at_once=at_once == "1")
+        trace_module(Path(out), module, at_once=at_once == "1")
         return
-    counted = {"pod": pod, "deployment": deployment, "up": up}
+    counted = {"pod": pod, "deployment": deployment, "up": files_of_up}
     for name in sys.argv[1:] or counted:
         with tempfile.TemporaryDirectory() as folder:
             files = counted[name](Path(folder), Path(folder) / "files")

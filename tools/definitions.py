@@ -63,7 +63,7 @@ PROJECTS: Final = {
 }
 
 
-class NotFetched(Exception):
+class FetchError(Exception):
     """A module is not to be had, or not in time."""
 
 
@@ -73,10 +73,10 @@ def download(module: str, folder: Path, *, seconds: float = SECONDS) -> Path:
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, check=False, timeout=seconds)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise NotFetched(f"{module} was not fetched: {error}") from error
+        raise FetchError(f"{module} was not fetched: {error}") from error
     answer: dict[str, Any] = json.loads(done.stdout or b"{}")
     if "Dir" not in answer:
-        raise NotFetched(f"{module} was not fetched: {answer.get('Error') or done.stderr.decode()}")
+        raise FetchError(f"{module} was not fetched: {answer.get('Error') or done.stderr.decode()}")
     return Path(answer["Dir"])
 
 
@@ -103,7 +103,7 @@ def main() -> None:
     for name, project in PROJECTS.items():
         try:
             print(f"{name}: {fetch(name, project, FOLDER)} files of {project.module}")
-        except NotFetched as error:
+        except FetchError as error:
             sys.exit(str(error))
 
 

@@ -29,7 +29,7 @@ Run = Callable[[Frame], Any]
 FIRST_VARIABLE = 2
 
 
-class Failed:
+class FailedStep:
     """Stands for an accumulator whose step failed: `||` and `&&` may yet absorb it."""
 
     __slots__ = ("error",)
@@ -52,15 +52,15 @@ def load(slot: int) -> Run:
 
 
 def load_guarded(slot: int) -> Run:
-    def guarded(frame: Frame) -> Any:
+    def load(frame: Frame) -> Any:
         value = frame[slot]
-        if type(value) is Failed:
+        if type(value) is FailedStep:
             raise value.error
         if type(value) is Lazy:
             value = frame[slot] = value.run(frame)
         return value
 
-    return guarded
+    return load
 
 
 def check_limit(frame: Frame) -> None:
@@ -147,11 +147,11 @@ class Attribute(Struct, frozen=True):
             return replace(self, branches=(condition, if_true.select(qualifier), if_false.select(qualifier)))
         return replace(self, qualifiers=(*self.qualifiers, qualifier))
 
-    def tested(self) -> "Attribute":
+    def presence_test(self) -> "Attribute":
         """Return what tells whether the last key is there."""
         if self.branches is not None:
             condition, if_true, if_false = self.branches
-            return replace(self, branches=(condition, if_true.tested(), if_false.tested()))
+            return replace(self, branches=(condition, if_true.presence_test(), if_false.presence_test()))
         return replace(self, test_only=True)
 
     def run(self, *, cost: int) -> Run:
@@ -225,7 +225,7 @@ def _select_optional(frame: Frame, value: Optional, names: tuple[Any, ...]) -> A
 
 
 def _run_general(base: Run, qualifiers: tuple[Qualifier, ...], cost: int) -> Run:
-    def general(frame: Frame) -> Any:
+    def run_general(frame: Frame) -> Any:
         value = base(frame)
         frame[0] += cost
         optional = type(value) is Optional
@@ -246,7 +246,7 @@ def _run_general(base: Run, qualifiers: tuple[Qualifier, ...], cost: int) -> Run
             frame[0] += 1
         return Optional(value) if optional else value
 
-    return general
+    return run_general
 
 
 def _run_test(base: Run, qualifiers: tuple[Qualifier, ...], cost: int) -> Run:

@@ -63,7 +63,7 @@ class Checker:
     def report(self, offset: int, message: str) -> None:
         self.issues.append(Issue(offset, message))
 
-    def undeclared(self, node: Expr, name: str) -> None:
+    def report_undeclared(self, node: Expr, name: str) -> None:
         self.report(node.offset, f"undeclared reference to '{name}' (in container '')")
         node.type = types.ERROR
 
@@ -94,7 +94,7 @@ class Checker:
     def ident(self, node: Ident) -> None:
         type_ = self.lookup(node.name)
         if type_ is None:
-            self.undeclared(node, node.name)
+            self.report_undeclared(node, node.name)
             return
         node.name = node.name.removeprefix(".")
         node.type = type_
@@ -146,7 +146,7 @@ class Checker:
             node.function = node.function.removeprefix(".") if node.function[1:] else node.function
             overloads = self.functions.get(node.function)
             if overloads is None:
-                self.undeclared(node, node.function)
+                self.report_undeclared(node, node.function)
             else:
                 self.resolve(node, overloads)
             return
@@ -162,7 +162,7 @@ class Checker:
         self.check(target)
         overloads = self.functions.get(node.function)
         if overloads is None:
-            self.undeclared(node, node.function)
+            self.report_undeclared(node, node.function)
             return
         self.resolve(node, overloads)
 
@@ -231,7 +231,7 @@ class Checker:
             return inference.most_general(previous, current)
         return types.DYN
 
-    def unwrapped(self, node: Expr, *, optional: bool) -> Type:
+    def unwrap_optional(self, node: Expr, *, optional: bool) -> Type:
         """Return the type of an element, without the optional that it is if it may be absent."""
         if optional and not node.type.is_optional and not node.type.is_dynamic:
             self.report(
@@ -243,7 +243,7 @@ class Checker:
         joined: Type | None = None
         for i, element in enumerate(node.elements):
             self.check(element)
-            joined = self.join(joined, self.unwrapped(element, optional=i in node.optional))
+            joined = self.join(joined, self.unwrap_optional(element, optional=i in node.optional))
         node.type = types.list_of(joined or self.free_type())
 
     def create_map(self, node: CreateMap) -> None:
@@ -253,21 +253,21 @@ class Checker:
             self.check(entry.key)
             key_type = self.join(key_type, entry.key.type)
             self.check(entry.value)
-            value = self.unwrapped(entry.value, optional=entry.optional)
+            value = self.unwrap_optional(entry.value, optional=entry.optional)
             value_type = self.join(value_type, value)
         node.type = types.map_of(key_type or self.free_type(), value_type or self.free_type())
 
     def create_struct(self, node: CreateStruct) -> None:
         found = self.lookup(node.name)
         if found is None:
-            self.undeclared(node, node.name)
+            self.report_undeclared(node, node.name)
             return
         node.name = node.name.removeprefix(".")
         node.type = self._struct_type(node, found)
         for entry in node.entries:
             self.check(entry.value)
             field = self.struct_field(entry.offset, node.name, entry.key)
-            value = self.unwrapped(entry.value, optional=entry.optional)
+            value = self.unwrap_optional(entry.value, optional=entry.optional)
             if not self.is_assignable([field], [value]):
                 self.report(
                     entry.offset,

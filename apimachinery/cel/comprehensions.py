@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from mockube.apimachinery.cel.attributes import Failed, Frame, Run, check_limit
+from mockube.apimachinery.cel.attributes import FailedStep, Frame, Run, check_limit
 from mockube.apimachinery.cel.values import CelError, from_map_key, type_name
 
 
@@ -57,7 +57,7 @@ def fold(loop: Loop, condition: Run, step: Run, result: Run) -> Run:
             try:
                 frame[accumulator] = step(frame)
             except CelError as error:
-                frame[accumulator] = Failed(error)
+                frame[accumulator] = FailedStep(error)
         folded = result(frame)
         if type(folded) is GrowingList:
             return list(folded)

@@ -157,29 +157,29 @@ def _timestamp(text: str) -> Timestamp:
     return found
 
 
-def _same(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
-    "bool_to_bool": _same,
+    "bool_to_bool": _identity,
     "string_to_bool": _bool,
-    "bytes_to_bytes": _same,
+    "bytes_to_bytes": _identity,
     "string_to_bytes": lambda text: text.encode(errors="surrogatepass"),
-    "double_to_double": _same,
+    "double_to_double": _identity,
     "int64_to_double": float,
     "string_to_double": _double_of_text,
     "uint64_to_double": float,
-    "duration_to_duration": _same,
+    "duration_to_duration": _identity,
     "int64_to_duration": Duration,
     "string_to_duration": _duration,
-    "int64_to_int64": _same,
+    "int64_to_int64": _identity,
     "double_to_int64": _int_of_double,
     "duration_to_int64": lambda value: value.nanoseconds,
     "string_to_int64": _int_of_text,
     "timestamp_to_int64": lambda value: value.nanoseconds // 1_000_000_000,
     "uint64_to_int64": _int_of_uint,
-    "string_to_string": _same,
+    "string_to_string": _identity,
     "bool_to_string": lambda value: "true" if value else "false",
     "bytes_to_string": _text_of_bytes,
     "double_to_string": format_double,
@@ -187,10 +187,10 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "int64_to_string": str,
     "timestamp_to_string": times.text,
     "uint64_to_string": lambda value: str(int(value)),
-    "timestamp_to_timestamp": _same,
+    "timestamp_to_timestamp": _identity,
     "int64_to_timestamp": times.from_seconds,
     "string_to_timestamp": _timestamp,
-    "uint64_to_uint64": _same,
+    "uint64_to_uint64": _identity,
     "double_to_uint64": _uint_of_double,
     "int64_to_uint64": _uint_of_int,
     "string_to_uint64": _uint_of_text,

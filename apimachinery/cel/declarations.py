@@ -83,14 +83,14 @@ def _overload(id_: str, signature: str) -> Overload:
     member = not before.startswith("(")
     target, _, rest = before.partition(".(") if member else ("", "", before.removeprefix("("))
     texts = [target] if member else []
-    texts += [part for part in _split(rest.removesuffix(")")) if part]
+    texts += [part for part in _split_at_commas(rest.removesuffix(")")) if part]
     args = tuple(map(parse_type, texts))
     result_type = parse_type(result)
     names = sorted({name for type_ in (*args, result_type) for name in _parameters(type_)})
     return Overload(id_, member, args, result_type, tuple(names))
 
 
-def _split(text: str) -> list[str]:
+def _split_at_commas(text: str) -> list[str]:
     parts, depth = [""], 0
     for char in text:
         depth += (char == "(") - (char == ")")

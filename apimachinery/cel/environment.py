@@ -75,7 +75,7 @@ class _Implementation:
 _BASE = _Implementation(*LIBRARIES)
 
 
-class Compiled(Struct, frozen=True):
+class CompiledExpression(Struct, frozen=True):
     """A checked expression and its program."""
 
     expr: Expr
@@ -128,10 +128,10 @@ class Environment:
             raise Issues(source, issues)
         return expr
 
-    def compile(self, text: str) -> Compiled:
+    def compile(self, text: str) -> CompiledExpression:
         """Return the expression ready to be evaluated, or raise Issues or ProgramError."""
         expr = self.check(text)
-        return Compiled(expr, plan(expr, self._implementation))
+        return CompiledExpression(expr, plan(expr, self._implementation))
 
 
 def _too_deep() -> Issue:

@@ -128,7 +128,7 @@ def not_strictly_false(operand: Run) -> Run:
 def optional_or(left: Run, right: Run, *, unwrap: bool) -> Run:
     """Return the first value that is there; the second operand is evaluated only if the first one is absent."""
 
-    def either(frame: Frame) -> Any:
+    def run(frame: Frame) -> Any:
         first = left(frame)
         if type(first) is not Optional:
             raise CelError("no such overload")
@@ -139,7 +139,7 @@ def optional_or(left: Run, right: Run, *, unwrap: bool) -> Run:
             raise CelError("no such overload")
         return second
 
-    return either
+    return run
 
 
 def create_list(elements: tuple[Run, ...], optional: frozenset[int]) -> Run:

@@ -128,7 +128,7 @@ class Parser:
         while True:
             terms.append(self.logic("&&") if operator == "||" else self.chain(0))
             if self.kind != operator:
-                return balanced(f"_{operator}_", terms, offsets)
+                return balance(f"_{operator}_", terms, offsets)
             offsets.append(self.take(operator).start)
 
     def chain(self, level: int) -> Expr:
@@ -316,13 +316,13 @@ class Parser:
             return self.report(token.start, str(error))
 
 
-def balanced(function: str, terms: list[Expr], offsets: list[int]) -> Expr:
+def balance(function: str, terms: list[Expr], offsets: list[int]) -> Expr:
     """Join terms by calls of two arguments, in a tree that is as deep on both sides."""
     if not offsets:
         return terms[0]
     middle = len(offsets) // 2
-    left = balanced(function, terms[: middle + 1], offsets[:middle])
-    right = balanced(function, terms[middle + 1 :], offsets[middle + 1 :])
+    left = balance(function, terms[: middle + 1], offsets[:middle])
+    right = balance(function, terms[middle + 1 :], offsets[middle + 1 :])
     return Call(offsets[middle], function, None, [left, right])
 
 

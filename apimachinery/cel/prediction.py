@@ -104,7 +104,7 @@ def _close(config: Config, configs: set[Config], least: int | None = None) -> No
         configs.add(config)
         state, way, calls, outside = config
         if state.kind is StateKind.RULE_STOP:
-            stack += _returned(config)
+            stack += _after_return(config)
             continue
         for edge in state.edges:
             if edge.tokens:
@@ -116,7 +116,7 @@ def _close(config: Config, configs: set[Config], least: int | None = None) -> No
                 stack.append(Config(edge.target, way, calls, outside))
 
 
-def _returned(config: Config) -> list[Config]:
+def _after_return(config: Config) -> list[Config]:
     state, way, stack, outside = config
     if stack:
         return [Config(stack[-1], way, stack[:-1], outside)]

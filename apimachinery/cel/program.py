@@ -169,7 +169,7 @@ class Planner:
         attribute = attribute_of(self.plan(expr.operand)).select(Qualifier(property_name(expr)))
         if not expr.test_only:
             return attribute
-        return attribute.tested().run(cost=1)
+        return attribute.presence_test().run(cost=1)
 
     def call(self, expr: Call) -> Plan:
         nodes = [expr.target, *expr.args] if expr.target is not None else expr.args
@@ -187,7 +187,7 @@ class Planner:
         function = self.function(expr, overload, nodes)
         cost = self.implementation.call_cost(expr.function, overload)
         if len(plans) == 1 and isinstance(plans[0], Constant) and expr.function in _CONVERSIONS:
-            return folded(function, plans[0].value)
+            return fold_constant(function, plans[0].value)
         if expr.function in _REGEX_ARGUMENTS and isinstance(plans[1], Constant):
             check_pattern(plans[1].value)
         return operators.strict_call(function, tuple(map(run_of, plans)), cost)
@@ -229,12 +229,12 @@ class Planner:
         return operators.inequality(self.run(nodes[0]), self.run(nodes[1]), cost)
 
     def index(self, nodes: Sequence[Expr]) -> Plan:
-        return self.indexed(nodes, optional=False)
+        return self.plan_index(nodes, optional=False)
 
     def optional_index(self, nodes: Sequence[Expr]) -> Plan:
-        return self.indexed(nodes, optional=True)
+        return self.plan_index(nodes, optional=True)
 
-    def indexed(self, nodes: Sequence[Expr], *, optional: bool) -> Plan:
+    def plan_index(self, nodes: Sequence[Expr], *, optional: bool) -> Plan:
         attribute = attribute_of(self.plan(nodes[0]))
         key = self.plan(nodes[1])
         if isinstance(key, Constant):
@@ -272,7 +272,7 @@ class Planner:
         self.guarded.add(accumulator)
         scope = {expr.accumulator: accumulator}
         if expr.variable == UNUSED:
-            return self.bound(expr, init, scope, accumulator)
+            return self.plan_bind(expr, init, scope, accumulator)
         first = self.new_slot()
         second = self.new_slot() if expr.variable2 else 0
         variables = {expr.variable: first} | ({expr.variable2: second} if expr.variable2 else {})
@@ -299,7 +299,7 @@ class Planner:
             return comprehensions.any_of(loop, self.run(step.args[1]))
         return None
 
-    def bound(self, expr: Comprehension, init: Run, scope: dict[str, int], slot: int) -> Plan:
+    def plan_bind(self, expr: Comprehension, init: Run, scope: dict[str, int], slot: int) -> Plan:
         self.scopes.append(scope)
         result = self.run(expr.result)
         self.scopes.pop()
@@ -347,7 +347,7 @@ def dispatch(
     return call
 
 
-def folded(function: Callable[..., Any], value: Any) -> Plan:
+def fold_constant(function: Callable[..., Any], value: Any) -> Plan:
     try:
         return Constant(function(value))
     except CelError as error:

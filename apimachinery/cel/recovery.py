@@ -79,7 +79,7 @@ class Recovery(Parse):
         self.recovering = True
         return begins
 
-    def matched(self) -> None:
+    def report_match(self) -> None:
         self.recovering = False
         self.last_error_at = -1
         self.last_error_states = set()
@@ -102,7 +102,7 @@ class Recovery(Parse):
     def match(self, state: State, tokens: frozenset[str]) -> None:
         self.state = state
         if self.token.kind in tokens:
-            self.matched()
+            self.report_match()
             self.consume()
             return
         self.check_attempts()
@@ -119,7 +119,7 @@ class Recovery(Parse):
             return predict(state, self.tokens, self.at, self.frames[-1].precedence)
         except NoWay as error:
             input_text = EOF if self.token.kind == EOF else self.text_to(error.at)
-            message = f"no viable alternative at input {_quoted(input_text)}"
+            message = f"no viable alternative at input {_quote(input_text)}"
             raise _Error(message, self.tokens[error.at]) from None
 
     def text_to(self, last: int) -> str:
@@ -147,27 +147,27 @@ class Recovery(Parse):
                 raise self.mismatch()
         elif state.kind in (StateKind.STAR_BACK, StateKind.PLUS_BACK):
             self.report_unwanted()
-            self.consume_until(self.expected() | self.recovery_set(), None)
+            self.consume_until(self.expected_tokens() | self.recovery_set(), None)
 
     def mismatch(self) -> _Error:
         return _Error(
-            f"mismatched input {_quoted(self.token.text)} expecting {show_tokens(self.expected())}",
+            f"mismatched input {_quote(self.token.text)} expecting {show_tokens(self.expected_tokens())}",
             self.token,
         )
 
     def report_unwanted(self) -> None:
         if self.begin_error():
-            expected = show_tokens(self.expected())
-            self.report(f"extraneous input {_quoted(self.token.text)} expecting {expected}", self.token)
+            expected = show_tokens(self.expected_tokens())
+            self.report(f"extraneous input {_quote(self.token.text)} expecting {expected}", self.token)
 
     def delete_token(self) -> bool:
         """Skip a token if the one after it fits."""
         after = self.tokens[min(self.at + 1, len(self.tokens) - 1)]
-        if after.kind not in self.expected():
+        if after.kind not in self.expected_tokens():
             return False
         self.report_unwanted()
         self.consume()
-        self.matched()
+        self.report_match()
         return True
 
     def insert_token(self, state: State) -> bool:
@@ -175,11 +175,11 @@ class Recovery(Parse):
         if self.token.kind not in self.following(state.edges[0].target):
             return False
         if self.begin_error():
-            message = f"missing {show_tokens(self.expected())} at {_quoted(self.token.text)}"
+            message = f"missing {show_tokens(self.expected_tokens())} at {_quote(self.token.text)}"
             self.report(message, self.token)
         return True
 
-    def expected(self) -> frozenset[str]:
+    def expected_tokens(self) -> frozenset[str]:
         assert self.state is not None
         return self.following(self.state)
 
@@ -230,7 +230,7 @@ class Recovery(Parse):
             self.consume()
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     text = text.replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
     return f"'{text}'"
 

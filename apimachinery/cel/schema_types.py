@@ -174,26 +174,27 @@ def _string(schema: Schema) -> DeclaredType:
 def name_structs(declared: DeclaredType, name: str) -> tuple[DeclaredType, dict[str, Mapping[str, Type]]]:
     """Give the objects within a type names, by which a checker finds their fields."""
     structs: dict[str, Mapping[str, Type]] = {}
-    return _named(declared, name, structs), structs
+    return _name_structs(declared, name, structs), structs
 
 
 def declare_root(schema: Schema, name: str, structs: dict[str, Mapping[str, Type]]) -> Type | None:
     """Return the type of a kind's objects, and add the objects within it to those that have names."""
     declared = declare(schema, root=True)
-    return None if declared is None else _named(declared, name, structs).type
+    return None if declared is None else _name_structs(declared, name, structs).type
 
 
-def _named(declared: DeclaredType, name: str, structs: dict[str, Mapping[str, Type]]) -> DeclaredType:
+def _name_structs(declared: DeclaredType, name: str, structs: dict[str, Mapping[str, Type]]) -> DeclaredType:
     if declared.fields is not None:
         fields = {
-            field_: _named(part, f"{name}.{field_}", structs) for field_, part in declared.fields.items()
+            field_: _name_structs(part, f"{name}.{field_}", structs)
+            for field_, part in declared.fields.items()
         }
         structs[name] = _with_keywords({field_: part.type for field_, part in fields.items()})
         return DeclaredType(types.struct(name), 0, declared.min_size, fields)
     if declared.element is None:
         return declared
     is_map = declared.key is not None
-    element = _named(declared.element, f"{name}.{'@elem' if is_map else '@idx'}", structs)
+    element = _name_structs(declared.element, f"{name}.{'@elem' if is_map else '@idx'}", structs)
     type_ = types.map_of(types.STRING, element.type) if is_map else types.list_of(element.type)
     return DeclaredType(type_, declared.max_elements, declared.min_size, None, declared.key, element)
 

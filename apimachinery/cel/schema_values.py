@@ -87,16 +87,18 @@ def _list_converter(schema: Schema) -> Convert | None:
     convert = converter(items) if isinstance(items, Mapping) else None
     list_type = schema.get("x-kubernetes-list-type")
     if list_type == "set":
-        return lambda value: SetList(_converted(value, convert)) if isinstance(value, list) else value
+        return lambda value: SetList(_convert_items(value, convert)) if isinstance(value, list) else value
     if list_type == "map":
         keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
-        return lambda value: MapList(_converted(value, convert), keys) if isinstance(value, list) else value
+        return lambda value: (
+            MapList(_convert_items(value, convert), keys) if isinstance(value, list) else value
+        )
     if convert is None:
         return None
-    return lambda value: _converted(value, convert) if isinstance(value, list) else value
+    return lambda value: _convert_items(value, convert) if isinstance(value, list) else value
 
 
-def _converted(items: list[Any], convert: Convert | None) -> list[Any]:
+def _convert_items(items: list[Any], convert: Convert | None) -> list[Any]:
     return items if convert is None else [convert(item) for item in items]
 
 

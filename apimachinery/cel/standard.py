@@ -116,13 +116,13 @@ DECLARED: Final = declare(
 )
 
 
-def _ordered(operator: str, holds: Callable[[int], bool]) -> Callable[[Any, Any], bool]:
-    def ordered(left: Any, right: Any) -> bool:
+def _comparison(operator: str, holds: Callable[[int], bool]) -> Callable[[Any, Any], bool]:
+    def compare_values(left: Any, right: Any) -> bool:
         if type(left) not in ORDERED:
             raise CelError(f"no such overload: {operator}")
         return holds(compare(left, right))
 
-    return ordered
+    return compare_values
 
 
 def contains(element: Any, container: Any) -> bool:
@@ -145,7 +145,7 @@ def matches(text: Any, pattern: Any) -> bool:
         raise CelError(str(error)) from error
 
 
-def _negated(value: Any) -> bool:
+def _negate(value: Any) -> bool:
     if type(value) is not bool:
         raise CelError("no such overload" if type(value) in RECEIVERS else "no such overload: !_")
     return not value
@@ -162,14 +162,14 @@ def _time_function(name: str) -> Callable[..., Any]:
 
 
 SINGLETONS: Final[dict[str, Callable[..., Any]]] = {
-    "!_": _negated,
+    "!_": _negate,
     "-_": arithmetic.negate,
     "_+_": arithmetic.add,
     "_-_": arithmetic.subtract,
     "_*_": arithmetic.multiply,
     "_/_": arithmetic.divide,
     "_%_": arithmetic.modulo,
-    **{operator: _ordered(operator, holds) for operator, (_, holds) in _ORDERS.items()},
+    **{operator: _comparison(operator, holds) for operator, (_, holds) in _ORDERS.items()},
     "@in": contains,
     "in": contains,
     "_in_": contains,

@@ -63,7 +63,7 @@ class _Parser:
         requirements = [self._parse_requirement("!, identifier, or 'end of string'")]
         while self._next.kind != _END:
             if self._next.kind != ",":
-                raise self._unexpected(", expected: ',' or 'end of string'")
+                raise self._unexpected_token(", expected: ',' or 'end of string'")
             self._take()
             requirements.append(self._parse_requirement("identifier after ','"))
         return requirements
@@ -76,12 +76,12 @@ class _Parser:
         self._at += 1
         return self._tokens[self._at - 1]
 
-    def _unexpected(self, expectation: str) -> SelectorError:
+    def _unexpected_token(self, expectation: str) -> SelectorError:
         return SelectorError(f"found '{self._next.text}'{expectation}")
 
     def _parse_requirement(self, expected: str) -> Requirement:
         if self._next.kind not in (_IDENTIFIER, "!"):
-            raise self._unexpected(f", expected: {expected}")
+            raise self._unexpected_token(f", expected: {expected}")
         try:
             return self._requirement()
         except SelectorError as problem:
@@ -105,12 +105,12 @@ class _Parser:
 
     def _identifier(self) -> str:
         if self._next.kind != _IDENTIFIER:
-            raise self._unexpected(", expected: identifier")
+            raise self._unexpected_token(", expected: identifier")
         return self._take().text
 
     def _operator(self) -> Operator:
         if self._next.text not in _BINARY:
-            raise self._unexpected(
+            raise self._unexpected_token(
                 f", expected: {', '.join(operator.value for operator in _BINARY.values())}"
             )
         return _BINARY[self._take().text]
@@ -120,10 +120,10 @@ class _Parser:
 
     def _set(self) -> set[str]:
         if self._next.kind != "(":
-            raise self._unexpected(" expected: '('")
+            raise self._unexpected_token(" expected: '('")
         self._take()
         if self._next.kind not in (_IDENTIFIER, ",", ")"):
-            raise self._unexpected(", expected: ',', ')' or identifier")
+            raise self._unexpected_token(", expected: ',', ')' or identifier")
         values = {""} if self._next.kind == ")" else self._members()
         self._take()
         return values
@@ -139,7 +139,7 @@ class _Parser:
             elif self._next.kind == _IDENTIFIER:
                 values.add(self._take().text)
                 if self._next.kind not in (",", ")"):
-                    raise self._unexpected(", expected: ',' or ')'")
+                    raise self._unexpected_token(", expected: ',' or ')'")
             else:
-                raise self._unexpected(", expected: ',', or identifier")
+                raise self._unexpected_token(", expected: ',', or identifier")
         return values

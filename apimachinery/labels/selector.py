@@ -76,7 +76,7 @@ def _compile(requirements: Sequence[Requirement]) -> Predicate:
 def _compile_many(requirements: Sequence[Requirement]) -> Predicate:
     """A test whose time grows with the labels of an object, and not with the requirements."""
     by_key = {
-        key: tuple(requirement.compile() for requirement in _merged(key, list(group)))
+        key: tuple(requirement.compile() for requirement in _merge_requirements(key, list(group)))
         for key, group in groupby(requirements, key=lambda requirement: requirement.key)
     }
     needed = [key for key, tests in by_key.items() if not all(test({}) for test in tests)]
@@ -89,7 +89,7 @@ def _compile_many(requirements: Sequence[Requirement]) -> Predicate:
     return all_hold
 
 
-def _merged(key: str, requirements: Sequence[Requirement]) -> Iterator[Requirement]:
+def _merge_requirements(key: str, requirements: Sequence[Requirement]) -> Iterator[Requirement]:
     """Requirements of one label as a few that say the same."""
     values = {
         operator: [one.values for one in requirements if one.operator is operator] for operator in Operator

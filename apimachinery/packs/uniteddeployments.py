@@ -16,14 +16,14 @@ Convert: TypeAlias = Callable[[ReadOnlyTree], dict[str, Any]]
 
 
 def to_v1beta1(tree: ReadOnlyTree) -> dict[str, Any]:
-    return _converted(tree, BETA, clonesets.spec_to_v1beta1, _status_to_v1beta1)
+    return _convert_versions(tree, BETA, clonesets.spec_to_v1beta1, _status_to_v1beta1)
 
 
 def to_v1alpha1(tree: ReadOnlyTree) -> dict[str, Any]:
-    return _converted(tree, ALPHA, clonesets.spec_to_v1alpha1, _status_to_v1alpha1)
+    return _convert_versions(tree, ALPHA, clonesets.spec_to_v1alpha1, _status_to_v1alpha1)
 
 
-def _converted(
+def _convert_versions(
     tree: ReadOnlyTree, api_version: str, of_clone_set: Convert, of_status: Convert
 ) -> dict[str, Any]:
     united_deployment = {**tree, "apiVersion": api_version}

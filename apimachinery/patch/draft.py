@@ -28,9 +28,9 @@ class Draft:
     def __init__(self, document: Container) -> None:
         self._copies: dict[int, Container] = {}
         self._copied_bytes = 0
-        self.root = self.own(document)
+        self.root = self.writable_copy(document)
 
-    def own(self, container: Container) -> Container:
+    def writable_copy(self, container: Container) -> Container:
         if id(container) in self._copies:
             return container
         copy: Container = dict(container) if isinstance(container, dict) else list(container)
@@ -39,7 +39,7 @@ class Draft:
 
     def container(self, location: str) -> tuple[Container, str] | None:
         """The object or list that the last step of a location is in, and that step. None if there is none."""
-        _, *steps = map(_unescaped, location.split("/"))
+        _, *steps = map(_unescape, location.split("/"))
         if not steps:
             return None
         here = self.root
@@ -50,16 +50,16 @@ class Draft:
                 return None
             if not isinstance(child, dict | list):
                 return None
-            own = self.own(child)
+            own = self.writable_copy(child)
             write(here, step, own)
             here = own
         return here, steps[-1]
 
-    def copied(self, value: Any) -> Any:
+    def copy(self, value: Any) -> Any:
         """A copy that nothing else holds, so that one may be changed without the other."""
         if value is None:
             return None
-        text = _encoded(value)
+        text = _encode(value)
         self._copied_bytes += len(text)
         if self._copied_bytes > MAX_COPIED_BYTES:
             raise Inapplicable(
@@ -80,15 +80,15 @@ class Draft:
             return value
         if depth > MAX_DEPTH:
             raise Inapplicable("exceeded max depth")
-        reached: Any = self.own(value)
+        reached: Any = self.writable_copy(value)
         for step, member in reached.items() if isinstance(reached, dict) else enumerate(reached):
             if isinstance(member, dict | list):
                 reached[step] = self.reach(member, depth + 1)
         return reached
 
-    def finished(self) -> Container:
+    def finish(self) -> Container:
         """The document, with the keys of what was reached in order."""
-        _encoded(self.root)
+        _encode(self.root)
         for copy in self._copies.values():
             if isinstance(copy, dict):
                 items = sorted(copy.items())
@@ -97,7 +97,7 @@ class Draft:
         return self.root
 
 
-def _encoded(value: Any) -> bytes:
+def _encode(value: Any) -> bytes:
     """The value as JSON. Operations can nest a document deeper than any request may be; it ends here."""
     try:
         return orjson.dumps(value)
@@ -105,7 +105,7 @@ def _encoded(value: Any) -> bytes:
         raise Inapplicable("exceeded max depth") from None
 
 
-def _unescaped(step: str) -> str:
+def _unescape(step: str) -> str:
     return step.replace("~1", "/").replace("~0", "~")
 
 
@@ -119,7 +119,7 @@ def _index(text: str) -> int:
         raise Inapplicable(str(error)) from None
 
 
-def _bounded(index: int, length: int) -> int:
+def _check_index(index: int, length: int) -> int:
     """The index counted from the start, if it is one of a list of that length."""
     if not -length <= index < length:
         raise Inapplicable(f"Unable to access invalid index: {index}: invalid index referenced")
@@ -129,14 +129,14 @@ def _bounded(index: int, length: int) -> int:
 def read(container: Container, step: str) -> Any:
     if isinstance(container, dict):
         return container.get(step)
-    return container[_bounded(_index(step), len(container))]
+    return container[_check_index(_index(step), len(container))]
 
 
 def write(container: Container, step: str, value: Any) -> None:
     if isinstance(container, dict):
         container[step] = value
     else:
-        container[_bounded(_index(step), len(container))] = value
+        container[_check_index(_index(step), len(container))] = value
 
 
 def insert(container: Container, step: str, value: Any) -> None:
@@ -149,23 +149,23 @@ def insert(container: Container, step: str, value: Any) -> None:
             index = _index(step)
         except Inapplicable as error:
             raise Inapplicable(f"value was not a proper array index: '{step}': {error}") from None
-        container.insert(_bounded(index, len(container) + 1), value)
+        container.insert(_check_index(index, len(container) + 1), value)
 
 
 def delete(container: Container, step: str) -> None:
     if isinstance(container, list):
-        del container[_bounded(_index(step), len(container))]
+        del container[_check_index(_index(step), len(container))]
     elif step not in container:
         raise Inapplicable(f"Unable to remove nonexistent key: {step}: missing value")
     else:
         del container[step]
 
 
-def same(one: Any, other: Any) -> bool:
+def equal(one: Any, other: Any) -> bool:
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):
-        return one.keys() == other.keys() and all(same(item, other[key]) for key, item in one.items())
+        return one.keys() == other.keys() and all(equal(item, other[key]) for key, item in one.items())
     if isinstance(one, list):
-        return len(one) == len(other) and all(map(same, one, other))
+        return len(one) == len(other) and all(map(equal, one, other))
     return bool(one == other)

@@ -25,15 +25,15 @@ def go_type(value: Any) -> str:
     return "%!s(<nil>)" if value is None else _GO_TYPES[type(value)]
 
 
-def plain(value: Any) -> str:
+def format_verb_v(value: Any) -> str:
     """As `%v` shows it: `map[a:1 b:[x y]]`."""
     if value is None:
         return "<nil>"
     if isinstance(value, dict):
-        return f"map[{' '.join(f'{key}:{plain(value[key])}' for key in sorted(value))}]"
+        return f"map[{' '.join(f'{key}:{format_verb_v(value[key])}' for key in sorted(value))}]"
     if isinstance(value, list):
-        return f"[{' '.join(map(plain, value))}]"
-    return value if isinstance(value, str) else gotext.plain(value)
+        return f"[{' '.join(map(format_verb_v, value))}]"
+    return value if isinstance(value, str) else gotext.format_v(value)
 
 
 def text(value: Any) -> str:
@@ -44,7 +44,7 @@ def text(value: Any) -> str:
         return f"map[{' '.join(f'{key}:{text(value[key])}' for key in sorted(value))}]"
     if isinstance(value, list):
         return f"[{' '.join(map(text, value))}]"
-    return "%!s(<nil>)" if value is None else f"%!s({_GO_TYPES[type(value)]}={gotext.plain(value)})"
+    return "%!s(<nil>)" if value is None else f"%!s({_GO_TYPES[type(value)]}={gotext.format_v(value)})"
 
 
 def syntax(value: Any) -> str:
@@ -56,4 +56,4 @@ def syntax(value: Any) -> str:
         return f"map[string]interface {{}}{{{items}}}"
     if isinstance(value, list):
         return f"[]interface {{}}{{{', '.join(map(syntax, value))}}}"
-    return gotext.quote(value) if isinstance(value, str) else gotext.plain(value)
+    return gotext.quote(value) if isinstance(value, str) else gotext.format_v(value)

@@ -15,9 +15,9 @@ from mockube.apimachinery.patch.draft import (
     Container,
     Draft,
     delete,
+    equal,
     insert,
     read,
-    same,
     write,
 )
 from mockube.apimachinery.patch.errors import Inapplicable, TestFailed, TooManyOperations, Undecodable
@@ -36,10 +36,10 @@ def check(patch: Any) -> list[str]:
     Upstream does this unless field validation is `Ignore`; then `apply` finds out by itself, and says it otherwise.
     """
     complaints = []
-    for number, operation in enumerate(_decoded(patch, list, "[]handlers.jsonPatchOp")):
-        for name, value in _decoded(operation, dict, "handlers.jsonPatchOp").items():
+    for number, operation in enumerate(_expect_type(patch, list, "[]handlers.jsonPatchOp")):
+        for name, value in _expect_type(operation, dict, "handlers.jsonPatchOp").items():
             if name in _TEXT_FIELDS:
-                _decoded(value, str, "string", f"Go struct field jsonPatchOp.{name}")
+                _expect_type(value, str, "string", f"Go struct field jsonPatchOp.{name}")
             elif name not in _FIELDS:
                 complaints.append(f'json patch unknown field "[{number}].{name}"')
     return complaints
@@ -55,7 +55,7 @@ def growth(patch: Any) -> int:
     return MAX_COPIED_BYTES if copies else 0
 
 
-def _decoded(value: Any, expected_type: type, name: str, target: str = "Go value") -> Any:
+def _expect_type(value: Any, expected_type: type, name: str, target: str = "Go value") -> Any:
     """Return the value if it is of the expected type, the type's empty value for null."""
     if value is None:
         return expected_type()
@@ -82,7 +82,7 @@ def apply(document: Container, patch: Any) -> Any:
         if carry_out is None:
             raise Inapplicable(f"Unexpected kind: {kind if isinstance(kind, str) else 'unknown'}")
         carry_out(draft, operation)
-    return draft.finished()
+    return draft.finish()
 
 
 def _operations(patch: Any) -> list[Operation]:
@@ -122,7 +122,7 @@ def _location(operation: Operation, field: str = "path") -> str:
     raise Inapplicable(f"{kind} operation failed to decode {field}: {reason}")
 
 
-def _found(draft: Draft, operation: Operation, location: str, problem: str) -> tuple[Container, str]:
+def _find_container(draft: Draft, operation: Operation, location: str, problem: str) -> tuple[Container, str]:
     found = draft.container(location)
     if found is None:
         raise Inapplicable(f"{operation['op']} operation does not apply: {problem}: missing value")
@@ -130,7 +130,7 @@ def _found(draft: Draft, operation: Operation, location: str, problem: str) -> t
 
 
 @contextmanager
-def _explained(explanation: str) -> Iterator[None]:
+def _explain_errors(explanation: str) -> Iterator[None]:
     try:
         yield
     except Inapplicable as error:
@@ -139,15 +139,15 @@ def _explained(explanation: str) -> Iterator[None]:
 
 def _add(draft: Draft, operation: Operation) -> None:
     path = _location(operation)
-    container, step = _found(draft, operation, path, f'doc is missing path: "{path}"')
-    with _explained(f"error in add for path: '{path}'"):
+    container, step = _find_container(draft, operation, path, f'doc is missing path: "{path}"')
+    with _explain_errors(f"error in add for path: '{path}'"):
         insert(container, step, operation.get("value"))
 
 
 def _remove(draft: Draft, operation: Operation) -> None:
     path = _location(operation)
-    container, step = _found(draft, operation, path, f'doc is missing path: "{path}"')
-    with _explained(f"error in remove for path: '{path}'"):
+    container, step = _find_container(draft, operation, path, f'doc is missing path: "{path}"')
+    with _explain_errors(f"error in remove for path: '{path}'"):
         delete(container, step)
 
 
@@ -157,9 +157,9 @@ def _replace(draft: Draft, operation: Operation) -> None:
     if path == "":
         if not isinstance(value, dict | list):
             raise Inapplicable("replace operation value must be object or array: %!w(<nil>)")
-        draft.root = draft.own(value)
+        draft.root = draft.writable_copy(value)
         return
-    container, step = _found(draft, operation, path, f"doc is missing path: {path}")
+    container, step = _find_container(draft, operation, path, f"doc is missing path: {path}")
     try:
         write(container, step, value)
     except Inapplicable:
@@ -169,26 +169,26 @@ def _replace(draft: Draft, operation: Operation) -> None:
 
 def _move(draft: Draft, operation: Operation) -> None:
     source = _location(operation, "from")
-    container, step = _found(draft, operation, source, f"doc is missing from path: {source}")
-    with _explained(f"error in move for path: '{step}'"):
+    container, step = _find_container(draft, operation, source, f"doc is missing from path: {source}")
+    with _explain_errors(f"error in move for path: '{step}'"):
         value = read(container, step)
         delete(container, step)
     path = _location(operation)
-    container, step = _found(draft, operation, path, f"doc is missing destination path: {path}")
-    with _explained(f"error in move for path: '{path}'"):
+    container, step = _find_container(draft, operation, path, f"doc is missing destination path: {path}")
+    with _explain_errors(f"error in move for path: '{path}'"):
         insert(container, step, value)
 
 
 def _copy(draft: Draft, operation: Operation) -> None:
     source = _location(operation, "from")
-    container, step = _found(draft, operation, source, f"doc is missing from path: {source}")
-    with _explained(f"error in copy for from: '{source}'"):
+    container, step = _find_container(draft, operation, source, f"doc is missing from path: {source}")
+    with _explain_errors(f"error in copy for from: '{source}'"):
         read(container, step)
     path = _location(operation)
     taken_from = container, step
-    container, step = _found(draft, operation, path, f"doc is missing destination path: {path}")
-    copy = draft.copied(read(*taken_from))  # into which the destination may have led
-    with _explained("error while adding value during copy"):
+    container, step = _find_container(draft, operation, path, f"doc is missing destination path: {path}")
+    copy = draft.copy(read(*taken_from))  # into which the destination may have led
+    with _explain_errors("error while adding value during copy"):
         insert(container, step, copy)
 
 
@@ -197,10 +197,10 @@ def _test(draft: Draft, operation: Operation) -> None:
     actual: Any = draft.root
     container, step = actual, ""
     if path != "":
-        container, step = _found(draft, operation, path, f"is missing path: {path}")
-        with _explained(f"error in test for path: '{path}'"):
+        container, step = _find_container(draft, operation, path, f"is missing path: {path}")
+        with _explain_errors(f"error in test for path: '{path}'"):
             actual = read(container, step)
-    if not same(actual, operation.get("value")):
+    if not equal(actual, operation.get("value")):
         raise TestFailed(f"testing value {path} failed: test failed")
     reached = draft.reach(actual)
     if path != "" and reached is not actual:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mockube.apimachinery.patch import gofmt
-from mockube.apimachinery.patch.draft import same
+from mockube.apimachinery.patch.draft import equal
 from mockube.apimachinery.patch.errors import Undecodable
 
 
@@ -61,6 +61,6 @@ def diff(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(current, dict) and isinstance(value, dict):
             if nested := diff(current, value):
                 patch[key] = nested
-        elif key not in before or not same(current, value):
+        elif key not in before or not equal(current, value):
             patch[key] = value
     return patch

@@ -48,7 +48,7 @@ def without_zeros(amounts: Amounts) -> dict[str, Quantity]:
     return {name: amount for name, amount in amounts.items() if amount}
 
 
-def exceeded(amounts: Amounts, limits: Amounts) -> set[str]:
+def exceeding_names(amounts: Amounts, limits: Amounts) -> set[str]:
     return {name for name, amount in amounts.items() if name in limits and amount > limits[name]}
 
 

@@ -102,10 +102,10 @@ class DeviceClaimEvaluator(Evaluator):
 
 
 def _comes_before(first: ReadOnlyTree, second: ReadOnlyTree) -> bool:
-    def order(claim: ReadOnlyTree) -> tuple[str, str]:
+    def sort_key(claim: ReadOnlyTree) -> tuple[str, str]:
         return meta.metadata(claim).get("creationTimestamp") or "", meta.name(claim)
 
-    return order(first) < order(second)
+    return sort_key(first) < sort_key(second)
 
 
 def _of_request(request: ReadOnlyTree) -> Amounts:

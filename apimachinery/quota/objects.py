@@ -95,18 +95,20 @@ def _storage(claim: ReadOnlyTree) -> Quantity | None:
     request = (((claim.get("spec") or {}).get("resources") or {}).get("requests") or {}).get("storage")
     if request is None:
         return None
-    allocated = _allocated(claim)
+    allocated = _allocated_storage(claim)
     storage = quantity.from_json(request).round_up(0)
     return storage if allocated is None or allocated <= storage else allocated.round_up(0)
 
 
-def _allocated(claim: ReadOnlyTree) -> Quantity | None:
+def _allocated_storage(claim: ReadOnlyTree) -> Quantity | None:
     amount = ((claim.get("status") or {}).get("allocatedResources") or {}).get("storage")
     return None if amount is None else quantity.from_json(amount)
 
 
 def _has_moved(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
-    return _allocated(old) != _allocated(new) or _attributes_classes(old) != _attributes_classes(new)
+    return _allocated_storage(old) != _allocated_storage(new) or _attributes_classes(
+        old
+    ) != _attributes_classes(new)
 
 
 def _attributes_classes(claim: ReadOnlyTree) -> set[str]:

@@ -8,7 +8,7 @@ from mockube.apimachinery.cancellation import check_wanted
 from mockube.apimachinery.regexp.engine import Program, compile_program
 from mockube.apimachinery.regexp.errors import Problem, RegexpError
 from mockube.apimachinery.regexp.parser import parse
-from mockube.apimachinery.remembered import remembered
+from mockube.apimachinery.remembered import memoize
 
 MAX_COST: Final = 350_000
 """Instructions of a program: 0.2 s to compile. Go has no such bound: there, a class of many characters is one instruction."""
@@ -23,7 +23,7 @@ _BYTES_PER_INSTRUCTION: Final = 64
 _CACHED_BYTES: Final = 256 << 20
 
 
-@remembered(1024, max_length=300)
+@memoize(1024, max_length=300)
 def check(pattern: str) -> int:
     """The estimated size of the program; `RegexpError` if there is none for this pattern."""
     cost = parse(pattern).cost
@@ -101,7 +101,7 @@ class _Programs:
             if found is not None:
                 self._programs.move_to_end(pattern)
                 return found[0]
-        program, cost = self._compiled(pattern)
+        program, cost = self._compile(pattern)
         with self._lock:
             self._keep(pattern, program, cost)
         return program
@@ -115,7 +115,7 @@ class _Programs:
             _, (_, evicted) = self._programs.popitem(last=False)
             self._used -= _memory(evicted)
 
-    def _compiled(self, pattern: str) -> tuple[Program, int]:
+    def _compile(self, pattern: str) -> tuple[Program, int]:
         parsed = parse(pattern)
         try:
             program = compile_program(parsed.pattern, _memory(parsed.cost))

@@ -88,12 +88,12 @@ def repeat(inner: Operand, least: int, most: int) -> Operand:
         op=Op.REPEAT,
         height=inner.height + 1,
         copies=0 if most == 0 else max(count, 1) * inner.copies,
-        size=_repeated(inner.size, least, most),
-        cost=_repeated(inner.cost, least, most),
+        size=_repetition_size(inner.size, least, most),
+        cost=_repetition_size(inner.cost, least, most),
     )
 
 
-def _repeated(size: int, least: int, most: int) -> int:
+def _repetition_size(size: int, least: int, most: int) -> int:
     if most == UNBOUNDED:
         return size + 2 if least == 0 else least * size + 1
     return max(1, most * size + most - least)
@@ -102,7 +102,7 @@ def _repeated(size: int, least: int, most: int) -> int:
 def concat(parts: Sequence[Operand]) -> Operand:
     if not parts:
         return Operand(op=Op.EMPTY)
-    return parts[0] if len(parts) == 1 else _gathered(Op.CONCAT, parts)
+    return parts[0] if len(parts) == 1 else _combine(Op.CONCAT, parts)
 
 
 def alternate(parts: Sequence[Operand]) -> Operand:
@@ -114,10 +114,10 @@ def alternate(parts: Sequence[Operand]) -> Operand:
             merged[-1] = Operand(op=Op.CLASS, cost=last.cost + part.cost)
         elif last is None or not (last.op is part.op is Op.EMPTY):
             merged.append(part)
-    return merged[0] if len(merged) == 1 else _gathered(Op.ALTERNATE, merged)
+    return merged[0] if len(merged) == 1 else _combine(Op.ALTERNATE, merged)
 
 
-def _gathered(op: Op, parts: Sequence[Operand]) -> Operand:
+def _combine(op: Op, parts: Sequence[Operand]) -> Operand:
     """Parts of the same operation are no level of their own."""
     forks = len(parts) - 1 if op is Op.ALTERNATE else 0
     return Operand(

@@ -25,7 +25,7 @@ _DOT_COST: Final = 9
 """Instructions for any character in UTF-8."""
 
 
-class Parsed(NamedTuple):
+class ParsedPattern(NamedTuple):
     """A pattern that Go accepts."""
 
     pattern: str
@@ -34,7 +34,7 @@ class Parsed(NamedTuple):
     """The estimated size of the matching engine's program."""
 
 
-def parse(pattern: str) -> Parsed:
+def parse(pattern: str) -> ParsedPattern:
     """`RegexpError` with Go's message if Go refuses the pattern."""
     return _Parser(pattern).parse()
 
@@ -63,7 +63,7 @@ class _Parser:
             "\\": self._escape,
         }
 
-    def parse(self) -> Parsed:
+    def parse(self) -> ParsedPattern:
         text = self._text
         while self._at < len(text):
             start, repeated_from = self._at, self._repeated_from
@@ -78,7 +78,7 @@ class _Parser:
         self._close_alternation()
         if len(self._stack) != 1:
             raise RegexpError(Problem.MISSING_PARENTHESIS, text)
-        return Parsed(self._escapes.rewritten(), self._stack[0].cost)
+        return ParsedPattern(self._escapes.rewritten(), self._stack[0].cost)
 
     # --- operands
 

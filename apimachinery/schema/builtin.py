@@ -139,12 +139,12 @@ def load(release: str = minors.NEWEST) -> BuiltinSchemas:
     assert packed is not None, "the package is installed where its files can be read"
     index = decode(gzip.decompress(packed), type=_Index)
     return BuiltinSchemas(
-        index if release == minors.NEWEST else _older(index, release), Descriptions(release)
+        index if release == minors.NEWEST else _index_of_release(index, release), Descriptions(release)
     )
 
 
-def _older(index: _Index, release: str) -> _Index:
+def _index_of_release(index: _Index, release: str) -> _Index:
     kinds = dict(index.kinds)
     for api_version, changed in minors.changes(release, "kinds").items():
         kinds[api_version] = {} if changed is None else decode(changed, type=dict[str, str])
-    return _Index(kinds=kinds, structs=minors.changed(index.structs, release, "structs"))
+    return _Index(kinds=kinds, structs=minors.table_of_minor(index.structs, release, "structs"))

@@ -20,7 +20,7 @@ class DecodeError(ValueError):
     """The document is not of its type; the message is Go's."""
 
 
-class Decoded(Struct, frozen=True):
+class DecodedObject(Struct, frozen=True):
     tree: Any
     strict: tuple[str, ...] = ()
     """What strict decoding refuses: `unknown field "spec.x"`, `duplicate field "spec.y"`."""
@@ -32,13 +32,13 @@ class Decoder:
     def __init__(self, normaliser: Normaliser | None = None) -> None:
         self._normaliser = normaliser or Normaliser()
 
-    def decode_applied(self, of: Type, tree: Any, *, strict: bool) -> Decoded:
+    def decode_applied(self, of: Type, tree: Any, *, strict: bool) -> DecodedObject:
         """What server-side apply made of an object, which was not read from a text."""
         return self.decode(of, tree, strict=strict)
 
     def decode(
         self, of: Type, tree: Any, *, text: bytes = b"", strict: bool = True, before: Any = None
-    ) -> Decoded:
+    ) -> DecodedObject:
         """Never changes `tree`. `text` is the JSON that it was read from, if it was, and makes messages exact.
 
         `before` is what was decoded once, if `tree` was made from that: what they share is not decoded again.
@@ -53,11 +53,11 @@ class Decoder:
             assert error, f"{of.go} was refused for no reason"
             raise DecodeError(error) from refusal
         unknown = faults.find(of, tree).strict if strict and pruned else ()
-        return Decoded(normal, unknown)
+        return DecodedObject(normal, unknown)
 
-    def _decode_duplicates(self, of: Type, read: Any) -> Decoded:
+    def _decode_duplicates(self, of: Type, read: Any) -> DecodedObject:
         """The tree shows one of the values only, so the document itself is looked at first."""
         found = faults.find(of, read)
         if found.error:
             raise DecodeError(found.error)
-        return Decoded(self._normaliser.normalise(of, settle(of, read), []), found.strict)
+        return DecodedObject(self._normaliser.normalise(of, settle(of, read), []), found.strict)

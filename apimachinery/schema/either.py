@@ -51,6 +51,6 @@ def either(of: Type) -> Either:
     return _BY_GO[of.go.rpartition(".")[2]](of.items)
 
 
-def written(value: Any) -> Any:
+def written_value(value: Any) -> Any:
     """What Go writes of a value that it read: an empty list is nothing to it."""
     return None if value == [] else value

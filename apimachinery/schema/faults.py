@@ -71,15 +71,15 @@ class _Location(Struct, frozen=True):
 
     def field(self, struct: Type, field: Field) -> "_Location":
         fields = (*self.fields, *field.embedded, field.name)
-        return _Location(struct.go.rpartition(".")[2], fields, self.named(field.name))
+        return _Location(struct.go.rpartition(".")[2], fields, self.member(field.name))
 
     def key(self, key: str) -> "_Location":
-        return _Location(self.struct, self.fields, self.named(key))
+        return _Location(self.struct, self.fields, self.member(key))
 
     def index(self, index: int) -> "_Location":
         return _Location(self.struct, self.fields, f"{self.path}[{index}]")
 
-    def named(self, name: str) -> str:
+    def member(self, name: str) -> str:
         # Below a long key there may be many places, each with a path.
         step = shown_step(name)
         return f"{self.path}.{step}" if self.path else step
@@ -157,7 +157,7 @@ class _Walk:
         for name, item in _members(value):
             field = of.fields.get(name)
             if field is None:
-                self._save_strict("unknown", location.named(name))
+                self._save_strict("unknown", location.member(name))
                 continue
             self._check_duplicate(name, seen, location)
             self._value(field.type, item, location.field(of, field))
@@ -202,7 +202,7 @@ class _Walk:
 
     def _check_duplicate(self, name: str, seen: set[str], location: _Location) -> None:
         if name in seen:
-            self._save_strict("duplicate", location.named(name))
+            self._save_strict("duplicate", location.member(name))
         seen.add(name)
 
     def _save_strict(self, problem: str, path: str) -> None:

@@ -62,7 +62,7 @@ def _data() -> Mapping[str, Mapping[str, Mapping[str, Raw]]]:
     return decode(gzip.decompress(packed), type=dict[str, dict[str, dict[str, Raw]]])
 
 
-def changed(table: Mapping[str, Raw], minor: str, name: str) -> Mapping[str, Raw]:
+def table_of_minor(table: Mapping[str, Raw], minor: str, name: str) -> Mapping[str, Raw]:
     """A table of 1.36 as it is in another minor."""
     found = changes(minor, name)
     return {key: value for key, value in {**table, **found}.items() if value is not None} if found else table

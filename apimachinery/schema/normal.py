@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from mockube.apimachinery.schema import either, scalars
 from mockube.apimachinery.schema.model import Field, Shape, Type
 from mockube.apimachinery.schema.scalars import WrongKind
-from mockube.apimachinery.schema.zero import OMITTED, absent, anew, drops_empty, zero
+from mockube.apimachinery.schema.zero import OMITTED, absent_value, drops_empty, fresh_copy, zero
 
 Pruned: TypeAlias = list[str]
 """Takes the name of each field that was not known, so that one can see whether there were any."""
@@ -34,7 +34,7 @@ class _Row(NamedTuple):
     plain: type | None
     read: Read
     drops_empty: bool
-    absent: Any
+    absent_value: Any
 
 
 class Normaliser:
@@ -61,7 +61,7 @@ class Normaliser:
     def _struct(self, struct: Type) -> Read:
         read = self._structs.get(struct.name)
         if read is None:
-            read = self._structs[struct.name] = self._compiled(struct)
+            read = self._structs[struct.name] = self._compile(struct)
         return read
 
     def _row(self, place: int, field: Field) -> _Row:
@@ -70,14 +70,16 @@ class Normaliser:
             plain=_TAKEN_AS_IT_IS.get(field.type.shape),
             read=self._reader(field.type),
             drops_empty=drops_empty(field),
-            absent=absent(field),
+            absent_value=absent_value(field),
         )
 
-    def _compiled(self, struct: Type) -> Read:
+    def _compile(self, struct: Type) -> Read:
         fields = struct.fields
         places = {name: place for place, name in enumerate(fields)}
         always = [
-            (name, default) for name, field in fields.items() if (default := absent(field)) is not OMITTED
+            (name, default)
+            for name, field in fields.items()
+            if (default := absent_value(field)) is not OMITTED
         ]
         rows: dict[str, _Row] = {}
 
@@ -98,7 +100,7 @@ class Normaliser:
             return [
                 item
                 if item.__class__ is plain or id(item) in known
-                else anew(null)
+                else fresh_copy(null)
                 if item is None
                 else read(item, None, pruned)
                 for item in value
@@ -116,7 +118,7 @@ class Normaliser:
             return {
                 key: item
                 if item.__class__ is plain
-                else anew(null)
+                else fresh_copy(null)
                 if item is None
                 else read(item, None, pruned)
                 for key, item in sorted(value.items())
@@ -135,7 +137,7 @@ class Normaliser:
             read = readers.get(value.__class__)
             if read is not None:
                 # Below, Go decodes anew and is not strict: nobody is told of fields that are not known.
-                return either.written(read(value, None, []))
+                return either.written_value(read(value, None, []))
             if choice.refusal:
                 raise ValueError(choice.refusal)
             return None
@@ -166,7 +168,7 @@ def _read_struct(
             if item.__class__ is plain:
                 field_value = item
             elif item is None:
-                field_value = anew(field_value)
+                field_value = fresh_copy(field_value)
             else:
                 was = known.get(name)
                 field_value = item if item is was else read(item, was, pruned)
@@ -177,7 +179,7 @@ def _read_struct(
             latest = place
         for name, default in always:
             if name not in struct:
-                struct[name] = anew(default)
+                struct[name] = fresh_copy(default)
                 in_order = False
         return struct if in_order else {name: struct[name] for name in sorted(struct, key=places.__getitem__)}
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
 from mockube.apimachinery import quantity, timestamps
-from mockube.apimachinery.remembered import remembered
+from mockube.apimachinery.remembered import memoize
 from mockube.apimachinery.schema import base64text
 from mockube.apimachinery.schema.model import Shape, Type
 
@@ -75,7 +75,7 @@ def _int_or_string(value: Any) -> int | str:
     return value if value.__class__ is str else _int32(value)
 
 
-@remembered(16384, max_length=32)
+@memoize(16384, max_length=32)
 def _canonical_quantity(text: str) -> str:
     return str(quantity.parse(text.strip(quantity.SPACE)))
 
@@ -91,13 +91,13 @@ def _bytes(value: Any) -> str:
     return base64text.canonical(_string(value))
 
 
-@remembered(4096, max_length=_LONGEST_TIME)
+@memoize(4096, max_length=_LONGEST_TIME)
 def _canonical_time(text: str) -> str | None:
     moment = timestamps.parse_time(text)
     return timestamps.format_time(moment) if moment != _NO_TIME else None
 
 
-@remembered(4096, max_length=_LONGEST_TIME)
+@memoize(4096, max_length=_LONGEST_TIME)
 def _canonical_micro_time(text: str) -> str | None:
     moment = timestamps.parse_micro_time(text)
     return timestamps.format_micro_time(moment) if moment != _NO_TIME else None

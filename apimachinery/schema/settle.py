@@ -24,7 +24,7 @@ def settle(of: Type, value: Any, earlier: Any = None) -> Any:
     if of.shape is Shape.LIST and value.__class__ is list:
         before = (earlier or []) + [None] * len(value)
         return [settle(of.items, item, old) for item, old in zip(value, before, strict=False)]
-    return _plain(value)
+    return _to_plain(value)
 
 
 def _struct(of: Type, members: Members, earlier: dict[str, Any]) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def _struct(of: Type, members: Members, earlier: dict[str, Any]) -> dict[str, An
     for name, value in members:
         field = of.fields.get(name)
         if field is None:
-            struct[name] = _plain(value)
+            struct[name] = _to_plain(value)
         elif not (value is None and name in struct and _keeps_its_value(field)):
             struct[name] = settle(field.type, value, struct.get(name))
     return struct
@@ -42,10 +42,10 @@ def _keeps_its_value(field: Field) -> bool:
     return not field.pointer and field.type.shape in _UNMOVED_BY_NULL
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     """As orjson would have read it."""
     if value.__class__ is Members:
-        return {key: _plain(item) for key, item in value}
+        return {key: _to_plain(item) for key, item in value}
     if value.__class__ is list:
-        return [_plain(item) for item in value]
+        return [_to_plain(item) for item in value]
     return value.number() if isinstance(value, Literal) else value

@@ -40,11 +40,11 @@ def zero(of: Type) -> Any:
     """What Go writes of a variable of this type that nothing was stored in."""
     if of.shape is not Shape.STRUCT:
         return _ZERO.get(of.shape)
-    written = {name: absent(field) for name, field in of.fields.items()}
+    written = {name: absent_value(field) for name, field in of.fields.items()}
     return {name: value for name, value in written.items() if value is not OMITTED}
 
 
-def absent(field: Field) -> Any:
+def absent_value(field: Field) -> Any:
     """What Go writes of a field that was null or not given."""
     if field.omit_zero or (field.omit_empty and (field.pointer or field.type.shape in _EMPTIABLE)):
         return OMITTED
@@ -58,8 +58,8 @@ def drops_empty(field: Field) -> bool:
     return not field.pointer and (field.omit_zero or (field.omit_empty and field.type.shape in _EMPTIABLE))
 
 
-def anew(written: Any) -> Any:
+def fresh_copy(written: Any) -> Any:
     """What `zero` or `absent` made once and many trees show, as this tree's own, to be filled in."""
     if written.__class__ is not dict:
         return written
-    return {name: anew(value) for name, value in written.items()}
+    return {name: fresh_copy(value) for name, value in written.items()}

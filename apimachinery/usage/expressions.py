@@ -12,7 +12,7 @@ from typing import Any, Final
 from mockube.apimachinery import quantity
 from mockube.apimachinery.cel import arithmetic, types
 from mockube.apimachinery.cel.declarations import declare
-from mockube.apimachinery.cel.environment import Compiled, Environment, Library
+from mockube.apimachinery.cel.environment import CompiledExpression, Environment, Library
 from mockube.apimachinery.cel.libraries.quantities import QuantityValue
 from mockube.apimachinery.cel.program import ProgramError
 from mockube.apimachinery.cel.source import Issues
@@ -72,14 +72,14 @@ class Expressions:
             "usage_now": lambda: _timestamp(clock.now()),
             "usage_now_old": lambda: _timestamp(clock.now()),
             "usage_rand": lambda: fraction(random),
-            "usage_since": lambda obj: _since(obj, clock.now()),
-            "usage_since_method": lambda obj: _since(obj, clock.now()),
+            "usage_since": lambda obj: _seconds_since(obj, clock.now()),
+            "usage_since_method": lambda obj: _seconds_since(obj, clock.now()),
             "usage_unix": lambda moment: moment.nanoseconds / SECOND,
             "usage_unix_method": lambda moment: moment.nanoseconds / SECOND,
         }
         library = Library(_DECLARED, functions, _OPERATORS)
         self._environment = Environment(_VARIABLES, libraries=(library, *libraries))
-        self._compile = lru_cache(MAX_EXPRESSIONS)(self._compiled)
+        self._compile = lru_cache(MAX_EXPRESSIONS)(self._compile_text)
 
     def amount(self, text: str, pod: ReadOnlyTree, node: ReadOnlyTree, container: ReadOnlyTree) -> Quantity:
         """The amount that an expression gives for a container. Raises `UsageError`."""
@@ -97,7 +97,7 @@ class Expressions:
             raise UsageError(str(error)) from error
         return value
 
-    def _compiled(self, text: str) -> Compiled | str:
+    def _compile_text(self, text: str) -> CompiledExpression | str:
         """What is wrong with an expression is remembered as well."""
         try:
             return self._environment.compile(text)
@@ -138,7 +138,7 @@ def _timestamp(moment: datetime) -> Timestamp:
     return Timestamp(int(moment.timestamp()) * SECOND + moment.microsecond * 1000)
 
 
-def _since(obj: Any, now: datetime) -> float:
+def _seconds_since(obj: Any, now: datetime) -> float:
     """Seconds since an object was created, or since a point in time."""
     if isinstance(obj, Timestamp):
         return (_timestamp(now).nanoseconds - obj.nanoseconds) / SECOND
@@ -161,7 +161,7 @@ def _binary(
     return operate
 
 
-def _other(right: Any) -> Quantity:
+def _right_operand(right: Any) -> Quantity:
     if not isinstance(right, QuantityValue):
         raise CelError("no such overload")
     return right.quantity
@@ -170,7 +170,7 @@ def _other(right: Any) -> Quantity:
 def _multiply(left: Quantity, right: Any) -> Quantity:
     if isinstance(right, bool) or not isinstance(right, int | float):
         raise CelError("no such overload")
-    return _scaled(left, Decimal(str(right)))
+    return _scale(left, Decimal(str(right)))
 
 
 def _divide(left: Quantity, right: Any) -> Quantity:
@@ -178,10 +178,10 @@ def _divide(left: Quantity, right: Any) -> Quantity:
         raise CelError("no such overload")
     if not right:
         raise CelError("division by zero")
-    return _scaled(left, 1 / Decimal(str(right)))
+    return _scale(left, 1 / Decimal(str(right)))
 
 
-def _scaled(amount: Quantity, factor: Decimal) -> Quantity:
+def _scale(amount: Quantity, factor: Decimal) -> Quantity:
     try:
         return Quantity(amount.number * factor, amount.format).round_up(NANO)
     except ArithmeticError as error:
@@ -195,14 +195,14 @@ def _negate(value: Any) -> Any:
 def _operators(standard: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
     return {
         "-_": _negate,
-        "_+_": _binary(lambda left, right: left + _other(right), standard["_+_"]),
-        "_-_": _binary(lambda left, right: left - _other(right), standard["_-_"]),
+        "_+_": _binary(lambda left, right: left + _right_operand(right), standard["_+_"]),
+        "_-_": _binary(lambda left, right: left - _right_operand(right), standard["_-_"]),
         "_*_": _binary(_multiply, standard["_*_"]),
         "_/_": _binary(_divide, standard["_/_"]),
-        "_<_": _binary(lambda left, right: left < _other(right), standard["_<_"]),
-        "_<=_": _binary(lambda left, right: left <= _other(right), standard["_<=_"]),
-        "_>_": _binary(lambda left, right: left > _other(right), standard["_>_"]),
-        "_>=_": _binary(lambda left, right: left >= _other(right), standard["_>=_"]),
+        "_<_": _binary(lambda left, right: left < _right_operand(right), standard["_<_"]),
+        "_<=_": _binary(lambda left, right: left <= _right_operand(right), standard["_<=_"]),
+        "_>_": _binary(lambda left, right: left > _right_operand(right), standard["_>_"]),
+        "_>=_": _binary(lambda left, right: left >= _right_operand(right), standard["_>=_"]),
     }
 
 

@@ -104,7 +104,7 @@ def _usage(
     for resource in dict.fromkeys((*ANNOTATIONS, *values)):
         try:
             if resource not in values:
-                yield resource, _assumed(pod, container, resource)
+                yield resource, _simulated_usage(pod, container, resource)
             elif values[resource].get("value") is not None:
                 yield resource, quantity.from_json(values[resource]["value"])
             elif values[resource].get("expression"):
@@ -114,7 +114,7 @@ def _usage(
             continue
 
 
-def _assumed(pod: ReadOnlyTree, container: ReadOnlyTree, resource: str) -> Quantity:
+def _simulated_usage(pod: ReadOnlyTree, container: ReadOnlyTree, resource: str) -> Quantity:
     annotated = meta.annotations(pod).get(ANNOTATIONS[resource])
     if annotated is not None:
         return quantity.parse(annotated)

@@ -29,7 +29,7 @@ class DeviceAdminAccess(Plugin):
         """Refuse what the namespace is not allowed; nothing is changed."""
         tree = attributes.object
         assert tree is not None
-        path = _requested(attributes, tree)
+        path = _admin_access_path(attributes, tree)
         if path is None:
             return
         await backend.watch_cache.fresh()
@@ -46,17 +46,17 @@ def _others(backend: Backend, attributes: Attributes, tree: Tree) -> Iterable[Fi
     return backend.rules.check_create(attributes.resource, tree)
 
 
-def _requested(attributes: Attributes, tree: Tree) -> Path | None:
+def _admin_access_path(attributes: Attributes, tree: Tree) -> Path | None:
     """Return where a new spec or a first allocation has administrative access."""
     if attributes.operation is Operation.CREATE:
         spec = tree.get("spec") or {}
         spec = spec if attributes.resource.name == _CLAIMS else spec.get("spec") or {}
         requests = (spec.get("devices") or {}).get("requests") or ()
-        first = _first(request.get("exactly") or {} for request in requests)
+        first = _first_with_access(request.get("exactly") or {} for request in requests)
         return None if first is None else ROOT.child("spec", "devices", "requests").index(first).child(_ADMIN)
-    if attributes.subresource != "status" or _first(_results(attributes.old or {})) is not None:
+    if attributes.subresource != "status" or _first_with_access(_results(attributes.old or {})) is not None:
         return None
-    first = _first(_results(tree))
+    first = _first_with_access(_results(tree))
     here = ROOT.child("status", "allocation", "devices", "results")
     return None if first is None else here.index(first).child(_ADMIN)
 
@@ -69,5 +69,5 @@ def _results(claim: Tree) -> list[Tree]:
     return (allocation.get("devices") or {}).get("results") or []
 
 
-def _first(members: Iterable[Tree]) -> int | None:
+def _first_with_access(members: Iterable[Tree]) -> int | None:
     return next((index for index, member in enumerate(members) if member.get(_ADMIN)), None)

@@ -16,7 +16,7 @@ DEFAULT_SIZE: Final = 4096
 SERVER: Final = "Server"
 
 
-def _about(event: ReadOnlyTree) -> str:
+def _event_key(event: ReadOnlyTree) -> str:
     source = event.get("source") or {}
     involved = event.get("involvedObject") or event.get("regarding") or {}
     parts = [source.get("component"), source.get("host")]
@@ -28,7 +28,7 @@ KEYS: Final[Mapping[str, Callable[[Attributes], str]]] = {
     SERVER: lambda _: "",
     "Namespace": lambda attributes: attributes.namespace,
     "User": lambda attributes: attributes.call.user.name,
-    "SourceAndObject": lambda attributes: _about(attributes.object or {}),
+    "SourceAndObject": lambda attributes: _event_key(attributes.object or {}),
 }
 
 

@@ -63,7 +63,7 @@ class ImagePolicyWebhook(Plugin):
             except ReviewFailed as error:
                 self._fail(attributes, error)
                 return
-            self._remember(key, answer)
+            self._cache_review(key, answer)
         for name, value in (answer.get("auditAnnotations") or {}).items():
             attributes.call.annotations[f"{_PREFIX}{name}"] = value
         if not answer.get("allowed"):
@@ -92,7 +92,7 @@ class ImagePolicyWebhook(Plugin):
         self._answers.move_to_end(key)
         return answer
 
-    def _remember(self, key: bytes, answer: Mapping[str, Any]) -> None:
+    def _cache_review(self, key: bytes, answer: Mapping[str, Any]) -> None:
         settings = self._settings
         seconds = settings.allow_seconds if answer.get("allowed") else settings.deny_seconds
         if seconds <= 0 or len(key) > MAX_KNOWN_SIZE:

@@ -116,36 +116,36 @@ class _Usage(NamedTuple):
     limit: Quantity | None
 
     @property
-    def bound(self) -> str:
+    def enforcement_text(self) -> str:
         return f"{self.resource} usage per {self.kind} is {self.enforced}"
 
 
 def _minimum(usage: _Usage) -> str:
     if usage.request is None:
-        return f"minimum {usage.bound}.  No request is specified"
+        return f"minimum {usage.enforcement_text}.  No request is specified"
     if usage.request < usage.enforced:
-        return f"minimum {usage.bound}, but request is {usage.request}"
+        return f"minimum {usage.enforcement_text}, but request is {usage.request}"
     if usage.limit is not None and usage.limit < usage.enforced:
-        return f"minimum {usage.bound}, but limit is {usage.limit}"
+        return f"minimum {usage.enforcement_text}, but limit is {usage.limit}"
     return ""
 
 
-def _maximum(usage: _Usage) -> str:
+def _maximum_problem(usage: _Usage) -> str:
     if usage.limit is None:
-        return f"maximum {usage.bound}.  No limit is specified"
+        return f"maximum {usage.enforcement_text}.  No limit is specified"
     if usage.limit > usage.enforced:
-        return f"maximum {usage.bound}, but limit is {usage.limit}"
+        return f"maximum {usage.enforcement_text}, but limit is {usage.limit}"
     if usage.request is not None and usage.request > usage.enforced:
-        return f"maximum {usage.bound}, but request is {usage.request}"
+        return f"maximum {usage.enforcement_text}, but request is {usage.request}"
     return ""
 
 
 def _maximum_request(usage: _Usage) -> str:
     """For claims, which have requests only."""
     if usage.request is None:
-        return f"maximum {usage.bound}.  No request is specified"
+        return f"maximum {usage.enforcement_text}.  No request is specified"
     if usage.request > usage.enforced:
-        return f"maximum {usage.bound}, but request is {usage.request}"
+        return f"maximum {usage.enforcement_text}, but request is {usage.request}"
     return ""
 
 
@@ -164,7 +164,11 @@ def _ratio(usage: _Usage) -> str:
 
 
 Constraint = Callable[[_Usage], str]
-_OF_PODS: Mapping[str, Constraint] = {"min": _minimum, "max": _maximum, "maxLimitRequestRatio": _ratio}
+_OF_PODS: Mapping[str, Constraint] = {
+    "min": _minimum,
+    "max": _maximum_problem,
+    "maxLimitRequestRatio": _ratio,
+}
 _OF_CLAIMS: Mapping[str, Constraint] = {"min": _minimum, "max": _maximum_request}
 
 

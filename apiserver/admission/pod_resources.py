@@ -20,10 +20,10 @@ def pod_total(spec: Mapping[str, Any], field: str) -> Amounts:
     """The pod's requests or limits."""
     total: dict[str, Quantity] = {}
     for container in spec.get("containers") or ():
-        _add(total, _of(container, field))
+        _add(total, _amounts_of(container, field))
     before, sidecars = dict[str, Quantity](), dict[str, Quantity]()
     for container in spec.get("initContainers") or ():
-        container_amounts = _of(container, field)
+        container_amounts = _amounts_of(container, field)
         if container.get("restartPolicy") == "Always":
             # A sidecar runs beside all later containers.
             _add(total, container_amounts)
@@ -44,7 +44,7 @@ def pod_total(spec: Mapping[str, Any], field: str) -> Amounts:
     return total | shared
 
 
-def _of(container: Mapping[str, Any], field: str) -> Amounts:
+def _amounts_of(container: Mapping[str, Any], field: str) -> Amounts:
     return amounts(container.get("resources", {}).get(field))
 
 

@@ -14,7 +14,7 @@ PRIORITY_CLASSES = GroupResource("scheduling.k8s.io", "priorityclasses")
 PREEMPT = "PreemptLowerPriority"
 
 
-class _Computed(NamedTuple):
+class _ComputedPriority(NamedTuple):
     name: str = ""
     value: int = 0
     preemption: str = PREEMPT
@@ -25,7 +25,7 @@ class Priority(Plugin):
     about = frozenset({POD, (*PRIORITY_CLASSES, "")})
 
     def __init__(self) -> None:
-        self._default = _Computed()
+        self._default = _ComputedPriority()
         """Of a pod that names no class, at `_newest` of the watch cache."""
         self._newest = -1
 
@@ -42,12 +42,15 @@ class Priority(Plugin):
             computed = _of_name(backend, attributes, name) if name else self._of_default_class(backend)
             pod["spec"] = _with_priority(attributes, spec, computed)
 
-    def _of_default_class(self, backend: Backend) -> _Computed:
+    def _of_default_class(self, backend: Backend) -> _ComputedPriority:
         """Return what the default class comes to: computed once, until a class changes."""
         newest = backend.resource_cache(PRIORITY_CLASSES).newest
         if newest != self._newest:
             default = _default_class(backend)
-            self._default, self._newest = _Computed() if default is None else _of_class(default), newest
+            self._default, self._newest = (
+                _ComputedPriority() if default is None else _of_class(default),
+                newest,
+            )
         return self._default
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
@@ -73,35 +76,35 @@ def _keep(pod: Tree, old: Mapping[str, Any]) -> None:
     pod["spec"] = computed | pod["spec"]
 
 
-def _with_priority(attributes: Attributes, spec: Tree, computed: _Computed) -> Tree:
+def _with_priority(attributes: Attributes, spec: Tree, computed: _ComputedPriority) -> Tree:
     priority = spec.get("priority")
     if priority is not None and priority != computed.value:
-        raise forbidden(attributes, _differs("integer value of priority", priority, computed.value))
+        raise forbidden(attributes, _difference_text("integer value of priority", priority, computed.value))
     preemption = spec.get("preemptionPolicy")
     if preemption is not None and preemption != computed.preemption:
         raise forbidden(
-            attributes, _differs("string value of PreemptionPolicy", preemption, computed.preemption)
+            attributes, _difference_text("string value of PreemptionPolicy", preemption, computed.preemption)
         )
     named = {"priorityClassName": computed.name} if computed.name else {}
     return spec | named | {"priority": computed.value, "preemptionPolicy": computed.preemption}
 
 
-def _differs(field: str, value: object, computed: object) -> str:
+def _difference_text(field: str, value: object, computed: object) -> str:
     return (
         f"the {field} ({value}) must not be provided in pod spec; "
         f"priority admission controller computed {computed} from the given PriorityClass name"
     )
 
 
-def _of_name(backend: Backend, attributes: Attributes, name: str) -> _Computed:
+def _of_name(backend: Backend, attributes: Attributes, name: str) -> _ComputedPriority:
     stored = backend.seen(PRIORITY_CLASSES, "", name)
     if stored is None:
         raise forbidden(attributes, f"no PriorityClass with name {name} was found")
     return _of_class(stored.shared_tree())
 
 
-def _of_class(tree: ReadOnlyTree) -> _Computed:
-    return _Computed(meta.name(tree), tree.get("value", 0), tree.get("preemptionPolicy", PREEMPT))
+def _of_class(tree: ReadOnlyTree) -> _ComputedPriority:
+    return _ComputedPriority(meta.name(tree), tree.get("value", 0), tree.get("preemptionPolicy", PREEMPT))
 
 
 def _default_class(backend: Backend) -> ReadOnlyTree | None:

@@ -129,7 +129,7 @@ class ResourceQuota(Plugin):
                 raise request.error
 
     async def _charge(self, backend: Backend, request: _Request) -> None:
-        with self._queued(request) as waiting:
+        with self._queue_up(request) as waiting:
             async with waiting.lock:
                 if request.is_done:
                     return
@@ -140,7 +140,7 @@ class ResourceQuota(Plugin):
                     waiting.requests = [*(one for one in batch if not one.is_done), *waiting.requests]
 
     @contextmanager
-    def _queued(self, request: _Request) -> Iterator[_Waiting]:
+    def _queue_up(self, request: _Request) -> Iterator[_Waiting]:
         """Wait with others for the namespace; what is cancelled waits no more."""
         namespace = request.attributes.namespace
         waiting = self._waiting.setdefault(namespace, _Waiting())
@@ -170,14 +170,14 @@ class ResourceQuota(Plugin):
 
     async def _try_to_charge(self, backend: Backend, namespace: str, requests: Sequence[_Request]) -> bool:
         before = self._quotas(backend, namespace)
-        after = _charged(backend, before, requests)
+        after = _charge_requests(backend, before, requests)
         changed = [(old, new) for old, new in zip(before, after, strict=True) if old.used != new.used]
         return not changed or await self._write(backend, namespace, changed)
 
     def _quotas(self, backend: Backend, namespace: str) -> list[_Quota]:
-        return [_quota_of(self._latest(stored)) for stored in backend.all_seen(QUOTAS, namespace)]
+        return [_quota_of(self._latest_quota(stored)) for stored in backend.all_seen(QUOTAS, namespace)]
 
-    def _latest(self, seen: Stored) -> Stored:
+    def _latest_quota(self, seen: Stored) -> Stored:
         written = self._own_writes.get(seen.key)
         if written is None or written.revision > seen.revision:
             return written or seen
@@ -189,7 +189,7 @@ class ResourceQuota(Plugin):
     ) -> bool:
         """Store the new usage; False if one of the quotas was changed meanwhile."""
         keys = [old.stored.key for old, _ in changed]
-        values = [_encoded(backend, namespace, new) for _, new in changed]
+        values = [_encode_status(backend, namespace, new) for _, new in changed]
         transaction = Txn(
             compare=tuple(
                 Compare(key=old.stored.key, target=Comparand.MOD, operand=old.stored.revision)
@@ -220,7 +220,7 @@ def _quota_of(stored: Stored) -> _Quota:
     )
 
 
-def _encoded(backend: Backend, namespace: str, quota: _Quota) -> bytes:
+def _encode_status(backend: Backend, namespace: str, quota: _Quota) -> bytes:
     row = backend.rows[QUOTAS]
     call = Call(
         verb="update",
@@ -238,7 +238,9 @@ def _encoded(backend: Backend, namespace: str, quota: _Quota) -> bytes:
     return canonical({**new, "metadata": metadata})
 
 
-def _charged(backend: Backend, quotas: Sequence[_Quota], requests: Iterable[_Request]) -> Sequence[_Quota]:
+def _charge_requests(
+    backend: Backend, quotas: Sequence[_Quota], requests: Iterable[_Request]
+) -> Sequence[_Quota]:
     """The quotas after all the writes that they let pass; the others get their error."""
     for request in requests:
         request.error = None
@@ -266,7 +268,7 @@ def _check(backend: Backend, quotas: Sequence[_Quota], request: _Request) -> Seq
     if request.limited and uses_more:
         _check_covered(quotas, concerned, request, usage)
     return [
-        _after(attributes, quota, amounts.mask(added[quota.name], quota.hard.keys()))
+        _charge_quota(attributes, quota, amounts.mask(added[quota.name], quota.hard.keys()))
         if quota.name in added
         else quota
         for quota in quotas
@@ -327,11 +329,11 @@ def _added_usage(
     return amounts.without_zeros(usage)
 
 
-def _after(attributes: Attributes, quota: _Quota, added: Amounts) -> _Quota:
+def _charge_quota(attributes: Attributes, quota: _Quota, added: Amounts) -> _Quota:
     if not added:
         return quota
     used = amounts.add(quota.used, added)
-    names = amounts.exceeded(amounts.mask(used, added.keys()), quota.hard)
+    names = amounts.exceeding_names(amounts.mask(used, added.keys()), quota.hard)
     if names and attributes.subresource != "status":
         texts = [amounts.show(amounts.mask(one, names)) for one in (added, quota.used, quota.hard)]
         problem = "exceeded quota: {}, requested: {}, used: {}, limited: {}".format(quota.name, *texts)

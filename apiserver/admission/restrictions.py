@@ -118,13 +118,13 @@ class PodResizeValidator(Plugin):
         if system != "linux":
             problem = f"pod resize is only supported on linux nodes, node {quote(name)} is {quote(system)}"
             raise forbidden(attributes, problem, [Cause(reason="UnsupportedPlatform")])
-        lacking = "; ".join(_lacking(pod, stored.tree()))
+        lacking = "; ".join(_missing_resources(pod, stored.tree()))
         if lacking:
             problem = f"node didn't have enough allocatable resources: {lacking}"
             raise forbidden(attributes, problem, [Cause(reason="NodeCapacity")])
 
 
-def _lacking(pod: ReadOnlyTree, node: ReadOnlyTree) -> Iterator[str]:
+def _missing_resources(pod: ReadOnlyTree, node: ReadOnlyTree) -> Iterator[str]:
     requests = pod_requests({"spec": pod["spec"], "metadata": pod["metadata"]})
     allocatable = (node.get("status") or {}).get("allocatable") or {}
     for name, scale in (("cpu", 1000), ("memory", 1)):

@@ -124,7 +124,7 @@ class Availability:
 
     async def _judge(self, tree: Tree) -> bool:
         available = await self._available(tree)
-        if not conditions.says(tree, available):
+        if not conditions.has_condition(tree, available):
             await self._write_condition(tree, available)
         return bool(available["status"] == "True")
 
@@ -138,7 +138,7 @@ class Availability:
         )
 
         async def transform(old: Tree) -> Tree:
-            return _with(old, available, self._backend.clock)
+            return _with_condition(old, available, self._backend.clock)
 
         try:
             await change(self._backend, call, WriteOptions(), transform)
@@ -201,7 +201,7 @@ def _condition(status: str, reason: str, message: str) -> Tree:
     return {"type": "Available", "status": status, "reason": reason, "message": message}
 
 
-def _with(tree: Tree, available: Tree, clock: Clock) -> Tree:
+def _with_condition(tree: Tree, available: Tree, clock: Clock) -> Tree:
     status = tree.get("status") or {}
     new_conditions = conditions.set_condition(conditions.of(tree), available, clock.now())
     return tree | {"status": status | {"conditions": new_conditions}}

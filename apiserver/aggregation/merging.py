@@ -30,7 +30,7 @@ class MergedGroup(NamedTuple):
     versions: Sequence[Version]
     own: Group | None = None
 
-    def plain(self) -> Tree:
+    def legacy_form(self) -> Tree:
         """As the list of groups has it."""
         versions = [
             {"groupVersion": f"{self.name}/{version.name}", "version": version.name}
@@ -38,7 +38,7 @@ class MergedGroup(NamedTuple):
         ]
         return {"name": self.name, "versions": versions, "preferredVersion": versions[0]}
 
-    def whole(self, documents: Mapping[str, Documents]) -> Tree:
+    def aggregated_form(self, documents: Mapping[str, Documents]) -> Tree:
         """With all resources, as far as they are known."""
         return {
             "metadata": {"name": self.name},
@@ -55,7 +55,7 @@ class MergedGroup(NamedTuple):
         return {"version": version.name, "resources": remote_documents.resources, "freshness": "Current"}
 
 
-def merged(
+def merge_groups(
     groups: Iterable[Group],
     remotes: Iterable[Remote],
     priorities: Mapping[str, int],
@@ -105,7 +105,7 @@ class OtherGroups(Struct, frozen=True, kw_only=True):
     of_versions: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     def merge(self, groups: Iterable[Group]) -> Sequence[MergedGroup]:
-        return merged(groups, self.remotes, self.priorities, self.of_versions)
+        return merge_groups(groups, self.remotes, self.priorities, self.of_versions)
 
 
 NO_OTHERS: Final = OtherGroups()

@@ -97,7 +97,7 @@ class Registration:
                 await yield_to_loop()
             stored = cache.get(key)
             before = self._served_by.pop(key, frozenset())
-            served = frozenset(self._served(stored)) if stored is not None else frozenset()
+            served = frozenset(self._served_versions(stored)) if stored is not None else frozenset()
             if stored is not None:
                 self._served_by[key] = served
             self._servers.subtract(before)
@@ -115,7 +115,7 @@ class Registration:
         if present is not None and present.labels.get(AUTOMANAGED) == ALWAYS:
             await self._attempt(name, delete(self._backend, self._call("delete", name, {})))
 
-    def _served(self, stored: Stored) -> Iterator[GroupVersion]:
+    def _served_versions(self, stored: Stored) -> Iterator[GroupVersion]:
         try:
             spec = _read(stored.value).spec
         except OF_WRONG_TYPES as error:

@@ -32,7 +32,7 @@ def contains(network: Network, text: str) -> bool:
     return network.version == 6 or address != network.broadcast_address
 
 
-def free(backend: Backend, network: Network, source: Random) -> str:
+def find_free_address(backend: Backend, network: Network, source: Random) -> str:
     """Return a free address according to the watch cache; "" if there is none."""
     used_count = len(backend.all_seen(IP_ADDRESSES))
     for band in _bands(network):

@@ -115,7 +115,7 @@ async def read(backend: Backend, ports: range, list_used_ports: UsedPortLister) 
     if tree.get("range") == text:
         used = int.from_bytes(base64.b64decode(tree.get("data") or ""), "big")
     else:
-        tree = _begin(backend, text)
+        tree = _new_allocation(backend, text)
         used = sum(1 << ports.index(port) for port in {*await list_used_ports()} if port in ports)
     return NodePorts(
         ports=ports,
@@ -130,7 +130,7 @@ def _decode(value: bytes) -> Any:
     return envelope.decode(value) if envelope.is_protobuf(value) else orjson.loads(value)
 
 
-def _begin(backend: Backend, text: str) -> Tree:
+def _new_allocation(backend: Backend, text: str) -> Tree:
     now, uid = format_time(backend.clock.now()), randomness.uid(backend.random)
     metadata = {"uid": uid, "creationTimestamp": now}
     return {"kind": "RangeAllocation", "apiVersion": "v1", "metadata": metadata, "range": text}

@@ -123,7 +123,7 @@ class ServiceAllocator(Struct, frozen=True, kw_only=True):
         missing_families = spec["ipFamilies"][len(cluster_ips) :]
         addresses_by_family = [
             *cluster_ips,
-            *(_any(backend, family, networks) for family in missing_families),
+            *(_allocate_any(backend, family, networks) for family in missing_families),
         ]
         if not dry_run:
             _check_owner(
@@ -194,10 +194,10 @@ def _more_networks(backend: Backend) -> Iterator[Network]:
                 backend.watch_cache.report_malformed(stored, error)
 
 
-def _any(backend: Backend, family: str, networks: Sequence[Network]) -> str:
+def _allocate_any(backend: Backend, family: str, networks: Sequence[Network]) -> str:
     for network in networks:
         if addresses.family(network) == family:
-            found = addresses.free(backend, network, backend.random)
+            found = addresses.find_free_address(backend, network, backend.random)
             if found:
                 return found
     raise status.internal_error("failed to allocate a serviceIP: range is full")

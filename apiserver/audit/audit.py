@@ -74,7 +74,7 @@ class Audit:
     """The log of one server."""
 
     def __init__(self, path: Path, policy: Policy, *, clock: Clock) -> None:
-        self._file = _opened(path)
+        self._file = _open_log(path)
         self._policy = policy
         self._clock = clock
         self.counts = AuditCounts()
@@ -109,7 +109,7 @@ class Audit:
         self._file.close()
 
     def _request(self, arrival: Arrival, user: User | None) -> Request | None:
-        verdict = self._policy.verdict(arrival.authenticated, arrival.info)
+        verdict = self._policy.decide(arrival.authenticated, arrival.info)
         self.counts.levels[_NAMES[verdict.level]] += 1
         if verdict.level is Level.NONE:
             return None
@@ -143,7 +143,7 @@ def open_log(path: Path | None, policy: Path | None, clock: Clock) -> Audit | No
     return Audit(path, DEFAULT_POLICY if policy is None else read(policy), clock=clock)
 
 
-def _opened(path: Path) -> FileIO:
+def _open_log(path: Path) -> FileIO:
     if path == STDOUT:
         return FileIO(1, "ab", closefd=False)
     try:
@@ -222,7 +222,7 @@ _NAMES = {
 
 def _outcome(code: int, answer: bytes) -> Tree:
     """Return the response's fields, with the error's message and reason if it was refused."""
-    refusal = _parsed(answer) if code >= HTTPStatus.BAD_REQUEST else None
+    refusal = _parse_json(answer) if code >= HTTPStatus.BAD_REQUEST else None
     status_fields = (
         {name: refusal[name] for name in _OF_STATUS if name in refusal} if isinstance(refusal, dict) else {}
     )
@@ -256,7 +256,7 @@ def _reference(info: RequestInfo) -> Tree:
 
 def _object(name: str, text: bytes, verdict: AuditDecision) -> Tree:
     """A body as it was sent or answered, if it is JSON."""
-    tree = _parsed(text)
+    tree = _parse_json(text)
     if tree is None:
         return {}
     if not verdict.managed_fields and isinstance(tree, dict) and isinstance(tree.get("metadata"), dict):
@@ -264,7 +264,7 @@ def _object(name: str, text: bytes, verdict: AuditDecision) -> Tree:
     return {name: tree}
 
 
-def _parsed(text: bytes) -> Any:
+def _parse_json(text: bytes) -> Any:
     """None where it is no JSON."""
     try:
         return orjson.loads(text)

@@ -50,16 +50,16 @@ class _Rule(Struct, frozen=True, kw_only=True):
     verdict: AuditDecision
     tree: ReadOnlyTree
 
-    def fits(self, user: User, info: RequestInfo) -> bool:
+    def matches(self, user: User, info: RequestInfo) -> bool:
         tree = self.tree
         return (
             _empty_or_holds(tree.get("users"), user.name)
             and _empty_or_meets(tree.get("userGroups"), user.groups)
             and _empty_or_holds(tree.get("verbs"), info.verb)
-            and self._about(info)
+            and self._matches_request(info)
         )
 
-    def _about(self, info: RequestInfo) -> bool:
+    def _matches_request(self, info: RequestInfo) -> bool:
         resources, urls = self.tree.get("resources"), self.tree.get("nonResourceURLs")
         if not resources and not urls and not self.tree.get("namespaces"):
             return True
@@ -78,9 +78,10 @@ class Policy:
     def __init__(self, rules: Sequence[_Rule]) -> None:
         self._rules = rules
 
-    def verdict(self, user: User, info: RequestInfo) -> AuditDecision:
+    def decide(self, user: User, info: RequestInfo) -> AuditDecision:
         return next(
-            (rule.verdict for rule in self._rules if rule.fits(user, info)), AuditDecision(level=Level.NONE)
+            (rule.verdict for rule in self._rules if rule.matches(user, info)),
+            AuditDecision(level=Level.NONE),
         )
 
 
@@ -164,11 +165,11 @@ def _matches_resource(entry: ReadOnlyTree, info: RequestInfo) -> bool:
         return False
     named = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
     patterns = entry.get("resources")
-    covers = not patterns or any(_covers(pattern, named, info) for pattern in patterns)
+    covers = not patterns or any(_matches_pattern(pattern, named, info) for pattern in patterns)
     return covers and _empty_or_holds(entry.get("resourceNames"), info.name)
 
 
-def _covers(pattern: str, named: str, info: RequestInfo) -> bool:
+def _matches_pattern(pattern: str, named: str, info: RequestInfo) -> bool:
     if pattern in ("*", named):
         return True
     resource, _, subresource = pattern.partition("/")

@@ -93,7 +93,7 @@ class BearerTokens:
         until, known = self._known.get(key, (0.0, None))
         if known is None or until <= now:
             known = await self._look_at(token, target_audiences, now)
-            self._remember(key, now + KNOWN_SECONDS, known)
+            self._cache_token(key, now + KNOWN_SECONDS, known)
         else:
             self._counts.remembered += 1
         return known
@@ -125,7 +125,7 @@ class BearerTokens:
                 return known
         raise BadToken(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
 
-    def _remember(self, key: tuple[bytes, tuple[str, ...]], until: float, known: KnownToken) -> None:
+    def _cache_token(self, key: tuple[bytes, tuple[str, ...]], until: float, known: KnownToken) -> None:
         """The one remembered first goes when there are too many."""
         self._known.pop(key, None)
         if len(self._known) >= MAX_KNOWN:

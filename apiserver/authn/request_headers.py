@@ -32,7 +32,7 @@ class RequestHeaders(Struct, frozen=True, kw_only=True, dict=True):
         found: dict[str, list[str]] = {}
         for name, value in headers:
             found.setdefault(name.lower(), []).append(value)
-        name = _first(found, self.username)
+        name = _first_value(found, self.username)
         if not name:
             return None
         groups = [value for header in self.groups for value in found.get(header.lower(), ()) if value]
@@ -41,21 +41,21 @@ class RequestHeaders(Struct, frozen=True, kw_only=True, dict=True):
             for header, values in found.items():
                 if header.startswith(prefix):
                     extra.setdefault(unquote(header.removeprefix(prefix)), []).extend(values)
-        return User(name=name, uid=_first(found, self.uid), groups=tuple(groups), extra=extra)
+        return User(name=name, uid=_first_value(found, self.uid), groups=tuple(groups), extra=extra)
 
     @cached_property
-    def _own(self) -> tuple[frozenset[str], tuple[str, ...]]:
+    def _header_names(self) -> tuple[frozenset[str], tuple[str, ...]]:
         """Names and prefixes, in lower case."""
         names = frozenset(map(str.lower, (*self.username, *self.uid, *self.groups)))
         return names, tuple(map(str.lower, self.extra_prefixes))
 
     def is_own(self, header: str) -> bool:
         """Return whether a header contains user information, so that it is never forwarded."""
-        name, (names, prefixes) = header.lower(), self._own
+        name, (names, prefixes) = header.lower(), self._header_names
         return name in names or name.startswith(prefixes)
 
 
-def _first(found: dict[str, list[str]], names: Sequence[str]) -> str:
+def _first_value(found: dict[str, list[str]], names: Sequence[str]) -> str:
     return next((found[name.lower()][0] for name in names if found.get(name.lower(), [""])[0]), "")
 
 

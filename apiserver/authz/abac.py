@@ -83,10 +83,10 @@ def _is_subject(policy: PolicySpec, user: User) -> bool:
 
 def read_policies(path: Path) -> ABAC:
     """Return the policies of a file, or raise ConfigurationError with the line that is wrong."""
-    return ABAC([*_parsed(path, path.read_text().splitlines())])
+    return ABAC([*_parse_lines(path, path.read_text().splitlines())])
 
 
-def _parsed(path: Path, lines: Iterable[str]) -> Iterable[PolicySpec]:
+def _parse_lines(path: Path, lines: Iterable[str]) -> Iterable[PolicySpec]:
     for number, line in enumerate(lines, start=1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
@@ -102,7 +102,7 @@ def _policy(line: str) -> PolicySpec:
     if not isinstance(tree, dict):
         raise ConfigurationError("couldn't get version/kind; json parse error: it is no object")
     if (tree.get("apiVersion"), tree.get("kind")) != _VERSIONED:
-        return _unversioned(tree)
+        return _parse_unversioned(tree)
     spec: PolicySpec = decode(tree, Policy).spec
     return _for_all(spec) if "*" in (spec.user, spec.group) else spec
 
@@ -113,7 +113,7 @@ def _for_all(spec: PolicySpec) -> PolicySpec:
     return PolicySpec(**fields | {"user": "", "group": _AUTHENTICATED})
 
 
-def _unversioned(tree: Mapping[str, Any]) -> PolicySpec:
+def _parse_unversioned(tree: Mapping[str, Any]) -> PolicySpec:
     """Return a policy of the oldest form, in which what is left out is everything."""
     spec: PolicySpec = decode(tree, PolicySpec)
     is_for_all = "*" in (spec.user, spec.group) or not (spec.user or spec.group)

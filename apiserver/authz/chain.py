@@ -91,7 +91,7 @@ class Rules(Struct, kw_only=True):
     error: str = ""
 
 
-class Unprepared(Exception):
+class PreparationNeeded(Exception):
     """An authorizer has too much to take in before it can decide: so it is done while others are served."""
 
     def __init__(self, prepare: Callable[[], Awaitable[None]], prepare_at_once: Callable[[], None]) -> None:
@@ -222,7 +222,7 @@ class Authorization:
         while True:
             try:
                 return self._decide(attributes)
-            except Unprepared as error:
+            except PreparationNeeded as error:
                 await error.prepare()
 
     async def _authorize_remotely(self, attributes: Attributes) -> Verdict:
@@ -234,7 +234,7 @@ class Authorization:
                 if isinstance(authorizer, RemoteAuthorizer):
                     decision, reason = await authorizer.authorize(attributes)
                 else:
-                    decision, reason = await _prepared(authorizer, attributes)
+                    decision, reason = await _decide_prepared(authorizer, attributes)
             except AuthorizerFailed as error:
                 decision, reason = error.decision, error.reason
                 problems.append(str(error))
@@ -259,7 +259,7 @@ class Authorization:
         while True:
             try:
                 return self._decide(attributes)
-            except Unprepared as error:
+            except PreparationNeeded as error:
                 error.prepare_at_once()
 
     def _decide(self, attributes: Attributes) -> Verdict:
@@ -291,11 +291,11 @@ class Authorization:
         )
 
 
-async def _prepared(authorizer: Authorizer, attributes: Attributes) -> Verdict:
+async def _decide_prepared(authorizer: Authorizer, attributes: Attributes) -> Verdict:
     while True:
         try:
             return authorizer.decide(attributes)
-        except Unprepared as error:
+        except PreparationNeeded as error:
             await error.prepare()
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 from mockube.apimachinery import errors
 from mockube.apimachinery.admission_expressions import BadExpression
 from mockube.apimachinery.cel import types
-from mockube.apimachinery.cel.environment import Compiled, Environment
+from mockube.apimachinery.cel.environment import CompiledExpression, Environment
 from mockube.apimachinery.cel.program import ProgramError
 from mockube.apimachinery.cel.schema_types import DeclaredStructs
 from mockube.apimachinery.cel.source import Issues
@@ -61,7 +61,7 @@ def _environment() -> Environment:
 
 
 class Conditions(Struct, frozen=True):
-    expressions: Sequence[tuple[str, Compiled]]
+    expressions: Sequence[tuple[str, CompiledExpression]]
 
     def hold(self, spec: Mapping[str, Any]) -> bool:
         """Return whether all are true; one that is false counts more than one that fails."""
@@ -82,7 +82,7 @@ def compile_conditions(texts: Sequence[str], path: Path) -> tuple[Conditions | N
     root = path.child("matchConditions")
     if len(texts) > MAX_CONDITIONS:
         return None, [errors.too_many(root, len(texts), MAX_CONDITIONS)]
-    found, problems = dict[str, Compiled](), list[FieldError]()
+    found, problems = dict[str, CompiledExpression](), list[FieldError]()
     seen = set[str]()
     for index, text in enumerate(texts):
         at = root.index(index).child("expression")
@@ -100,7 +100,7 @@ def compile_conditions(texts: Sequence[str], path: Path) -> tuple[Conditions | N
     return (Conditions([*found.items()]) if found else None), problems
 
 
-def _compile(text: str) -> Compiled:
+def _compile(text: str) -> CompiledExpression:
     try:
         compiled = _environment().compile(text)
     except Issues as issues:

@@ -95,7 +95,7 @@ def from_modes(modes: Sequence[str], webhook: Mapping[str, Any]) -> Authorizatio
 def read_configuration(data: bytes, required: Collection[str] = ()) -> AuthorizationConfiguration:
     """Return the configuration in a file, or raise ConfigurationError; a reloaded file must have the `required` types."""
     try:
-        found = _decoded(data)
+        found = _decode_configuration(data)
     except (YamlError, ConfigurationError) as error:
         raise ConfigurationError(f"failed to load AuthorizationConfiguration from file: {error}") from error
     if problems := [*validate(found)]:
@@ -112,7 +112,7 @@ def read_configuration(data: bytes, required: Collection[str] = ()) -> Authoriza
     return found
 
 
-def _decoded(data: bytes) -> AuthorizationConfiguration:
+def _decode_configuration(data: bytes) -> AuthorizationConfiguration:
     tree = load(data).tree if data else {}
     if data and not (isinstance(tree, dict) and (tree.get("apiVersion"), tree.get("kind")) in _FILES):
         raise ConfigurationError("expected AuthorizationConfiguration of apiserver.config.k8s.io/v1")

@@ -98,8 +98,8 @@ class WebhookAuthorizer:
         status = self._cached.get(key)
         if status is None:
             status = await self._ask(spec)
-            self._remember(key, attributes, status)
-        return _verdict(status)
+            self._cache_review(key, attributes, status)
+        return _read_verdict(status)
 
     def decide(self, attributes: Attributes, /) -> Verdict:
         """Return the decision if it is known; raise RemoteAnswerNeeded otherwise, or AuthorizerFailed."""
@@ -112,7 +112,7 @@ class WebhookAuthorizer:
             raise RemoteAnswerNeeded(lambda: self._prepare(key, attributes))
         if isinstance(found, AuthorizerFailed):
             raise found
-        return _verdict(found)
+        return _read_verdict(found)
 
     def rules(self, _user: User, _namespace: str, /) -> Rules:
         return Rules(is_incomplete=True, error="webhook authorizer does not support user rule resolution")
@@ -123,7 +123,7 @@ class WebhookAuthorizer:
         except AuthorizerFailed as error:
             self._recent.add(key, error, RECENT_SECONDS)
             return
-        self._remember(key, attributes, status)
+        self._cache_review(key, attributes, status)
         self._recent.add(key, status, RECENT_SECONDS)
 
     async def _ask(self, spec: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -157,7 +157,7 @@ class WebhookAuthorizer:
             self._observer.matched(self._settings.name, seconds, failed=failed, excluded=excluded)
         return holds
 
-    def _remember(self, key: bytes, attributes: Attributes, status: Mapping[str, Any]) -> None:
+    def _cache_review(self, key: bytes, attributes: Attributes, status: Mapping[str, Any]) -> None:
         size = sum(
             len(text)
             for text in (
@@ -177,7 +177,7 @@ class WebhookAuthorizer:
             self._cached.add(key, status, allowed)
 
 
-def _verdict(status: Mapping[str, Any]) -> Verdict:
+def _read_verdict(status: Mapping[str, Any]) -> Verdict:
     allowed, denied = bool(status.get("allowed")), bool(status.get("denied"))
     reason = str(status.get("reason") or "")
     if allowed and denied:
@@ -191,7 +191,7 @@ def spec_of(attributes: Attributes) -> dict[str, Any]:
     user = attributes.user
     spec: dict[str, Any] = {}
     if attributes.is_resource:
-        spec["resourceAttributes"] = _present(
+        spec["resourceAttributes"] = _without_empty(
             {
                 "namespace": attributes.namespace,
                 "verb": attributes.verb,
@@ -205,12 +205,14 @@ def spec_of(attributes: Attributes) -> dict[str, Any]:
             }
         )
     else:
-        spec["nonResourceAttributes"] = _present({"path": attributes.path, "verb": attributes.verb})
+        spec["nonResourceAttributes"] = _without_empty({"path": attributes.path, "verb": attributes.verb})
     extra = {name: list(values) for name, values in user.extra.items()}
-    return spec | _present({"user": user.name, "groups": list(user.groups), "extra": extra, "uid": user.uid})
+    return spec | _without_empty(
+        {"user": user.name, "groups": list(user.groups), "extra": extra, "uid": user.uid}
+    )
 
 
-def _present(tree: Mapping[str, Any]) -> dict[str, Any]:
+def _without_empty(tree: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in tree.items() if value}
 
 
@@ -223,7 +225,7 @@ def _field_selector(text: str) -> Mapping[str, Any]:
         {"key": term.field, "operator": "In" if term.equal else "NotIn", "values": [term.value]}
         for term in terms
     ]
-    return _present({"requirements": found})
+    return _without_empty({"requirements": found})
 
 
 def _label_selector(text: str) -> Mapping[str, Any]:
@@ -232,11 +234,11 @@ def _label_selector(text: str) -> Mapping[str, Any]:
     except SelectorError:
         return {}
     found = [
-        _present({"key": one.key, "operator": _OPERATORS[one.operator], "values": list(one.values)})
+        _without_empty({"key": one.key, "operator": _OPERATORS[one.operator], "values": list(one.values)})
         for one in requirements
         if one.operator in _OPERATORS
     ]
-    return _present({"requirements": found})
+    return _without_empty({"requirements": found})
 
 
 _RESOURCE: Final = ("namespace", "verb", "group", "version", "resource", "subresource", "name")

@@ -34,7 +34,7 @@ _GRACE: Final = timedelta(minutes=5)
 """The time after its expiration for which an authority is still listed."""
 
 
-class Trusted(NamedTuple):
+class TrustedAuthorities(NamedTuple):
     """Authorities in PEM, and the headers of proxies."""
 
     clients: bytes
@@ -42,7 +42,7 @@ class Trusted(NamedTuple):
     headers: RequestHeaders
 
 
-def authentication_data(trusted: Trusted) -> Mapping[str, str]:
+def authentication_data(trusted: TrustedAuthorities) -> Mapping[str, str]:
     data = {_CLIENTS: trusted.clients.decode()}
     if not trusted.proxies:
         return data
@@ -54,7 +54,7 @@ def authentication_data(trusted: Trusted) -> Mapping[str, str]:
         headers.uid,
         headers.username,
     )
-    header_data = {name: _encoded(values) for name, values in zip(_LISTS, lists, strict=True)}
+    header_data = {name: _encode_names(values) for name, values in zip(_LISTS, lists, strict=True)}
     if not headers.uid:
         del header_data["requestheader-uid-headers"]
     return data | header_data | {_PROXIES: trusted.proxies.decode()}
@@ -69,17 +69,17 @@ def combine(present: Tree, desired: Tree, *, now: datetime) -> dict[str, Any]:
             data[name] = combined
     if _PROXIES in data:
         for name in _LISTS:
-            values = dict.fromkeys([*_decoded(old.get(name, "")), *_decoded(new.get(name, ""))])
+            values = dict.fromkeys([*_decode_names(old.get(name, "")), *_decode_names(new.get(name, ""))])
             if values or name in new:
-                data[name] = _encoded([*values])
+                data[name] = _encode_names([*values])
     return {"data": data}
 
 
-def _encoded(values: Sequence[str]) -> str:
+def _encode_names(values: Sequence[str]) -> str:
     return orjson.dumps(values).decode()
 
 
-def _decoded(text: str) -> Sequence[str]:
+def _decode_names(text: str) -> Sequence[str]:
     """Return a list of names; an empty one if the text is something else."""
     try:
         found = orjson.loads(text)
@@ -91,13 +91,13 @@ def _decoded(text: str) -> Sequence[str]:
 def _certificates(old: str, new: str, now: datetime) -> str:
     found: dict[bytes, str] = {}
     for text in (old, new):
-        for one in _parsed(text):
+        for one in _parse_certificates(text):
             if one.not_valid_after_utc > now - _GRACE:
                 found.setdefault(one.public_bytes(Encoding.DER), one.public_bytes(Encoding.PEM).decode())
     return "".join(found.values())
 
 
-def _parsed(text: str) -> Sequence[x509.Certificate]:
+def _parse_certificates(text: str) -> Sequence[x509.Certificate]:
     try:
         return x509.load_pem_x509_certificates(text.encode())
     except ValueError:

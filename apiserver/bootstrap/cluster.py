@@ -15,7 +15,7 @@ from mockube.apiserver.authn.request_headers import RequestHeaders
 from mockube.apiserver.bootstrap.apiservices import api_services
 from mockube.apiserver.bootstrap.authentication_trust import (
     OWN_HEADERS,
-    Trusted,
+    TrustedAuthorities,
     authentication_data,
     combine,
 )
@@ -76,7 +76,7 @@ def _all(facts: Facts, groups: Sequence[Group]) -> Iterable[RequiredObject]:
             resource=CONFIG_MAPS,
             name="extension-apiserver-authentication",
             namespace=wellknown.NAMESPACE_SYSTEM,
-            content={"data": authentication_data(_trusted(facts))},
+            content={"data": authentication_data(_trust_of(facts))},
             combine=partial(combine, now=parse_time(facts.now)),
             is_reconciled=True,
         ),
@@ -91,17 +91,17 @@ def _all(facts: Facts, groups: Sequence[Group]) -> Iterable[RequiredObject]:
     )
 
 
-def _trusted(facts: Facts) -> Trusted:
+def _trust_of(facts: Facts) -> TrustedAuthorities:
     """Return what others need to know to trust the users that proxies, this server among them, name in headers."""
     headers = facts.request_headers
     if headers is None:
         authorities, names = facts.proxy_ca, [PROXY_CLIENT]
-        return Trusted(facts.client_ca, authorities, replace(OWN_HEADERS, allowed_names=names))
+        return TrustedAuthorities(facts.client_ca, authorities, replace(OWN_HEADERS, allowed_names=names))
     if not facts.proxy_ca:
-        return Trusted(facts.client_ca, facts.request_headers_ca, headers)
+        return TrustedAuthorities(facts.client_ca, facts.request_headers_ca, headers)
     names = [*headers.allowed_names, PROXY_CLIENT] if headers.allowed_names else []
     authorities = facts.request_headers_ca + facts.proxy_ca
-    return Trusted(facts.client_ca, authorities, replace(headers, allowed_names=names))
+    return TrustedAuthorities(facts.client_ca, authorities, replace(headers, allowed_names=names))
 
 
 def _priority_classes() -> Sequence[RequiredObject]:

@@ -117,10 +117,10 @@ def _template(backend: Backend, resource: Resource, required_object: RequiredObj
     options = WriteOptions(field_manager=required_object.manager)
     tree = read_object(backend, call, options)
     metadata.match_namespace(tree, call)
-    metadata.of(tree).update(uid=_UID, creationTimestamp=_TIME)
+    metadata.ensure_metadata(tree).update(uid=_UID, creationTimestamp=_TIME)
     tree = managed.on_create(backend, call, tree, options)
     if strategy.first_generation:
-        metadata.of(tree)["generation"] = strategy.first_generation
+        metadata.ensure_metadata(tree)["generation"] = strategy.first_generation
     strategy.prepare_create(tree, replace(backend.request(call), now=parse_time(_TIME)))
     return tree
 

@@ -14,7 +14,7 @@ from mockube.apiserver.long_work import yield_to_loop
 from mockube.apiserver.registry.apply import apply
 from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend
 from mockube.apiserver.registry.call import Body, Call
-from mockube.apiserver.registry.resource_follower import followed
+from mockube.apiserver.registry.resource_follower import follow_resources
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.user import User
 from mockube.etcd.errors import KVError
@@ -40,7 +40,7 @@ class FlowSchemaStatus:
 
     async def run(self) -> None:
         """Judge all that may have changed whenever something has, until cancelled."""
-        with followed(self._backend, (self._schemas, self._levels)) as changed:
+        with follow_resources(self._backend, (self._schemas, self._levels)) as changed:
             while True:
                 await changed.wait()
                 changed.clear()
@@ -66,7 +66,7 @@ class FlowSchemaStatus:
             tree = stored.tree()
             level = tree["spec"]["priorityLevelConfiguration"]["name"]
             dangling = _dangling(level, is_there=level in self._known)
-            if conditions.says(tree, dangling):
+            if conditions.has_condition(tree, dangling):
                 return True
         except OF_WRONG_TYPES as error:
             self._backend.watch_cache.report_malformed(stored, error)

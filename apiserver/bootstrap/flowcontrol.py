@@ -132,7 +132,7 @@ UNTIL_1_33: Sequence[Schema] = (
 def flow_control(minor: str = minors.NEWEST) -> Sequence[RequiredObject]:
     schemas = [*SCHEMAS, *(UNTIL_1_33 if minors.is_before(minor, "1.34") else ())]
     exempt = {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 0, "lendablePercent": 0}}
-    levels = [_level("exempt", exempt), *(_limited(name, *row) for name, row in LIMITED.items())]
+    levels = [_level("exempt", exempt), *(_limited_level(name, *row) for name, row in LIMITED.items())]
     return [*levels, *(_schema(schema) for schema in schemas)]
 
 
@@ -143,7 +143,7 @@ def _level(name: str, spec: Mapping[str, Any]) -> RequiredObject:
     )
 
 
-def _limited(name: str, shares: int, lendable: int, response: Mapping[str, Any]) -> RequiredObject:
+def _limited_level(name: str, shares: int, lendable: int, response: Mapping[str, Any]) -> RequiredObject:
     limited = {"nominalConcurrencyShares": shares, "lendablePercent": lendable, "limitResponse": response}
     return _level(name, {"type": "Limited", "limited": limited})
 

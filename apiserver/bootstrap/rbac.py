@@ -60,10 +60,12 @@ def _rows(minor: str) -> Mapping[str, Any]:
     rows: Mapping[str, Any] = orjson.loads(files(__package__).joinpath(_DATA).read_bytes())
     if minor == minors.NEWEST:
         return rows
-    return {resource: _older(minor, resource, newest) for resource, newest in rows.items()}
+    return {resource: _rows_of_minor(minor, resource, newest) for resource, newest in rows.items()}
 
 
-def _older(minor: str, resource: str, newest: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+def _rows_of_minor(
+    minor: str, resource: str, newest: Sequence[Mapping[str, Any]]
+) -> Sequence[Mapping[str, Any]]:
     rows = {f"{row.get('namespace', '')}/{row['name']}": row for row in newest}
     for name, changed in minors.changes(minor, resource).items():
         if changed is None:
@@ -119,14 +121,14 @@ def is_protected(present: ReadOnlyTree) -> bool:
     return bool((present["metadata"].get("annotations") or {}).get(AUTOUPDATE) == "false")
 
 
-def reconciled(expected: ReadOnlyTree, present: ReadOnlyTree) -> Tree:
+def reconcile(expected: ReadOnlyTree, present: ReadOnlyTree) -> Tree:
     """Return the object with what it lacks of the expected one; an equal object if it lacks nothing."""
     metadata = dict(present["metadata"])
     for name in ("labels", "annotations"):
         metadata[name] = expected["metadata"][name] | (metadata.get(name) or {})
     tree: Tree = {**present, "metadata": metadata}
     if "roleRef" in expected:
-        missing = _missing(expected.get("subjects"), present.get("subjects"))
+        missing = _missing_items(expected.get("subjects"), present.get("subjects"))
         return {**tree, "subjects": [*(present.get("subjects") or ()), *missing]} if missing else tree
     missing_role_rules = missing_rules(present.get("rules") or (), expected.get("rules") or ())
     if missing_role_rules:
@@ -139,11 +141,11 @@ def _with_selectors(tree: Tree, expected: ReadOnlyTree) -> Tree:
         tree.pop("aggregationRule", None)
         return tree
     present = (tree.get("aggregationRule") or {}).get("clusterRoleSelectors")
-    missing = _missing(expected["aggregationRule"]["clusterRoleSelectors"], present)
+    missing = _missing_items(expected["aggregationRule"]["clusterRoleSelectors"], present)
     if missing:
         tree["aggregationRule"] = {"clusterRoleSelectors": [*(present or ()), *missing]}
     return tree
 
 
-def _missing(expected: Sequence[Any] | None, present: Sequence[Any] | None) -> Sequence[Any]:
+def _missing_items(expected: Sequence[Any] | None, present: Sequence[Any] | None) -> Sequence[Any]:
     return [one for one in expected or () if one not in (present or ())]

@@ -78,8 +78,8 @@ class BootstrapRoles:
         try:
             await self._backend.watch_cache.fresh()
             required_objects = [*rbac.policy(self._minor), *self._more]
-            missing = [one for one in required_objects if self._present(one) is None]
-            present = [one for one in required_objects if self._present(one) is not None]
+            missing = [one for one in required_objects if self._find_present(one) is None]
+            present = [one for one in required_objects if self._find_present(one) is not None]
             if await create_fixed(self._backend, self._resources, missing) < len(missing):
                 present = required_objects  # another server creates them, too
             await self._backend.watch_cache.fresh()
@@ -89,20 +89,20 @@ class BootstrapRoles:
             return False
         return all(outcomes)
 
-    def _present(self, required_object: RequiredObject) -> Stored | None:
+    def _find_present(self, required_object: RequiredObject) -> Stored | None:
         resource = self._resources(required_object.resource)
         return self._backend.seen(resource.group_resource, required_object.namespace, required_object.name)
 
     async def _complete(self, required_object: RequiredObject) -> bool:
         """Create an object, or add what it lacks; return whether that succeeded."""
-        stored = self._present(required_object)
+        stored = self._find_present(required_object)
         present = None if stored is None else stored.tree()
         if present is None:
             await ensure(self._backend, self._resources, [required_object])
             return True
         if rbac.is_of_other_role(required_object.content, present):
             return await self._replace(required_object)
-        tree = rbac.reconciled(required_object.content, present)
+        tree = rbac.reconcile(required_object.content, present)
         if tree == present:
             return True
         if rbac.is_protected(present):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from msgspec import Struct
 
 from mockube.apimachinery import errors
-from mockube.apimachinery.flags import Flag, words
+from mockube.apimachinery.flags import Flag, comma_separated
 from mockube.apimachinery.paths import Path as FieldPath
 from mockube.apiserver.config.files import FileProblem, from_flag
 
@@ -83,7 +83,7 @@ class OpenIDConnect(Struct, frozen=True, kw_only=True):
     oidc_groups_claim: Annotated[str, Flag("claim with the user's groups (none)")] = ""
     oidc_groups_prefix: Annotated[str, Flag("prefix of group names (none)")] = ""
     oidc_signing_algs: Annotated[
-        tuple[str, ...], Flag("accepted signature algorithms (RS256)", words, repeats=True)
+        tuple[str, ...], Flag("accepted signature algorithms (RS256)", comma_separated, repeats=True)
     ] = ("RS256",)
     oidc_required_claim: Annotated[
         tuple[tuple[str, str], ...],

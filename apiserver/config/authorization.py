@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from msgspec import Struct
 
-from mockube.apimachinery.flags import Flag, seconds, words
+from mockube.apimachinery.flags import Flag, comma_separated, seconds
 from mockube.apimachinery.records import ConfigurationError
 from mockube.apiserver.authz import modes
 from mockube.apiserver.config.files import FileProblem, from_flag
@@ -64,7 +64,7 @@ class Authorization(Struct, frozen=True, kw_only=True):
         Flag(
             "authorizers, in order: Node, RBAC, ABAC, Webhook, AlwaysDeny; AlwaysAllow only for a "
             "server on a loopback address (Node,RBAC)",
-            words,
+            comma_separated,
             repeats=True,
         ),
     ] = modes.DEFAULT

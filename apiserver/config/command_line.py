@@ -52,7 +52,7 @@ class Config(Struct, frozen=True, kw_only=True):
     ignored: tuple[str, ...] = ()
     """Return the flags of kube-apiserver that are set and have no effect."""
 
-    def unhonoured(self) -> Sequence[str]:
+    def ignored_flags(self) -> Sequence[str]:
         """Flags that are known, with values that would have another effect on kube-apiserver than they have here."""
         store = self.store
         return (

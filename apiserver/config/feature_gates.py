@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from msgspec.json import decode
 
-from mockube.apimachinery.gotext import parse_bool, plain
+from mockube.apimachinery.gotext import format_v, parse_bool
 from mockube.apimachinery.schema import minors
 
 HONOURED: Final = frozenset({"DetectCacheInconsistency", "WatchList"})
@@ -163,7 +163,7 @@ def gates_problem(settings: Iterable[tuple[str, bool]], minor: str) -> str:
         if gate is None:
             return f"unrecognized feature gate: {name}"
         if gate.locked and enabled != gate.default:
-            requested_value, locked_value = plain(enabled), plain(gate.default)
+            requested_value, locked_value = format_v(enabled), format_v(gate.default)
             return f"cannot set feature gate {name} to {requested_value}, feature is locked to {locked_value}"
     return ""
 
@@ -177,7 +177,7 @@ def ignored_settings(settings: Iterable[tuple[str, bool]], minor: str = minors.N
     """Return settings that change kube-apiserver but not this server; of a repeated gate the last one counts."""
     last_settings, known = dict(settings), gates_of(minor)
     return [
-        f"{name}={plain(enabled)}"
+        f"{name}={format_v(enabled)}"
         for name, enabled in last_settings.items()
         if name not in HONOURED and enabled != known[name].default
     ]

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from mockube.apimachinery.flags import VERSION, Flag, boolean, words
+from mockube.apimachinery.flags import VERSION, Flag, boolean, comma_separated
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.config.feature_gates import read_gates
 from mockube.apiserver.kinds.resource_config import Pair, read_pairs
@@ -46,7 +46,7 @@ class Features(Struct, frozen=True, kw_only=True):
     ] = True
     packs: Annotated[
         tuple[str, ...],
-        Flag("packs of kinds to serve besides Kubernetes' own: kruise (none)", words, repeats=True),
+        Flag("packs of kinds to serve besides Kubernetes' own: kruise (none)", comma_separated, repeats=True),
     ] = ()
     simulate_metrics: Annotated[
         bool,

@@ -11,14 +11,14 @@ from mockube.apimachinery.flags import (
     Flag,
     address,
     boolean,
+    comma_separated,
     host_patterns,
     hosts,
-    natural,
+    non_negative_int,
     port,
     port_range,
     seconds,
     service_networks,
-    words,
 )
 from mockube.apimachinery.klog import Logging
 from mockube.apiserver.admission.chain import NO_CONFIGURATIONS, Configurations
@@ -95,10 +95,10 @@ class Serving(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     max_requests_inflight: Annotated[
-        int, Flag("maximum number of concurrent reads; 0: no limit (400)", natural, metavar="N")
+        int, Flag("maximum number of concurrent reads; 0: no limit (400)", non_negative_int, metavar="N")
     ] = 400
     max_mutating_requests_inflight: Annotated[
-        int, Flag("maximum number of concurrent writes; 0: no limit (200)", natural, metavar="N")
+        int, Flag("maximum number of concurrent writes; 0: no limit (200)", non_negative_int, metavar="N")
     ] = 200
     request_timeout: Annotated[float, Flag("timeout of requests other than watches (1m0s)", seconds)] = 60.0
     min_request_timeout: Annotated[
@@ -106,7 +106,7 @@ class Serving(Struct, frozen=True, kw_only=True):
         Flag(
             "minimum seconds of a watch without timeoutSeconds; a random value up to twice as long "
             "is used (1800)",
-            natural,
+            non_negative_int,
             metavar="SECONDS",
         ),
     ] = 1800
@@ -122,7 +122,7 @@ class Store(Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         Flag(
             "endpoints of etcd, such as http://127.0.0.1:2379 (a store in this process)",
-            words,
+            comma_separated,
             repeats=True,
         ),
     ] = ()
@@ -137,7 +137,7 @@ class Store(Struct, frozen=True, kw_only=True):
         bool, Flag("accepted for compatibility; the watch cache is always on (true)", boolean)
     ] = True
     default_watch_cache_size: Annotated[
-        int, Flag("accepted for compatibility; a cache has the size that it needs (100)", natural)
+        int, Flag("accepted for compatibility; a cache has the size that it needs (100)", non_negative_int)
     ] = 100
     watch_cache_sizes: Annotated[
         tuple[tuple[str, int], ...],
@@ -187,22 +187,26 @@ class Authentication(Struct, frozen=True, kw_only=True):
     ] = None
     requestheader_allowed_names: Annotated[
         tuple[str, ...],
-        Flag("common names of trusted front proxies (all)", words, repeats=True),
+        Flag("common names of trusted front proxies (all)", comma_separated, repeats=True),
     ] = ()
     requestheader_username_headers: Annotated[
-        tuple[str, ...], Flag("headers with the user's name, such as X-Remote-User", words, repeats=True)
+        tuple[str, ...],
+        Flag("headers with the user's name, such as X-Remote-User", comma_separated, repeats=True),
     ] = ()
     requestheader_uid_headers: Annotated[
-        tuple[str, ...], Flag("headers with the user's uid, such as X-Remote-Uid", words, repeats=True)
+        tuple[str, ...],
+        Flag("headers with the user's uid, such as X-Remote-Uid", comma_separated, repeats=True),
     ] = ()
     requestheader_group_headers: Annotated[
         tuple[str, ...],
-        Flag("headers with the user's groups, such as X-Remote-Group", words, repeats=True),
+        Flag("headers with the user's groups, such as X-Remote-Group", comma_separated, repeats=True),
     ] = ()
     requestheader_extra_headers_prefix: Annotated[
         tuple[str, ...],
         Flag(
-            "prefixes of headers with extra fields of the user, such as X-Remote-Extra-", words, repeats=True
+            "prefixes of headers with extra fields of the user, such as X-Remote-Extra-",
+            comma_separated,
+            repeats=True,
         ),
     ] = ()
     authentication_token_webhook_config_file: Annotated[
@@ -239,7 +243,7 @@ class Authentication(Struct, frozen=True, kw_only=True):
         Path | None, Flag("private key that signs service account tokens (generated)", Path)
     ] = None
     api_audiences: Annotated[
-        tuple[str, ...], Flag("accepted audiences of tokens (the issuer)", words, repeats=True)
+        tuple[str, ...], Flag("accepted audiences of tokens (the issuer)", comma_separated, repeats=True)
     ] = ()
 
 
@@ -261,7 +265,7 @@ class Kubelets(Struct, frozen=True, kw_only=True):
         Flag(
             "order of preference of a node's address types "
             "(Hostname,InternalDNS,InternalIP,ExternalDNS,ExternalIP)",
-            words,
+            comma_separated,
             repeats=True,
             metavar="TYPES",
         ),
@@ -273,10 +277,10 @@ class Admission(Struct, frozen=True, kw_only=True):
 
     enable_admission_plugins: Annotated[
         tuple[str, ...],
-        Flag("plugins to enable besides the default ones (none)", words, repeats=True),
+        Flag("plugins to enable besides the default ones (none)", comma_separated, repeats=True),
     ] = ()
     disable_admission_plugins: Annotated[
-        tuple[str, ...], Flag("plugins to disable (none)", words, repeats=True)
+        tuple[str, ...], Flag("plugins to disable (none)", comma_separated, repeats=True)
     ] = ()
     admission_control_config_file: Annotated[
         Configurations,
@@ -288,10 +292,16 @@ class Admission(Struct, frozen=True, kw_only=True):
         ),
     ] = NO_CONFIGURATIONS
     default_not_ready_toleration_seconds: Annotated[
-        int, Flag("default toleration seconds for nodes that are not ready (300)", natural, metavar="SECONDS")
+        int,
+        Flag(
+            "default toleration seconds for nodes that are not ready (300)",
+            non_negative_int,
+            metavar="SECONDS",
+        ),
     ] = 300
     default_unreachable_toleration_seconds: Annotated[
-        int, Flag("default toleration seconds for unreachable nodes (300)", natural, metavar="SECONDS")
+        int,
+        Flag("default toleration seconds for unreachable nodes (300)", non_negative_int, metavar="SECONDS"),
     ] = 300
     webhook_service: Annotated[
         tuple[tuple[str, tuple[str, int]], ...],

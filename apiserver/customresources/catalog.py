@@ -67,7 +67,7 @@ class Catalog:
         return (*self._built_in, *(_group(name, rows) for name, rows in sorted(found.items())))
 
     @property
-    def customs(self) -> Iterable[Custom]:
+    def served_customs(self) -> Iterable[Custom]:
         """Every version that is served of every custom resource."""
         return [custom for customs in self._custom.values() for custom in customs if custom.served]
 
@@ -117,18 +117,18 @@ class Catalog:
             if webhook is not None:
                 conversion = _webhook_conversion(webhook, custom)
             elif custom.row.storage_version != custom.row.group_version or changed_at:
-                conversion = _conversion(custom, _stored(customs), changed_at)
+                conversion = _conversion(custom, _stored_version(customs), changed_at)
             else:
                 continue
             self.conversions[custom.row.group_version, custom.row.name] = conversion
         self.strategies[resource] = customs[0].strategy
-        self._changed(resource)
+        self._notify_change(resource)
 
     def remove(self, resource: GroupResource) -> None:
         """Serve a custom resource no more."""
         if resource in self._custom:
             self._forget(resource)
-            self._changed(resource)
+            self._notify_change(resource)
 
     def stored_row(self, resource: GroupResource) -> Resource | None:
         """Return the row of the version that objects of a custom resource are stored in."""
@@ -160,7 +160,7 @@ class Catalog:
             self.conversions.pop((row.group_version, row.name), None)
         self.strategies.pop(resource, None)
 
-    def _changed(self, resource: GroupResource) -> None:
+    def _notify_change(self, resource: GroupResource) -> None:
         for notify in self.on_resource:
             notify(resource)
         for handler in self.on_change:
@@ -172,21 +172,21 @@ def _group(name: str, rows: Sequence[Resource]) -> Group:
     return Group(name=name, versions=tuple(versions), resources=tuple(rows))
 
 
-def _stored(customs: Sequence[Custom]) -> Custom:
+def _stored_version(customs: Sequence[Custom]) -> Custom:
     """The version that is stored."""
     return next(one for one in customs if one.row.storage_version in (None, one.row.group_version))
 
 
 def _webhook_conversion(webhook: ConversionWebhook, custom: Custom) -> Conversion:
     return Conversion(
-        to_stored=_unconverted,
-        from_stored=_unconverted,
+        to_stored=_refuse_conversion,
+        from_stored=_refuse_conversion,
         at_storage=True,
         remote=WebhookConversion(webhook, custom),
     )
 
 
-def _unconverted(_tree: Tree) -> Tree:
+def _refuse_conversion(_tree: Tree) -> Tree:
     raise AssertionError("a webhook converts it")
 
 

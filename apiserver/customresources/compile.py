@@ -109,17 +109,17 @@ def _row(spec: Mapping[str, Any], version: Mapping[str, Any], subresources: Mapp
         subresources=_subresources(subresources),
         stored_at=f"{group}/{names['plural']}",
         storage_version=(group, stored),
-        deprecated=_deprecated(spec, version),
+        deprecated=_deprecation_warning(spec, version),
         selectable=tuple(
             selectable(_path_text(field["jsonPath"])) for field in version.get("selectableFields") or ()
         ),
-        relabelled=_others(spec, version["name"]),
+        relabelled=_other_versions(spec, version["name"]),
         replicas=replace(_replicas(subresources.get("scale") or {}), spec_paths=_spec_paths(spec)),
         custom=True,
     )
 
 
-def _others(spec: Mapping[str, Any], version: str) -> tuple[str, ...]:
+def _other_versions(spec: Mapping[str, Any], version: str) -> tuple[str, ...]:
     names = (one["name"] for one in spec["versions"])
     return tuple(f"{spec['group']}/{name}" for name in names if name != version)
 
@@ -148,7 +148,7 @@ def _spec_paths(spec: Mapping[str, Any]) -> Mapping[str, tuple[str, ...]]:
     }
 
 
-def _deprecated(spec: Mapping[str, Any], version: Mapping[str, Any]) -> str:
+def _deprecation_warning(spec: Mapping[str, Any], version: Mapping[str, Any]) -> str:
     """What every client of a version is warned of that should not be used any more."""
     if not version.get("deprecated"):
         return ""

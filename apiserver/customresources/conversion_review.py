@@ -90,7 +90,7 @@ _read_review = msgspec.json.Decoder(_Review).decode
 
 
 def _response(data: bytes, version: str, uid: str, about: str) -> _Response:
-    review = _decoded(data, about)
+    review = _decode_review(data, about)
     _check_type(review, data, version, about)
     response = review.response
     if response is None:
@@ -106,7 +106,7 @@ def _response(data: bytes, version: str, uid: str, about: str) -> _Response:
     return response
 
 
-def _decoded(data: bytes, about: str) -> _Review:
+def _decode_review(data: bytes, about: str) -> _Review:
     if not data:
         problem = "0-length response with status code: 200 and content type: application/json"
         raise ConversionFailed(f"{about} failed: {problem}")

@@ -126,7 +126,7 @@ class WebhookConversion:
 
     async def from_stored(self, tree: Tree) -> Tree:
         """Return an object of any version in this version."""
-        (converted_tree,) = await self._webhook.convert([self._readable(tree)], self._api_version)
+        (converted_tree,) = await self._webhook.convert([self._prune_and_default(tree)], self._api_version)
         pruned: Tree = self._custom.prune(converted_tree, [])
         return pruned
 
@@ -140,7 +140,9 @@ class WebhookConversion:
             self._in_flight[at] for one in missing if (at := (one.key, one.revision)) in self._in_flight
         }
         converted_items = (
-            {(one.key, one.revision): one for one in await self._converted(own_items)} if own_items else {}
+            {(one.key, one.revision): one for one in await self._convert_items(own_items)}
+            if own_items
+            else {}
         )
         for pending_call in pending_calls:
             await asyncio.shield(pending_call)
@@ -150,14 +152,16 @@ class WebhookConversion:
             for at in [(one.key, one.revision)]
         ]
         if any(one is None for one in found):  # another reader's call failed, or too much was converted since
-            return [one or (await self._converted([item]))[0] for one, item in zip(found, items, strict=True)]
+            return [
+                one or (await self._convert_items([item]))[0] for one, item in zip(found, items, strict=True)
+            ]
         return [one for one in found if one is not None]
 
     async def show_anew(self, stored: Stored) -> Stored:
         """Return a stored object in this version, bypassing the cache."""
-        return (await self._converted([stored]))[0]
+        return (await self._convert_items([stored]))[0]
 
-    async def _converted(self, items: Sequence[Stored]) -> Sequence[Stored]:
+    async def _convert_items(self, items: Sequence[Stored]) -> Sequence[Stored]:
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         marks = [(one.key, one.revision) for one in items]
         self._in_flight.update(dict.fromkeys(marks, done))
@@ -175,7 +179,7 @@ class WebhookConversion:
             done.set_result(None)
 
     def _read_all(self, items: Sequence[Stored]) -> Sequence[Tree]:
-        return [self._readable(orjson.loads(one.value)) for one in items]
+        return [self._prune_and_default(orjson.loads(one.value)) for one in items]
 
     def _write_all(self, items: Sequence[Stored], trees: Sequence[Tree]) -> Sequence[Stored]:
         prune = self._custom.prune
@@ -184,7 +188,7 @@ class WebhookConversion:
             for item, tree in zip(items, trees, strict=True)
         ]
 
-    def _readable(self, tree: Tree) -> Tree:
+    def _prune_and_default(self, tree: Tree) -> Tree:
         """Return an object pruned and defaulted by its own version's schema."""
         custom = self._webhook.customs.get(tree["apiVersion"])
         if custom is None:

@@ -29,7 +29,7 @@ class Cost(NamedTuple):
 
 def cost_of(schema: Schema) -> Cost:
     totals = _Totals()
-    byte = totals.of(schema, repeated=False)
+    byte = totals.highest_cost(schema, repeated=False)
     return Cost(byte=1 + byte, preparation=NODE * totals.schemas + totals.instructions)
 
 
@@ -38,14 +38,14 @@ class _Totals:
         self.schemas = 0
         self.instructions = 0
 
-    def of(self, schema: Schema, *, repeated: bool) -> int:
+    def highest_cost(self, schema: Schema, *, repeated: bool) -> int:
         """Return the highest cost of one byte: parts share the bytes of an object, alternatives all check the same bytes."""
         self.schemas += 1
         instructions = _instructions(schema)
         self.instructions += instructions
-        parts = [self.of(inner, repeated=repeated) for inner in properties(schema).values()]
-        parts += [self.of(inner, repeated=True) for inner in _repeated(schema)]
-        alternatives = [1 + self.of(inner, repeated=repeated) for inner in _alternatives(schema)]
+        parts = [self.highest_cost(inner, repeated=repeated) for inner in properties(schema).values()]
+        parts += [self.highest_cost(inner, repeated=True) for inner in _element_schemas(schema)]
+        alternatives = [1 + self.highest_cost(inner, repeated=repeated) for inner in _alternatives(schema)]
         own = -(-instructions // INSTRUCTIONS) if instructions > INSTRUCTIONS else 0
         if repeated:
             own += _fields(schema)
@@ -78,7 +78,7 @@ def _length(value: Any) -> int:
     return 1 + sum(map(_length, value)) if isinstance(value, list) else 1
 
 
-def _repeated(schema: Schema) -> Iterator[Schema]:
+def _element_schemas(schema: Schema) -> Iterator[Schema]:
     for name in ("additionalProperties", "items"):
         if isinstance(schema.get(name), dict):
             yield schema[name]

@@ -51,7 +51,7 @@ _MOST_TEXT: Final = 1 << 20
 """Characters of the details of all errors of an object: each may name every value of a long `enum`."""
 
 
-def _bounded(found: Iterable[FieldError]) -> list[FieldError]:
+def _limit_errors(found: Iterable[FieldError]) -> list[FieldError]:
     """Return the first errors, at least one; upstream returns all."""
     first_errors, length = [], 0
     for error in found:
@@ -167,7 +167,7 @@ class Custom(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         of_lists = [*self._check_lists(tree, ROOT)]
         if of_lists and old is not None and any(self._check_lists(old, ROOT)):
             of_lists = []  # an object in which something came twice before may keep it
-        bounded = _bounded([*found, *of_lists])
+        bounded = _limit_errors([*found, *of_lists])
         if not self._has_rules:
             return bounded
         if any(error.type in _BLOCKING for error in bounded):

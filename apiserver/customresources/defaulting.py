@@ -75,7 +75,7 @@ def filler(schema: Schema) -> Fill | None:
     """Return the function that sets defaults at any depth; None if there are none."""
     if is_object(schema):
         return _object(schema)
-    return _each(items(schema)) if schema.get("type") == "array" else None
+    return _element_filler(items(schema)) if schema.get("type") == "array" else None
 
 
 def _object(schema: Schema) -> Fill | None:
@@ -88,7 +88,7 @@ def _object(schema: Schema) -> Fill | None:
     fillers = {name: filler(inner) for name, inner in known.items()}
     inner = [(name, fill_in) for name, fill_in in fillers.items() if fill_in is not None]
     others = values(schema)
-    rest = None if others is None else _rest(others)
+    rest = None if others is None else _member_filler(others)
     if not absent and not inner and rest is None:
         return None
 
@@ -107,7 +107,7 @@ def _object(schema: Schema) -> Fill | None:
     return fill
 
 
-def _rest(schema: Schema) -> Callable[[Any, Iterable[Any]], None] | None:
+def _member_filler(schema: Schema) -> Callable[[Any, Iterable[Any]], None] | None:
     """Fills in some members of an object, or some elements of a list."""
     default, inner = _null_default(schema), filler(schema)
     if default is None and inner is None:
@@ -129,8 +129,8 @@ def _null_default(schema: Schema) -> bytes | None:
     return None if default is None or schema.get("nullable") else orjson.dumps(default)
 
 
-def _each(schema: Schema) -> Fill | None:
-    rest = _rest(schema)
+def _element_filler(schema: Schema) -> Fill | None:
+    rest = _member_filler(schema)
     if rest is None:
         return None
 

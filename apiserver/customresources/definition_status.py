@@ -155,7 +155,7 @@ def with_names(old: ReadOnlyTree, used_names: UsedNames, now: datetime) -> Tree 
         accepted = _condition("NamesAccepted", "False", decision.reason, decision.problem)
     else:
         accepted = _condition("NamesAccepted", "True", "NoConflicts", "no conflicts found")
-    if decision.accepted == current_names and conditions.says(old, accepted):
+    if decision.accepted == current_names and conditions.has_condition(old, accepted):
         return None
     new = conditions.with_condition(old, accepted, now)
     new["status"] = new["status"] | {"acceptedNames": decision.accepted}
@@ -186,7 +186,9 @@ def with_established(old: ReadOnlyTree, now: datetime) -> Tree | None:
 
 
 def with_condition(old: ReadOnlyTree, condition: Condition, now: datetime) -> Tree | None:
-    return None if conditions.says(old, condition) else conditions.with_condition(old, condition, now)
+    return (
+        None if conditions.has_condition(old, condition) else conditions.with_condition(old, condition, now)
+    )
 
 
 def approval(tree: ReadOnlyTree) -> Condition | None:

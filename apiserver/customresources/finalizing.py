@@ -95,7 +95,7 @@ class Cleaning:
         """Delete all objects of a definition, then remove the finalizer; with other finalizers it is served again."""
         try:
             self._serve(resource, terminating=True)
-            while not await self._end(name, resource):
+            while not await self._finish_deletion(name, resource):
                 await self._backend.clock.sleep(RETRY_SECONDS)
             self._serve(resource, terminating=False)
         finally:
@@ -108,17 +108,17 @@ class Cleaning:
                 [replace(custom, row=replace(custom.row, terminating=terminating)) for custom in customs]
             )
 
-    async def _end(self, name: str, resource: GroupResource) -> bool:
+    async def _finish_deletion(self, name: str, resource: GroupResource) -> bool:
         await self._update_status(name, definition_status.IN_PROGRESS)
         stored = await self._backend.find(self._row, "", name)
         if stored is None:
             return True
-        condition = definition_status.nothing_to_delete(stored.tree()) or await self._deleted(resource)
+        condition = definition_status.nothing_to_delete(stored.tree()) or await self._delete_objects(resource)
         is_done = bool(condition["status"] == "False")
         await self._update_status(name, condition, ends=is_done)
         return is_done
 
-    async def _deleted(self, resource: GroupResource) -> Condition:
+    async def _delete_objects(self, resource: GroupResource) -> Condition:
         """Delete all objects and wait until they are gone; return the resulting condition."""
         row = self._catalog.stored_row(resource)
         if row is None:

@@ -9,7 +9,7 @@ from mockube.apimachinery import errors
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.gonumbers import as_read, rewritten
 from mockube.apimachinery.paths import Path
-from mockube.apiserver.kinds.common.checks import Check, each, every
+from mockube.apiserver.kinds.common.checks import Check, all_of, each_item
 from mockube.apiserver.kinds.jsonschema.schema import (
     ANYTHING,
     LIST_TYPE,
@@ -23,11 +23,13 @@ from mockube.apiserver.kinds.jsonschema.schema import (
 
 def lists_checker(schema: Schema) -> Check | None:
     """Return a check of the lists at any depth; None if there is no such list."""
-    checks = [check for check in (_own(schema), _elements(schema), _members(schema)) if check is not None]
-    return every(*checks) if checks else None
+    checks = [
+        check for check in (_list_check(schema), _elements(schema), _members(schema)) if check is not None
+    ]
+    return all_of(*checks) if checks else None
 
 
-def _own(schema: Schema) -> Check | None:
+def _list_check(schema: Schema) -> Check | None:
     kind = schema.get(LIST_TYPE)
     if kind == "set":
         return _unique_elements
@@ -35,7 +37,7 @@ def _own(schema: Schema) -> Check | None:
 
 
 def _unique_elements(value: Any, path: Path) -> Iterable[FieldError]:
-    return _repeated(value, value, path) if isinstance(value, list) else ()
+    return _duplicate_errors(value, value, path) if isinstance(value, list) else ()
 
 
 def _unique_keys(names: tuple[str, ...]) -> Check:
@@ -48,7 +50,7 @@ def _unique_keys(names: tuple[str, ...]) -> Check:
                 return (errors.invalid(path.index(index), item, problem),)
         keys = [_keys(names, item or {}) for item in value]
         compared = keys if len(names) != 1 else [key.get(names[0], _UNSPECIFIED) for key in keys]
-        return _repeated(compared, keys, path)
+        return _duplicate_errors(compared, keys, path)
 
     return check
 
@@ -61,7 +63,7 @@ _UNSPECIFIED: Final = object()
 """The value of a key that is not there."""
 
 
-def _repeated(values: Sequence[Any], reported_values: Sequence[Any], path: Path) -> list[FieldError]:
+def _duplicate_errors(values: Sequence[Any], reported_values: Sequence[Any], path: Path) -> list[FieldError]:
     """Return an error for the second of equal values; further ones are not reported."""
     found = []
     seen: dict[object, int] = {}
@@ -87,7 +89,7 @@ def _elements(schema: Schema) -> Check | None:
     inner = lists_checker(items(schema))
     if inner is None:
         return None
-    of_each = each(inner)
+    of_each = each_item(inner)
     return lambda value, path: of_each(value, path) if isinstance(value, list) else ()
 
 

@@ -12,7 +12,7 @@ from mockube.apimachinery import gotext, meta, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.schema import document, faults
-from mockube.apimachinery.schema.decode import Decoded, Decoder
+from mockube.apimachinery.schema.decode import DecodedObject, Decoder
 from mockube.apimachinery.schema.model import Schemas, Type
 from mockube.apimachinery.schema.normal import Normaliser
 from mockube.apimachinery.schema.scan import has_duplicates
@@ -41,7 +41,7 @@ class AllSchemas:
 
     def kinds(self) -> Iterable[tuple[str, str]]:
         yield from self._built_in.kinds()
-        yield from ((custom.row.api_version, custom.row.kind) for custom in self._catalog.customs)
+        yield from ((custom.row.api_version, custom.row.kind) for custom in self._catalog.served_customs)
 
 
 @cache
@@ -60,13 +60,13 @@ class AllDecoder(Decoder):
 
     def decode(
         self, of: Type, tree: Any, *, text: bytes = b"", strict: bool = True, before: Any = None
-    ) -> Decoded:
+    ) -> DecodedObject:
         custom = self._catalog.custom_definition(of.name)
         if custom is None:
             return super().decode(of, tree, text=text, strict=strict, before=before)
         return self._decode_custom(custom, custom.prune, tree, text, strict=strict)
 
-    def decode_applied(self, of: Type, tree: Any, *, strict: bool) -> Decoded:
+    def decode_applied(self, of: Type, tree: Any, *, strict: bool) -> DecodedObject:
         custom = self._catalog.custom_definition(of.name)
         if custom is None:
             return super().decode(of, tree, strict=strict)
@@ -74,7 +74,7 @@ class AllDecoder(Decoder):
 
     def _decode_custom(
         self, custom: Custom, prune: Prune, tree: Any, text: bytes, *, strict: bool
-    ) -> Decoded:
+    ) -> DecodedObject:
         duplicates = (
             faults.find(faults.UNTYPED, document.parse(text)).strict
             if strict and text and has_duplicates(text, tree)
@@ -91,9 +91,9 @@ class AllDecoder(Decoder):
             name: value for name, value in pruned.items() if name not in _HEAD
         }
         if not strict:
-            return Decoded(decoded_tree)
+            return DecodedObject(decoded_tree)
         of_fields = (f"unknown field {gotext.quote(path)}" for path in sorted(unknown))
-        return Decoded(decoded_tree, (*duplicates, *of_metadata, *of_fields, *sorted(of_embedded)))
+        return DecodedObject(decoded_tree, (*duplicates, *of_metadata, *of_fields, *sorted(of_embedded)))
 
     def _decode_metadata(self, complaints: list[str], value: Any, path: Path, *, strict: bool) -> Any:
         decoded = super().decode(self._metadata, {} if value is None else value, strict=strict)

@@ -25,7 +25,7 @@ _NO_BUDGET: Final = (
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"
 
 
-class _Ended(Exception):
+class _OutOfBudget(Exception):
     """The budget is used up: no further rules are evaluated."""
 
 
@@ -36,7 +36,7 @@ class _Run(Struct):
 
     def end(self, error: FieldError) -> None:
         self.found.append(error)
-        raise _Ended
+        raise _OutOfBudget
 
 
 class _Location(Struct, frozen=True):
@@ -128,20 +128,20 @@ class RuleNode(Struct, frozen=True):
             )
             run.end(errors.invalid(location.path, self.kind, f"{text}: {_name(rule)}"))
         except CelError as error:
-            self._spend(run, location, error.cost)
+            self._charge(run, location, error.cost)
             run.found.append(errors.invalid(location.path, self.kind, _failure(error, rule)))
         else:
-            self._spend(run, location, cost)
+            self._charge(run, location, cost)
             if holds is not True:
                 self._report(run, location, rule, variables)
 
-    def _spend(self, run: _Run, location: _Location, cost: int) -> None:
+    def _charge(self, run: _Run, location: _Location, cost: int) -> None:
         if cost > run.budget:
             run.end(errors.invalid(location.path, self.kind, _NO_BUDGET))
         run.budget -= cost
 
     def _report(self, run: _Run, location: _Location, rule: Rule, variables: Mapping[str, Any]) -> None:
-        path = location.path if rule.path is None else _joined(location.path, rule.path)
+        path = location.path if rule.path is None else _join_paths(location.path, rule.path)
         static_message = (rule.source.get("message") or "").strip()
         detail = static_message or f"failed rule: {_name(rule)}"
         ends = False
@@ -156,7 +156,7 @@ class RuleNode(Struct, frozen=True):
         else:
             run.found.append(error)
         if ends:
-            raise _Ended
+            raise _OutOfBudget
 
     def _value(self, location: _Location) -> Any:
         return OMITTED if self.kind in ("object", "array") else location.value
@@ -175,7 +175,7 @@ class _Variables:
         return {"self": self._self, "oldSelf": NONE if self._old is None else Optional(self._old)}
 
 
-def _joined(path: Path, below: Path) -> Path:
+def _join_paths(path: Path, below: Path) -> Path:
     return path.child(str(below))
 
 
@@ -240,7 +240,7 @@ def rules_checker(schema: Schema) -> RulesCheck | None:
 
     def check(tree: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple[list[FieldError], list[str]]:
         run = _Run()
-        with suppress(_Ended):
+        with suppress(_OutOfBudget):
             node.check(run, _Location(ROOT, tree, old, schema))
         return run.found, run.warnings
 

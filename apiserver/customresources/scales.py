@@ -96,4 +96,4 @@ def _go_text(value: Any) -> str:
         return f"[{' '.join(map(_go_text, value))}]"
     if isinstance(value, str):
         return value
-    return "<nil>" if value is None else gotext.plain(as_read(value) if value.__class__ is int else value)
+    return "<nil>" if value is None else gotext.format_v(as_read(value) if value.__class__ is int else value)

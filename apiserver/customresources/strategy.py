@@ -11,11 +11,11 @@ _NEVER_COUNTS = frozenset({"kind", "apiVersion", "metadata"})
 
 def _count(new: Tree, old: Tree, _request: Request, *, aside: frozenset[str]) -> None:
     """Whatever a definition's objects consist of: a change of it makes a new generation."""
-    if _counted(new, aside) != _counted(old, aside):
+    if _without_fields(new, aside) != _without_fields(old, aside):
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
 
-def _counted(tree: Tree, aside: frozenset[str]) -> Tree:
+def _without_fields(tree: Tree, aside: frozenset[str]) -> Tree:
     return {name: value for name, value in tree.items() if name not in aside}
 
 

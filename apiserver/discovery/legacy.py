@@ -43,7 +43,7 @@ def _resource(row: Resource) -> Document:
         "kind": row.kind,
         "verbs": list(row.shown_verbs),
     }
-    entry |= _present({"shortNames": row.short_names, "categories": row.categories})
+    entry |= _without_empty({"shortNames": row.short_names, "categories": row.categories})
     if "watch" in row.verbs:
         entry["storageVersionHash"] = _storage_version_hash(row)
     return entry
@@ -64,7 +64,7 @@ def _subresource(row: Resource, subresource: Subresource) -> Document:
     return entry | {"kind": subresource.kind or row.kind, "verbs": list(subresource.verbs)}
 
 
-def _present(fields: Mapping[str, Sequence[str]]) -> Document:
+def _without_empty(fields: Mapping[str, Sequence[str]]) -> Document:
     return {name: list(values) for name, values in fields.items() if values}
 
 

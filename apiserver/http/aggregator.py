@@ -78,7 +78,7 @@ class Aggregator:
     def pages(self) -> Pages:
         return {remote.path: self._forwarding(remote) for remote in self.remotes.served.values()}
 
-    def replaced(self) -> frozenset[str]:
+    def replaced_metrics(self) -> frozenset[str]:
         """Return the groups of metrics that are not simulated, for another server serves a version of them."""
         return self.remotes.groups & _SIMULATED
 

@@ -15,16 +15,16 @@ class Authorities:
     """Those of clients and those of front proxies, in PEM."""
 
     def __init__(self, clients: bytes, proxies: bytes) -> None:
-        self._clients = _encoded(clients)
-        self._proxies = _encoded(proxies)
+        self._clients = _encode_certificates(clients)
+        self._proxies = _encode_certificates(proxies)
 
-    def of(self, tls: SSLObject) -> tuple[bool, bool]:
+    def classify(self, tls: SSLObject) -> tuple[bool, bool]:
         """Return whether the certificate is a client's, and whether it is a proxy's; it was verified before."""
         chain = frozenset(_verified_chain(tls))
         return bool(chain & self._clients), bool(chain & self._proxies)
 
 
-def _encoded(authorities: bytes) -> frozenset[bytes]:
+def _encode_certificates(authorities: bytes) -> frozenset[bytes]:
     return frozenset(one.public_bytes(Encoding.DER) for one in load_pem_x509_certificates(authorities))
 
 

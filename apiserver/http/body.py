@@ -18,7 +18,7 @@ async def read(
 ) -> bytes:
     """Return the body of a message, unless it is too long; `send` writes to the client."""
     if payload.is_eof():
-        return _received(payload, limit)
+        return _take_received(payload, limit)
     if int(message.headers.get(hdrs.CONTENT_LENGTH, 0)) > limit:
         raise _too_large(limit)
     data = bytearray()
@@ -34,7 +34,7 @@ async def read(
     return bytes(data)
 
 
-def _received(payload: "StreamReader", limit: int) -> bytes:
+def _take_received(payload: "StreamReader", limit: int) -> bytes:
     """A body that was read completely with the head, as small ones are."""
     try:
         data = payload.read_nowait()

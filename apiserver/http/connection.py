@@ -114,7 +114,7 @@ class Connection(web.RequestHandler):
             der = tls.getpeercert(binary_form=True)
             end = ssl.cert_time_to_seconds(peer_certificate["notAfter"])
             authorities = self.server.authorities
-            signed_by = authorities.of(tls) if authorities is not None else (True, False)
+            signed_by = authorities.classify(tls) if authorities is not None else (True, False)
             self.certificate = ClientCertificate(
                 peer_certificate["subject"], end, hashlib.sha256(der).hexdigest(), *signed_by
             )
@@ -174,7 +174,7 @@ class Connection(web.RequestHandler):
             self.server.add_unauthenticated(self)
         self._keepalive = keeps_open
         if not payload.is_eof():
-            await self._linger(payload)
+            await self._drain_body(payload)
         return keeps_open and self._stay_open()
 
     async def _serve(self, message: "RawRequestMessage | _ErrInfo", payload: "StreamReader") -> bool:
@@ -232,7 +232,7 @@ class Connection(web.RequestHandler):
             self._keepalive_handle = self._loop.call_at(closes, self._process_keepalive)
         return True
 
-    async def _linger(self, payload: "StreamReader") -> None:
+    async def _drain_body(self, payload: "StreamReader") -> None:
         """Read the rest of an unused body for a while, so that its sender reads the response."""
         over = self.server.clock.call_later(UNWANTED_BODY_SECONDS, lambda: payload.set_exception(_NOT_READ))
         try:

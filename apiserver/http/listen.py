@@ -109,9 +109,9 @@ class Acceptor:
         task = asyncio.create_task(self._handshake(accepted), name="a handshake")
         self._opening.add(task)
         self._server.unauthenticated.add(task, address, task.cancel)
-        task.add_done_callback(partial(self._opened, accepted))
+        task.add_done_callback(partial(self._on_opened, accepted))
 
-    def _opened(self, accepted: socket.socket, task: asyncio.Task[None]) -> None:
+    def _on_opened(self, accepted: socket.socket, task: asyncio.Task[None]) -> None:
         self._opening.discard(task)
         self._server.unauthenticated.discard(task)
         if task.cancelled():  # perhaps before it began, and then nobody else has the socket

@@ -39,7 +39,7 @@ class OutgoingClient:
 
     async def _send(self, request: Outgoing) -> Answer:
         url = URL(request.url)
-        async with self._opened().request(
+        async with self._open_session().request(
             request.method,
             url,
             data=request.body or None,
@@ -62,7 +62,7 @@ class OutgoingClient:
                 code=response.status, reason=response.reason or "", headers=headers, body=b"".join(parts)
             )
 
-    def _opened(self) -> ClientSession:
+    def _open_session(self) -> ClientSession:
         if self._session is None:
             connector = TCPConnector(resolver=ThreadedResolver(), limit=_CONNECTIONS)
             self._session = ClientSession(

@@ -128,7 +128,10 @@ class ReverseProxy:
                     await _send_body(request, backend, is_chunked=not length)
                 head = await backend.read_head()
                 response = Response(
-                    head.code, (), head.header("content-type"), headers=_returned(head, request, location)
+                    head.code,
+                    (),
+                    head.header("content-type"),
+                    headers=_response_headers(head, request, location),
                 )
                 return await copy_body(request, response, backend.body(head, request.method))
         except DialFailed as error:
@@ -263,7 +266,7 @@ def _upgrade_headers(request: Request) -> Headers:
     ]
 
 
-def _returned(head: ResponseHead, request: Request, location: Location) -> dict[str, str]:
+def _response_headers(head: ResponseHead, request: Request, location: Location) -> dict[str, str]:
     """The backend's headers; what leads back to it leads through the server."""
     found: dict[str, str] = {}
     for name, value in head.headers:

@@ -70,12 +70,12 @@ class WebhookClient:
                 return await self._deadlines.within(seconds, self._post_to_pod(endpoint, post_url, body))
             return await self._post(endpoint, post_url, body, ClientTimeout(total=seconds))
         except (TimeoutError, Timeout) as error:
-            raise _failed(post_url, "context deadline exceeded") from error
+            raise _call_error(post_url, "context deadline exceeded") from error
         except DialFailed as error:
             is_refused = str(error).endswith("connection refused")
-            raise _failed(post_url, endpoint.hint if is_refused else str(error)) from error
+            raise _call_error(post_url, endpoint.hint if is_refused else str(error)) from error
         except (ClientError, OSError, ValueError) as error:
-            raise _failed(post_url, failure_reason(error, endpoint.url)) from error
+            raise _call_error(post_url, failure_reason(error, endpoint.url)) from error
 
     async def _post(self, endpoint: Endpoint, post_url: str, body: bytes, limit: ClientTimeout) -> bytes:
         url, server_name = URL(post_url, encoded=True), None
@@ -86,7 +86,7 @@ class WebhookClient:
             url = url.with_host(host).with_port(port)
         check_address(url.host or "")
         context = self._context(endpoint.authority)
-        async with self._opened().post(
+        async with self._open_session().post(
             url,
             data=body,
             headers=headers,
@@ -114,12 +114,12 @@ class WebhookClient:
             async for part in connection.body(head, "POST"):
                 answer += part
                 if len(answer) > MAX_ANSWER:
-                    raise _failed(post_url, f"the response is longer than {MAX_ANSWER} bytes")
+                    raise _call_error(post_url, f"the response is longer than {MAX_ANSWER} bytes")
         if head.code >= HTTPStatus.MULTIPLE_CHOICES:
             raise _status_failure(head.code, head.header("content-type"), bytes(answer))
         return bytes(answer)
 
-    def _opened(self) -> ClientSession:
+    def _open_session(self) -> ClientSession:
         if self._session is None:
             connector = TCPConnector(resolver=CheckedResolver(), limit=_CONNECTIONS)
             self._session = ClientSession(
@@ -182,7 +182,7 @@ async def _read(response: ClientResponse, post_url: str) -> bytes:
         else:
             return b"".join(parts)
     response.close()
-    raise _failed(post_url, f"the response is longer than {MAX_ANSWER} bytes")
+    raise _call_error(post_url, f"the response is longer than {MAX_ANSWER} bytes")
 
 
 def _status_failure(code: int, content_type: str, answer: bytes) -> CallFailed:
@@ -192,7 +192,7 @@ def _status_failure(code: int, content_type: str, answer: bytes) -> CallFailed:
     return CallFailed(f"failed to call webhook: {error}", code)
 
 
-def _failed(post_url: str, reason: str) -> CallFailed:
+def _call_error(post_url: str, reason: str) -> CallFailed:
     return CallFailed(f'failed to call webhook: Post "{post_url}": {reason}')
 
 

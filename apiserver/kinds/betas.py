@@ -76,10 +76,10 @@ def _betas(group: Group) -> Iterator[Kind]:
     for (name, version), (resources, lifecycle) in BETAS.items():
         if name == group.name:
             stable = {kind.resource.name: kind for kind in group.kinds}
-            yield from (_beta(stable[resource], version, lifecycle) for resource in resources)
+            yield from (_beta_kind(stable[resource], version, lifecycle) for resource in resources)
 
 
-def _beta(kind: Kind, version: str, lifecycle: str) -> Kind:
+def _beta_kind(kind: Kind, version: str, lifecycle: str) -> Kind:
     row = kind.resource
     api_version = f"{row.group}/{version}"
     resource = replace(
@@ -101,7 +101,7 @@ def _beta(kind: Kind, version: str, lifecycle: str) -> Kind:
             **_of_version(kind.defaults, version),
             **_DEFAULTS.get((*resource.group_version, row.name), {}),
         },
-        timed_defaults=_timed(kind, version),
+        timed_defaults=_timed_defaults(kind, version),
     )
 
 
@@ -114,7 +114,7 @@ def _of_version(table: Table, version: str) -> Table:
     return {name.replace(".v1.", f".{version}."): steps for name, steps in table.items()}
 
 
-def _timed(kind: Kind, version: str) -> Callable[[Clock], Table] | None:
+def _timed_defaults(kind: Kind, version: str) -> Callable[[Clock], Table] | None:
     timed = kind.timed_defaults
     return None if timed is None else lambda clock: _of_version(timed(clock), version)
 

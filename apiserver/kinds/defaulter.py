@@ -50,9 +50,9 @@ class Defaulter:
         if own is NOWHERE:
             return None
         inner = {name: visit for name, field in struct.fields.items() if (visit := self._value(field.type))}
-        steps = (*own, *_declared(struct))
+        steps = (*own, *_declared_defaults(struct))
         if steps:
-            fills = _fills(struct, steps)
+            fills = _make_fills(struct, steps)
             if self._lacks_fields:
                 fills = (*fills, _drop_unknown(struct))
             return _visit_struct(fills, inner, list(struct.fields))
@@ -69,7 +69,7 @@ class Defaulter:
         return visit and (_each_item(visit) if of.shape is Shape.LIST else _each_value(visit))
 
 
-def _declared(struct: Type) -> Steps:
+def _declared_defaults(struct: Type) -> Steps:
     """Return the defaults that the struct's schema declares. Zero matters for pointers only, where Go distinguishes it from absent."""
     literals = {
         name: field.default
@@ -79,7 +79,7 @@ def _declared(struct: Type) -> Steps:
     return (literals,) if literals else ()
 
 
-def _fills(struct: Type, steps: Steps) -> tuple[Fill, ...]:
+def _make_fills(struct: Type, steps: Steps) -> tuple[Fill, ...]:
     return tuple(_write(struct, step) if isinstance(step, Mapping) else step for step in steps if step)
 
 

@@ -19,7 +19,7 @@ class Gate(NamedTuple):
     drops_empty: bool = False
     """A struct that is empty without the field is dropped with it."""
 
-    def below(self, prefix: str) -> "Gate":
+    def with_prefix(self, prefix: str) -> "Gate":
         return self._replace(paths=tuple(f"{prefix}.{path}" for path in self.paths))
 
 
@@ -60,7 +60,7 @@ class DisabledFields:
                 for step in way:
                     inner = inner.setdefault(step, {})
                 inner[last] = gate
-        self._fields = _compiled(steps)
+        self._fields = _compile(steps)
 
     def drop(self, new: Tree, old: ReadOnlyTree | None) -> None:
         """Drop the fields of gates that the old object, if there is one, does not use."""
@@ -79,14 +79,14 @@ class DisabledFields:
                 _drop(use)
 
 
-def _compiled(steps: Mapping[str, Any]) -> _Fields:
+def _compile(steps: Mapping[str, Any]) -> _Fields:
     fields = []
     for name, below in steps.items():
         if isinstance(below, Gate):
             fields.append((name, _Field(below, (), is_collection=False)))
         else:
             is_collection = EACH in below
-            inner = _compiled(below[EACH] if is_collection else below)
+            inner = _compile(below[EACH] if is_collection else below)
             fields.append((name, _Field(None, inner, is_collection)))
     return fields
 

@@ -42,15 +42,15 @@ def _name_both_ways(section: str, one: str, several: str, wrap: str, tree: Tree)
     """A field from before there were several, and the list whose first it is; the one wins if they differ."""
     part = tree.get(section) or {}
     first, rest = part.get(one, ""), part.get(several) or []
-    if rest and first in ("", _unwrapped(rest[0], wrap)):
-        first = _unwrapped(rest[0], wrap)
+    if rest and first in ("", _unwrap(rest[0], wrap)):
+        first = _unwrap(rest[0], wrap)
     elif first:
         rest = [{wrap: first} if wrap else first]
     if first:
         tree[section] = part | {one: first, several: rest}
 
 
-def _unwrapped(element: object, wrap: str) -> object:
+def _unwrap(element: object, wrap: str) -> object:
     return element.get(wrap, "") if wrap and isinstance(element, dict) else element
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final
 
-from mockube.apimachinery.errors import Displayed, FieldError
+from mockube.apimachinery.errors import DisplayedValue, FieldError
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import objectmeta
@@ -84,7 +84,7 @@ class KindRules:
 
     def __init__(self, defaulter: Defaulter, kinds: Kinds = NEWEST) -> None:
         self._defaulter = defaulter
-        self.no_version: int | Displayed = 0
+        self.no_version: int | DisplayedValue = 0
         # The functions themselves, for the newest kinds: every write calls them.
         newest = kinds is NEWEST
         self.check_create = check_create if newest else partial(check_create, kinds=kinds)

@@ -17,7 +17,7 @@ from mockube.apiserver.customresources.custom import Custom
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.openapi import gnostic
-from mockube.apiserver.openapi.order import escaped
+from mockube.apiserver.openapi.order import escape_like_go
 from mockube.apiserver.openapi.paths import META, Writer, group_tag, group_title
 from mockube.apiserver.openapi.paths_v2 import SharedParameters, paths_v2, references
 from mockube.apiserver.openapi.schemas import V2, V3, Definitions
@@ -213,7 +213,7 @@ class Documents:
 
     def _own_v2(self, paths: Tree, shared: SharedParameters) -> Tree:
         written = paths_v2(dict(sorted(paths.items())), shared)
-        names = self._definitions.needed(references(paths))
+        names = self._definitions.with_references(references(paths))
         return {
             "swagger": "2.0",
             "info": self._info,
@@ -227,7 +227,7 @@ class Documents:
     def _make_v3(self, folder: str) -> Text:
         paths = self._paths(folder)
         custom = folder in self._rows and self._rows[folder][0].custom
-        names = self._definitions.needed(references(paths))
+        names = self._definitions.with_references(references(paths))
         components: Tree = (
             {"schemas": {name: self._schema_of(name, folder) for name in names}} if names else {}
         )
@@ -236,7 +236,7 @@ class Documents:
         info = _CUSTOM_INFO if custom else self._info
         paths = dict(sorted(paths.items()))
         document = {"openapi": "3.0.0", "info": info, "paths": paths, "components": components}
-        return _text(escaped(orjson.dumps(document)))
+        return _text(escape_like_go(orjson.dumps(document)))
 
     def _schema_of(self, name: str, folder: str) -> Tree:
         schema = self._definitions.schema(name, V3)

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 import orjson
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.wire.protobuf.varint import LENGTH, VARINT, sized, tag_of, varint
+from mockube.apiserver.wire.protobuf.varint import LENGTH, VARINT, tag_of, varint, with_length
 
 Write: TypeAlias = Callable[[int, Any], bytes]
 Table: TypeAlias = Mapping[str, tuple[int, Write]]
@@ -27,7 +27,7 @@ def _message(table: Table, tree: ReadOnlyTree, extensions: int = 0) -> bytes:
     fields = [write(number, tree[name]) for name, (number, write) in table.items() if name in tree]
     if extensions:
         fields += [
-            _named_value(extensions, name, _any(value))
+            _named_value(extensions, name, _any_message(value))
             for name, value in tree.items()
             if name.startswith("x-")
         ]
@@ -35,7 +35,7 @@ def _message(table: Table, tree: ReadOnlyTree, extensions: int = 0) -> bytes:
 
 
 def _bytes(number: int, payload: bytes) -> bytes:
-    return varint(tag_of(number, LENGTH)) + sized(payload)
+    return varint(tag_of(number, LENGTH)) + with_length(payload)
 
 
 def _text(number: int, value: str) -> bytes:
@@ -50,12 +50,12 @@ def _flag(number: int, value: bool) -> bytes:  # noqa: FBT001 - a writer like th
     return varint(tag_of(number, VARINT)) + varint(int(value))
 
 
-def _any(value: Any) -> bytes:
+def _any_message(value: Any) -> bytes:
     return _text(2, orjson.dumps(value).decode() + "\n")
 
 
-def _anys(number: int, values: list[Any]) -> bytes:
-    return b"".join(_bytes(number, _any(value)) for value in values)
+def _any_messages(number: int, values: list[Any]) -> bytes:
+    return b"".join(_bytes(number, _any_message(value)) for value in values)
 
 
 def _named_value(number: int, name: str, value: bytes) -> bytes:
@@ -202,7 +202,7 @@ _SCHEMA: Final[Table] = {
     "format": (2, _text),
     "description": (4, _text),
     "required": (19, _texts),
-    "enum": (20, _anys),
+    "enum": (20, _any_messages),
     "additionalProperties": (21, _one_schema),
     "type": (22, _type),
     "items": (23, _one_schema),

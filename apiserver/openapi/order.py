@@ -29,10 +29,10 @@ _ESCAPES: Final = tuple(
 
 def ordered_schema(schema: Tree) -> Tree:
     """Return the schema with known keywords first, and then others by their names."""
-    return {key: schema[key] for key in sorted(schema, key=_place)}
+    return {key: schema[key] for key in sorted(schema, key=_keyword_order)}
 
 
-def _place(keyword: str) -> tuple[int, str]:
+def _keyword_order(keyword: str) -> tuple[int, str]:
     return _PLACES.get(keyword, len(_PLACES)), keyword
 
 
@@ -47,7 +47,7 @@ def ordered_rules(rules: Iterable[Tree]) -> list[Tree]:
     return [{name: rule[name] for name in _RULE if name in rule} for rule in rules]
 
 
-def escaped(text: bytes) -> bytes:
+def escape_like_go(text: bytes) -> bytes:
     """Return JSON with the escapes of Go's encoder."""
     for character, escape in _ESCAPES:
         text = text.replace(character, escape)

@@ -107,7 +107,7 @@ class Writer(Struct):
         for row in rows:
             for path, operations in self._of_resource(row):
                 if operations:
-                    paths[path] = _shared(operations)
+                    paths[path] = _share_parameters(operations)
         return paths
 
     def page(
@@ -138,9 +138,9 @@ class Writer(Struct):
         endpoint = _Endpoint(row, sub, row.namespaced)
         if sub.kind.endswith("Options"):
             methods = METHODS if sub.name == "proxy" else ("get", "post")
-            yield f"{item}/{sub.name}", self._connects(endpoint, methods, "")
+            yield f"{item}/{sub.name}", self._connect_paths(endpoint, methods, "")
             if sub.name == "proxy":
-                yield f"{item}/{sub.name}/{{path}}", self._connects(endpoint, methods, "WithPath")
+                yield f"{item}/{sub.name}/{{path}}", self._connect_paths(endpoint, methods, "WithPath")
         else:
             verbs = ("get", "create", "update", "patch", "delete")
             yield f"{item}/{sub.name}", self._operations(endpoint, verbs, sub.verbs)
@@ -261,7 +261,7 @@ class Writer(Struct):
         body = self._content(f"{META}DeleteOptions", endpoint.body_types)
         return operation | {"requestBody": {"content": body}}
 
-    def _connects(self, endpoint: _Endpoint, methods: Sequence[str], suffix: str) -> Tree:
+    def _connect_paths(self, endpoint: _Endpoint, methods: Sequence[str], suffix: str) -> Tree:
         assert endpoint.sub is not None
         operations: Tree = {}
         parameters = [_path_parameter("name", f"name of the {endpoint.gvk[2]}")]
@@ -376,7 +376,7 @@ def _responses(contents: Tree) -> Tree:
     return responses | {"401": {"description": "Unauthorized"}}
 
 
-def _shared(operations: Tree) -> Tree:
+def _share_parameters(operations: Tree) -> Tree:
     """Return the path item with the parameters that all operations share."""
     each = [operation["parameters"] for operation in operations.values()]
     shared = [parameter for parameter in each[0] if all(parameter in others for others in each[1:])]

@@ -64,7 +64,7 @@ def _operation(operation: Tree, shared: SharedParameters) -> Tree:
     responses = operation["responses"]
     produces = _types(responses["200"] if "200" in responses else responses["201"])
     consumed = operation.get("requestBody", {}).get("content", {})
-    consumes = _consumes(operation, consumed, produces)
+    consumes = _consumed_types(operation, consumed, produces)
     operation_v2: Tree = {
         "description": operation["description"],
         **({"consumes": consumes} if consumes else {}),
@@ -84,7 +84,7 @@ def _operation(operation: Tree, shared: SharedParameters) -> Tree:
     return operation_v2 | {key: value if is_own else sorted_keys(value) for key, value in extensions.items()}
 
 
-def _consumes(operation: Tree, body: Tree, produces: Sequence[str]) -> Sequence[str]:
+def _consumed_types(operation: Tree, body: Tree, produces: Sequence[str]) -> Sequence[str]:
     if "x-kubernetes-action" in operation:
         if "application/vnd.kubernetes.protobuf" not in produces and "*/*" not in produces:
             return sorted(body, key=lambda kind: (kind == _APPLY, kind)) or produces  # of custom objects

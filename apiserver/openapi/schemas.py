@@ -40,8 +40,8 @@ def load(release: str) -> _Data:
     assert packed is not None, "the package is installed where its files can be read"
     data = decode(gzip.decompress(packed), type=_Data)
     return _Data(
-        additions=minors.changed(data.additions, release, "additions"),
-        definitions=minors.changed(data.definitions, release, "definitions"),
+        additions=minors.table_of_minor(data.additions, release, "additions"),
+        definitions=minors.table_of_minor(data.definitions, release, "definitions"),
     )
 
 
@@ -139,7 +139,7 @@ def definitions_of(custom: Custom, prefix: str) -> Mapping[str, Schema]:
     }
 
 
-def _mapped(schema: Mapping[str, Any], change: Callable[[Mapping[str, Any]], Schema]) -> Schema:
+def _map_parts(schema: Mapping[str, Any], change: Callable[[Mapping[str, Any]], Schema]) -> Schema:
     """Return the schema with its parts changed."""
     copy = dict(schema)
     for keyword in _ONE_SCHEMA:
@@ -152,7 +152,7 @@ def _mapped(schema: Mapping[str, Any], change: Callable[[Mapping[str, Any]], Sch
 
 def _embedded(schema: Mapping[str, Any], prefix: str) -> Schema:
     """Return the schema with its extensions expressed in OpenAPI."""
-    embedded_schema = _mapped(schema, lambda below: _embedded(below, prefix))
+    embedded_schema = _map_parts(schema, lambda below: _embedded(below, prefix))
     if schema.get("x-kubernetes-int-or-string") and prefix == V3:
         embedded_schema.setdefault("anyOf", [{"type": "integer"}, {"type": "string"}])
     is_open = prefix == V2 and schema.get("x-kubernetes-preserve-unknown-fields")
@@ -188,7 +188,7 @@ def _without_unsupported(schema: Mapping[str, Any]) -> Schema:
         ]
         if not supported_schema["required"]:
             del supported_schema["required"]
-    return _mapped(supported_schema, _without_unsupported)
+    return _map_parts(supported_schema, _without_unsupported)
 
 
 def _kind(custom: Custom, kind: str) -> Schema:
@@ -257,7 +257,7 @@ class Definitions:
             return _schema(self._of_custom(name, prefix), prefix)
         return _definition(self._tree(name), prefix, name)
 
-    def needed(self, names: Iterable[str]) -> list[str]:
+    def with_references(self, names: Iterable[str]) -> list[str]:
         """These definitions and all that they refer to, in order of their names."""
         found: set[str] = set()
         remaining_names = [name for name in names if name in self]

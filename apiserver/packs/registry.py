@@ -40,7 +40,7 @@ def pack_webhooks(packs: Iterable[str], catalog: Catalog) -> Iterator[Webhook]:
 def pack_kinds(packs: Iterable[str], schemas: Schemas) -> Iterator[Sequence[Custom]]:
     """Yield each resource of the packs in all its versions."""
     for pack in packs:
-        yield from _compiled(pack, schemas)
+        yield from _compile(pack, schemas)
 
 
 @cache
@@ -50,6 +50,6 @@ def definition_trees(pack: str) -> Sequence[Tree]:
 
 
 @cache
-def _compiled(pack: str, schemas: Schemas) -> Sequence[Sequence[Custom]]:
+def _compile(pack: str, schemas: Schemas) -> Sequence[Sequence[Custom]]:
     metadata = partial(schemas.definition, OBJECT_META)
     return [compile_definition(tree, metadata) for tree in definition_trees(pack)]

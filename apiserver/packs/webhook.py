@@ -43,7 +43,7 @@ class Webhook(Plugin):
         try:
             self._set_defaults(backend, custom_object, attributes.old)
         except DecodeError as error:
-            raise _denied(f"m{self._name}.kb.io", str(error), BAD_REQUEST) from error
+            raise _denial_error(f"m{self._name}.kb.io", str(error), BAD_REQUEST) from error
         written["spec"] = custom_object["spec"]
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
@@ -51,16 +51,16 @@ class Webhook(Plugin):
         try:
             found = [*self._validate(backend, attributes.object, attributes.old)]
         except DecodeError as error:
-            raise _denied(f"v{self._name}.kb.io", str(error), BAD_REQUEST) from error
+            raise _denial_error(f"v{self._name}.kb.io", str(error), BAD_REQUEST) from error
         if found:
-            raise _denied(f"v{self._name}.kb.io", _joined(found), UNPROCESSABLE)
+            raise _denial_error(f"v{self._name}.kb.io", _join_messages(found), UNPROCESSABLE)
 
 
-def _denied(name: str, problem: str, code: int) -> ApiError:
+def _denial_error(name: str, problem: str, code: int) -> ApiError:
     return ApiError(f'admission webhook "{name}" denied the request: {problem}', code=code)
 
 
-def _joined(found: Sequence[FieldError]) -> str:
+def _join_messages(found: Sequence[FieldError]) -> str:
     """Join the messages as Go joins errors: each once."""
     messages = list(dict.fromkeys(map(str, found)))
     return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"

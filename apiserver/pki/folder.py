@@ -87,7 +87,7 @@ def prepare_folder(
     """
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder = Folder(path=path)
-    with _locked(path):
+    with _hold_lock(path):
         _check_files(folder)
         authority = _authority(folder, AUTHORITY, "kubernetes", now, random)
         issuer = Issuer(authority, now=now, random=random)
@@ -148,7 +148,7 @@ def _keep(folder: Folder, name: str, pair: Pair) -> None:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _hold_lock(path: Path) -> Iterator[None]:
     try:
         descriptor = os.open(path / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:

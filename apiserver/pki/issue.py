@@ -59,7 +59,7 @@ class Issuer:
         if subject.hosts:
             names = x509.SubjectAlternativeName(list(map(_general_name, subject.hosts)))
             builder = builder.add_extension(names, critical=False)
-        return _signed(builder, key, self._key)
+        return _sign(builder, key, self._key)
 
     def is_usable(self, certificate: bytes, subject: Subject) -> bool:
         """Whether a certificate is this authority's, for the subject, and good for a while."""
@@ -83,7 +83,7 @@ def make_authority(name: str, *, now: datetime, random: Random) -> Pair:
     builder = builder.add_extension(
         x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False
     )
-    return _signed(builder, key, key)
+    return _sign(builder, key, key)
 
 
 def make_key() -> bytes:
@@ -115,7 +115,7 @@ def _builder(
     return builder.not_valid_before(now - BACKDATED).not_valid_after(now + timedelta(days=365 * years))
 
 
-def _signed(
+def _sign(
     builder: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey, by: ec.EllipticCurvePrivateKey
 ) -> Pair:
     certificate = builder.sign(by, hashes.SHA256())

@@ -11,7 +11,7 @@ from mockube.apimachinery import status
 from mockube.apimachinery.patch.apply import Conflicts, FieldManager
 from mockube.apimachinery.patch.apply.field_manager import describe_object, shown_kind
 from mockube.apimachinery.patch.errors import PatchError, Undecodable
-from mockube.apimachinery.schema.decode import Decoded, DecodeError
+from mockube.apimachinery.schema.decode import DecodedObject, DecodeError
 from mockube.apimachinery.status import ApiError, Cause, Conflict, Details
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
@@ -53,11 +53,9 @@ class Application(Struct, frozen=True, kw_only=True):
         try:
             merged = manager.apply(live, config, manager=name, time=self.time, force=force)
             self.call.patched = merged
-            if _is_same(merged, live):
-                # Upstream does not decode the object again in this case: its zero times stay null.
-                tree = orjson.loads(orjson.dumps(merged))
-            else:
-                tree = self._decoded(merged).tree
+            # Upstream does not decode an unchanged object again: its zero times stay null.
+            is_unchanged = _is_same(merged, live)
+            tree = orjson.loads(orjson.dumps(merged)) if is_unchanged else self._decode(merged).tree
         except Conflicts as error:
             raise _conflict(error) from error
         except Undecodable as error:
@@ -77,7 +75,7 @@ class Application(Struct, frozen=True, kw_only=True):
             raise status.BadRequest(f"error strict decoding YAML: {problem}")
         self.call.warnings += as_warnings(self.duplicates)
 
-    def _decoded(self, merged: Tree) -> Decoded:
+    def _decode(self, merged: Tree) -> DecodedObject:
         strict = self.options.field_validation != "Ignore"
         try:
             return decode_applied(self.backend, merged, strict=strict)

@@ -7,7 +7,7 @@ from msgspec import Struct, field
 
 from mockube.apimachinery import status
 from mockube.apimachinery.clock import Clock
-from mockube.apimachinery.errors import Displayed, FieldError
+from mockube.apimachinery.errors import DisplayedValue, FieldError
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.patch.apply import FieldManager
 from mockube.apimachinery.randomness import Random
@@ -63,7 +63,7 @@ class Admission(Protocol):
 class Rules(Protocol):
     """What kinds demand of their objects, beyond their schemas."""
 
-    no_version: int | Displayed
+    no_version: int | DisplayedValue
     """What messages show where an update names no version."""
 
     def default(self, api_version: str, kind: str, tree: Tree) -> None:

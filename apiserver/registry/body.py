@@ -13,7 +13,7 @@ from mockube.apimachinery.gonumbers import rewritten
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema import document, faults, unstructured
-from mockube.apimachinery.schema.decode import Decoded, DecodeError
+from mockube.apimachinery.schema.decode import DecodedObject, DecodeError
 from mockube.apimachinery.schema.model import Type
 from mockube.apimachinery.schema.numbers import convert_numbers
 from mockube.apimachinery.schema.scan import has_duplicates
@@ -22,7 +22,7 @@ from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Body, Call
 from mockube.apiserver.registry.options import WriteOptions
 from mockube.apiserver.wire.go_json import type_name
-from mockube.apiserver.wire.parse import NotJson, Parsed, Unreadable, parse
+from mockube.apiserver.wire.parse import NotJson, ParsedObject, Unreadable, parse
 
 SUMMARY_BYTES = 30
 """Bytes of a body that is no object, as the error quotes them."""
@@ -93,7 +93,7 @@ def decode_as(
     text: bytes = b"",
     strict: bool = False,
     before: Tree | None = None,
-) -> Decoded:
+) -> DecodedObject:
     """The tree in stored form, as a given apiVersion and kind, or as those that it names.
 
     `before` is an object in that form from which the tree was made, if there is one.
@@ -103,11 +103,11 @@ def decode_as(
     return _with_empty_managers(decoded, tree)
 
 
-def decode_applied(backend: Backend, tree: Tree, *, strict: bool) -> Decoded:
+def decode_applied(backend: Backend, tree: Tree, *, strict: bool) -> DecodedObject:
     """The tree that server-side apply made, in stored form."""
     schema = _schema(backend, tree["apiVersion"], tree["kind"])
 
-    def decode(tree: Tree) -> Decoded:
+    def decode(tree: Tree) -> DecodedObject:
         return backend.decoder.decode_applied(schema, tree, strict=strict)
 
     return _with_empty_managers(_decode_converted(schema, tree, decode), tree)
@@ -115,16 +115,16 @@ def decode_applied(backend: Backend, tree: Tree, *, strict: bool) -> Decoded:
 
 def decode_unstructured(
     backend: Backend, tree: Tree, kind: tuple[str, str], *, strict: bool, before: Tree | None
-) -> Decoded:
+) -> DecodedObject:
     """The tree that a strategic merge patch made, in stored form."""
 
-    def decode(tree: Tree) -> Decoded:
+    def decode(tree: Tree) -> DecodedObject:
         return decode_as(backend, tree, kind, strict=strict, before=before)
 
     return _decode_converted(_schema(backend, *kind), tree, decode)
 
 
-def _decode_converted(schema: Type, tree: Tree, decode: Callable[[Tree], Decoded]) -> Decoded:
+def _decode_converted(schema: Type, tree: Tree, decode: Callable[[Tree], DecodedObject]) -> DecodedObject:
     """The tree as it is, or, if it cannot be decoded so, with its numbers as Go converts them."""
     try:
         return decode(tree)
@@ -141,7 +141,7 @@ def _schema(backend: Backend, api_version: str, kind: str) -> Type:
     return schema
 
 
-def _with_empty_managers(decoded: Decoded, tree: Tree) -> Decoded:
+def _with_empty_managers(decoded: DecodedObject, tree: Tree) -> DecodedObject:
     sent_metadata = tree.get("metadata")
     if not isinstance(sent_metadata, dict) or sent_metadata.get("managedFields") != []:
         return decoded
@@ -170,7 +170,7 @@ def as_warnings(complaints: Sequence[str]) -> list[str]:
     return [line.strip() for of_one in lines for line in of_one]
 
 
-def duplicate_fields(parsed: Parsed) -> tuple[str, ...]:
+def duplicate_fields(parsed: ParsedObject) -> tuple[str, ...]:
     """The fields of a JSON text that come twice, whatever it is about."""
     text = parsed.text
     if not text or not has_duplicates(text, parsed.tree):
@@ -178,22 +178,22 @@ def duplicate_fields(parsed: Parsed) -> tuple[str, ...]:
     return faults.find(faults.UNTYPED, document.parse(text)).strict
 
 
-def _parse(body: Body, kind: str) -> Parsed:
+def _parse(body: Body, kind: str) -> ParsedObject:
     try:
         parsed = parse(body.data, body.media_type)
     except Unreadable as error:
         raise _not_recognized(body, kind, undecodable(error)) from error
     if not isinstance(parsed.tree, dict):
-        raise _unrecognized(body, kind, _not_readable(parsed.tree, _TYPE_META))
+        raise _unrecognized_error(body, kind, _not_readable(parsed.tree, _TYPE_META))
     for name, value in parsed.tree.items():
         if name in ("apiVersion", "kind") and not isinstance(value, str | None):
             go_type = f"struct field .{name} of type string"
-            raise _unrecognized(body, kind, _not_readable(value, go_type))
+            raise _unrecognized_error(body, kind, _not_readable(value, go_type))
     return parsed
 
 
 def _check_kind(
-    backend: Backend, parsed: Parsed, sent_type: tuple[str, str], expected: tuple[str, str]
+    backend: Backend, parsed: ParsedObject, sent_type: tuple[str, str], expected: tuple[str, str]
 ) -> None:
     """Refuse another kind: the body is decoded as the kind that it names, and cannot be converted."""
     if sent_type == expected or sent_type in _EARLIER.get(expected, ()):
@@ -258,7 +258,7 @@ def missing_kind(text: str) -> str:
     return f"Object 'Kind' is missing in '{text}'"
 
 
-def _check_custom(call: Call, parsed: Parsed) -> None:
+def _check_custom(call: Call, parsed: ParsedObject) -> None:
     """An object that is no struct to upstream is of any kind at first."""
     tree, (expected_version, expected_kind) = parsed.tree, expected_type(call)
     api_version, kind = tree.get("apiVersion") or "", tree.get("kind")
@@ -283,7 +283,7 @@ def undecodable(error: Unreadable) -> str:
     return f"{_NO_TYPE}{error}" if isinstance(error, NotJson) else str(error)
 
 
-def _unrecognized(body: Body, kind: str, problem: str) -> status.BadRequest:
+def _unrecognized_error(body: Body, kind: str, problem: str) -> status.BadRequest:
     return _not_recognized(body, kind, _NO_TYPE + problem)
 
 

@@ -59,9 +59,9 @@ async def create_tree(
     backend: Backend, call: Call, tree: Tree, options: WriteOptions, *, manage: bool = True
 ) -> ObjectAnswer:
     """Create from a tree in stored form: what create, and an update or apply of what is not there, share."""
-    metadata.begin(tree, call, now=backend.clock.now(), random=backend.random)
+    metadata.set_system_fields(tree, call, now=backend.clock.now(), random=backend.random)
     tree = await backend.worker.run(call.size, _to_stored, backend, call, tree, options if manage else None)
-    name = metadata.of(tree).get("name", "")
+    name = metadata.ensure_metadata(tree).get("name", "")
     attributes = Attributes(
         operation=Operation.CREATE, call=call, name=name, object=tree, dry_run=options.dry_run
     )
@@ -73,7 +73,9 @@ async def create_tree(
     attributes.object = metadata.without_duplicate_owners(
         attributes.object, call, when=metadata.AFTER_ADMISSION
     )
-    return await _create(backend, attributes, "" if name else metadata.of(tree).get("generateName", ""))
+    return await _create(
+        backend, attributes, "" if name else metadata.ensure_metadata(tree).get("generateName", "")
+    )
 
 
 def _to_stored(backend: Backend, call: Call, tree: Tree, options: WriteOptions | None) -> Tree:
@@ -91,14 +93,14 @@ async def _create(backend: Backend, attributes: Attributes, base: str) -> Object
     untouched = orjson.dumps(tree) if may_repeat else b""
     for attempt in itertools.count(1):
         if base:
-            metadata.of(tree)["name"] = metadata.generated_name(base, backend.random)
+            metadata.ensure_metadata(tree)["name"] = metadata.generated_name(base, backend.random)
         try:
             answer = await _create_named(backend, attributes, tree)
         except status.AlreadyExists as error:
             if not base:
                 raise
             if attempt == MAX_NAMES:
-                name = metadata.of(tree)["name"]
+                name = metadata.ensure_metadata(tree)["name"]
                 raise status.generate_name_conflict(attributes.resource.group_resource, name, 1) from error
             answer = None
         if answer is not None:
@@ -110,10 +112,10 @@ async def _create(backend: Backend, attributes: Attributes, base: str) -> Object
 async def _create_named(backend: Backend, attributes: Attributes, tree: Tree) -> ObjectAnswer | None:
     """Prepare, check and store an object; None if a claim failed."""
     resource, size, run = backend.stored_row(attributes.resource), attributes.call.size, backend.worker.run
-    tree = await run(size, _prepared, backend, attributes, resource, tree)
+    tree = await run(size, _prepare, backend, attributes, resource, tree)
     claims = await backend.claims(resource, tree, None, dry_run=attributes.dry_run)
     await run(size, _check, backend, attributes, resource, tree)
-    attributes.name = metadata.of(tree).get("name", "")
+    attributes.name = metadata.ensure_metadata(tree).get("name", "")
     await backend.admission.validate(backend, attributes)
     to_store = await to_storage(backend, attributes.call, tree)
     value = await run(size, canonical, to_store)
@@ -135,12 +137,12 @@ async def _create_named(backend: Backend, attributes: Attributes, tree: Tree) ->
         return await _insert(backend, attributes, tree, smaller, claims)
 
 
-def _prepared(backend: Backend, attributes: Attributes, resource: Resource, tree: Tree) -> Tree:
+def _prepare(backend: Backend, attributes: Attributes, resource: Resource, tree: Tree) -> Tree:
     strategy = backend.strategy(resource)
     empty = managed.field_manager(backend, resource, MAIN).empty
     tree = attributes.object = preserve_fields(tree, empty, strategy.cleared)
     if strategy.first_generation:
-        metadata.of(tree)["generation"] = strategy.first_generation
+        metadata.ensure_metadata(tree)["generation"] = strategy.first_generation
     strategy.disabled.drop(tree, None)
     strategy.prepare_create(tree, backend.request(attributes.call))
     return tree
@@ -154,7 +156,7 @@ def _check(backend: Backend, attributes: Attributes, resource: Resource, tree: T
         if backend.conversion(attributes.resource) is None:
             check = partial(backend.rules.check_create, attributes.resource)
             wrong = show_empty_collections(call, tree, wrong, check)
-        raise status.invalid(resource.group_kind, metadata.of(tree).get("name", ""), wrong)
+        raise status.invalid(resource.group_kind, metadata.ensure_metadata(tree).get("name", ""), wrong)
     for warning in backend.rules.warn_create(attributes.resource, tree):
         call.warn(warning)
     backend.strategy(resource).canonicalize(tree)
@@ -164,12 +166,16 @@ async def _insert(
     backend: Backend, attributes: Attributes, tree: Tree, value: bytes, claims: Claims
 ) -> ObjectAnswer | None:
     """Store what is not there yet; a dry run only makes sure that it is not."""
-    resource, namespace, name = attributes.resource, attributes.namespace, metadata.of(tree)["name"]
+    resource, namespace, name = (
+        attributes.resource,
+        attributes.namespace,
+        metadata.ensure_metadata(tree)["name"],
+    )
     if attributes.dry_run:
         if (present := await backend.find(resource, namespace, name)) is not None:
             raise _already_exists(resource, name, present)
         return ObjectAnswer(code=201, tree=tree)
-    if _is_revision(metadata.of(tree).get("resourceVersion", "")):
+    if _is_revision(metadata.ensure_metadata(tree).get("resourceVersion", "")):
         raise ApiError("resourceVersion should not be set on objects to be created")
     key = backend.layout.object(resource, namespace, name)
     transaction = Txn(

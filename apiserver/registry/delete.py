@@ -140,7 +140,7 @@ async def _delete_corrupt(
     call.warn("the object could not be read: it is deleted at once, its finalizers are ignored")
     if not options.dry_run:
         claims = await backend.claims_of_unreadable(resource, call.namespace, call.name)
-        seen, operation = _unchanged(error.key, error.revision), Delete(key=error.key)
+        seen, operation = _compare_unchanged(error.key, error.revision), Delete(key=error.key)
         deletion = Txn(compare=(seen, *claims.compare), then=(operation, *claims.then))
         if not (await backend.kv.txn(deletion)).succeeded:
             return None
@@ -252,13 +252,13 @@ async def _carry_out(
         return _answer(backend, call, options, Stored(stored.key, value, revision), waits=waits)
     if value != stored.value:
         put = backend.put(stored.key, value)
-        result = await backend.kv.txn(Txn(compare=(_unchanged(stored.key, revision),), then=(put,)))
+        result = await backend.kv.txn(Txn(compare=(_compare_unchanged(stored.key, revision),), then=(put,)))
         if not result.succeeded:
             return None
         revision = result.revision
     if not waits:
         claims = await backend.claims(call.resource, None, marked)
-        seen, operation = _unchanged(stored.key, revision), Delete(key=stored.key)
+        seen, operation = _compare_unchanged(stored.key, revision), Delete(key=stored.key)
         result = await backend.kv.txn(Txn(compare=(seen, *claims.compare), then=(operation, *claims.then)))
         if not result.succeeded:
             return None
@@ -271,7 +271,7 @@ def _text(strategy: Strategy, stored: Stored, marked: Tree) -> bytes:
     return canonical(marked)
 
 
-def _unchanged(key: bytes, revision: int) -> Compare:
+def _compare_unchanged(key: bytes, revision: int) -> Compare:
     return Compare(key=key, target=Target.MOD, operand=revision)
 
 

@@ -14,15 +14,15 @@ AFTER_ADMISSION = " after mutating admission happens"
 _SYSTEM = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 
 
-def of(tree: Tree) -> Tree:
+def ensure_metadata(tree: Tree) -> Tree:
     """An object's metadata, made if it was not sent."""
     metadata: Tree = tree.setdefault("metadata", {})
     return metadata
 
 
-def begin(tree: Tree, call: Call, *, now: datetime, random: Random) -> None:
+def set_system_fields(tree: Tree, call: Call, *, now: datetime, random: Random) -> None:
     """Set a new object's system fields. A create drops what the client sent in them."""
-    metadata = of(tree)
+    metadata = ensure_metadata(tree)
     metadata.pop("selfLink", None)
     match_namespace(tree, call)
     metadata["uid"] = randomness.uid(random)
@@ -31,7 +31,7 @@ def begin(tree: Tree, call: Call, *, now: datetime, random: Random) -> None:
 
 def clear_system(tree: Tree) -> None:
     """Drop the system fields of an object."""
-    metadata = of(tree)
+    metadata = ensure_metadata(tree)
     for field in _SYSTEM:
         metadata.pop(field, None)
 
@@ -68,7 +68,7 @@ def check_new(tree: Tree, call: Call, *, dry_run: bool) -> None:
 
     A dry run shows the version that was sent all the same.
     """
-    metadata = of(tree)
+    metadata = ensure_metadata(tree)
     if uid := metadata.get("uid"):
         problem = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
         raise status.conflict(call.resource.group_resource, call.name, problem)
@@ -87,7 +87,7 @@ def version(text: str) -> int:
 
 def match_namespace(tree: Tree, call: Call) -> None:
     """Set the namespace of the URL; refuse another one. Cluster-scoped objects have none."""
-    metadata = of(tree)
+    metadata = ensure_metadata(tree)
     object_namespace = metadata.pop("namespace", "")
     if not call.resource.namespaced:
         return
@@ -100,7 +100,7 @@ def match_namespace(tree: Tree, call: Call) -> None:
 
 def match_name(tree: Tree, name: str) -> None:
     """Refuse an object whose name is not that of the URL."""
-    object_name = of(tree).get("name")
+    object_name = ensure_metadata(tree).get("name")
     if not object_name:
         problem = f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
         raise status.BadRequest(problem)
@@ -116,7 +116,7 @@ def generated_name(base: str, random: Random) -> str:
 
 def keep(new: Tree, old: Tree) -> None:
     """Put back what an update can never change."""
-    new_metadata, old_metadata = of(new), of(old)
+    new_metadata, old_metadata = ensure_metadata(new), ensure_metadata(old)
     new_metadata["uid"] = new_metadata.get("uid") or old_metadata.get("uid")
     for field in ("creationTimestamp", "generation"):
         if field in old_metadata:

@@ -14,7 +14,7 @@ from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT
 from mockube.apiserver.kinds.common.objectmeta import check_printable
 from mockube.apiserver.registry.call import Call
-from mockube.apiserver.wire.negotiation import sent
+from mockube.apiserver.wire.negotiation import parse_content_type
 
 META = "meta.k8s.io"
 FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
@@ -73,7 +73,7 @@ def write_options(call: Call, kind: str) -> WriteOptions:
 
 def _check_patch(call: Call, manager: str) -> Iterable[FieldError]:
     """An apply needs a manager, for it is all about who manages what; other patches never force anybody."""
-    if sent(call.body.media_type)[0] in APPLY_TYPES:
+    if parse_content_type(call.body.media_type)[0] in APPLY_TYPES:
         if not manager:
             yield errors.required(ROOT.child("fieldManager"), "is required for apply patch")
     elif "force" in call.query:

@@ -15,7 +15,7 @@ from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.patch import gofmt, json_patch, merge, strategic, written
 from mockube.apimachinery.patch.errors import Inapplicable, PatchError, TooManyOperations, Undecodable
 from mockube.apimachinery.paths import ROOT
-from mockube.apimachinery.schema.decode import Decoded, DecodeError
+from mockube.apimachinery.schema.decode import DecodedObject, DecodeError
 from mockube.apimachinery.schema.model import Type
 from mockube.apimachinery.status import ApiError, Details, UnsupportedMediaType
 from mockube.apimachinery.tree import Tree
@@ -38,11 +38,11 @@ from mockube.apiserver.registry.options import APPLY_TYPES, PATCH_OPTIONS, Write
 from mockube.apiserver.registry.subresource_view import ITSELF, SubresourceView
 from mockube.apiserver.registry.update import change
 from mockube.apiserver.user import MASTERS, User
-from mockube.apiserver.wire.negotiation import sent
+from mockube.apiserver.wire.negotiation import parse_content_type
 from mockube.apiserver.wire.parse import Unreadable, parse
 
 CarryOut: TypeAlias = Callable[[Tree, Any, Type], Any]
-Decode: TypeAlias = Callable[..., Decoded]
+Decode: TypeAlias = Callable[..., DecodedObject]
 
 
 class Language(Struct, frozen=True, kw_only=True):
@@ -93,7 +93,7 @@ PATCH_TYPES: Final = frozenset({*LANGUAGES, *APPLY_TYPES})
 
 
 async def patch(backend: Backend, call: Call, face: SubresourceView = ITSELF) -> ObjectAnswer:
-    media_type = sent(call.body.media_type)[0]
+    media_type = parse_content_type(call.body.media_type)[0]
     if media_type in APPLY_TYPES:
         return await apply(backend, call)
     language = LANGUAGES.get(media_type)
@@ -300,7 +300,7 @@ def _check_internal(call: Call, options: WriteOptions, outcome: Outcome, kind: s
 def _refused_object(outcome: Outcome, error: DecodeError) -> ApiError:
     backend, patch, patched, old, _ = outcome
     if patch.language.shows_patch:
-        return _not_taken(gofmt.plain(strategic.as_merged(patch.tree, old)), str(error))
+        return _not_taken(gofmt.format_verb_v(strategic.as_merged(patch.tree, old)), str(error))
     text = _patched_text(outcome)
     problem = str(error)
     try:

@@ -19,7 +19,7 @@ from mockube.apiserver.kinds.common.checks import IMMUTABLE
 from mockube.apiserver.registry.call import Call
 from mockube.apiserver.registry.options import APPLY_TYPES
 from mockube.apiserver.storage.stored import canonical
-from mockube.apiserver.wire.negotiation import Format, sent
+from mockube.apiserver.wire.negotiation import Format, parse_content_type
 
 _MEMBERS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _OF_SERVER: Final = ("managedFields", "resourceVersion")
@@ -38,7 +38,7 @@ def sent_text(call: Call, name: str, tree: Tree) -> bytes:
     """The text of a field as upstream has it before it is stored."""
     if tree.get(name) is None:
         return b""
-    media_type = sent(call.body.media_type)[0] if call.body.media_type else Format.JSON
+    media_type = parse_content_type(call.body.media_type)[0] if call.body.media_type else Format.JSON
     if (
         media_type in APPLY_TYPES
         and call.live is not None

@@ -6,7 +6,7 @@ from typing import Any
 
 from mockube.apimachinery import status
 from mockube.apimachinery.status import Expired
-from mockube.apiserver.long_work import filtered
+from mockube.apiserver.long_work import filter_in_slices
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
 from mockube.apiserver.registry.convert import remote_conversion, shown_objects
@@ -58,7 +58,7 @@ async def list_objects(backend: Backend, call: Call) -> ListAnswer:
     # Upstream reads what a collection is deleted of in pages of its own.
     in_pages = options.limit or call.verb == "deletecollection"
     if revision and (options.match == EXACT or (in_pages and not options.match)):
-        return await _at(backend, call, options, chosen, Continuation(revision, ""))
+        return await _page_at_revision(backend, call, options, chosen, Continuation(revision, ""))
     if revision:
         await wait_for(backend, revision)
     elif options.resource_version != "0":
@@ -84,13 +84,15 @@ async def _first_items(
         return resource_cache.select(scope, limit=limit), resource_cache.count(scope)
     if remote_conversion(backend, call.resource) is not None:
         client_objects = await shown_objects(backend, call.resource, resource_cache.select(scope))
-        found = await filtered(chosen.matches, client_objects, cost=chosen.cost)
+        found = await filter_in_slices(chosen.matches, client_objects, cost=chosen.cost)
         return found[:limit] if limit else found, len(found)
     if chosen.label is not None and not resource_cache.is_indexed(chosen.label[0]):
         # The index of a label is made of all objects at once: their labels are read before.
-        await filtered(attrgetter("labels"), list(resource_cache))
+        await filter_in_slices(attrgetter("labels"), list(resource_cache))
         await backend.watch_cache.wait_consistent()
-    found = await filtered(chosen.matches, resource_cache.select(scope, chosen.label), cost=chosen.cost)
+    found = await filter_in_slices(
+        chosen.matches, resource_cache.select(scope, chosen.label), cost=chosen.cost
+    )
     return found[:limit] if limit else found, len(found)
 
 
@@ -137,10 +139,10 @@ async def _next_page(backend: Backend, call: Call, options: ListOptions, chosen:
         raise status.BadRequest(f"invalid continue token: {error}") from error
     if options.resource_version not in ("", "0"):
         raise status.BadRequest("specifying resource version is not allowed when using continue")
-    return await _at(backend, call, options, chosen, position)
+    return await _page_at_revision(backend, call, options, chosen, position)
 
 
-async def _at(
+async def _page_at_revision(
     backend: Backend, call: Call, options: ListOptions, chosen: Selection, position: Continuation
 ) -> ListAnswer:
     """Return a page at an exact revision, read from the store."""
@@ -154,14 +156,14 @@ async def _at(
         try:
             page = await backend.kv.range(request)
         except Compacted as error:
-            raise _expired(options, position) from error
+            raise _expired_error(options, position) from error
         except FutureRevision:
             await wait_for(backend, position.revision)
             continue
         revision = revision or page.revision
         read: Sequence[Stored] = list(backend.readable(call.resource, page.kvs))
         if chosen.matches is not None:
-            read = await filtered(
+            read = await filter_in_slices(
                 chosen.matches, await shown_objects(backend, call.resource, read), cost=chosen.cost
             )
         found += read
@@ -177,7 +179,7 @@ async def _at(
     return _answer(call, found, metadata)
 
 
-def _expired(options: ListOptions, position: Continuation) -> Expired:
+def _expired_error(options: ListOptions, position: Continuation) -> Expired:
     if not options.continue_token:
         return Expired(TOO_OLD_TO_LIST)
     return PageExpired(continuation.encode(Continuation(LATEST, position.start)))

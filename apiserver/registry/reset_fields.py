@@ -14,7 +14,7 @@ EACH = "*"
 def preserve_fields(new: Tree, old: Mapping[str, Any], paths: Sequence[Path]) -> Tree:
     """The new object with what is at some paths as it was in the old one. Neither tree is changed."""
     for path in paths:
-        new = _with(new, path, _get(old, path))
+        new = _with_value(new, path, _get(old, path))
     return new
 
 
@@ -40,14 +40,14 @@ def _get(tree: Any, path: Path) -> Any:
     return tree
 
 
-def _with(tree: Tree, path: Path, value: Any) -> Tree:
+def _with_value(tree: Tree, path: Path, value: Any) -> Tree:
     """The tree with a value at a path, or with nothing there for None; only what lies on the way is copied."""
     step, *rest = path
     if rest:
         inner = tree.get(step)
         if not isinstance(inner, dict):
             inner = {}
-        value = _with(inner, tuple(rest), value) or None
+        value = _with_value(inner, tuple(rest), value) or None
     if value is None:
         return {name: child for name, child in tree.items() if name != step}
     return tree | {step: value}
@@ -56,13 +56,13 @@ def _with(tree: Tree, path: Path, value: Any) -> Tree:
 def _with_each(base: Any, source: Any, path: Path) -> Any:
     """Return the base with the source's value at a path. A list with other elements is replaced as a whole."""
     if EACH not in path:
-        return _with(base, path, _get(source, path))
+        return _with_value(base, path, _get(source, path))
     at = path.index(EACH)
     base_elements, source_elements = _get(base, path[:at]) or [], _get(source, path[:at]) or []
     if [one.get("name") for one in base_elements] != [other.get("name") for other in source_elements]:
-        return _with(base, path[:at], source_elements or None)
+        return _with_value(base, path[:at], source_elements or None)
     rest = path[at + 1 :]
     elements = [
         _with_each(one, other, rest) for one, other in zip(base_elements, source_elements, strict=True)
     ]
-    return _with(base, path[:at], elements or None)
+    return _with_value(base, path[:at], elements or None)

@@ -26,7 +26,7 @@ class _Follower(Struct):
 
 
 @contextmanager
-def followed(backend: Backend, resources: Sequence[Resource]) -> Iterator[asyncio.Event]:
+def follow_resources(backend: Backend, resources: Sequence[Resource]) -> Iterator[asyncio.Event]:
     """Set the event at once and at each change, until the end of the block."""
     changed = asyncio.Event()
     changed.set()

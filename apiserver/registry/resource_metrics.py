@@ -162,19 +162,19 @@ def _pod_metrics(backend: Backend, measure: Measure, stored: Stored) -> Stored |
     if not used:
         return None
     containers = [{"name": name, "usage": _usage_tree(amounts)} for name, amounts in used.items()]
-    return _stored(backend, POD_METRICS.resource.kind, stored.tree(), {"containers": containers})
+    return _as_stored(backend, POD_METRICS.resource.kind, stored.tree(), {"containers": containers})
 
 
 def _node_metrics(backend: Backend, node: ReadOnlyTree, used: Amounts) -> Stored:
     usage = {"cpu": "0", "memory": "0", **_usage_tree(used)}
-    return _stored(backend, NODE_METRICS.resource.kind, node, {"usage": usage})
+    return _as_stored(backend, NODE_METRICS.resource.kind, node, {"usage": usage})
 
 
 def _usage_tree(amounts: Amounts) -> dict[str, str]:
     return to_tree({name: amount for name, amount in amounts.items() if name in MEASURED_RESOURCES})
 
 
-def _stored(backend: Backend, kind: str, about: ReadOnlyTree, content: Mapping[str, Any]) -> Stored:
+def _as_stored(backend: Backend, kind: str, about: ReadOnlyTree, content: Mapping[str, Any]) -> Stored:
     now = format_time(backend.clock.now())
     named = {"name": meta.name(about), "namespace": meta.namespace(about), "labels": meta.labels(about)}
     metadata = {"creationTimestamp": now, **{name: value for name, value in named.items() if value}}

@@ -156,14 +156,14 @@ async def _prepare(
     new = metadata.without_duplicate_owners(attributes.object, call, when=metadata.AFTER_ADMISSION)
     _check_version(backend, call, new, old)
     run = backend.worker.run
-    new = attributes.object = await run(call.size, _prepared, backend, call, new, old)
+    new = attributes.object = await run(call.size, _prepare_update, backend, call, new, old)
     claims = await backend.claims(resource, new, old, dry_run=options.dry_run)
     await run(call.size, _check, backend, call, new, old)
     await backend.admission.validate(backend, attributes)
     return new, claims
 
 
-def _prepared(backend: Backend, call: Call, new: Tree, old: Tree) -> Tree:
+def _prepare_update(backend: Backend, call: Call, new: Tree, old: Tree) -> Tree:
     """The new object as far as this way to write it may change it, with what the server sets."""
     strategy = backend.strategy(backend.stored_row(call.resource))
     subresource = call.subresource.name if call.subresource else ""

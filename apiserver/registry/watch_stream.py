@@ -12,7 +12,7 @@ from typing import NamedTuple
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError, BadRequest, Expired
 from mockube.apiserver.kinds.kind import RemoteConversion
-from mockube.apiserver.long_work import filtered
+from mockube.apiserver.long_work import filter_in_slices
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call
 from mockube.apiserver.registry.convert import remote_conversion, tolerant_client_version_converter
@@ -99,7 +99,7 @@ class Stream:
         """
         self.version = version
         matches = self._selected
-        objects = stored if matches is None else await filtered(matches, stored, cost=self._cost)
+        objects = stored if matches is None else await filter_in_slices(matches, stored, cost=self._cost)
         events = [Event(ADDED, one) for one in objects]
         if bookmark:
             events.append(Event(BOOKMARK, version=version, ends_initial=True))

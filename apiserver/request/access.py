@@ -33,7 +33,7 @@ def with_authentication(handle: Handle, config: Config) -> Handle:
 
     async def filter_(request: Request) -> Response:
         began = monotonic()
-        presented = _presented(request, proxy)
+        presented = _presented_credentials(request, proxy)
         try:
             info = request.info
             user = await authentication.authenticate(presented, info.verb, info.path)
@@ -62,7 +62,7 @@ def _annotate(notes: TokenNotes, request: Request) -> None:
     request.client.head += b"".join(warning_headers(notes.warnings)).decode()
 
 
-def _presented(request: Request, proxy: RequestHeaders | None) -> PresentedCredentials:
+def _presented_credentials(request: Request, proxy: RequestHeaders | None) -> PresentedCredentials:
     subject, end, digest, is_client, is_proxy = request.client.certificate
     proxied = None
     if is_proxy and proxy is not None:
@@ -89,7 +89,7 @@ def with_impersonation(handle: Handle, config: Config) -> Handle:
         config.authorization, config.access.impersonation, config.access.monotonic
     )
 
-    async def impersonated(request: Request) -> Response:
+    async def handle_impersonation(request: Request) -> Response:
         requested_user = impersonation.read(
             [(name.lower(), request.text(value)) for name, value in request.headers.items()]
         )
@@ -105,7 +105,7 @@ def with_impersonation(handle: Handle, config: Config) -> Handle:
     def filter_(request: Request) -> Awaitable[Response]:
         for name in request.headers:
             if name[0] in _INITIALS and name[: len(_IMPERSONATE)].lower() == _IMPERSONATE:
-                return impersonated(request)
+                return handle_impersonation(request)
         return handle(request)
 
     return filter_

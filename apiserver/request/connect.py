@@ -62,7 +62,7 @@ class Connecting:
             raise BadRequest("dryRun is not supported")
         if name == "proxy":
             await self._admit(call, {"path": _proxy_path(request, call)})
-            return await self._proxied(request, call)
+            return await self._proxy_request(request, call)
         ports = _ports(call) if name == "portforward" else []
         option_fields = {"ports": ports} if ports else {} if name == "portforward" else _streams(call, name)
         options = await self._admit(call, option_fields)
@@ -102,7 +102,7 @@ class Connecting:
         if call.verb == "get" and not await ask_again(permits):
             raise status.forbidden(resource, call.name, "")
 
-    async def _proxied(self, request: Request, call: Call) -> Response:
+    async def _proxy_request(self, request: Request, call: Call) -> Response:
         locate = {"nodes": self._locator.node, "pods": self._locator.pod, "services": self._locator.service}
         location = await locate[call.resource.name](call)
         path = request.path.split(f"/{call.name}/proxy", 1)[1]

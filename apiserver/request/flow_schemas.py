@@ -52,7 +52,7 @@ class Flows:
         schemas, levels = self._caches
         newest = schemas.newest, levels.newest
         if newest != self._revisions:
-            self._revisions, self._schemas, self._heads = newest, self._ordered(), {}
+            self._revisions, self._schemas, self._heads = newest, self._sorted_schemas(), {}
         key = (
             *(user.name, tuple(user.groups), info.verb, info.group, info.resource, info.subresource),
             info.namespace if info.is_resource else info.path,
@@ -70,7 +70,7 @@ class Flows:
                 return schema.head
         return ""
 
-    def _ordered(self) -> Sequence[_Schema]:
+    def _sorted_schemas(self) -> Sequence[_Schema]:
         """All schemas whose level is there, in the order in which they are tried."""
         schemas, levels = self._caches
         uids = {meta.name(tree): meta.uid(tree) for tree in (stored.tree() for stored in levels)}
@@ -125,22 +125,26 @@ def _is_subject(subject: ReadOnlyTree, user: User) -> bool:
     return user.name == f"{prefix}{account.get('name')}"
 
 
-def _has(values: Sequence[str] | None, value: str) -> bool:
+def _contains(values: Sequence[str] | None, value: str) -> bool:
     return values is not None and (value in values or _EVERY in values)
 
 
 def _is_of_resource(rule: ReadOnlyTree, info: RequestInfo) -> bool:
     resource = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
-    if not (_has(rule.get("verbs"), info.verb) and _has(rule.get("apiGroups"), info.group)):
+    if not (_contains(rule.get("verbs"), info.verb) and _contains(rule.get("apiGroups"), info.group)):
         return False
-    if not _has(rule.get("resources"), resource):
+    if not _contains(rule.get("resources"), resource):
         return False
-    return _has(rule.get("namespaces"), info.namespace) if info.namespace else bool(rule.get("clusterScope"))
+    return (
+        _contains(rule.get("namespaces"), info.namespace)
+        if info.namespace
+        else bool(rule.get("clusterScope"))
+    )
 
 
 def _is_of_url(rule: ReadOnlyTree, info: RequestInfo) -> bool:
     urls = rule.get("nonResourceURLs") or ()
-    if not _has(rule.get("verbs"), info.verb):
+    if not _contains(rule.get("verbs"), info.verb):
         return False
     folders = (url.rstrip(_EVERY) for url in urls if url.endswith("/*"))
-    return _has(urls, info.path) or any(map(info.path.startswith, folders))
+    return _contains(urls, info.path) or any(map(info.path.startswith, folders))

@@ -78,7 +78,7 @@ class Hosts:
         if is_read or (host and origin.lower().partition("://")[2] == host.lower()):
             return
         name = host_name(origin.partition("://")[2]) if len(origin) <= _MAX_HEADER_LENGTH else None
-        if name is None or not (self._has(name) or is_loopback(name)):
+        if name is None or not (self._is_known(name) or is_loopback(name)):
             raise Forbidden(
                 f"a page of {quote(origin[:_MAX_HEADER_LENGTH])} may only read: it is none of the sites of this server. {_HINT}",
                 Details(),
@@ -89,9 +89,9 @@ class Hosts:
 
     def _check(self, host: str) -> bool:
         name = host_name(host)
-        return name is not None and (is_address(name) or self._has(name))
+        return name is not None and (is_address(name) or self._is_known(name))
 
-    def _has(self, name: str) -> bool:
+    def _is_known(self, name: str) -> bool:
         label, dot, rest = name.partition(".")
         return name in self._names or bool(label and dot and f"*.{rest}" in self._names)
 

@@ -109,12 +109,12 @@ class Impersonator:
                 first = first or error
                 continue
             if mode is not last:
-                self._remember(name, mode)
+                self._cache_mode(name, mode)
             return mode, impersonated
         assert first is not None, "the legacy mode applies always"
         raise first
 
-    def _remember(self, name: str, mode: "_Mode") -> None:
+    def _cache_mode(self, name: str, mode: "_Mode") -> None:
         self._last.pop(name, None)
         if len(self._last) >= MAX_USERS:
             del self._last[next(iter(self._last))]
@@ -219,7 +219,7 @@ class _Check:
         user = User(
             name=impersonation.user,
             uid=impersonation.uid,
-            groups=_completed(impersonation, groups),
+            groups=_complete_groups(impersonation, groups),
             extra=impersonation.extra,
         )
         return Impersonated(user=user, constraint="" if mode.is_legacy else mode.verb)
@@ -288,7 +288,7 @@ def _node_name(username: str) -> str:
     return "" if names.check_dns1123_subdomain(name) else name
 
 
-def _completed(impersonation: Impersonation, groups: Sequence[str]) -> tuple[str, ...]:
+def _complete_groups(impersonation: Impersonation, groups: Sequence[str]) -> tuple[str, ...]:
     """Return the groups with system:authenticated or system:unauthenticated."""
     own = tuple(groups)
     if impersonation.user == ANONYMOUS.name:

@@ -15,7 +15,7 @@ from mockube.apiserver.request.health import Page
 from mockube.apiserver.request.request import ACCEPT, Request
 from mockube.apiserver.request.response import NOT_CACHED, Response
 from mockube.apiserver.wire.negotiation import parse_accept
-from mockube.apiserver.wire.protobuf.varint import LENGTH, sized, tag_of, varint
+from mockube.apiserver.wire.protobuf.varint import LENGTH, tag_of, varint, with_length
 
 _TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 _FAMILY: Final = "io.prometheus.client.MetricFamily"
@@ -40,7 +40,7 @@ def metrics_page(
     started = {"Process-Start-Time-Unix": str(int(clock.now().timestamp()))}
 
     async def page(request: Request) -> Response:
-        content_type = negotiated(request.header(ACCEPT))
+        content_type = negotiate(request.header(ACCEPT))
         write = metrics_text if content_type.startswith("text/") else _messages
         body = await asyncio.to_thread(write, [*await measure(), *collect()])
         response = Response(200, [body], content_type, headers={**NOT_CACHED, **started})
@@ -50,7 +50,7 @@ def metrics_page(
     return page
 
 
-def negotiated(accept: str) -> str:
+def negotiate(accept: str) -> str:
     """Return the Content-Type of what is written."""
     escaping = "underscores"
     for clause in parse_accept(accept):
@@ -68,7 +68,7 @@ def negotiated(accept: str) -> str:
 
 def _messages(metrics: Sequence[Metric]) -> bytes:
     """Return messages of the type MetricFamily, each after its length."""
-    return b"".join(sized(_family(metric)) for metric in metrics if metric.samples)
+    return b"".join(with_length(_family(metric)) for metric in metrics if metric.samples)
 
 
 def _family(metric: Metric) -> bytes:
@@ -100,7 +100,7 @@ def _value(kind: str, samples: Sequence[Sample]) -> bytes:
 
 
 def _part(number: int, payload: bytes) -> bytes:
-    return varint(tag_of(number, LENGTH)) + sized(payload)
+    return varint(tag_of(number, LENGTH)) + with_length(payload)
 
 
 def _string(number: int, text: str) -> bytes:

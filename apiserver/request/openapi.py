@@ -18,7 +18,7 @@ from mockube.apiserver.request.content import Content, serve_content, shown_time
 from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.request.request import ACCEPT, Request
 from mockube.apiserver.request.response import JSON, NOT_CACHED, Response
-from mockube.apiserver.request.routes import routed
+from mockube.apiserver.request.routes import get_only
 from mockube.apiserver.wire.negotiation import parse_accept
 
 PROTOBUF_2: Final = ("application/com.github.proto-openapi.spec.v2@v1.0+protobuf", gnostic.MEDIA_TYPE)
@@ -37,7 +37,7 @@ def openapi_pages(documents: Documents, worker: Worker, clock: Clock) -> Pages:
         "/openapi/v3": _v3_index(documents, worker, clock),
     }
     for folder in documents.folders:
-        pages[f"/openapi/v3/{folder}"] = _hashed(documents, folder, worker, clock)
+        pages[f"/openapi/v3/{folder}"] = _hashed_page(documents, folder, worker, clock)
     return pages
 
 
@@ -90,7 +90,7 @@ def _v3_index(documents: Documents, worker: Worker, clock: Clock) -> Page:
     return page
 
 
-def _hashed(documents: Documents, folder: str, worker: Worker, clock: Clock) -> Page:
+def _hashed_page(documents: Documents, folder: str, worker: Worker, clock: Clock) -> Page:
     """Return a page of a document; a request with its hash may be cached for ever."""
     modified = clock.now()
 
@@ -137,4 +137,4 @@ def _page(body: bytes, content_type: str) -> Page:
     async def page(_request: Request) -> Response:
         return Response(200, [body], content_type, headers=_HEADERS)
 
-    return routed(page, (content_type,))
+    return get_only(page, (content_type,))

@@ -15,7 +15,7 @@ from mockube.apiserver.request.compression import MIN_SIZE, takes_gzip
 from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.request.request import ACCEPT, Request
 from mockube.apiserver.request.response import Response, json_body
-from mockube.apiserver.request.routes import NOT_ACCEPTABLE, routed
+from mockube.apiserver.request.routes import NOT_ACCEPTABLE, get_only
 from mockube.apiserver.wire.frames import write
 from mockube.apiserver.wire.negotiation import (
     DISCOVERY_VERSIONS,
@@ -29,7 +29,7 @@ from mockube.apiserver.wire.negotiation import (
 _DOCUMENTS: Final = "/openapi/v3/"
 
 
-class Renewed(Mapping[str, Page]):
+class RenewedPages(Mapping[str, Page]):
     """Pages that are built again at the first request after their content was outdated."""
 
     def __init__(self, make: Callable[[], Pages]) -> None:
@@ -40,15 +40,15 @@ class Renewed(Mapping[str, Page]):
         self._pages = None
 
     def __getitem__(self, path: str) -> Page:
-        return self._current()[path]
+        return self._build_pages()[path]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._current())
+        return iter(self._build_pages())
 
     def __len__(self) -> int:
-        return len(self._current())
+        return len(self._build_pages())
 
-    def _current(self) -> Pages:
+    def _build_pages(self) -> Pages:
         if self._pages is None:
             self._pages = self._make()
         return self._pages
@@ -66,26 +66,28 @@ def api_pages(
     groups, endpoint = list(groups), aggregated.endpoint(minor)
     core = [group for group in groups if not group.name]
     named = others.merge([group for group in groups if group.name])
-    items = aggregated.as_written([group.whole(others.documents) for group in named], minor)
+    items = aggregated.as_written([group.aggregated_form(others.documents) for group in named], minor)
     own = aggregated.as_written(aggregated.discovery_items(core), minor)
-    versions = _either(document(legacy.core_versions(address)), own, endpoint)
+    versions = _negotiated_page(document(legacy.core_versions(address)), own, endpoint)
     pages: dict[str, Page] = {
-        "/api": routed(versions, consumed=FORMATS),
-        "/apis": _either(document(legacy.group_list(group.plain() for group in named)), items, endpoint),
-        "/version": routed(
+        "/api": get_only(versions, consumed=FORMATS),
+        "/apis": _negotiated_page(
+            document(legacy.group_list(group.legacy_form() for group in named)), items, endpoint
+        ),
+        "/version": get_only(
             raw_document(version_document(minor, git_version)), (Format.JSON,), (Format.JSON,)
         ),
     }
     for merged in named:
-        page = document(legacy.group(merged.plain()))
+        page = document(legacy.group(merged.legacy_form()))
         is_routed = merged.name == _OF_THE_AGGREGATOR
-        pages[f"/apis/{merged.name}"] = routed(page, consumed=FORMATS) if is_routed else page
+        pages[f"/apis/{merged.name}"] = get_only(page, consumed=FORMATS) if is_routed else page
     for group in groups:
         folder = f"/apis/{group.name}" if group.name else "/api"
         is_custom = any(row.custom for row in group.resources)
         for name in group.versions:
             page = document(legacy.resource_list(group, name))
-            pages[f"{folder}/{name}"] = page if is_custom else routed(page, consumed=FORMATS)
+            pages[f"{folder}/{name}"] = page if is_custom else get_only(page, consumed=FORMATS)
     return pages
 
 
@@ -146,7 +148,7 @@ class _Bodies:
         return body
 
 
-def _either(alone: Page, items: Sequence[Any], endpoint: Endpoint) -> Page:
+def _negotiated_page(alone: Page, items: Sequence[Any], endpoint: Endpoint) -> Page:
     """Return discovery in the form of the Accept header: of this level, or aggregated."""
     trees = {name: aggregated.discovery(items, name) for name in DISCOVERY_VERSIONS[endpoint]}
     all_bodies = {name: _Bodies(tree) for name, tree in trees.items()}

@@ -20,7 +20,7 @@ from mockube.apiserver.request.health import Page
 from mockube.apiserver.request.request import ACCEPT, CONTENT_TYPE, Request
 from mockube.apiserver.request.response import Response
 from mockube.apiserver.request_info import RequestInfo
-from mockube.apiserver.wire.negotiation import FORMATS, Format, matches_route, sent
+from mockube.apiserver.wire.negotiation import FORMATS, Format, matches_route, parse_content_type
 
 NOT_ALLOWED: Final = "the server does not allow this method on the requested resource"
 NOT_ACCEPTABLE: Final = f"only the following media types are accepted: {', '.join(FORMATS)}"
@@ -36,10 +36,10 @@ def check_accept(request: Request, produced: tuple[str, ...]) -> None:
         raise NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {available}", Details())
 
 
-def routed(page: Page, produced: tuple[str, ...] = FORMATS, consumed: Collection[str] = ()) -> Page:
+def get_only(page: Page, produced: tuple[str, ...] = FORMATS, consumed: Collection[str] = ()) -> Page:
     """The page for GET, as upstream's router finds it; pages without this take any method."""
 
-    async def served(request: Request) -> Response:
+    async def serve(request: Request) -> Response:
         if request.method != "GET":
             raise MethodNotSupported(NOT_ALLOWED, Details())
         content_type = request.header(CONTENT_TYPE)
@@ -50,7 +50,7 @@ def routed(page: Page, produced: tuple[str, ...] = FORMATS, consumed: Collection
         check_accept(request, produced)
         return await page(request)
 
-    return served
+    return serve
 
 
 class NoSuchPath(Exception):
@@ -146,7 +146,7 @@ def check_route(resource: Resource, request: Request) -> None:
     info = request.info
     if resource.custom or (info.subresource in CONNECT_METHODS and info.subresource != "log"):
         return
-    if info.verb == "patch" and sent(request.header(CONTENT_TYPE))[0] not in PATCH_TYPES:
+    if info.verb == "patch" and parse_content_type(request.header(CONTENT_TYPE))[0] not in PATCH_TYPES:
         raise UnsupportedMediaType("415: Unsupported Media Type", Details())
     check_accept(request, _PRODUCED_LOG if info.subresource == "log" else _PRODUCED.get(info.verb, FORMATS))
 

@@ -85,9 +85,9 @@ async def _take(request: Request, backend: Backend, deadlines: Deadlines) -> Res
     if not isinstance(backend.kv, EmbeddedStore):
         raise BadRequest(_NOT_HERE)
     body = io.BytesIO(await deadlines.within(BODY_SECONDS, request.client.read(LARGEST)))
-    replace = _first(request, "replace") == "true"
+    replace = _first_value(request, "replace") == "true"
     try:
-        name = _first(request, "name", "what was sent")
+        name = _first_value(request, "name", "what was sent")
         found = await asyncio.to_thread(check_snapshot, body, name)
         revision = await restore(backend.kv, found, restore_target(backend.layout.root), replace=replace)
     except BadArchive as error:
@@ -99,5 +99,5 @@ async def _take(request: Request, backend: Backend, deadlines: Deadlines) -> Res
     return Response(200, [orjson.dumps({"objects": found.count, "revision": revision})])
 
 
-def _first(request: Request, name: str, default: str = "") -> str:
+def _first_value(request: Request, name: str, default: str = "") -> str:
     return request.query.get(name, (default,))[0]

@@ -215,20 +215,20 @@ class _Reminder:
         self._backend = backend
         self._stream = stream
         clock = backend.clock
-        self._every = clock.call_later(BOOKMARK_SECONDS, self._again)
+        self._every = clock.call_later(BOOKMARK_SECONDS, self._schedule)
         before_end = seconds - LAST_BOOKMARK_SECONDS
-        self._last = clock.call_later(before_end, self._remind) if before_end > 0 else None
+        self._last = clock.call_later(before_end, self._send_bookmark) if before_end > 0 else None
 
     def cancel(self) -> None:
         self._every.cancel()
         if self._last is not None:
             self._last.cancel()
 
-    def _again(self) -> None:
-        self._remind()
-        self._every = self._backend.clock.call_later(BOOKMARK_SECONDS, self._again)
+    def _schedule(self) -> None:
+        self._send_bookmark()
+        self._every = self._backend.clock.call_later(BOOKMARK_SECONDS, self._schedule)
 
-    def _remind(self) -> None:
+    def _send_bookmark(self) -> None:
         self._stream.bookmark(self._backend.watch_cache.revision)
 
 

@@ -52,7 +52,7 @@ class SelfCheck:
     async def turn(self) -> None:
         """Check every resource cache once; rebuild the watch cache if one of them is wrong."""
         wrong_keys: list[bytes] = []
-        for resource_cache in self._watch_cache.claimed():
+        for resource_cache in self._watch_cache.claimed_caches():
             try:
                 found = await self._compare(resource_cache)
             except KVError as error:

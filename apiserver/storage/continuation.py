@@ -52,7 +52,7 @@ def decode(text: str) -> Continuation:
 
 
 def _read(text: str) -> dict[str, object]:
-    data = _decoded(text.encode())
+    data = _decode(text.encode())
     if fault := go_json.syntax_error(data):
         raise BadToken(f"continue key is not valid: {fault}")
     token = go_json.replace_invalid_characters(data)
@@ -80,7 +80,7 @@ def _wrong_type(value: object, go_type: str) -> BadToken:
 _ALPHABET = frozenset(string.ascii_letters.encode() + string.digits.encode() + b"-_")
 
 
-def _decoded(text: bytes) -> bytes:
+def _decode(text: bytes) -> bytes:
     """Decode URL-safe base64 without padding; errors are Go's."""
     at = next((i for i, character in enumerate(text) if character not in _ALPHABET), len(text))
     if at == len(text) and len(text) % 4 == 1:

@@ -118,7 +118,7 @@ class ResourceCache:
         objects = self.objects
         low, high = self._bounds(prefix)
         if label is not None and high - low > SMALL:
-            return self._labelled(prefix, *label)
+            return self._with_label(prefix, *label)
         return [objects[key] for key in self._keys[low : min(high, low + limit) if limit else high]]
 
     def is_indexed(self, label: str) -> bool:
@@ -152,7 +152,7 @@ class ResourceCache:
         if len(self._history) > FRAMED:
             self._history[-1 - FRAMED].let_go()
         self._trim(change.moment)
-        for follower in self._interested(key):
+        for follower in self._followers_of(key):
             try:
                 follower.offer(change)
             except Exception:
@@ -199,7 +199,7 @@ class ResourceCache:
     def __iter__(self) -> Iterator[Stored]:
         return iter(self.objects.values())
 
-    def _labelled(self, prefix: bytes, name: str, value: str) -> Sequence[Stored]:
+    def _with_label(self, prefix: bytes, name: str, value: str) -> Sequence[Stored]:
         by_value = self._labels.get(name)
         if by_value is None:
             by_value = self._labels[name] = {}
@@ -219,7 +219,7 @@ class ResourceCache:
             if change.kind is not ChangeKind.DELETED and (has := change.after.labels.get(name)) is not None:
                 by_value.setdefault(has, set()).add(change.after.key)
 
-    def _interested(self, key: bytes) -> list[CacheWatcher]:
+    def _followers_of(self, key: bytes) -> list[CacheWatcher]:
         """Watchers of the whole resource, of the key's namespace and of the key itself."""
         if not self._followers:
             return []

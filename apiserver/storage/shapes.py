@@ -15,7 +15,7 @@ import orjson
 from mockube.apimachinery.schema import scalars
 from mockube.apimachinery.schema.decode import DecodeError, Decoder
 from mockube.apimachinery.schema.model import Field, Schemas, Shape, Type
-from mockube.apimachinery.schema.zero import OMITTED, absent
+from mockube.apimachinery.schema.zero import OMITTED, absent_value
 from mockube.apiserver.storage.stored import canonical
 from mockube.apiserver.storage.values import Unreadable, read_value
 
@@ -139,7 +139,7 @@ class Shapes:
         """A field that Go always writes must be there."""
         types = [
             (f"f{at}", self._type(field.type, is_pointer=field.pointer))
-            if absent(field) is not OMITTED
+            if absent_value(field) is not OMITTED
             else (f"f{at}", self._type(field.type, is_pointer=field.pointer), msgspec.UNSET)
             for at, field in enumerate(fields.values())
         ]

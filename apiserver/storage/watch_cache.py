@@ -89,7 +89,9 @@ class WatchCache:
                 tombstone = stored.at(max(self.revision, resource_cache.newest))
                 resource_cache.apply(Change(ChangeKind.DELETED, tombstone, stored, self._clock.monotonic()))
             elif relabels and not stored.value.startswith(heads[0]):
-                resource_cache.replace(Stored(stored.key, _relabelled(stored.value, heads), stored.revision))
+                resource_cache.replace(
+                    Stored(stored.key, _with_first_version(stored.value, heads), stored.revision)
+                )
 
     async def reconsider(self) -> None:
         """List everything anew if values that could not be read may be readable by what is expected now."""
@@ -119,7 +121,7 @@ class WatchCache:
     def resource_caches(self) -> Sequence[ResourceCache]:
         return list(self._resource_caches.values())
 
-    def claimed(self) -> Sequence[ResourceCache]:
+    def claimed_caches(self) -> Sequence[ResourceCache]:
         """The resource caches by folder."""
         return [self._resource_caches[prefix] for prefix in self._claimed]
 
@@ -148,13 +150,13 @@ class WatchCache:
         while True:
             await self._clock.sleep(LAG_SECONDS)
             try:
-                if await self.behind() and self._watch is not None:
+                if await self.seconds_behind() and self._watch is not None:
                     # The newer revisions may be of other keys: a progress notification confirms that.
                     await self._watch.request_progress()
             except KVError as error:
                 LOG.debug("the store does not tell its revision: %s", error)
 
-    async def behind(self) -> float:
+    async def seconds_behind(self) -> float:
         """For how many seconds the store has been ahead of what is shown here; 0 if it is not."""
         head, now = (await self._kv.status()).revision, self._clock.monotonic()
         if head <= self.revision:
@@ -226,7 +228,7 @@ class WatchCache:
             for kvs in batches(page.kvs, _value_bytes, count=SLICE, max_bytes=SLICE_BYTES):
                 for kv in kvs:
                     folder = self._folder(kv.key)
-                    stored = self._unchanged(folder, kv) or self._stored(folder, kv)
+                    stored = self._find_unchanged(folder, kv) or self._read_stored(folder, kv)
                     if stored is not None:
                         found.setdefault(folder, []).append(stored)
                 await yield_to_loop()
@@ -293,7 +295,7 @@ class WatchCache:
         kv = event.kv
         before = resource_cache.get(kv.key)
         if event.kind is EventKind.PUT:
-            stored = self._stored(resource_cache.prefix, kv)
+            stored = self._read_stored(resource_cache.prefix, kv)
             if stored is not None:
                 kind = ChangeKind.ADDED if before is None else ChangeKind.MODIFIED
                 return Change(kind, stored, before, now)
@@ -304,7 +306,7 @@ class WatchCache:
         # Deleted, or overwritten with an unreadable value: lists and watches leave it out.
         return Change(ChangeKind.DELETED, before.at(kv.mod_revision), before, now)
 
-    def _unchanged(self, folder: bytes, kv: KeyValue) -> Stored | None:
+    def _find_unchanged(self, folder: bytes, kv: KeyValue) -> Stored | None:
         """The object in a value that was read before, with all that was made of it: a list anew mostly brings the same."""
         resource_cache = self._resource_caches.get(folder)
         cached = None if resource_cache is None else resource_cache.get(kv.key)
@@ -312,7 +314,7 @@ class WatchCache:
             return None
         return cached
 
-    def _stored(self, folder: bytes, kv: KeyValue) -> Stored | None:
+    def _read_stored(self, folder: bytes, kv: KeyValue) -> Stored | None:
         """The object in a value; None for a value that cannot be read, which must not stop the rest."""
         try:
             text = self.read(folder, kv)
@@ -330,7 +332,7 @@ class WatchCache:
         heads = self._kinds.get(folder)
         if heads is not None and not text.startswith(heads):
             raise _other_kind(text)
-        return text if heads is None or folder in self._as_stored else _relabelled(text, heads)
+        return text if heads is None or folder in self._as_stored else _with_first_version(text, heads)
 
     def _advance(self, revision: int) -> None:
         self.revision = max(self.revision, revision)
@@ -358,7 +360,7 @@ def _other_kind(text: bytes) -> Unreadable:
     return Unreadable(f"it is of another kind or version: {text[:100]!r}")
 
 
-def _relabelled(text: bytes, heads: tuple[bytes, ...]) -> bytes:
+def _with_first_version(text: bytes, heads: tuple[bytes, ...]) -> bytes:
     """The text of an object in the first of its versions: they differ in their names only."""
     if text.startswith(heads[0]):
         return text

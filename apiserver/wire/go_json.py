@@ -49,13 +49,13 @@ class OutOfRange(ValueError):
 
 def replace_invalid_characters(text: bytes) -> Any:
     """The document of a text without faults: what is no character is replaced by U+FFFD."""
-    read = json.loads(text.decode("utf-8", errors="replace"), parse_int=_whole, parse_float=_fraction)
+    read = json.loads(text.decode("utf-8", errors="replace"), parse_int=_parse_int, parse_float=_fraction)
     return json.loads(
         json.dumps(read, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     )
 
 
-def _whole(text: str) -> int | float:
+def _parse_int(text: str) -> int | float:
     """As orjson reads it: beyond 64 bits it is a fraction."""
     if len(text) <= _DIGITS_IN_64_BITS and -(2**63) <= int(text) < 2**64:
         return int(text)

@@ -190,7 +190,7 @@ def _clause(part: str) -> Clause | None:
     return Clause(type=kind, subtype=before.strip(" "), quality=quality, parameters=parameters)
 
 
-def sent(content_type: str) -> tuple[str, dict[str, str]]:
+def parse_content_type(content_type: str) -> tuple[str, dict[str, str]]:
     """The media type of a Content-Type header, in lower case, and its parameters."""
     return (_parse_usual if len(content_type) <= _USUAL_LENGTH else _parse)(content_type)
 

@@ -13,7 +13,7 @@ from mockube.apimachinery.gonumbers import rewritten
 from mockube.apimachinery.schema.scan import has_duplicates, is_too_deep
 from mockube.apimachinery.yaml_decode import YamlError, load
 from mockube.apiserver.wire import go_json
-from mockube.apiserver.wire.negotiation import FORMATS, Format, sent
+from mockube.apiserver.wire.negotiation import FORMATS, Format, parse_content_type
 from mockube.apiserver.wire.protobuf import envelope
 from mockube.apiserver.wire.protobuf.errors import ProtobufError
 
@@ -26,7 +26,7 @@ class NotJson(Unreadable):
     """The kind of JSON is missing: upstream looks for it before it decodes the body."""
 
 
-class Parsed(Struct, frozen=True):
+class ParsedObject(Struct, frozen=True):
     tree: Any
     text: bytes = b""
     """The JSON that the tree was read from, if it was."""
@@ -36,7 +36,7 @@ class Parsed(Struct, frozen=True):
     """It was read by numbers of fields: those that are not known are passed over, even by strict decoding."""
 
 
-def parse(data: bytes, content_type: str) -> Parsed:
+def parse(data: bytes, content_type: str) -> ParsedObject:
     """A body by its Content-Type; without one it is taken for JSON."""
     return _reader(content_type)(data)
 
@@ -46,74 +46,74 @@ def check_format(content_type: str) -> None:
     _reader(content_type)
 
 
-def _reader(content_type: str) -> Callable[[bytes], Parsed]:
-    read = _READERS.get(sent(content_type)[0]) if content_type else _json
+def _reader(content_type: str) -> Callable[[bytes], ParsedObject]:
+    read = _READERS.get(parse_content_type(content_type)[0]) if content_type else _json
     if read is None:
         raise status.unsupported_media_type([format_.value for format_ in FORMATS])
     return read
 
 
-def duplicate_keys(parsed: Parsed) -> tuple[str, ...]:
+def duplicate_keys(parsed: ParsedObject) -> tuple[str, ...]:
     """Return the YAML decoder's errors for duplicate keys."""
     if not parsed.text or not has_duplicates(parsed.text, parsed.tree):
         return parsed.complaints
     return load(parsed.text).complaints
 
 
-def _json(data: bytes) -> Parsed:
+def _json(data: bytes) -> ParsedObject:
     if is_too_deep(data):
         raise NotJson("exceeded max depth")
     try:
-        return Parsed(orjson.loads(data), data)
+        return ParsedObject(orjson.loads(data), data)
     except orjson.JSONDecodeError as error:
         fault = go_json.syntax_error(data)
         if fault:
             raise NotJson(fault) from error
     try:
-        return Parsed(go_json.replace_invalid_characters(data))
+        return ParsedObject(go_json.replace_invalid_characters(data))
     except go_json.OutOfRange as error:
         raise NotJson(str(error)) from error
 
 
-def _yaml(data: bytes) -> Parsed:
+def _yaml(data: bytes) -> ParsedObject:
     """A body in YAML; an empty one is an object without fields."""
     try:
         parsed = parse_applied(data)
     except Unreadable as error:
         raise Unreadable(str(error).removeprefix(_CONVERTING)) from error
-    return Parsed({}) if parsed.tree is None else replace(parsed, tree=_sorted(parsed.tree))
+    return ParsedObject({}) if parsed.tree is None else replace(parsed, tree=_sort_keys(parsed.tree))
 
 
-def _sorted(tree: Any) -> Any:
+def _sort_keys(tree: Any) -> Any:
     """The tree with its keys in the order in which Go writes those of a map, and so complains about them."""
     if isinstance(tree, dict):
-        return {key: _sorted(tree[key]) for key in sorted(tree)}
-    return [_sorted(item) for item in tree] if isinstance(tree, list) else tree
+        return {key: _sort_keys(tree[key]) for key in sorted(tree)}
+    return [_sort_keys(item) for item in tree] if isinstance(tree, list) else tree
 
 
-def parse_applied(data: bytes) -> Parsed:
+def parse_applied(data: bytes) -> ParsedObject:
     """What is applied, which upstream converts first, with errors that tell.
 
     Upstream writes YAML as JSON before it is read: `2.0` is 2, and `1e3` is 1000.
     """
     if data.lstrip()[:1] in (b"{", b"[") and not is_too_deep(data):  # JSON is YAML, and much quicker to read
         with suppress(orjson.JSONDecodeError):
-            return Parsed(rewritten(orjson.loads(data)), data)
+            return ParsedObject(rewritten(orjson.loads(data)), data)
     try:
         loaded = load(data)
     except YamlError as error:
         raise Unreadable(str(error)) from error
-    return Parsed(rewritten(loaded.tree), b"", loaded.complaints)
+    return ParsedObject(rewritten(loaded.tree), b"", loaded.complaints)
 
 
-def _protobuf(data: bytes) -> Parsed:
+def _protobuf(data: bytes) -> ParsedObject:
     try:
-        return Parsed(envelope.decode(data), is_binary=True)
+        return ParsedObject(envelope.decode(data), is_binary=True)
     except ProtobufError as error:
         raise Unreadable(str(error)) from error
 
 
-_READERS: Mapping[str, Callable[[bytes], Parsed]] = {
+_READERS: Mapping[str, Callable[[bytes], ParsedObject]] = {
     Format.JSON: _json,
     Format.YAML: _yaml,
     Format.PROTOBUF: _protobuf,

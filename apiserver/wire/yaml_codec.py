@@ -98,4 +98,4 @@ def _text(text: str) -> Event:
 def _number(value: Any) -> str:
     if value is None:
         return "null"
-    return gotext.plain(value)
+    return gotext.format_v(value)

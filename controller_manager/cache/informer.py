@@ -115,7 +115,7 @@ class _Listener:
         try:
             self._handler(change)
         except Exception as error:  # noqa: BLE001 - whatever is in one object, others must be handled
-            self._on_failure(key, change.latest, error)
+            self._on_failure(key, change.last_known, error)
             if change.new is not None:
                 self._refused.add(key)
                 if change.old is not None:
@@ -186,7 +186,7 @@ class Informer(Generic[T]):
         for key in [key for key in self._store if key not in fresh]:
             self._drop(key)
         for key, tree in fresh.items():
-            if not self._holds(key, tree):
+            if not self._has_version(key, tree):
                 self._keep(key, tree)
         self.reach(revision)
         self._synced.set()
@@ -214,7 +214,7 @@ class Informer(Generic[T]):
                 self._log_once(Key("", ""), "", error)
         return found
 
-    def _holds(self, key: Key, tree: Parsed) -> bool:
+    def _has_version(self, key: Key, tree: Parsed) -> bool:
         view = self._store.get(*key)
         if view is None:
             return False

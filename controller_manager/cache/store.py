@@ -44,7 +44,7 @@ class Change(NamedTuple):
     new: Any | None
 
     @property
-    def latest(self) -> Any:
+    def last_known(self) -> Any:
         """The object as it was last known."""
         return self.old if self.new is None else self.new
 

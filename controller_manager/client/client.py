@@ -106,14 +106,14 @@ class Client:
 
     async def get(self, resource: AnyResource, key: Key, *, subresource: str = "") -> Parsed:
         target = _target(resource, key, subresource)
-        return await self._send("GET", target, headers=_reading(resource, _METADATA))
+        return await self._send("GET", target, headers=_read_headers(resource, _METADATA))
 
     async def list(
         self, resource: AnyResource, namespace: str = "", **options: Unpack[ListOptions]
     ) -> ObjectList:
         """Without a resourceVersion the server returns the most recent objects."""
         target = _target(resource, Key(namespace, "")) + _list_query(options)
-        tree = await self._send("GET", target, headers=_reading(resource, _METADATA_LIST))
+        tree = await self._send("GET", target, headers=_read_headers(resource, _METADATA_LIST))
         items = tree.get("items") or []
         for item in items:
             item.setdefault("kind", resource.kind)
@@ -181,7 +181,7 @@ class Client:
     ) -> AsyncIterator[Stream]:
         """A running watch of all namespaces, whose chunks are events as JSON, a line each; cut after `within` seconds."""
         target = _target(resource, Key("", "")) + _query({"watch": "true", **query})
-        headers = _reading(resource, _METADATA)
+        headers = _read_headers(resource, _METADATA)
         request = Request(method="GET", target=target, headers=headers, timeout=within)
         async with self._open_stream(request) as stream:
             yield stream
@@ -225,7 +225,7 @@ def _target(resource: AnyResource, key: Key, subresource: str = "") -> str:
     return quote(resource.path(key.namespace, key.name, subresource), safe=_UNRESERVED)
 
 
-def _reading(resource: AnyResource, partial: str) -> Mapping[str, str]:
+def _read_headers(resource: AnyResource, partial: str) -> Mapping[str, str]:
     return {"Accept": f"{partial},{_JSON}" if resource.metadata_only else _JSON}
 
 

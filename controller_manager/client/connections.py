@@ -12,19 +12,19 @@ from typing import Final, cast
 from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
-from mockube.controller_manager.client.http_response import Malformed, Response, ResponseReader
-from mockube.controller_manager.supervision import within
+from mockube.controller_manager.client.http_response import MalformedResponse, Response, ResponseReader
+from mockube.controller_manager.supervision import timeout
 
 IDLE_SECONDS: Final = 30.0
 """How long a connection is kept unused: less than any server does, so that none is closed under a request."""
 CONNECT_SECONDS: Final = 10.0
 
 
-class Unconnected(Exception):
+class NotConnected(Exception):
     """There is no connection: nothing was sent."""
 
 
-class Broken(Exception):
+class ConnectionBroken(Exception):
     """The request was sent, and the connection ended before the answer was whole."""
 
 
@@ -75,7 +75,7 @@ class Connections:
     async def _connect(self, seconds: float) -> "_Connection":
         address, loop = self._address, asyncio.get_running_loop()
         try:
-            async with within(self._clock, min(seconds, CONNECT_SECONDS)):
+            async with timeout(self._clock, min(seconds, CONNECT_SECONDS)):
                 _, connection = await loop.create_connection(
                     lambda: _Connection(self._clock, loop.create_future(), self._all),
                     address.host,
@@ -84,7 +84,7 @@ class Connections:
                     server_hostname=address.server_name if address.trust else None,
                 )
         except OSError as error:  # as are errors of TLS, and TimeoutError
-            raise Unconnected(str(error) or type(error).__name__) from error
+            raise NotConnected(str(error) or type(error).__name__) from error
         return connection
 
     async def close(self) -> None:
@@ -114,7 +114,7 @@ class _Connection(asyncio.Protocol):
 
     async def exchange(self, request: bytes, *, seconds: float, is_head: bool) -> Response:
         if self._transport is None:
-            raise Broken("the connection was closed")
+            raise ConnectionBroken("the connection was closed")
         self._reader = ResponseReader(is_head=is_head)
         self._answer = asyncio.get_running_loop().create_future()
         timer = self._clock.call_later(seconds, partial(self._fail, TimeoutError()))
@@ -144,8 +144,8 @@ class _Connection(asyncio.Protocol):
             return
         try:
             response = self._reader.feed(data)
-        except Malformed as error:
-            self._fail(Broken(str(error)))
+        except MalformedResponse as error:
+            self._fail(ConnectionBroken(str(error)))
             return
         if response is not None:
             self._succeed(response)
@@ -159,7 +159,7 @@ class _Connection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None
         self._open.discard(self)
-        self._fail(Broken(str(error or "the server closed the connection")))
+        self._fail(ConnectionBroken(str(error or "the server closed the connection")))
         self.ended.set_result(None)
 
     def _succeed(self, response: Response) -> None:

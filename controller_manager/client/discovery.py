@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.resources import Resource, whole
+from mockube.controller_manager.client.resources import Resource, whole_tree
 
 ROOTS: Final = ("/api", "/apis")
 ACCEPT: Final = ", ".join(
@@ -66,10 +66,10 @@ def _resources_of(group: str, versions: Sequence[ReadOnlyTree]) -> Iterator[Disc
             plural = resource["resource"]
             if plural not in seen:
                 seen.add(plural)
-                yield _one(group, version["version"], resource)
+                yield _discovered_resource(group, version["version"], resource)
 
 
-def _one(group: str, version: str, resource: ReadOnlyTree) -> DiscoveredResource:
+def _discovered_resource(group: str, version: str, resource: ReadOnlyTree) -> DiscoveredResource:
     return DiscoveredResource(
         resource=Resource(
             group=group,
@@ -77,7 +77,7 @@ def _one(group: str, version: str, resource: ReadOnlyTree) -> DiscoveredResource
             plural=resource["resource"],
             kind=resource["responseKind"]["kind"],
             namespaced=resource["scope"] == "Namespaced",
-            view=whole,
+            view=whole_tree,
             metadata_only=True,
         ),
         verbs=frozenset(resource.get("verbs") or ()),

@@ -6,12 +6,14 @@ from typing import Any, Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Resource, whole
+from mockube.controller_manager.client.resources import Resource, whole_tree
 
 
 def _row(api_version: str, plural: str, kind: str, *, namespaced: bool = True) -> Resource[ReadOnlyTree]:
     group, _, version = api_version.rpartition("/")
-    return Resource(group=group, version=version, plural=plural, kind=kind, namespaced=namespaced, view=whole)
+    return Resource(
+        group=group, version=version, plural=plural, kind=kind, namespaced=namespaced, view=whole_tree
+    )
 
 
 _READ_SECRETS: Final = frozenset({"kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token"})

@@ -54,9 +54,9 @@ class Access:
 def read(path: Path, *, master: str = "") -> Access:
     """Return the current context's server and user; `master` replaces the server's address."""
     config = _parse(path)
-    context = _named(config, "context", _text(config, "current-context"))
-    cluster = _named(config, "cluster", _text(context, "cluster"))
-    user = _named(config, "user", _text(context, "user")) if context.get("user") else {}
+    context = _find_entry(config, "context", _text(config, "current-context"))
+    cluster = _find_entry(config, "cluster", _text(context, "cluster"))
+    user = _find_entry(config, "user", _text(context, "user")) if context.get("user") else {}
     _refuse("cluster", cluster)
     _refuse("user", user)
     insecure = bool(cluster.get("insecure-skip-tls-verify"))
@@ -91,7 +91,7 @@ def _parse(path: Path) -> Mapping[str, Any]:
     return config
 
 
-def _named(config: Mapping[str, Any], kind: str, name: str) -> Mapping[str, Any]:
+def _find_entry(config: Mapping[str, Any], kind: str, name: str) -> Mapping[str, Any]:
     """The cluster, user or context of that name."""
     entries = config.get(f"{kind}s") or []
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):

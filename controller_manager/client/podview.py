@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.apimachinery import conditions, meta
-from mockube.apimachinery.remembered import remembered
+from mockube.apimachinery.remembered import memoize
 from mockube.apimachinery.timestamps import after, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.resources import Key
@@ -54,7 +54,7 @@ class PodView(Struct, frozen=True, kw_only=True, eq=False):
             node=(pod.get("spec") or {}).get("nodeName") or "",
             phase=(pod.get("status") or {}).get("phase") or PENDING,
             deleting=meta.is_deleting(pod),
-            ready_since=_since(ready) if is_ready and ready is not None else None,
+            ready_since=_transition_time(ready) if is_ready and ready is not None else None,
         )
 
     @property
@@ -79,10 +79,10 @@ class PodView(Struct, frozen=True, kw_only=True, eq=False):
         )
 
 
-def _since(condition: ReadOnlyTree) -> datetime:
+def _transition_time(condition: ReadOnlyTree) -> datetime:
     text = condition.get("lastTransitionTime")
     return _time(text) if text else _LONG_AGO
 
 
-_time = remembered(4096, max_length=40)(parse_time)
+_time = memoize(4096, max_length=40)(parse_time)
 """Cached: each change of a pod repeats the same time, and many pods become ready in one second."""

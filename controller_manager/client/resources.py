@@ -30,7 +30,7 @@ class Key(NamedTuple):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
-def whole(tree: ReadOnlyTree) -> ReadOnlyTree:
+def whole_tree(tree: ReadOnlyTree) -> ReadOnlyTree:
     """The view of a resource that needs none."""
     return tree
 
@@ -45,7 +45,7 @@ class Resource(Struct, Generic[T_co], frozen=True, kw_only=True, eq=False):
     namespaced: bool
     view: Callable[[ReadOnlyTree], T_co]
     """Made once for each version of an object when it enters a cache; caches hold views and nothing else."""
-    tree: Callable[[Any], ReadOnlyTree] = whole
+    tree: Callable[[Any], ReadOnlyTree] = whole_tree
     """The object behind a view."""
     metadata_only: bool = False
     """Listed and watched as PartialObjectMetadata."""

@@ -40,9 +40,9 @@ class ServiceAccountToken:
         self._ends_at = 0.0
 
     async def token(self) -> str:
-        if not self._holds():
+        if not self._is_valid():
             async with self._renewing:
-                if not self._holds():
+                if not self._is_valid():
                     await self._renew()
         return self._token
 
@@ -52,7 +52,7 @@ class ServiceAccountToken:
             self._token = ""
         return True
 
-    def _holds(self) -> bool:
+    def _is_valid(self) -> bool:
         return bool(self._token) and self._clock.monotonic() < self._renew_at
 
     async def _renew(self) -> None:
@@ -109,7 +109,7 @@ class SharedIdentity(Struct, frozen=True, kw_only=True):
     rate: Rate | None
 
     def of(self, service_account: str) -> Sender:
-        return _named(self.sender, service_account, self.rate)
+        return _named_sender(self.sender, service_account, self.rate)
 
 
 class OwnIdentities(Struct, frozen=True, kw_only=True):
@@ -122,10 +122,10 @@ class OwnIdentities(Struct, frozen=True, kw_only=True):
 
     def of(self, service_account: str) -> Sender:
         sender = replace(self.anonymous, credential=self.credential(service_account))
-        return _named(sender, f"system:serviceaccount:{NAMESPACE}:{service_account}", self.rate)
+        return _named_sender(sender, f"system:serviceaccount:{NAMESPACE}:{service_account}", self.rate)
 
 
-def _named(sender: Sender, name: str, rate: Rate | None) -> Sender:
+def _named_sender(sender: Sender, name: str, rate: Rate | None) -> Sender:
     """As upstream, each has a limit of its own."""
     limit = None if rate is None else TokenBucket(rate, sender.clock)
     return replace(sender, agent=f"{sender.agent}/{name}", limit=limit)

@@ -17,9 +17,9 @@ from mockube.controller_manager.client import transport
 from mockube.controller_manager.client.connections import (
     CONNECT_SECONDS,
     Address,
-    Broken,
+    ConnectionBroken,
     Connections,
-    Unconnected,
+    NotConnected,
 )
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.client.wire import Answer, NoAnswer, Request, Unreachable, no_answer
@@ -87,18 +87,18 @@ class HttpTransport:
         """As metrics name it."""
 
     async def send(self, request: Request, headers: Mapping[str, str]) -> Answer:
-        head = self._written(request, headers)
+        head = self._encode_head(request, headers)
         try:
             response = await self._connections.exchange(
                 head, seconds=request.timeout, is_head=request.method == "HEAD"
             )
-        except Unconnected as error:
+        except NotConnected as error:
             raise Unreachable(f"{request.method} {request.target}: {error}") from error
-        except (Broken, TimeoutError) as error:
+        except (ConnectionBroken, TimeoutError) as error:
             raise no_answer(request, str(error) or type(error).__name__) from error
         return Answer(response.status, _retry_after(response.headers.get(b"retry-after", b"")), response.body)
 
-    def _written(self, request: Request, headers: Mapping[str, str]) -> bytes:
+    def _encode_head(self, request: Request, headers: Mapping[str, str]) -> bytes:
         lines = [f"{request.method} {self._path}{request.target} HTTP/1.1", self._host_header]
         lines += [f"{name}: {value}" for name, value in {**request.headers, **headers}.items()]
         if request.body or not request.is_read:

@@ -20,7 +20,7 @@ def _json_value(value: Any) -> Any:
         case Struct():
             return _json_value(asdict(value))
         case dict():
-            return {_camel(name): _json_value(item) for name, item in value.items()}
+            return {_camel_case(name): _json_value(item) for name, item in value.items()}
         case tuple():
             return [_json_value(item) for item in value]
         case PurePath():
@@ -29,6 +29,6 @@ def _json_value(value: Any) -> Any:
             return value
 
 
-def _camel(name: str) -> str:
+def _camel_case(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join(map(str.capitalize, rest))

@@ -71,29 +71,29 @@ MISSING: Final = frozenset({"selinux-warning-controller"})
 EVERY: Final = "*"
 
 
-def unknown(selection: Sequence[str], known: Collection[str]) -> Sequence[str]:
+def unknown_names(selection: Sequence[str], known: Collection[str]) -> Sequence[str]:
     """Names that no controller has, neither here nor upstream."""
-    names = {_full(word.removeprefix("-")) for word in selection} - {EVERY}
+    names = {_full_name(word.removeprefix("-")) for word in selection} - {EVERY}
     return sorted(names - OFF.keys() - MISSING - set(known))
 
 
-def missing(selection: Sequence[str]) -> Sequence[str]:
+def missing_names(selection: Sequence[str]) -> Sequence[str]:
     """Controllers that are named, and are not implemented though upstream runs them."""
     return sorted(MISSING & {*selection})
 
 
 def switched_off(selection: Sequence[str]) -> Sequence[str]:
     """Controllers that are named, and run neither here nor upstream."""
-    return sorted({_full(word) for word in selection} & OFF.keys())
+    return sorted({_full_name(word) for word in selection} & OFF.keys())
 
 
 def is_wanted(name: str, selection: Sequence[str], *, by_default: bool) -> bool:
     """The first that names it decides; only where none does, the star."""
     for word in selection:
-        if _full(word.removeprefix("-")) == name:
+        if _full_name(word.removeprefix("-")) == name:
             return not word.startswith("-")
     return by_default and EVERY in selection
 
 
-def _full(name: str) -> str:
+def _full_name(name: str) -> str:
     return _SHORT.get(name, name)

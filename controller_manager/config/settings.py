@@ -12,17 +12,17 @@ from mockube.apimachinery.flags import (
     Flag,
     address,
     boolean,
+    comma_separated,
     labels,
-    lasting,
-    natural,
     network,
     networks,
+    non_negative_int,
     number_of,
     port,
     positive,
+    positive_duration,
     quantities,
     seconds,
-    words,
 )
 from mockube.apimachinery.klog import Logging
 from mockube.controller_manager.config.signing import Signing
@@ -49,7 +49,10 @@ class Server(Struct, frozen=True, kw_only=True):
     ] = None
     kube_api_burst: Annotated[
         int | None,
-        Flag("burst of requests of each controller (30; no limit for a server on this machine)", natural),
+        Flag(
+            "burst of requests of each controller (30; no limit for a server on this machine)",
+            non_negative_int,
+        ),
     ] = None
     use_service_account_credentials: Annotated[
         bool, Flag("run each controller with its own service account (false)", boolean)
@@ -63,7 +66,7 @@ class Controllers(Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         Flag(
             "controllers to run: * for all default ones, NAME for one, -NAME to exclude one (*)",
-            words,
+            comma_separated,
             repeats=True,
         ),
     ] = ("*",)
@@ -134,16 +137,22 @@ class Controllers(Struct, frozen=True, kw_only=True):
         float, Flag("share of unready nodes that makes a zone unhealthy (0.55)", positive)
     ] = 0.55
     large_cluster_size_threshold: Annotated[
-        int, Flag("number of nodes up to which an unhealthy zone gets no evictions (50)", natural)
+        int, Flag("number of nodes up to which an unhealthy zone gets no evictions (50)", non_negative_int)
     ] = 50
     terminated_pod_gc_threshold: Annotated[
-        int, Flag("number of terminated pods above which the oldest are deleted; 0: never (12500)", natural)
+        int,
+        Flag(
+            "number of terminated pods above which the oldest are deleted; 0: never (12500)", non_negative_int
+        ),
     ] = 12500
     controller_shutdown_timeout: Annotated[
         float, Flag("how long controllers may finish their current keys at shutdown (10s)", seconds)
     ] = 10.0
     legacy_service_account_token_clean_up_period: Annotated[
-        float, Flag("how long a token in a Secret may be unused before it is deleted (8760h0m0s)", lasting)
+        float,
+        Flag(
+            "how long a token in a Secret may be unused before it is deleted (8760h0m0s)", positive_duration
+        ),
     ] = 31_536_000.0
     service_account_private_key_file: Annotated[
         Path | None,
@@ -176,15 +185,17 @@ class Networks(Struct, frozen=True, kw_only=True):
         Flag("range of Services, which is excluded from the pod CIDRs (none)", networks, metavar="CIDR"),
     ] = ()
     node_cidr_mask_size: Annotated[
-        int, Flag("prefix length of a pod CIDR, for a single family of addresses (24, or 64)", natural)
+        int,
+        Flag("prefix length of a pod CIDR, for a single family of addresses (24, or 64)", non_negative_int),
     ] = 0
     node_cidr_mask_size_ipv4: Annotated[
         int,
         Flag(
-            "the same for IPv4 (24; 21 where --cluster-cidr is not given, as nodes take 1100 pods)", natural
+            "the same for IPv4 (24; 21 where --cluster-cidr is not given, as nodes take 1100 pods)",
+            non_negative_int,
         ),
     ] = 0
-    node_cidr_mask_size_ipv6: Annotated[int, Flag("the same for IPv6 (64)", natural)] = 0
+    node_cidr_mask_size_ipv6: Annotated[int, Flag("the same for IPv6 (64)", non_negative_int)] = 0
     load_balancer_cidr: Annotated[
         str,
         Flag(
@@ -251,7 +262,7 @@ class Simulation(Struct, frozen=True, kw_only=True):
     """Simulation"""
 
     simulate_nodes: Annotated[
-        int, Flag("number of nodes to simulate, with their pods; 0: none (0)", natural, metavar="N")
+        int, Flag("number of nodes to simulate, with their pods; 0: none (0)", non_negative_int, metavar="N")
     ] = 0
     stages: Annotated[
         tuple[Path, ...],
@@ -263,7 +274,7 @@ class Simulation(Struct, frozen=True, kw_only=True):
         ),
     ] = ()
     simulate_node_zones: Annotated[
-        tuple[str, ...], Flag("zones of the simulated nodes, in turn (none)", words)
+        tuple[str, ...], Flag("zones of the simulated nodes, in turn (none)", comma_separated)
     ] = ()
     node_labels: Annotated[
         tuple[tuple[str, str], ...],

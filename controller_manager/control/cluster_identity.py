@@ -15,7 +15,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM
 from mockube.controller_manager.cache.informer import Informer
 from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.supervision import start, within
+from mockube.controller_manager.supervision import start, timeout
 
 LOG = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class ClusterIdentity:
         while not working.done():
             working.cancel()
             try:
-                async with within(clock, patience):
+                async with timeout(clock, patience):
                     await asyncio.wait({working})
             except TimeoutError:
                 LOG.warning("What was in hand did not end within %g seconds, and is cut off", patience)

@@ -50,8 +50,8 @@ async def slow_start(things: Sequence[T], do: Do[T]) -> ApiError | None:
 async def at_once(things: Sequence[T], do: Do[T]) -> ApiError | None:
     """Run all of them and return the first API error. Any other exception is raised."""
     if len(things) == 1:
-        return await _one(things[0], do)
-    outcomes = await asyncio.gather(*(_one(thing, do) for thing in things), return_exceptions=True)
+        return await _do_one(things[0], do)
+    outcomes = await asyncio.gather(*(_do_one(thing, do) for thing in things), return_exceptions=True)
     refusals = []
     for outcome in outcomes:
         if isinstance(outcome, ApiError):
@@ -61,7 +61,7 @@ async def at_once(things: Sequence[T], do: Do[T]) -> ApiError | None:
     return refusals[0] if refusals else None
 
 
-async def _one(thing: T, do: Do[T]) -> ApiError | None:
+async def _do_one(thing: T, do: Do[T]) -> ApiError | None:
     try:
         await do(thing)
     except ApiError as error:
@@ -168,7 +168,7 @@ class Executor:
             if not (isinstance(error, AlreadyExists) and meta.name(body)):  # a generated name is retried
                 self._record_failure(action.event, meta.name(body), error)
             raise
-        writes.wrote(resource, created)
+        writes.note_write(resource, created)
         writes.observe(Write(action, Key.of(created), created))
         self._record_success(action.event, meta.name(created))
         for patch in action.then(created):
@@ -181,7 +181,7 @@ class Executor:
         try:
             answer = await self._write(writes, resource, deletion)
         except NotFound:
-            writes.deleted(resource, ref, None)
+            writes.note_deletion(resource, ref, None)
             writes.observe(Write(action, key, None))
             return
         except (
@@ -191,24 +191,24 @@ class Executor:
         except ApiError as error:
             self._record_failure(action.event, key.name, error)
             raise
-        writes.deleted(resource, ref, answer)
+        writes.note_deletion(resource, ref, answer)
         writes.observe(Write(action, key, answer))
         self._record_success(action.event, key.name)
 
     async def _change(self, action: Update | Patch, writes: Writes) -> None:
         name = meta.name(action.body) if isinstance(action, Update) else action.key.name
         try:
-            answer = await self._write(writes, action.resource, self._sent(action))
+            answer = await self._write(writes, action.resource, self._send_change(action))
         except Conflict:  # another writer was faster: no failure, and the next reconciliation retries
             raise
         except ApiError as error:
             self._record_failure(action.event, name, error)
             raise
-        writes.wrote(action.resource, answer)
+        writes.note_write(action.resource, answer)
         writes.observe(Write(action, Key.of(answer), answer))
         self._record_success(action.event, name)
 
-    def _sent(self, action: Update | Patch) -> Awaitable[Parsed]:
+    def _send_change(self, action: Update | Patch) -> Awaitable[Parsed]:
         if isinstance(action, Update):
             return self._client.update(action.resource, action.body, subresource=action.subresource)
         resource, key, subresource = action.resource, action.key, action.subresource
@@ -266,7 +266,7 @@ class Executor:
         except NotFound:
             writes.observe(Write(action, ref.key, None))
             return
-        writes.wrote(action.resource, answer)
+        writes.note_write(action.resource, answer)
         writes.observe(Write(action, ref.key, answer))
 
     async def _confirm(self, action: Confirm) -> None:
@@ -287,7 +287,7 @@ class Executor:
         """Change an object's owner reference; an error that means nothing is left to change is ignored."""
         patch = self._client.patch(resource, object_.key, body, kind="strategic")
         try:
-            writes.wrote(resource, await self._write(writes, resource, patch))
+            writes.note_write(resource, await self._write(writes, resource, patch))
         except none_left:
             return
 
@@ -295,7 +295,7 @@ class Executor:
         try:
             return await write
         except OutcomeUnknown:
-            writes.lost(resource)
+            writes.note_unknown(resource)
             raise
 
     def _record_success(self, event: EventTemplate | None, name: str) -> None:

@@ -60,20 +60,20 @@ class Writes(Struct):
     observe: Callable[[Write], None] = ignore_write
     """Called with each write that succeeds."""
 
-    def wrote(self, resource: AnyResource, answer: ReadOnlyTree) -> None:
-        self.reached(resource, int(meta.resource_version(answer)))
+    def note_write(self, resource: AnyResource, answer: ReadOnlyTree) -> None:
+        self.note_revision(resource, int(meta.resource_version(answer)))
 
-    def deleted(self, resource: AnyResource, ref: ObjectRef, answer: ReadOnlyTree | None) -> None:
+    def note_deletion(self, resource: AnyResource, ref: ObjectRef, answer: ReadOnlyTree | None) -> None:
         """`answer` is None after NotFound."""
         if answer is not None and meta.resource_version(answer):
-            self.wrote(resource, answer)
+            self.note_write(resource, answer)
         else:
             self.deletions[resource, ref.key] = ref.uid
 
-    def lost(self, resource: AnyResource) -> None:
+    def note_unknown(self, resource: AnyResource) -> None:
         self.unknown.add(resource)
 
-    def reached(self, resource: AnyResource, revision: int) -> None:
+    def note_revision(self, resource: AnyResource, revision: int) -> None:
         self.revisions[resource] = max(revision, self.revisions.get(resource, 0))
 
 
@@ -106,7 +106,7 @@ class OwnWrites:
         writes = self._writes.get(key)
         if writes is None:
             return ()
-        behind = [] if self._is_expired(writes) else [*self._behind(writes)]
+        behind = [] if self._is_expired(writes) else [*self._pending_writes(writes)]
         if not behind:
             del self._writes[key]
         return behind
@@ -124,7 +124,7 @@ class OwnWrites:
         """The list's own revision is not waited for: the resource may have no change at it."""
         there = {meta.uid(obj) for obj in listed}
         for obj in listed:
-            writes.wrote(resource, obj)
+            writes.note_write(resource, obj)
         lister = self._sources[resource].lister
         for view in lister.in_namespace(namespace) if namespace else lister.all():
             tree = resource.tree(view)
@@ -134,17 +134,17 @@ class OwnWrites:
     def _is_expired(self, writes: Writes) -> bool:
         return self._clock.monotonic() - writes.at >= EXPIRY_SECONDS
 
-    def _behind(self, writes: Writes) -> Iterator[Behind]:
+    def _pending_writes(self, writes: Writes) -> Iterator[Behind]:
         for resource, revision in writes.revisions.items():
             source = self._sources.get(resource)
             if source is not None and source.revision < revision:
                 yield Behind(source, revision)
         for (resource, key), uid in writes.deletions.items():
             source = self._sources.get(resource)
-            if source is not None and self._shows(source, resource, key, uid):
+            if source is not None and self._cache_shows(source, resource, key, uid):
                 yield Behind(source, source.revision + 1)
 
-    def _shows(self, source: Source, resource: AnyResource, key: Key, uid: str) -> bool:
+    def _cache_shows(self, source: Source, resource: AnyResource, key: Key, uid: str) -> bool:
         """Whether the cache shows the object without its deletion."""
         view = source.lister.get(*key)
         if view is None:

@@ -18,7 +18,7 @@ from mockube.controller_manager.control.own_writes import EXPIRY_SECONDS, OwnWri
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.control.worker import Loop
 from mockube.controller_manager.queue.rate_limiting import RateLimiter
-from mockube.controller_manager.supervision import start_in, within
+from mockube.controller_manager.supervision import start_in, timeout
 
 
 class ControllerRunner:
@@ -86,7 +86,7 @@ class ControllerRunner:
             return None
         plan = self._plan(key)
         observe = forget if self._observer is None else self._observation(key, self._observer)
-        writes, remember = self._own_writes.of(key), partial(self._remember, key)
+        writes, remember = self._own_writes.of(key), partial(self._store_memory, key)
         await self._executor.carry_out(plan, writes, remember, observe)
         return plan.again_after
 
@@ -104,7 +104,7 @@ class ControllerRunner:
         remembered = (self._memories.get(key),) if self._controller.remembers else ()
         return self._controller.reconcile(self._caches, key, self._context.clock.now(), *remembered)
 
-    def _remember(self, key: Key, memory: object) -> None:
+    def _store_memory(self, key: Key, memory: object) -> None:
         if memory is None:
             self._memories.pop(key, None)
         else:
@@ -118,7 +118,7 @@ class ControllerRunner:
 
     async def _come_back(self, key: Key) -> None:
         with suppress(TimeoutError):  # a write unseen for so long has expired
-            async with within(self._context.clock, EXPIRY_SECONDS):
+            async with timeout(self._context.clock, EXPIRY_SECONDS):
                 await self._own_writes.wait(key)
         self._parked.discard(key)
         self.loop.add(key)

@@ -35,7 +35,7 @@ class WaitForKinds:
 
     async def _are_served(self) -> bool:
         try:
-            return {*map(_place, self._needs)} <= await self._served_resources()
+            return {*map(_kind_key, self._needs)} <= await self._served_resources()
         except (ApiError, NoAnswer) as error:
             LOG.warning("asking the server for %s: %s", ", ".join(map(str, self._needs)), error)
             return False
@@ -53,5 +53,5 @@ class WaitForKinds:
         return [one["name"] for one in document.get("resources") or ()]
 
 
-def _place(resource: Resource[Any]) -> tuple[str, str]:
+def _kind_key(resource: Resource[Any]) -> tuple[str, str]:
     return resource.api_version, resource.plural

@@ -57,7 +57,7 @@ class Loop:
         self._delaying.add_after(key, delay.total_seconds())
 
     def add_debounced(self, key: Key, *, quiet: timedelta, max_delay: timedelta) -> None:
-        self._settling.changed(key, quiet=quiet.total_seconds(), max_delay=max_delay.total_seconds())
+        self._settling.add_after_quiet(key, quiet=quiet.total_seconds(), max_delay=max_delay.total_seconds())
 
     async def run(self) -> None:
         """Work until cancelled; then take no more keys, and finish what is in hand. A second time cuts that off, too."""

@@ -111,7 +111,7 @@ class PodAddresses:
     def of(self, uid: str, network: PodNetwork) -> str:
         """The pod's address: the one it has, or a new one on its node."""
         if uid not in self._addresses:
-            self.note(uid, self._free(network))
+            self.note(uid, self._find_free(network))
         return self._addresses[uid]
 
     def note(self, uid: str, address: str) -> None:
@@ -125,7 +125,7 @@ class PodAddresses:
         if address is not None and self._holders.get(address) == uid:
             del self._holders[address]
 
-    def _free(self, network: PodNetwork) -> str:
+    def _find_free(self, network: PodNetwork) -> str:
         size = network.size
         first = self._next.get(network.name, 0)
         for number in range(first, first + size):

@@ -121,7 +121,7 @@ class AdmittedPods:
         if pod.uid in node_pods.pods:
             return _wait_for_victims(node_pods, pod, now) if node_pods.preemptors else None
         node_pods.set_node(node)
-        new = _admitted(pod.object)
+        new = _admitted_pod(pod.object)
         rejection = rejection_of(pod.object, node, new.requested, new.ports, node_pods.usage())
         if rejection is None and is_critical(pod.object):
             rejection = self._make_room(node_pods, pod, new, now)
@@ -184,9 +184,9 @@ class AdmittedPods:
             return
         elif (known := node_pods.pods.get(new.uid)) is not None:
             if known.generation != meta.generation(new.object):
-                node_pods.add(new.uid, _admitted(new.object, known.generation))
+                node_pods.add(new.uid, _admitted_pod(new.object, known.generation))
         elif is_admitted(new.object):
-            node_pods.add(new.uid, _admitted(new.object))
+            node_pods.add(new.uid, _admitted_pod(new.object))
 
     def _remove(self, node_pods: _NodePods, uid: str) -> None:
         node_pods.remove(uid)
@@ -203,7 +203,7 @@ class AdmittedPods:
             node_pods = self._nodes[name] = _NodePods()
             for pod in self._pods.by_index(BY_NODE, name):
                 if not pod.is_terminal and is_admitted(pod.object):
-                    node_pods.add(pod.uid, _admitted(pod.object))
+                    node_pods.add(pod.uid, _admitted_pod(pod.object))
         return self._nodes[name]
 
 
@@ -217,17 +217,17 @@ def _wait_for_victims(node_pods: _NodePods, pod: PodView, now: datetime) -> Step
     return None
 
 
-def _admitted(pod: ReadOnlyTree, generation: int | None = None) -> _Pod:
+def _admitted_pod(pod: ReadOnlyTree, generation: int | None = None) -> _Pod:
     of = meta.generation(pod) if generation is None else generation
     try:
-        spec = _allocated(pod)
+        spec = _with_allocated_resources(pod)
         return _Pod(pod_requests(spec), tuple(host_ports(spec)), of)
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
         LOG.debug("the requests of pod %s cannot be read: %s", Key.of(pod), error)
         return _Pod(Counter(), (), of)
 
 
-def _allocated(pod: ReadOnlyTree) -> ReadOnlyTree:
+def _with_allocated_resources(pod: ReadOnlyTree) -> ReadOnlyTree:
     """The spec with the allocated resources of its containers, which a pending resize does not change."""
     status = pod.get("status") or {}
     requests = {
@@ -240,14 +240,14 @@ def _allocated(pod: ReadOnlyTree) -> ReadOnlyTree:
     if not requests:
         return spec
 
-    def allocated(container: ReadOnlyTree) -> ReadOnlyTree:
+    def allocate(container: ReadOnlyTree) -> ReadOnlyTree:
         resources = {**(container.get("resources") or {}), "requests": requests[container["name"]]}
         return {**container, "resources": resources}
 
     return {
         **spec,
         **{
-            name: [allocated(one) if one["name"] in requests else one for one in spec.get(name) or ()]
+            name: [allocate(one) if one["name"] in requests else one for one in spec.get(name) or ()]
             for name in ("containers", "initContainers")
         },
     }

@@ -61,12 +61,12 @@ class SimulatedNodes:
             random=context.random,
         )
         self._leases = self._loop(context, "simulated-leases", self._beat)
-        self._statuses = self._loop(context, "simulated-nodes", self._play)
+        self._statuses = self._loop(context, "simulated-nodes", self._sync)
         self._absent: dict[str, dict[str, Any]] = {}
         """The nodes that are to be registered, once."""
         self._desired = DesiredNodes(nodes=self._options.simulate_nodes)
-        self._nodes.add_handler(self._changed)
-        self._config_maps.add_handler(self._resized)
+        self._nodes.add_handler(self._on_change)
+        self._config_maps.add_handler(self._on_resize)
 
     async def run(self) -> None:
         await self._nodes.wait_synced()
@@ -94,11 +94,11 @@ class SimulatedNodes:
         """An earlier run may have ended between the two objects that registration makes; the CSINode is the last."""
         return self._nodes.lister.get("", name) is None or name not in registered
 
-    def _resized(self, change: Change) -> None:
-        if Key.of(change.latest) == RESIZING:
+    def _on_resize(self, change: Change) -> None:
+        if Key.of(change.last_known) == RESIZING:
             self._statuses.add(_ALL)
 
-    def _changed(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         key = Key("", meta.name(change.new or change.old or {}))
         if change.new is None:
             self._stages.forget(key)
@@ -111,7 +111,7 @@ class SimulatedNodes:
     async def _beat(self, key: Key) -> timedelta | None:
         return await self._registration.heartbeat(key.name)
 
-    async def _play(self, key: Key) -> timedelta | None:
+    async def _sync(self, key: Key) -> timedelta | None:
         if key == _ALL:
             await self._take_stock()
             return None

@@ -76,7 +76,7 @@ class StatusWriter:
                         )
                     except NotFound:
                         return None
-                    self._wrote(key, obj, _revision(obj), decided_on)
+                    self._note_write(key, obj, _revision(obj), decided_on)
                 case Remove():
                     await self._remove(key, obj)
                     return None
@@ -91,9 +91,9 @@ class StatusWriter:
             answer = await self._client.delete(self._resource, key, uid=uid, grace_period_seconds=0)
             if meta.uid(answer) == uid and meta.finalizers(answer):
                 revision = _revision(answer)
-        self._wrote(key, obj, revision, _revision(obj))
+        self._note_write(key, obj, revision, _revision(obj))
 
-    def _wrote(self, key: Key, obj: ReadOnlyTree, revision: float, decided_on: int) -> None:
+    def _note_write(self, key: Key, obj: ReadOnlyTree, revision: float, decided_on: int) -> None:
         self._last[key] = _Last(meta.uid(obj), revision, decided_on, self._clock.monotonic())
 
 

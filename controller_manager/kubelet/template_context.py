@@ -33,7 +33,7 @@ class TemplateContext(Struct, frozen=True, kw_only=True):
     def of_node(self, node: ReadOnlyTree) -> Environment:
         name = meta.name(node)
         return {
-            **self._everywhere(),
+            **self._common_functions(),
             "NodeName": lambda: name,
             "NodeIP": lambda: self.registry.ip_of(name),
             "NodePort": lambda: KUBELET_PORT,
@@ -52,14 +52,14 @@ class TemplateContext(Struct, frozen=True, kw_only=True):
             return [self.registry.ip_of(node)] if in_host_network else [*self.registry.pod_ips(uid, node)]
 
         return {
-            **self._everywhere(),
+            **self._common_functions(),
             "NodeIPWith": self.registry.ip_of,
             "NodeIPsWith": lambda node: [self.registry.ip_of(node)],
             "PodIPWith": pod_ip,
             "PodIPsWith": pod_ips,
         }
 
-    def _everywhere(self) -> dict[str, Callable[..., object]]:
+    def _common_functions(self) -> dict[str, Callable[..., object]]:
         return {
             "Now": lambda: format_time(self.clock.now()),
             "StartTime": lambda: format_time(self.started),

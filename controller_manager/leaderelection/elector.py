@@ -17,7 +17,7 @@ from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kinds import LEASES
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoAnswer
-from mockube.controller_manager.supervision import all_ended, start, within
+from mockube.controller_manager.supervision import all_ended, start, timeout
 
 LOG = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class Elector:
 
     def may_write(self) -> bool:
         """Whether the lease is still valid; called before every write."""
-        return self._renewed is not None and self._left() > 0
+        return self._renewed is not None and self._seconds_left() > 0
 
     async def acquire(self) -> None:
         """Until the lease is held."""
@@ -90,7 +90,7 @@ class Elector:
         try:
             while self.is_leading:
                 await self._clock.sleep(self._timings.retry_period)
-                async with within(self._clock, self._left()):
+                async with timeout(self._clock, self._seconds_left()):
                     while not await self._try() and self.is_leading:
                         await self._clock.sleep(self._timings.retry_period)
         except TimeoutError:
@@ -111,12 +111,12 @@ class Elector:
             "leaseTransitions": self._transitions(),
         }
         try:
-            async with within(self._clock, self._timings.renew_deadline):
+            async with timeout(self._clock, self._timings.renew_deadline):
                 await self._client.update(LEASES, {**self.lease, "spec": spec})
         except (ApiError, NoAnswer, TimeoutError) as error:
             LOG.warning("The lease %s was not released: %s", self._candidate.lease, error)
 
-    def _left(self) -> float:
+    def _seconds_left(self) -> float:
         """Seconds until the deadline."""
         assert self._renewed is not None
         return self._renewed + self._timings.renew_deadline - self._clock.monotonic()
@@ -124,7 +124,7 @@ class Elector:
     async def _try(self) -> bool:
         """Acquire or renew; a request that takes too long is given up."""
         try:
-            async with within(self._clock, self._timings.renew_deadline / 2):
+            async with timeout(self._clock, self._timings.renew_deadline / 2):
                 return await self._acquire_or_renew()
         except (ApiError, NoAnswer, TimeoutError) as error:
             self._report(str(error))
@@ -137,7 +137,7 @@ class Elector:
             self._renewed = None
             self._report(f"{self._spec()['holderIdentity']} holds it")
             return False
-        body = {**(found or self._blank()), "spec": self._claim()}
+        body = {**(found or self._new_lease()), "spec": self._claim()}
         write = self._client.create if found is None else self._client.update
         self._observe(await write(LEASES, body))
         self._renewed, self._reported_problem = requested_at, ""
@@ -186,7 +186,7 @@ class Elector:
     def _transitions(self) -> int:
         return int(self._spec().get("leaseTransitions") or 0)
 
-    def _blank(self) -> dict[str, Any]:
+    def _new_lease(self) -> dict[str, Any]:
         self.lease = None
         return {
             "metadata": {"namespace": self._candidate.lease.namespace, "name": self._candidate.lease.name}
@@ -236,7 +236,7 @@ async def _finish(working: "asyncio.Task[None]", *, clock: Clock, patience: floa
     """Have it end what it has in hand within so many seconds, and then without that; a second cancellation cuts it off."""
     working.cancel()
     try:
-        async with within(clock, patience):
+        async with timeout(clock, patience):
             await asyncio.wait({working})
     except TimeoutError:
         LOG.warning("What was in hand did not end within %g seconds, and is cut off", patience)

@@ -55,7 +55,7 @@ class OneQueue:
     def depth(self) -> int:
         return len(self._added)
 
-    def unfinished(self) -> Sequence[float]:
+    def processing_times(self) -> Sequence[float]:
         """Seconds since the start, for each key in processing."""
         now = self._clock.monotonic()
         return [now - began for began in self._processing.values()]
@@ -66,12 +66,12 @@ _GAUGES: Final[Sequence[tuple[str, str, Callable[[OneQueue], float]]]] = (
     (
         "workqueue_unfinished_work_seconds",
         "Time spent so far on keys that are not done.",
-        lambda queue: sum(queue.unfinished()),
+        lambda queue: sum(queue.processing_times()),
     ),
     (
         "workqueue_longest_running_processor_seconds",
         "Time spent on the key that takes longest.",
-        lambda queue: max(queue.unfinished(), default=0.0),
+        lambda queue: max(queue.processing_times(), default=0.0),
     ),
 )
 _COUNTERS: Final[Sequence[tuple[str, str, Callable[[OneQueue], float]]]] = (

@@ -37,7 +37,7 @@ class Runs(Protocol):
         """It failed with an unexpected exception; its end is reported as well."""
 
 
-class Unobserved:
+class NoRuns:
     def began(self) -> float:
         return 0.0
 
@@ -46,7 +46,7 @@ class Unobserved:
     def panicked(self) -> None: ...
 
 
-UNOBSERVED: Final = Unobserved()
+UNOBSERVED: Final = NoRuns()
 
 
 class OneController:
@@ -101,14 +101,14 @@ class ReconcileMetrics(Collector):
 
     def collect(self) -> Iterable[Metric]:
         for name, text, read in _COUNTERS:
-            yield self._filled(CounterMetricFamily(_named(name), text, labels=["controller"]), read)
+            yield self._fill(CounterMetricFamily(_metric_name(name), text, labels=["controller"]), read)
         for name, text, read in _GAUGES:
-            yield self._filled(GaugeMetricFamily(_named(name), text, labels=["controller"]), read)
+            yield self._fill(GaugeMetricFamily(_metric_name(name), text, labels=["controller"]), read)
         results = CounterMetricFamily(
-            _named("reconcile"), "Reconciliations.", labels=["controller", "result"]
+            _metric_name("reconcile"), "Reconciliations.", labels=["controller", "result"]
         )
         took = HistogramMetricFamily(
-            _named("reconcile_time_seconds"), "How long they took.", labels=["controller"]
+            _metric_name("reconcile_time_seconds"), "How long they took.", labels=["controller"]
         )
         for name, one in self._controllers.items():
             one.took.add_to(took, [name])
@@ -117,7 +117,7 @@ class ReconcileMetrics(Collector):
         yield results
         yield took
 
-    def _filled(
+    def _fill(
         self, family: CounterMetricFamily | GaugeMetricFamily, read: Callable[[OneController], float]
     ) -> Metric:
         for name, one in self._controllers.items():
@@ -125,5 +125,5 @@ class ReconcileMetrics(Collector):
         return family
 
 
-def _named(name: str) -> str:
+def _metric_name(name: str) -> str:
     return f"controller_runtime_{name}"

@@ -89,7 +89,7 @@ class Debouncer(Generic[K]):
         self._delaying = DelayingQueue[K](self._look, clock)
         self._swarms: dict[K, _Burst] = {}
 
-    def changed(self, key: K, *, quiet: float, max_delay: float) -> None:
+    def add_after_quiet(self, key: K, *, quiet: float, max_delay: float) -> None:
         """Add the key after `quiet` seconds without a change, and after `max_delay` seconds at the latest."""
         now = self._clock.monotonic()
         swarm = self._swarms.get(key)

@@ -53,19 +53,19 @@ def terms_of(pod: PodView) -> Terms:
         return NO_TERMS
     namespace = pod.key.namespace
     return Terms(
-        affinity=_required(near, namespace),
-        anti_affinity=_required(far, namespace),
-        preferred_affinity=_preferred(near, namespace),
-        preferred_anti_affinity=_preferred(far, namespace),
+        affinity=_required_terms(near, namespace),
+        anti_affinity=_required_terms(far, namespace),
+        preferred_affinity=_preferred_terms(near, namespace),
+        preferred_anti_affinity=_preferred_terms(far, namespace),
     )
 
 
-def _required(affinity: ReadOnlyTree, namespace: str) -> tuple[Term, ...]:
+def _required_terms(affinity: ReadOnlyTree, namespace: str) -> tuple[Term, ...]:
     terms: Iterable[ReadOnlyTree] = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
     return tuple(_term(one, namespace) for one in terms)
 
 
-def _preferred(affinity: ReadOnlyTree, namespace: str) -> tuple[Term, ...]:
+def _preferred_terms(affinity: ReadOnlyTree, namespace: str) -> tuple[Term, ...]:
     terms: Iterable[ReadOnlyTree] = affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
     return tuple(_term(one["podAffinityTerm"], namespace, one["weight"]) for one in terms)
 

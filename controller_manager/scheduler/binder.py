@@ -23,7 +23,7 @@ from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.preemption import Candidate
 from mockube.controller_manager.scheduler.volumes import Binding, is_bound
-from mockube.controller_manager.supervision import within
+from mockube.controller_manager.supervision import timeout
 from mockube.controller_manager.workloads.device_claims import FINALIZER, is_reserved_for, with_consumer
 from mockube.controller_manager.workloads.disruption import disruption_status
 from mockube.controller_manager.workloads.volumes import SELECTED_NODE, claim_reference
@@ -43,7 +43,7 @@ class Binder:
         """Raises `TimeoutError` where claims are not bound in time, and whatever the server answers."""
         for binding in bindings:
             await self._reserve(binding, node)
-        async with within(self._clock, _BINDING_TIMEOUT.total_seconds()):
+        async with timeout(self._clock, _BINDING_TIMEOUT.total_seconds()):
             while not all(map(self._is_bound, bindings)):
                 self._changed.clear()
                 await self._changed.wait()
@@ -85,7 +85,7 @@ class Binder:
             patch = {"metadata": {"uid": meta.uid(claim), "annotations": {SELECTED_NODE: node}}}
             await self._client.patch(PERSISTENT_VOLUME_CLAIMS, key, patch)
         else:
-            await self._client.update(PERSISTENT_VOLUMES, _claimed(volume, claim))
+            await self._client.update(PERSISTENT_VOLUMES, _with_claim(volume, claim))
 
     def _is_bound(self, binding: Binding) -> bool:
         claim = self._claims.lister.get(meta.namespace(binding.claim), meta.name(binding.claim))
@@ -95,7 +95,7 @@ class Binder:
         self._changed.set()
 
 
-def _claimed(volume: ReadOnlyTree, claim: ReadOnlyTree) -> ReadOnlyTree:
+def _with_claim(volume: ReadOnlyTree, claim: ReadOnlyTree) -> ReadOnlyTree:
     changed = meta.with_value(volume, ("spec", "claimRef"), claim_reference(claim))
     return meta.with_annotations(changed, {ANNOTATION_PV_BOUND_BY_CONTROLLER: "yes"})
 

@@ -32,10 +32,10 @@ class Cluster:
         return uid in self._node_of
 
     def set_node(self, node: ReadOnlyTree) -> None:
-        self._at(meta.name(node)).set_node(node)
+        self._node_info(meta.name(node)).set_node(node)
 
     def remove_node(self, name: str) -> None:
-        node = self._at(name)
+        node = self._node_info(name)
         node.forget_node()
         self._drop_if_empty(node)
 
@@ -49,7 +49,7 @@ class Cluster:
         before = self._node_of.get(pod.view.uid)
         if before is not None and before != node:
             self.remove_pod(pod.view.uid)
-        self._at(node).add(pod)
+        self._node_info(node).add(pod)
         self._node_of[pod.view.uid] = node
 
     def remove_pod(self, uid: str) -> None:
@@ -59,7 +59,7 @@ class Cluster:
             node.remove(uid)
             self._drop_if_empty(node)
 
-    def _at(self, name: str) -> NodeInfo:
+    def _node_info(self, name: str) -> NodeInfo:
         if name not in self._nodes:
             self._nodes[name] = NodeInfo(name)
         return self._nodes[name]

@@ -113,7 +113,7 @@ def _try(
     refusal = fits()
     if refusal is not None:
         return refusal
-    protected = _protected(sorted(lesser, key=_importance), budgets)
+    protected = _protected_pods(sorted(lesser, key=_importance), budgets)
     victims: list[PodInfo] = []
     for one in sorted(lesser, key=lambda each: (each.view.uid not in protected, *_importance(each))):
         trial.add(one)
@@ -134,7 +134,7 @@ def _fitting(pod: PodInfo, trial: NodeInfo, snapshot: ClusterSnapshot) -> Callab
     return lambda: find_feasible(pod, changed, only=trial).refusals.get(trial.name)
 
 
-def _protected(pods: Iterable[PodInfo], budgets: Sequence[_Budget]) -> set[str]:
+def _protected_pods(pods: Iterable[PodInfo], budgets: Sequence[_Budget]) -> set[str]:
     """The uids of pods whose eviction violates a disruption budget."""
     left = [budget.disruptions_allowed for budget in budgets]
     protected = set()
@@ -149,10 +149,10 @@ def _protected(pods: Iterable[PodInfo], budgets: Sequence[_Budget]) -> set[str]:
 
 def _importance(pod: PodInfo) -> tuple[int, datetime]:
     """Smaller is more important: higher priority first, then the earlier start."""
-    return -pod.priority, _started(pod)
+    return -pod.priority, _start_time(pod)
 
 
-def _started(pod: PodInfo) -> datetime:
+def _start_time(pod: PodInfo) -> datetime:
     text = (pod.view.object.get("status") or {}).get("startTime")
     return parse_time(text) if text else _LATEST
 
@@ -161,7 +161,7 @@ def _cost(candidate: Candidate) -> tuple[int, int, int, int, float]:
     """Fewest violations, then the least priority that goes, the least in sum, the fewest pods, the youngest of them."""
     victims = candidate.victims
     highest = max((one.priority for one in victims), default=-(2**31))
-    earliest = min((_started(one) for one in victims if one.priority == highest), default=_LATEST)
+    earliest = min((_start_time(one) for one in victims if one.priority == highest), default=_LATEST)
     return (
         candidate.violations,
         highest,

@@ -60,7 +60,7 @@ def unschedulable_patch(
         "observedGeneration": meta.generation(pod),
     }
     updated = conditions.set_condition(conditions.of(pod), condition, now)
-    changes: dict[str, Any] = {} if conditions.says(pod, condition) else {"conditions": updated}
+    changes: dict[str, Any] = {} if conditions.has_condition(pod, condition) else {"conditions": updated}
     if nominee is not None and nominee != nominated_node(pod):
         changes["nominatedNodeName"] = nominee or None
     return {"metadata": {"uid": meta.uid(pod)}, "status": changes} if changes else None

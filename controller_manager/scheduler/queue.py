@@ -101,7 +101,7 @@ class SchedulingQueue:
         if self._moved_meanwhile:
             self._release(waiting)
         else:
-            self._after(LONGEST_WAIT, waiting, self._release)
+            self._call_after(LONGEST_WAIT, waiting, self._release)
 
     def retry(self, key: Key) -> None:
         """It failed for a reason that no change of the cluster may end: try it again after its backoff."""
@@ -113,7 +113,7 @@ class SchedulingQueue:
         self._stuck.pop(waiting.key, None)
         rest = waiting.retry_at - self._clock.monotonic()
         if rest > 0:
-            self._after(rest, waiting, self._activate)
+            self._call_after(rest, waiting, self._activate)
         else:
             self._activate(waiting)
 
@@ -124,7 +124,7 @@ class SchedulingQueue:
             heapq.heappush(self._ready, waiting)
             self._wake.set()
 
-    def _after(self, seconds: float, waiting: _Waiting, then: Callable[[_Waiting], None]) -> None:
+    def _call_after(self, seconds: float, waiting: _Waiting, then: Callable[[_Waiting], None]) -> None:
         _stop(waiting)
         waiting.timer = self._clock.call_later(seconds, lambda: then(waiting))
 

@@ -120,10 +120,10 @@ class Scheduler:
 
     def _node_changed(self, change: Change) -> None:
         if change.new is None:
-            self._cluster.remove_node(meta.name(change.latest))
+            self._cluster.remove_node(meta.name(change.last_known))
         else:
             self._cluster.set_node(change.new)
-        if change.new is None or change.old is None or _matters(change.old, change.new):
+        if change.new is None or change.old is None or _is_relevant(change.old, change.new):
             self._queue.move_all()
 
     def _pod_changed(self, change: Change) -> None:
@@ -131,9 +131,9 @@ class Scheduler:
         if old is not None and (new is None or new.uid != old.uid):
             self._pod_removed(old)
         if new is not None:
-            self._came(new)
+            self._on_pod(new)
 
-    def _came(self, pod: PodView) -> None:
+    def _on_pod(self, pod: PodView) -> None:
         if uses_resources(pod):
             is_news = pod.uid not in self._assumed and not self._cluster.is_placed(pod.uid)
             self._assumed.discard(pod.uid)
@@ -167,7 +167,7 @@ class Scheduler:
         for key in waiting:
             view = self._pods.lister.get(*key)
             if view is not None and waits_for_node(view):
-                self._came(view)
+                self._on_pod(view)
         self._queue.move_all()
 
     def _pod_removed(self, pod: PodView) -> None:
@@ -213,7 +213,7 @@ class Scheduler:
             (self._queue.retry if found.is_error else self._queue.stick)(key)
             self._room.release()
             return
-        node = self._pick(best_nodes(pod, snapshot, found.feasible))
+        node = self._choose(best_nodes(pod, snapshot, found.feasible))
         claims = claims_of(pod, snapshot.storage)
         volumes = [] if isinstance(claims, str) else claims.assign(node.node, snapshot.storage) or []
         devices = self._allocate(pod, node, snapshot)
@@ -230,7 +230,7 @@ class Scheduler:
             return {}
         return self._devices.allocate(pod.view, node.node, format_time(self._clock.now()))
 
-    def _pick(self, best: Sequence[NodeInfo]) -> NodeInfo:
+    def _choose(self, best: Sequence[NodeInfo]) -> NodeInfo:
         return best[int(fraction(self._random) * len(best))]
 
     async def _refuse(self, pod: PodInfo, snapshot: ClusterSnapshot, found: FeasibleNodes) -> None:
@@ -293,11 +293,11 @@ class Scheduler:
         self._cluster.remove_pod(pod.view.uid)
         latest = self._pods.lister.get(*pod.view.key)
         if latest is not None and latest.uid == pod.view.uid:
-            self._came(latest)
+            self._on_pod(latest)
         self._queue.move_all()
 
 
-def _matters(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
+def _is_relevant(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
     """Something changed by which nodes are chosen: heartbeats do not."""
     return (
         old.get("spec") != new.get("spec")

@@ -15,7 +15,12 @@ from mockube.apimachinery.wellknown import ANNOTATION_PV_BIND_COMPLETED
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.workloads.node_selectors import selects, term_holds
-from mockube.controller_manager.workloads.volumes import NO_PROVISIONER, best, class_name, waits_for_consumer
+from mockube.controller_manager.workloads.volumes import (
+    NO_PROVISIONER,
+    best_match,
+    class_name,
+    waits_for_consumer,
+)
 
 _UNBOUND: Final = "pod has unbound immediate PersistentVolumeClaims"
 
@@ -48,9 +53,11 @@ class PodVolumeClaims(Struct):
         for claim in self.waiting:
             assigned = {meta.name(one.volume) for one in bindings if one.volume is not None}
             near = (
-                one for one in storage.volumes.all() if meta.name(one) not in assigned and reaches(one, node)
+                one
+                for one in storage.volumes.all()
+                if meta.name(one) not in assigned and is_reachable(one, node)
             )
-            volume = best(near, claim)
+            volume = best_match(near, claim)
             if volume is None and not _can_provision(claim, node, storage):
                 return None
             bindings.append(Binding(claim, volume))
@@ -60,15 +67,17 @@ class PodVolumeClaims(Struct):
 def claims_of(pod: PodInfo, storage: Storage) -> PodVolumeClaims | str:
     """Or why no node will do, whichever it is."""
     claims = PodVolumeClaims()
-    for name, is_ephemeral in _named(pod):
+    for name, is_ephemeral in _claim_names(pod):
         claim = storage.claims.get(pod.view.key.namespace, name)
-        trouble = _trouble(pod, name, claim, is_ephemeral=is_ephemeral) or _sort_in(claim, claims, storage)
+        trouble = _claim_problem(pod, name, claim, is_ephemeral=is_ephemeral) or _sort_in(
+            claim, claims, storage
+        )
         if trouble:
             return trouble
     return claims
 
 
-def _named(pod: PodInfo) -> Iterator[tuple[str, bool]]:
+def _claim_names(pod: PodInfo) -> Iterator[tuple[str, bool]]:
     for volume in pod.spec.get("volumes") or ():
         if "persistentVolumeClaim" in volume:
             yield volume["persistentVolumeClaim"]["claimName"], False
@@ -76,7 +85,7 @@ def _named(pod: PodInfo) -> Iterator[tuple[str, bool]]:
             yield f"{pod.view.key.name}-{volume['name']}", True
 
 
-def _trouble(pod: PodInfo, name: str, claim: ReadOnlyTree | None, *, is_ephemeral: bool) -> str:
+def _claim_problem(pod: PodInfo, name: str, claim: ReadOnlyTree | None, *, is_ephemeral: bool) -> str:
     if claim is None and is_ephemeral:
         return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
     if claim is None:
@@ -110,7 +119,7 @@ def _class_of(claim: ReadOnlyTree, storage: Storage) -> ReadOnlyTree | None:
     return storage.classes.get("", class_name(claim))
 
 
-def reaches(volume: ReadOnlyTree, node: ReadOnlyTree) -> bool:
+def is_reachable(volume: ReadOnlyTree, node: ReadOnlyTree) -> bool:
     required = (volume["spec"].get("nodeAffinity") or {}).get("required")
     return required is None or selects(required, node)
 

@@ -16,7 +16,7 @@ def disruption_status(
     if generation is not None:
         condition["observedGeneration"] = generation
     condition |= {"reason": reason, "message": message}
-    if conditions.says(pod, condition):
+    if conditions.has_condition(pod, condition):
         return {}
     listed = conditions.set_condition(conditions.of(pod), condition, now)
     return {

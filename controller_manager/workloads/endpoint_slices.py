@@ -60,7 +60,7 @@ def arrange(
     changes.delete += unwanted
     if shape.placeholder and len(changes.delete) == len(present) and not changes.create:
         _keep_placeholder(changes, unwanted, shape)
-    return _reused(changes, owner)
+    return _reuse_slices(changes, owner)
 
 
 def _arrange_group(
@@ -75,7 +75,7 @@ def _arrange_group(
         if retained == (one["endpoints"] or []) and meta.labels(one) == shape.labels:
             same.append(one)
         elif retained:
-            changes.update.append(_with(one, shape.labels, retained))
+            changes.update.append(_with_endpoints(one, shape.labels, retained))
         else:
             changes.delete.append(one)
     left = list(missing.values())
@@ -97,7 +97,7 @@ def _fill_one(same: Sequence[ReadOnlyTree], left: list[Any], shape: Shape, chang
     if not able:
         return left
     fullest = max(able, key=lambda one: len(one["endpoints"] or ()))
-    changes.update.append(_with(fullest, shape.labels, [*(fullest["endpoints"] or ()), *left]))
+    changes.update.append(_with_endpoints(fullest, shape.labels, [*(fullest["endpoints"] or ()), *left]))
     return []
 
 
@@ -117,7 +117,7 @@ def _keep_placeholder(changes: Changes, unwanted: Sequence[ReadOnlyTree], shape:
         changes.delete.remove(placeholder)
 
 
-def _reused(changes: Changes, owner: ReadOnlyTree) -> Changes:
+def _reuse_slices(changes: Changes, owner: ReadOnlyTree) -> Changes:
     """Rather than delete a slice and create another, change the one into the other."""
     for one in [doomed for doomed in changes.delete if _is_of(doomed, owner)]:
         if not changes.create:
@@ -129,7 +129,7 @@ def _reused(changes: Changes, owner: ReadOnlyTree) -> Changes:
     return changes
 
 
-def _with(one: ReadOnlyTree, labels: Mapping[str, str], endpoints: list[Any]) -> dict[str, Any]:
+def _with_endpoints(one: ReadOnlyTree, labels: Mapping[str, str], endpoints: list[Any]) -> dict[str, Any]:
     return {**meta.with_metadata(one, labels=labels), "endpoints": endpoints}
 
 

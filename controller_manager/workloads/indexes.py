@@ -23,11 +23,11 @@ def watches_of(
 
 
 def _of_wish(_: Caches, change: Change) -> Iterable[Key]:
-    return () if _is_of_status(change) else (Key.of(change.latest),)
+    return () if _is_of_status(change) else (Key.of(change.last_known),)
 
 
 def _of_status(_: Caches, change: Change) -> Iterable[Key]:
-    return (Key.of(change.latest),) if _is_of_status(change) else ()
+    return (Key.of(change.last_known),) if _is_of_status(change) else ()
 
 
 def _is_of_status(change: Change) -> bool:

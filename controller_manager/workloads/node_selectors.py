@@ -41,23 +41,23 @@ def term_holds(term: ReadOnlyTree, node: ReadOnlyTree) -> bool:
         return False
     labels = meta.labels(node)
     named = {"metadata.name": meta.name(node)}
-    return all(_holds(one, labels) for one in expressions) and all(_holds(one, named) for one in fields)
+    return all(_matches(one, labels) for one in expressions) and all(_matches(one, named) for one in fields)
 
 
-def _holds(expression: ReadOnlyTree, values: Mapping[str, str]) -> bool:
+def _matches(expression: ReadOnlyTree, values: Mapping[str, str]) -> bool:
     value = values.get(expression["key"])
     return _OPERATORS[expression["operator"]](value, expression.get("values") or ())
 
 
-def _above(value: str | None, values: Sequence[str]) -> bool:
-    return _compared(value, values, 1)
+def _is_greater(value: str | None, values: Sequence[str]) -> bool:
+    return _compare(value, values, 1)
 
 
-def _below(value: str | None, values: Sequence[str]) -> bool:
-    return _compared(value, values, -1)
+def _is_less(value: str | None, values: Sequence[str]) -> bool:
+    return _compare(value, values, -1)
 
 
-def _compared(value: str | None, values: Sequence[str], sign: int) -> bool:
+def _compare(value: str | None, values: Sequence[str], sign: int) -> bool:
     has, bound = int_or_none(value or ""), int_or_none(values[0] if values else "")
     return has is not None and bound is not None and (has - bound) * sign > 0
 
@@ -67,6 +67,6 @@ _OPERATORS: Final[Mapping[str, Callable[[str | None, Sequence[str]], bool]]] = {
     "NotIn": lambda value, values: value not in values,
     "Exists": lambda value, _: value is not None,
     "DoesNotExist": lambda value, _: value is None,
-    "Gt": _above,
-    "Lt": _below,
+    "Gt": _is_greater,
+    "Lt": _is_less,
 }

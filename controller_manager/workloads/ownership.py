@@ -90,9 +90,9 @@ def keys_of_owners(
     def keys(caches: Caches, change: Change) -> Iterable[Key]:
         seen = [resource.tree(view) for view in change if view is not None]
         owned = {key for obj in seen for key in _owner(caches, owner_resource, obj)}
-        return owned | {key for obj in seen if _is_news(obj, seen) for key in _suitors(caches, obj)}
+        return owned | {key for obj in seen if _is_news(obj, seen) for key in matching_owners(caches, obj)}
 
-    def _suitors(caches: Caches, orphan: ReadOnlyTree) -> Iterable[Key]:
+    def matching_owners(caches: Caches, orphan: ReadOnlyTree) -> Iterable[Key]:
         for owner in caches.of(owner_resource).in_namespace(meta.namespace(orphan)):
             if _selects(selector_of, owner, orphan):
                 yield Key.of(owner)

@@ -85,7 +85,7 @@ class HostPort(NamedTuple):
     protocol: str
     port: int
 
-    def collides(self, other: "HostPort") -> bool:
+    def conflicts(self, other: "HostPort") -> bool:
         any_address = "0.0.0.0"  # noqa: S104 - it is compared, nothing is bound
         same_address = self.ip == other.ip or any_address in (self.ip, other.ip)
         return self[1:] == other[1:] and same_address

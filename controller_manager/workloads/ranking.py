@@ -53,11 +53,11 @@ def first_to_go(pods: Sequence[PodView], count: int, kin: Iterable[PodView], now
     if count >= len(pods):
         return list(pods)
     crowd = Counter(pod.node for pod in kin if pod.is_active)
-    standings = [_standing(pod, crowd[pod.node], now) for pod in pods]
+    standings = [_rank_of(pod, crowd[pod.node], now) for pod in pods]
     return [standing.pod for standing in sorted(standings, key=cmp_to_key(_compare))[:count]]
 
 
-def _standing(pod: PodView, company: int, now: datetime) -> _Standing:
+def _rank_of(pod: PodView, company: int, now: datetime) -> _Standing:
     created = meta.creation_timestamp(pod.object) or _NEVER
     return _Standing(
         pod=pod,
@@ -68,31 +68,31 @@ def _standing(pod: PodView, company: int, now: datetime) -> _Standing:
             deletion_cost=deletion_cost(pod.object),
             company=-company,
         ),
-        ready_age=_age(pod.ready_since or _NEVER, now),
+        ready_age=_age_key(pod.ready_since or _NEVER, now),
         restarts=_restarts(pod.object),
         created=created,
-        created_age=_age(created, now),
+        created_age=_age_key(created, now),
     )
 
 
 def _compare(one: _Standing, other: _Standing) -> int:
     """Times that differ decide, if not by their age then by uid; only equal ones leave it to what comes next."""
     if one.urgency != other.urgency:
-        return _order(one.urgency, other.urgency)
+        return _compare_keys(one.urgency, other.urgency)
     if one.pod.ready_since != other.pod.ready_since:
-        return _order((one.ready_age, one.pod.uid), (other.ready_age, other.pod.uid))
+        return _compare_keys((one.ready_age, one.pod.uid), (other.ready_age, other.pod.uid))
     if one.restarts != other.restarts:
-        return _order(other.restarts, one.restarts)
+        return _compare_keys(other.restarts, one.restarts)
     if one.created != other.created:
-        return _order((one.created_age, one.pod.uid), (other.created_age, other.pod.uid))
+        return _compare_keys((one.created_age, one.pod.uid), (other.created_age, other.pod.uid))
     return 0
 
 
-def _order(one: tuple[object, ...], other: tuple[object, ...]) -> int:
+def _compare_keys(one: tuple[object, ...], other: tuple[object, ...]) -> int:
     return -1 if one < other else 1
 
 
-def _age(since: datetime, now: datetime) -> int:
+def _age_key(since: datetime, now: datetime) -> int:
     """The logarithm of the nanoseconds; what has no time counts as the youngest."""
     if since == _NEVER:
         return -2

@@ -11,7 +11,7 @@ import orjson
 from msgspec import Struct
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.patch.draft import same
+from mockube.apimachinery.patch.draft import equal
 from mockube.apimachinery.tree import ReadOnlyTree, sorted_keys
 from mockube.controller_manager.client import kinds
 from mockube.controller_manager.control.actions import Action, Create, Delete, Update
@@ -79,18 +79,18 @@ def settle(
 
     `named` returns the ControllerRevision of a name, whatever its owner: hashes and names may collide.
     """
-    equal = [revision for revision in history if _is_equal(revision.get("data"), desired.data)]
-    if equal and equal[-1] is history[-1]:
-        return SyncedRevision(revision=equal[-1], collision_count=collision_count)
+    equal_revisions = [revision for revision in history if _is_equal(revision.get("data"), desired.data)]
+    if equal_revisions and equal_revisions[-1] is history[-1]:
+        return SyncedRevision(revision=equal_revisions[-1], collision_count=collision_count)
     newest = number(history[-1]) + 1 if history else 1
-    if equal:
-        again = {**equal[-1], "revision": newest}
+    if equal_revisions:
+        again = {**equal_revisions[-1], "revision": newest}
         update = Update(resource=kinds.CONTROLLER_REVISIONS, body=again)
         return SyncedRevision(revision=again, collision_count=collision_count, actions=(update,))
-    return _recorded(desired, newest, collision_count, named)
+    return _record(desired, newest, collision_count, named)
 
 
-def _recorded(
+def _record(
     desired: DesiredRevision, newest: int, collision_count: int, named: Callable[[str], ReadOnlyTree | None]
 ) -> SyncedRevision:
     while True:
@@ -135,7 +135,7 @@ def hash_of(data: ReadOnlyTree, collision_count: int) -> str:
 
 def _is_equal(one: Any, other: Any) -> bool:
     # Managers of older versions recorded a `creationTimestamp: null` that newer ones leave out.
-    return same(one, other) or same(_without_nulls(one), _without_nulls(other))
+    return equal(one, other) or equal(_without_nulls(one), _without_nulls(other))
 
 
 def _without_nulls(value: Any) -> Any:

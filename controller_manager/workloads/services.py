@@ -102,7 +102,7 @@ def _ready_changed(pod: PodView) -> datetime | None:
 
 
 def of_service(_: Caches, change: Change) -> Iterable[Key]:
-    return (Key.of(change.latest),)
+    return (Key.of(change.last_known),)
 
 
 def of_pod(services: Resource[ReadOnlyTree], caches: Caches, change: Change) -> Iterator[Key]:
@@ -114,9 +114,9 @@ def of_pod(services: Resource[ReadOnlyTree], caches: Caches, change: Change) -> 
     ):
         return
     labels = [pod.labels for pod in change if pod is not None]
-    for service in caches.of(services).in_namespace(change.latest.key.namespace):
+    for service in caches.of(services).in_namespace(change.last_known.key.namespace):
         if any(selects(service, one) for one in labels):
-            yield Key(change.latest.key.namespace, meta.name(service))
+            yield Key(change.last_known.key.namespace, meta.name(service))
 
 
 def _endpoint_fields(pod: PodView) -> tuple[object, ...]:

@@ -74,7 +74,7 @@ _SCALARS: Final = {
 
 
 @cache
-def _declared() -> Mapping[str, Any]:
+def _load_types() -> Mapping[str, Any]:
     found: dict[str, Any] = {}
     for name in _FILES:
         found |= orjson.loads((_DATA / name).read_bytes())
@@ -94,7 +94,7 @@ def go_type(name: str) -> GoType:
         return GoType(name=name, shape=Shape.LIST, element=name[2:])
     if name.startswith("map["):
         return GoType(name=name, shape=Shape.MAP, element=name.partition("]")[2])
-    declared = _declared()[name]
+    declared = _load_types()[name]
     if isinstance(declared, str):
         underlying = go_type(declared)
         return GoType(name=name, shape=underlying.shape, element=underlying.element)
@@ -111,34 +111,38 @@ def spew(value: Any, type_name: str) -> str:
     """The value with its type before it."""
     kind = go_type(type_name)
     if kind.shape is Shape.POINTER:
-        return f"({type_name}){_NIL if value is None else _bare(value, go_type(kind.element))}"
-    return f"({type_name}){_bare(value, kind)}"
+        return f"({type_name}){_NIL if value is None else _spew_value(value, go_type(kind.element))}"
+    return f"({type_name}){_spew_value(value, kind)}"
 
 
-def _bare(value: Any, kind: GoType) -> str:
+def _spew_value(value: Any, kind: GoType) -> str:
     return _WRITERS[kind.shape](value, kind)
 
 
 def _struct(value: Any, kind: GoType) -> str:
     tree = value or {}
-    return "{" + " ".join(f"{field.name}:{spew(_of(tree, field), field.type)}" for field in kind.fields) + "}"
+    return (
+        "{"
+        + " ".join(f"{field.name}:{spew(_field_value(tree, field), field.type)}" for field in kind.fields)
+        + "}"
+    )
 
 
-def _of(tree: Mapping[str, Any], field: Field) -> Any:
+def _field_value(tree: Mapping[str, Any], field: Field) -> Any:
     # The fields of an embedded struct are inlined.
     return tree.get(field.json) if field.json else tree
 
 
 def _list(value: Any, kind: GoType) -> str:
     element = go_type(kind.element)
-    return f"[{' '.join(_bare(item, element) for item in value)}]" if value else _NIL
+    return f"[{' '.join(_spew_value(item, element) for item in value)}]" if value else _NIL
 
 
 def _map(value: Any, kind: GoType) -> str:
     if not value:
         return _NIL
     element = go_type(kind.element)
-    return f"map[{' '.join(f'{key}:{_bare(value[key], element)}' for key in sorted(value))}]"
+    return f"map[{' '.join(f'{key}:{_spew_value(value[key], element)}' for key in sorted(value))}]"
 
 
 def _int_or_string(value: Any, _: GoType) -> str:

@@ -43,15 +43,15 @@ def without_hash(template: ReadOnlyTree) -> ReadOnlyTree:
 def equal_ignoring_hash(one: ReadOnlyTree, other: ReadOnlyTree) -> bool:
     """Whether they mean the same to Go: what is empty is absent, and quantities are numbers."""
     one, other = without_hash(one), without_hash(other)
-    return one == other or meaning(one) == meaning(other)
+    return one == other or canonical_template(one) == canonical_template(other)
 
 
-def meaning(template: ReadOnlyTree) -> Any:
+def canonical_template(template: ReadOnlyTree) -> Any:
     """What is equal for templates that mean the same, and for no others."""
-    return _meaning(template, go_type(POD_TEMPLATE))
+    return _canonical(template, go_type(POD_TEMPLATE))
 
 
-def _meaning(value: Any, kind: GoType) -> Any:
+def _canonical(value: Any, kind: GoType) -> Any:
     return _MEANINGS[kind.shape](value, kind)
 
 
@@ -62,23 +62,23 @@ def _struct(value: Any, kind: GoType) -> Any:
 
 
 def _field(tree: Mapping[str, Any], field: Field) -> Any:
-    return _meaning(tree[field.json] if field.json else tree, go_type(field.type))
+    return _canonical(tree[field.json] if field.json else tree, go_type(field.type))
 
 
 def _pointer(value: Any, kind: GoType) -> Any:
     # To point at nothing and to point at a zero are two things: `emptyDir: {}` is a volume.
-    return None if value is None else (_meaning(value, go_type(kind.element)),)
+    return None if value is None else (_canonical(value, go_type(kind.element)),)
 
 
 def _list(value: Any, kind: GoType) -> Any:
-    return [_meaning(item, go_type(kind.element)) for item in value or ()]
+    return [_canonical(item, go_type(kind.element)) for item in value or ()]
 
 
 def _map(value: Any, kind: GoType) -> Any:
-    return {key: _meaning(item, go_type(kind.element)) for key, item in (value or {}).items()}
+    return {key: _canonical(item, go_type(kind.element)) for key, item in (value or {}).items()}
 
 
-def _plain(value: Any, _: GoType) -> Any:
+def _unchanged_value(value: Any, _: GoType) -> Any:
     return value
 
 
@@ -88,10 +88,10 @@ _MEANINGS: Final[Mapping[Shape, Callable[[Any, GoType], Any]]] = {
     Shape.LIST: _list,
     Shape.MAP: _map,
     Shape.QUANTITY: lambda value, _: quantity.from_json(value),
-    Shape.BOOLEAN: _plain,
-    Shape.NUMBER: _plain,
-    Shape.TEXT: _plain,
-    Shape.TIME: _plain,
-    Shape.INT_OR_STRING: _plain,
-    Shape.RAW: _plain,
+    Shape.BOOLEAN: _unchanged_value,
+    Shape.NUMBER: _unchanged_value,
+    Shape.TEXT: _unchanged_value,
+    Shape.TIME: _unchanged_value,
+    Shape.INT_OR_STRING: _unchanged_value,
+    Shape.RAW: _unchanged_value,
 }

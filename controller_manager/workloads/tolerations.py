@@ -36,14 +36,14 @@ def _tolerates(toleration: ReadOnlyTree, taint: ReadOnlyTree) -> bool:
         case "Equal":
             return bool(key) and (toleration.get("value") or "") == (taint.get("value") or "")
         case "Gt":
-            return _compared(taint, toleration, above=True)
+            return _compare(taint, toleration, above=True)
         case "Lt":
-            return _compared(taint, toleration, above=False)
+            return _compare(taint, toleration, above=False)
         case _:
             return False
 
 
-def _compared(taint: ReadOnlyTree, toleration: ReadOnlyTree, *, above: bool) -> bool:
+def _compare(taint: ReadOnlyTree, toleration: ReadOnlyTree, *, above: bool) -> bool:
     has, wants = int_or_none(taint.get("value") or ""), int_or_none(toleration.get("value") or "")
     if has is None or wants is None:
         return False

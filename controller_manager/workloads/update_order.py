@@ -21,7 +21,7 @@ def by_priority(pods: Sequence[PodView], strategy: ReadOnlyTree | None) -> list[
     if weights := priorities.get("weightPriority"):
         return sorted(pods, key=lambda pod: -_weight(pod, weights))
     if terms := priorities.get("orderPriority"):
-        return sorted(pods, key=lambda pod: _place(pod, terms))
+        return sorted(pods, key=lambda pod: _sort_key(pod, terms))
     return [*pods]
 
 
@@ -36,7 +36,7 @@ def _selects(selector: ReadOnlyTree | None, pod: PodView) -> bool:
         return False
 
 
-def _place(pod: PodView, terms: Sequence[ReadOnlyTree]) -> tuple[int, int]:
+def _sort_key(pod: PodView, terms: Sequence[ReadOnlyTree]) -> tuple[int, int]:
     """The first term whose label the pod has, then the greatest number first. A pod with none of them comes first."""
     for index, term in enumerate(terms):
         value = pod.labels.get(term["orderedKey"])
@@ -76,11 +76,11 @@ def scatter(
 
 def _by_frequency(waiting: Sequence[PodView], terms: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
     pairs = list(dict.fromkeys((term["key"], term["value"]) for term in terms))
-    counts = {term: sum(_has(pod, term) for pod in waiting) for term in pairs}
+    counts = {term: sum(_has_label(pod, term) for pod in waiting) for term in pairs}
     return sorted((term for term in pairs if counts[term]), key=lambda term: -counts[term])
 
 
-def _has(pod: PodView, term: tuple[str, str]) -> bool:
+def _has_label(pod: PodView, term: tuple[str, str]) -> bool:
     key, value = term
     return pod.labels.get(key) == value
 
@@ -89,12 +89,12 @@ def _scattered_by(
     term: tuple[str, str], waiting: Sequence[PodView], all_pods: Sequence[PodView]
 ) -> list[PodView]:
     """One pod of the kind is kept for the end, so that the last group is not without."""
-    matched = [pod for pod in waiting if _has(pod, term)]
-    others = [pod for pod in waiting if not _has(pod, term)]
+    matched = [pod for pod in waiting if _has_label(pod, term)]
+    others = [pod for pod in waiting if not _has_label(pod, term)]
     if len(matched) <= 1 or len(others) <= 1:
         return [*waiting]
     *matched, last = matched
-    total = sum(_has(pod, term) for pod in all_pods) - 1
+    total = sum(_has_label(pod, term) for pod in all_pods) - 1
     density = _density((len(matched), len(others)), (total, len(all_pods) - total - 1))
     ordered, others = others[: density.ahead], others[density.ahead :]
     for group in range(density.groups):
@@ -111,13 +111,13 @@ def _density(waiting: tuple[int, int], total: tuple[int, int]) -> _Density:
     all_matched, all_others = total
     if all_others * matched >= others * all_matched:
         groups = min(matched, others)
-        return _Density(groups, _rounded(matched, groups), _rounded(others, groups), 0)
+        return _Density(groups, _round_half_up(matched, groups), _round_half_up(others, groups), 0)
     groups = min(all_matched, all_others)
-    of_each = _rounded(all_matched, groups), _rounded(all_others, groups)
+    of_each = _round_half_up(all_matched, groups), _round_half_up(all_others, groups)
     fitting = min(matched // of_each[0], others // of_each[1])
     return _Density(fitting, *of_each, others - fitting * of_each[1])
 
 
-def _rounded(dividend: int, divisor: int) -> int:
+def _round_half_up(dividend: int, divisor: int) -> int:
     """To the nearest, halves up."""
     return (2 * dividend + divisor) // (2 * divisor)

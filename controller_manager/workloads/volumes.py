@@ -116,23 +116,23 @@ _MISFITS: Final[tuple[tuple[Callable[[ReadOnlyTree, ReadOnlyTree], bool], str], 
 )
 
 
-def misfit(volume: ReadOnlyTree, claim: ReadOnlyTree) -> str:
+def mismatch_reason(volume: ReadOnlyTree, claim: ReadOnlyTree) -> str:
     """Why a volume cannot be the claim's, in upstream's words; empty if it can."""
     if meta.is_deleting(volume):
         return f"the volume is marked for deletion {gotext.quote(meta.name(volume))}"
     return next((problem for is_wrong, problem in _MISFITS if is_wrong(volume, claim)), "")
 
 
-def best(volumes: Iterable[ReadOnlyTree], claim: ReadOnlyTree) -> ReadOnlyTree | None:
+def best_match(volumes: Iterable[ReadOnlyTree], claim: ReadOnlyTree) -> ReadOnlyTree | None:
     """The volume that was made for the claim; or else the free one with the least that it does not need."""
-    fitting = [volume for volume in volumes if not misfit(volume, claim)]
+    fitting = [volume for volume in volumes if not mismatch_reason(volume, claim)]
     bound = next((volume for volume in fitting if is_bound_to(volume, claim)), None)
     if bound is not None:
         return bound
     selector = claim["spec"].get("selector")
     chosen = labels.EVERYTHING if selector is None else labels.from_label_selector(selector)
     free = [volume for volume in fitting if _is_free(volume) and chosen.matches(meta.labels(volume))]
-    return min(free, key=_excess, default=None)
+    return min(free, key=_excess_key, default=None)
 
 
 def _is_free(volume: ReadOnlyTree) -> bool:
@@ -140,5 +140,5 @@ def _is_free(volume: ReadOnlyTree) -> bool:
     return available and volume["spec"].get("claimRef") is None
 
 
-def _excess(volume: ReadOnlyTree) -> tuple[int, Quantity, str]:
+def _excess_key(volume: ReadOnlyTree) -> tuple[int, Quantity, str]:
     return len(_modes(volume)), capacity(volume), meta.name(volume)

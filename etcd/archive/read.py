@@ -43,7 +43,7 @@ class Archive(Struct, frozen=True, kw_only=True):
 
     def entries(self) -> Iterator[Entry]:
         """From the first to the last, read anew at each call."""
-        with _named(self.name), _lines(self.file) as lines:
+        with _name_errors(self.name), _lines(self.file) as lines:
             next(lines)
             for line in lines:
                 found = read_line(line)
@@ -60,7 +60,7 @@ def check(file: BinaryIO, name: str, look: Look | None = None) -> Archive:
 
     A caller that knows what values should be refuses those that are not by `look`.
     """
-    with _named(name), _lines(file) as lines:
+    with _name_errors(name), _lines(file) as lines:
         return _check(file, name, lines, look)
 
 
@@ -112,7 +112,7 @@ def _lines(file: BinaryIO) -> Iterator[Iterator[bytes]]:
 
 
 @contextmanager
-def _named(name: str) -> Iterator[None]:
+def _name_errors(name: str) -> Iterator[None]:
     """What is wrong is told with the name of the file."""
     try:
         yield

@@ -86,7 +86,7 @@ async def _bit_by_bit(kv: KV, archive: Archive, place: RestoreTarget) -> Revisio
     for key, range_end in place.intervals():
         await kv.delete(Delete(key=key, range_end=range_end))
     puts = _puts(kv, archive.entries(), archive, place)
-    async for some in _portions(puts):
+    async for some in _batches(puts):
         await kv.txn(Txn(then=some))
     revision = (await kv.delete(Delete(key=mark))).revision
     await kv.compact(revision)
@@ -105,7 +105,7 @@ async def _puts(
             yield Put(key=key, value=entry.value, lease=await leases.of(entry.ttl))
 
 
-async def _portions(puts: AsyncIterator[Put]) -> AsyncIterator[Sequence[Put]]:
+async def _batches(puts: AsyncIterator[Put]) -> AsyncIterator[Sequence[Put]]:
     """As many in one as a transaction takes."""
     portion: list[Put] = []
     size = 0

@@ -48,10 +48,10 @@ class _Ttls:
 
     async def of(self, kvs: Sequence[KeyValue]) -> Mapping[LeaseId, int]:
         for lease in {kv.lease for kv in kvs} - self._known.keys():
-            self._known[lease] = await self._granted(lease)
+            self._known[lease] = await self._time_to_live(lease)
         return self._known
 
-    async def _granted(self, lease: LeaseId) -> int:
+    async def _time_to_live(self, lease: LeaseId) -> int:
         try:
             return (await self._kv.time_to_live(lease)).ttl
         except LeaseNotFound:

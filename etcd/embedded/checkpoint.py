@@ -37,7 +37,7 @@ class Checkpoints:
         """Take a snapshot at the compact revision, if it pays. Until that is done nothing may be swept."""
         revision = core.compact_revision
         segment = await commits.thread.call(self._log.first_needed, revision)
-        if not await commits.thread.call(self._pays, segment):
+        if not await commits.thread.call(self._is_worthwhile, segment):
             return
         older, self._newest = self._newest, await self._write(Opening(revision, segment), core, commits)
         _logger.info("took a snapshot of %d bytes at revision %d", self._newest.size, revision)
@@ -49,7 +49,7 @@ class Checkpoints:
         """Return when nothing is being written any more; a snapshot that was cancelled leaves no trace."""
         await self._thread.close()
 
-    def _pays(self, segment: int) -> bool:
+    def _is_worthwhile(self, segment: int) -> bool:
         if self._newest is None:
             return segment > FIRST_SEGMENT
         first = self._newest.first_segment

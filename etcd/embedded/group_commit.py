@@ -73,7 +73,7 @@ class GroupCommit:
         self.thread = DiskThread("log")
         """The only one that may use the log."""
         self._task = asyncio.get_running_loop().create_task(self._run(), name="group commit")
-        self._task.add_done_callback(self._ended)
+        self._task.add_done_callback(self._on_end)
 
     def record(self, entries: Sequence[bytes], *, head: Revision, undo: Callable[[], None]) -> None:
         """Have entries written soon, and together. If the log takes no more, undo them now and raise Unavailable."""
@@ -137,7 +137,7 @@ class GroupCommit:
             writing.undo()
             writing.fail(kind, reason)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _on_end(self, task: asyncio.Task[None]) -> None:
         """Fail the waiters that the task has left behind."""
         if task.cancelled():
             self._take_back(Interrupted, "the event loop ended before the store was closed")

@@ -21,22 +21,22 @@ class Keys:
         self._live: SortedList[bytes] = SortedList(live)
         self._ghosts: SortedList[bytes] = SortedList()
 
-    def born(self, key: bytes, *, was_ghost: bool) -> None:
+    def add(self, key: bytes, *, was_ghost: bool) -> None:
         self._live.add(key)
         if was_ghost:
             self._ghosts.remove(key)
 
-    def died(self, key: bytes) -> None:
+    def remove(self, key: bytes) -> None:
         self._live.remove(key)
         self._ghosts.add(key)
 
-    def unborn(self, key: bytes, *, is_ghost: bool) -> None:
+    def undo_add(self, key: bytes, *, is_ghost: bool) -> None:
         """Take a birth back; the key is a ghost again if it has history."""
         self._live.remove(key)
         if is_ghost:
             self._ghosts.add(key)
 
-    def undied(self, key: bytes) -> None:
+    def undo_remove(self, key: bytes) -> None:
         """Take a death back."""
         self._ghosts.remove(key)
         self._live.add(key)
@@ -57,7 +57,7 @@ class Keys:
             high = low + limit
         return self._live[low:high]
 
-    def ever(self, key: bytes, range_end: bytes) -> Iterable[bytes]:
+    def with_history(self, key: bytes, range_end: bytes) -> Iterable[bytes]:
         """The keys of [key, range_end) that exist now or have history."""
         low, high = _bounds(self._ghosts, key, range_end)
         if low >= high:

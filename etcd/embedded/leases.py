@@ -14,7 +14,7 @@ MAX_TTL = 9_000_000_000
 """Seconds, as in etcd."""
 
 
-class _Granted:
+class _Lease:
     __slots__ = ("deadline", "keys", "ttl")
 
     def __init__(self, ttl: int, deadline: float) -> None:
@@ -29,7 +29,7 @@ class Leases:
     __slots__ = ("_granted",)
 
     def __init__(self) -> None:
-        self._granted: dict[LeaseId, _Granted] = {}
+        self._granted: dict[LeaseId, _Lease] = {}
 
     def __contains__(self, lease: LeaseId) -> bool:
         return lease in self._granted
@@ -42,7 +42,7 @@ class Leases:
             raise LeaseExists(f"lease {lease} already exists")
         if not 0 < ttl <= MAX_TTL:
             raise InvalidRequest(f"a lease's TTL must be from 1 to {MAX_TTL} seconds, not {ttl}")
-        self._granted[lease] = _Granted(ttl, now + ttl)
+        self._granted[lease] = _Lease(ttl, now + ttl)
 
     def renew(self, lease: LeaseId, now: float) -> None:
         granted = self._find(lease)
@@ -92,7 +92,7 @@ class Leases:
         """An id that was never in use together with any granted now."""
         return max(self._granted, default=NO_LEASE) + 1
 
-    def _find(self, lease: LeaseId) -> _Granted:
+    def _find(self, lease: LeaseId) -> _Lease:
         granted = self._granted.get(lease)
         if granted is None:
             raise LeaseNotFound(f"lease {lease} not found")

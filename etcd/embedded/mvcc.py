@@ -110,7 +110,7 @@ class Mvcc:
 
     def range(self, request: Range, head: Revision) -> RangeResult:
         """Read as if `head` were the newest revision."""
-        revision = self._readable(request.revision, head)
+        revision = self._resolve_revision(request.revision, head)
         if request.range_end is None:
             kv = self._versions.at(request.key, revision)
             kvs: Sequence[KeyValue] = () if kv is None else (kv,)
@@ -149,7 +149,7 @@ class Mvcc:
         kv = self._versions.get(put.key)
         return kv is not None and kv.value == put.value and kv.lease == put.lease
 
-    def _readable(self, revision: Revision, head: Revision) -> Revision:
+    def _resolve_revision(self, revision: Revision, head: Revision) -> Revision:
         if revision <= HEAD:
             return head
         if revision > head:
@@ -244,7 +244,7 @@ class Mvcc:
         if type(operation) is Put and operation.lease != NO_LEASE and operation.lease not in self.leases:
             raise LeaseNotFound(f"lease {operation.lease} not found")
         if type(operation) is Range:
-            self._readable(operation.revision, self.revision)
+            self._resolve_revision(operation.revision, self.revision)
 
     def _log_events(self, events: Sequence[Event]) -> None:
         if events:

@@ -54,12 +54,12 @@ class Report(Struct, frozen=True, kw_only=True):
         if self.resumes == self.kept_revision:
             lines.append("nothing was lost")
         else:
-            lines.append(f"everything after it is lost, {self._lost()}")
+            lines.append(f"everything after it is lost, {self._lost_text()}")
             lines.append(f"the store goes on from revision {self.resumes}, without any history")
         lines.append(f"the old files are in {self.aside}")
         return "\n".join(lines)
 
-    def _lost(self) -> str:
+    def _lost_text(self) -> str:
         if self.lost == self.kept_revision:
             return "and none of it can be read"
         return f"at least the revisions {self.kept_revision + 1} to {self.lost}"

@@ -55,7 +55,7 @@ class Versions:
 
     def walk(self, revision: Revision) -> Iterator[KeyValue]:
         """All keys as they were at a revision, found one by one; what changes in the meantime does not matter."""
-        for key in self._keys.ever(FIRST_KEY, FROM_KEY):
+        for key in self._keys.with_history(FIRST_KEY, FROM_KEY):
             kv = self.at(key, revision)
             if kv is not None:
                 yield kv
@@ -76,7 +76,7 @@ class Versions:
     def range_at(self, key: bytes, range_end: bytes, revision: Revision) -> Sequence[KeyValue]:
         """All keys of [key, range_end) as they were at a revision that is not trimmed."""
         at = self.at
-        return [kv for k in self._keys.ever(key, range_end) if (kv := at(k, revision)) is not None]
+        return [kv for k in self._keys.with_history(key, range_end) if (kv := at(k, revision)) is not None]
 
     # --- changing
 
@@ -87,7 +87,7 @@ class Versions:
         previous = self._current.get(key)
         if previous is None:
             created, version = revision, 1
-            self._keys.born(key, was_ghost=key in self._past)
+            self._keys.add(key, was_ghost=key in self._past)
         else:
             created, version = previous.create_revision, previous.version + 1
             self._retire(previous)
@@ -103,9 +103,9 @@ class Versions:
         kv = self._current.pop(key)
         self.size -= _weight(kv)
         if kv.version == 1:
-            self._keys.unborn(key, is_ghost=key in self._past)
+            self._keys.undo_add(key, is_ghost=key in self._past)
         else:
-            self._current[key] = self._unretire(key)
+            self._current[key] = self._restore_last(key)
 
     def delete(self, key: bytes, revision: Revision) -> tuple[KeyValue, KeyValue]:
         """End a key that exists; answers with its tombstone and its last version."""
@@ -113,15 +113,15 @@ class Versions:
         tombstone = KeyValue(key=key, value=b"", create_revision=0, mod_revision=revision, version=0)
         self._retire(previous)
         self._past[key].append(tombstone)
-        self._keys.died(key)
+        self._keys.remove(key)
         self.size += len(key)
         return tombstone, previous
 
     def undelete(self, key: bytes) -> None:
         """Take a key's end back."""
         self.size -= _weight(self._past[key].pop())
-        self._current[key] = self._unretire(key)
-        self._keys.undied(key)
+        self._current[key] = self._restore_last(key)
+        self._keys.undo_remove(key)
 
     def trim(self, key: bytes, revision: Revision) -> None:
         """Drop the versions of a key that no read at `revision` or later can see."""
@@ -147,7 +147,7 @@ class Versions:
         else:
             versions.append(kv)
 
-    def _unretire(self, key: bytes) -> KeyValue:
+    def _restore_last(self, key: bytes) -> KeyValue:
         versions = self._past[key]
         kv = versions.pop()
         if not versions:

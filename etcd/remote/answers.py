@@ -181,7 +181,7 @@ class _Token(Struct):
     token: str
 
 
-class _Streamed(Struct):
+class _StreamMessage(Struct):
     """A message of a stream: a result, or a refusal."""
 
     result: msgspec.Raw = msgspec.Raw()
@@ -197,7 +197,7 @@ _lease = msgspec.json.Decoder(_Lease, strict=False).decode
 _leases = msgspec.json.Decoder(_Leases, strict=False).decode
 _status = msgspec.json.Decoder(_Status, strict=False).decode
 _token = msgspec.json.Decoder(_Token).decode
-_streamed = msgspec.json.Decoder(_Streamed).decode
+_streamed = msgspec.json.Decoder(_StreamMessage).decode
 
 
 def decode_range(body: bytes) -> RangeResult:

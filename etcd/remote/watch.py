@@ -70,7 +70,7 @@ class RemoteWatch:
         loop = asyncio.get_running_loop()
         self._asker: asyncio.Task[None] | None = None
         self._follower = loop.create_task(self._follow(), name=f"watch {request.key!r}")
-        self._follower.add_done_callback(self._end)
+        self._follower.add_done_callback(self._on_end)
 
     def __aiter__(self) -> AsyncIterator[WatchBatch]:
         return self
@@ -200,7 +200,7 @@ class RemoteWatch:
             self._error = self._error or error
             self._follower.cancel()
 
-    def _end(self, follower: asyncio.Task[None]) -> None:
+    def _on_end(self, follower: asyncio.Task[None]) -> None:
         if not follower.cancelled():
             self._error = follower.exception()
         if self._asker is not None:

@@ -58,7 +58,7 @@ def detach(work: Work, log: Path) -> int | None:
     child = os.fork()
     if not child:
         os.close(reader)
-        _leave(log)
+        _detach_output(log)
         reports = Reports(writer)
         sys.exit(work(reports))
     os.close(writer)
@@ -72,7 +72,7 @@ def detach(work: Work, log: Path) -> int | None:
     return shell_code(code)
 
 
-def _leave(log: Path) -> None:
+def _detach_output(log: Path) -> None:
     """Close the terminal and write to the log."""
     os.setsid()
     null_device, written = os.open(os.devnull, os.O_RDONLY), os.open(log, _MODE, 0o600)

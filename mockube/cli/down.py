@@ -13,7 +13,7 @@ from mockube.cli.progress import print_line
 from mockube.cli.shared_flags import add_name
 from mockube.clusters.found import FoundCluster, State, find
 from mockube.clusters.lock import holder, send_signals
-from mockube.clusters.waiting import until
+from mockube.clusters.waiting import wait_until
 from mockube.failure import Failure, TimedOut
 
 SECONDS: Final = 90.0
@@ -37,7 +37,7 @@ def add_flags(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     found = find(options.name, os.environ)
     if found.state in {State.RUNNING, State.STARTING}:
-        _end(found, AT_ONCE if options.now else ORDERLY)
+        _end_process(found, AT_ONCE if options.now else ORDERLY)
         print_line(f'"{options.name}" has stopped')
     else:
         found.folder.record.unlink(missing_ok=True)
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _end(found: FoundCluster, signals: tuple[signal.Signals, ...]) -> None:
+def _end_process(found: FoundCluster, signals: tuple[signal.Signals, ...]) -> None:
     """End the process that ran the cluster when it was found, and wait for that; another may run it by then."""
     clock, lock, process = RealClock(), found.folder.lock, found.holder
     if process is None:
@@ -63,7 +63,7 @@ def _end(found: FoundCluster, signals: tuple[signal.Signals, ...]) -> None:
         now = holder(lock)
         return now is None or (bool(now.pid) and now != process)
 
-    if not asyncio.run(until(has_ended, clock, seconds=SECONDS)):
+    if not asyncio.run(wait_until(has_ended, clock, seconds=SECONDS)):
         raise TimedOut(
             f'"{found.folder.name}" did not stop within {SECONDS:g} s: use --now to cancel its requests'
         )

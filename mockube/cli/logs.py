@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from mockube.apimachinery.clock import RealClock
-from mockube.apimachinery.flags import natural
+from mockube.apimachinery.flags import non_negative_int
 from mockube.cli.parsing import Parser
 from mockube.cli.shared_flags import add_name
 from mockube.clusters.folders import ClusterFolder
@@ -25,7 +25,9 @@ def add_flags(parser: Parser) -> None:
         "component", nargs="?", choices=COMPONENTS, help=f"{', '.join(COMPONENTS)} (all, by time)"
     )
     parser.add_argument("-f", "--follow", action="store_true", help="follow the logs while the cluster runs")
-    parser.add_argument("--tail", type=natural, metavar="N", help="number of last lines to print (all)")
+    parser.add_argument(
+        "--tail", type=non_negative_int, metavar="N", help="number of last lines to print (all)"
+    )
 
 
 def run(options: argparse.Namespace) -> int:

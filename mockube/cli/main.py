@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 
 from mockube.cli.output import Code, code_of, signal_exit_code
-from mockube.cli.parsing import Parser, nearest
+from mockube.cli.parsing import Parser, suggestion
 from mockube.failure import Failure
 
 VARIABLES = (
@@ -36,12 +36,12 @@ class Command(NamedTuple):
     summary: str
     module: str
 
-    def imported(self) -> Runnable:
+    def load(self) -> Runnable:
         return cast("Runnable", import_module(f"mockube.cli.{self.module}"))
 
     def fill(self, parser: Parser) -> None:
         parser.description = f"{self.summary[0].upper()}{self.summary[1:]}."
-        self.imported().add_flags(parser)
+        self.load().add_flags(parser)
 
 
 COMMANDS = {
@@ -107,20 +107,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    front = _front()
+    front = _front_parser()
     if not arguments:
         front.print_help(sys.stderr)
         return Code.USAGE
     options = front.read(_expand_aliases(arguments), {})
     if options.command not in COMMANDS:
-        front.error(f'unknown command "{options.command}"{nearest(options.command, COMMANDS)}')
+        front.error(f'unknown command "{options.command}"{suggestion(options.command, COMMANDS)}')
     command = COMMANDS[options.command]
     own = Parser(prog=f"mockube {command.name}")
     command.fill(own)
     before = {"name": options.name} if "name" in options else {}
     if before and "--name" not in own.flags():
         own.error("this command takes no --name")
-    return command.imported().run(own.read(options.rest, os.environ, argparse.Namespace(**before)))
+    return command.load().run(own.read(options.rest, os.environ, argparse.Namespace(**before)))
 
 
 def _expand_aliases(arguments: list[str]) -> list[str]:
@@ -140,7 +140,7 @@ class _Front(Parser):
         return _tree(()).format_help()
 
 
-def _front() -> Parser:
+def _front_parser() -> Parser:
     front = _Front(prog="mockube")
     _add_own(front)
     front.add_argument("command")

@@ -6,7 +6,7 @@ from typing import Final
 
 from mockube import resizing
 from mockube.apimachinery.clock import RealClock
-from mockube.apimachinery.flags import labels, natural, seconds
+from mockube.apimachinery.flags import labels, non_negative_int, seconds
 from mockube.apimachinery.names import check_label_value
 from mockube.cli.parsing import Parser
 from mockube.cli.target import add_server, reporting_failures, server_of
@@ -58,7 +58,7 @@ async def _run(options: argparse.Namespace, access: Access) -> str:
 
 
 def _count(text: str) -> int:
-    number = natural(text)
+    number = non_negative_int(text)
     if number > MOST_NODES:
         raise argparse.ArgumentTypeError(f"no more than {MOST_NODES} nodes have addresses")
     return number

@@ -28,9 +28,9 @@ class Parser(argparse.ArgumentParser):
         namespace: argparse.Namespace | None = None,
     ) -> argparse.Namespace:
         self.take(environment, flag_names=set(_names(arguments)))
-        options, rest = self.parse_known_args([*_dashed(arguments)], namespace)
+        options, rest = self.parse_known_args([*_with_dashes(arguments)], namespace)
         if rest:
-            self.error(_stranger(rest[0], [*self.flags()]))
+            self.error(_unknown_problem(rest[0], [*self.flags()]))
         return options
 
     def flags(self) -> Iterator[str]:
@@ -38,13 +38,13 @@ class Parser(argparse.ArgumentParser):
         for action in self._actions:
             if action.help != argparse.SUPPRESS:
                 yield from action.option_strings
-        for below in self._below():
+        for below in self._command_parsers():
             yield from below.flags()
 
     def error(self, message: str) -> NoReturn:
         self.exit(Code.USAGE, f"mockube: {message.removeprefix('argument ')} (see `{self.prog} --help`)\n")
 
-    def _below(self) -> Iterator["Parser"]:
+    def _command_parsers(self) -> Iterator["Parser"]:
         for action in self._actions:
             if isinstance(action.choices, Mapping):
                 yield from (one for one in action.choices.values() if isinstance(one, Parser))
@@ -55,7 +55,7 @@ class Parser(argparse.ArgumentParser):
             text = environment.get(variable(action)) if action.option_strings else ""
             if text and flag_names.isdisjoint(action.option_strings):
                 action.default, action.required = self._value(action, text), False
-        for below in self._below():
+        for below in self._command_parsers():
             below.take(environment, flag_names=flag_names)
 
     def _value(self, action: argparse.Action, text: str) -> Any:
@@ -71,7 +71,7 @@ def variable(action: argparse.Action) -> str:
     return PREFIX + name.lstrip("-").replace("-", "_").upper()
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def suggestion(word: str, known: Iterable[str]) -> str:
     """A question that may help who mistyped something; "" if nothing is like it."""
     found = difflib.get_close_matches(word, [*known], n=1)
     return f": did you mean {found[0]}?" if found else ""
@@ -92,26 +92,26 @@ def _switch(text: str) -> bool:
     return text.lower() in YES
 
 
-def _own(arguments: Sequence[str]) -> Iterator[str]:
+def _before_separator(arguments: Sequence[str]) -> Iterator[str]:
     """Those before `--`, which belong to no command that we run."""
     return takewhile(lambda one: one != "--", arguments)
 
 
 def _names(arguments: Sequence[str]) -> Iterator[str]:
-    return (one.partition("=")[0].replace("_", "-") for one in _own(arguments))
+    return (one.partition("=")[0].replace("_", "-") for one in _before_separator(arguments))
 
 
-def _dashed(arguments: Sequence[str]) -> Iterator[str]:
+def _with_dashes(arguments: Sequence[str]) -> Iterator[str]:
     """`--a_b` stands for `--a-b`, as in Kubernetes' programs."""
-    own = [*_own(arguments)]
+    own = [*_before_separator(arguments)]
     for one in own:
         name, equals, value = one.partition("=")
         yield (name.replace("_", "-") if name.startswith("--") else name) + equals + value
     yield from arguments[len(own) :]
 
 
-def _stranger(word: str, known: Sequence[str]) -> str:
+def _unknown_problem(word: str, known: Sequence[str]) -> str:
     name = word.partition("=")[0]
     if name.startswith("-"):
-        return f"unknown flag {name}{nearest(name, known)}"
+        return f"unknown flag {name}{suggestion(name, known)}"
     return f'unexpected argument "{word}"'

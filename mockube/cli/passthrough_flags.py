@@ -80,14 +80,14 @@ def _add(group: Any, component: str, name: str, flag: Flag) -> None:
         "dest": f"{component}.{dashed}",
         "help": flag.help.replace("%", "%%"),
         "metavar": flag.metavar or name.rpartition("_")[2].upper(),
-        "type": _checked(flag),
+        "type": _check_early(flag),
     }
     if flag.read is boolean:
         options |= {"nargs": "?", "const": "true", "metavar": "true|false"}
     group.add_argument(*short, f"--{dashed}", **options)
 
 
-def _checked(flag: Flag) -> Callable[[str], str]:
+def _check_early(flag: Flag) -> Callable[[str], str]:
     """What cannot be read is refused here already, and handed on as it was given if it can."""
 
     def read(text: str) -> str:

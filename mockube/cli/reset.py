@@ -13,7 +13,7 @@ from mockube.clusters.folders import ClusterFolder
 from mockube.clusters.found import State, find, look, ready_record
 from mockube.clusters.lock import Holder, send_signals
 from mockube.clusters.supervisor import RESET, empty, refuse_reset
-from mockube.clusters.waiting import until
+from mockube.clusters.waiting import wait_until
 from mockube.failure import Failure, TimedOut
 
 SECONDS: Final = 120.0
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     refuse_reset(record, folder)
     send_signals(process, (RESET,))
     clock = RealClock()
-    if not asyncio.run(until(lambda: _is_done(folder, process, record.resets), clock, seconds=SECONDS)):
+    if not asyncio.run(wait_until(lambda: _is_done(folder, process, record.resets), clock, seconds=SECONDS)):
         raise TimedOut(f'"{folder.name}" was not ready again within {SECONDS:g} s: see `mockube logs`')
     print_line(f'"{folder.name}" is empty and ready')
     return 0

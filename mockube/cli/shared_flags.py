@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from mockube.apimachinery.flags import natural
+from mockube.apimachinery.flags import non_negative_int
 from mockube.apimachinery.schema import minors
 from mockube.cli.parsing import Parser
 from mockube.clusters.folders import DEFAULT
@@ -32,7 +32,7 @@ def add_output(parser: Parser, *more: str) -> None:
 def add_shape(parser: Parser) -> None:
     parser.add_argument(
         "--simulate-nodes",
-        type=natural,
+        type=non_negative_int,
         default=NODES,
         metavar="N",
         help=f"number of simulated nodes ({NODES})",

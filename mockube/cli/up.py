@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from mockube.apimachinery.clock import RealClock
-from mockube.apimachinery.flags import words
+from mockube.apimachinery.flags import comma_separated
 from mockube.apiserver.config.command_line import ENVIRONMENT
 from mockube.apiserver.config.exposure import warnings
 from mockube.cli.detach import Reports, detach
@@ -27,10 +27,10 @@ from mockube.clusters.found import State, look
 from mockube.clusters.kubeconfigs import refuse_others
 from mockube.clusters.lock import ClusterLocked
 from mockube.clusters.logs import OURS
-from mockube.clusters.ports import LOOPBACK, refuse_taken, usual
+from mockube.clusters.ports import LOOPBACK, default_port, refuse_taken
 from mockube.clusters.record import MEMORY, Record
 from mockube.clusters.supervisor import ClusterSpec, Supervisor
-from mockube.clusters.waiting import until
+from mockube.clusters.waiting import wait_until
 from mockube.failure import Failure, Misused
 
 READY: Final = """mockube {version}: a Kubernetes cluster is ready, with {nodes} simulated nodes{elsewhere}:
@@ -90,12 +90,12 @@ def run(options: argparse.Namespace) -> int:
     folder = cluster_folder(options.name, os.environ)
     found = look(folder)
     if found.state in {State.RUNNING, State.STARTING}:
-        return _there(folder, found.record, content=options.exist_ok)
+        return _use_existing(folder, found.record, content=options.exist_ok)
     spec = _cluster_spec(options, folder)
     for line in _exposure(options):
         print(f"warning: {line}", file=sys.stderr)
     if not options.detach:
-        return _attached(folder, spec)
+        return _run_attached(folder, spec)
     folder.prepare()
     code = detach(lambda reports: _reporting(folder, spec, reports), folder.log(OURS))
     running = record.read(folder.record)
@@ -104,10 +104,10 @@ def run(options: argparse.Namespace) -> int:
     return code or 0
 
 
-def _there(folder: ClusterFolder, running: Record | None, *, content: bool) -> int:
+def _use_existing(folder: ClusterFolder, running: Record | None, *, content: bool) -> int:
     if content and (running is None or not running.ready):
         clock = RealClock()
-        asyncio.run(until(lambda: look(folder).state is not State.STARTING, clock, seconds=WAIT_SECONDS))
+        asyncio.run(wait_until(lambda: look(folder).state is not State.STARTING, clock, seconds=WAIT_SECONDS))
         running = record.read(folder.record)
     if running is None or not running.ready:
         raise ClusterLocked(f'"{folder.name}" is starting already')
@@ -120,7 +120,7 @@ def _there(folder: ClusterFolder, running: Record | None, *, content: bool) -> i
     return 0
 
 
-def _attached(folder: ClusterFolder, spec: ClusterSpec) -> int:
+def _run_attached(folder: ClusterFolder, spec: ClusterSpec) -> int:
     clock = RealClock()
     progress = Progress(sys.stderr, live=is_live(), clock=clock)
 
@@ -150,7 +150,7 @@ def _reporting(folder: ClusterFolder, spec: ClusterSpec, reports: Reports) -> in
 def _cluster_spec(options: argparse.Namespace, folder: ClusterFolder) -> ClusterSpec:
     server, manager = split_flags(options)
     flags = vars(options)
-    port = flags[f"{SERVER}.secure-port"] or [str(usual(folder, os.environ))]
+    port = flags[f"{SERVER}.secure-port"] or [str(default_port(folder, os.environ))]
     address = flags[f"{SERVER}.bind-address"] or [LOOPBACK]
     refuse_taken(address[-1], int(port[-1]), os.environ)
     copy_to = options.write_kubeconfig and options.write_kubeconfig.absolute()
@@ -188,7 +188,7 @@ def _exposure(options: argparse.Namespace) -> Sequence[str]:
     for name in ("authorization-mode", "allowed-hosts"):
         variable = f"{ENVIRONMENT}_{name.upper().replace('-', '_')}"
         texts = flags[f"{SERVER}.{name}"] or [environment.get(variable, "")]
-        found[name] = [word for text in texts for word in words(text)]
+        found[name] = [word for text in texts for word in comma_separated(text)]
     return warnings(found["authorization-mode"], found["allowed-hosts"])
 
 

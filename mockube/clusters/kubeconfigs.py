@@ -67,12 +67,12 @@ def merge(folder: ClusterFolder, path: Path) -> None:
     """Add the cluster to a file that may lead to others, and make it the current one."""
     mine = _read(folder.kubeconfig)
     there: Mapping[str, Any] = _read(path) if path.exists() else {"apiVersion": "v1", "kind": "Config"}
-    merged = {name: _replaced(there.get(name) or [], mine[name]) for name in LISTS}
+    merged = {name: _replace_entries(there.get(name) or [], mine[name]) for name in LISTS}
     path.parent.mkdir(parents=True, exist_ok=True)
     _write(path, {**there, **merged, "current-context": folder.context})
 
 
-def _replaced(there: list[Any], mine: list[Any]) -> list[Any]:
+def _replace_entries(there: list[Any], mine: list[Any]) -> list[Any]:
     names = {entry["name"] for entry in mine}
     return [*(entry for entry in there if entry.get("name") not in names), *mine]
 

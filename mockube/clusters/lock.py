@@ -37,7 +37,7 @@ class Holder(NamedTuple):
 
 
 @asynccontextmanager
-async def holding(folder: ClusterFolder, clock: Clock) -> AsyncIterator[None]:
+async def hold_lock(folder: ClusterFolder, clock: Clock) -> AsyncIterator[None]:
     folder.prepare()
     descriptor = open_lock(folder.lock)
     try:

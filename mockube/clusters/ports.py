@@ -26,7 +26,7 @@ _LISTENING: Final = "0A"
 _TABLES: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 
 
-def usual(folder: ClusterFolder, environment: Mapping[str, str]) -> int:
+def default_port(folder: ClusterFolder, environment: Mapping[str, str]) -> int:
     """Return the port to listen on without a flag."""
     port = environment.get(VARIABLE, "")
     if port.isdigit():

@@ -19,12 +19,12 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.timestamps import format_time
 from mockube.clusters import kubeconfigs, record
 from mockube.clusters.folders import ClusterFolder
-from mockube.clusters.lock import holding
+from mockube.clusters.lock import hold_lock
 from mockube.clusters.logs import OURS
 from mockube.clusters.ports import port_of
 from mockube.clusters.record import MEMORY, Component, Record
 from mockube.failure import Failure, TimedOut
-from mockube.processes.child_processes import first
+from mockube.processes.child_processes import wait_first
 from mockube.processes.control_plane import ControlPlane, NotReady
 from mockube.processes.launch import MANAGER, SERVER, Launch, control_plane, importing
 from mockube.processes.supervised_process import Report, exit_message
@@ -85,7 +85,7 @@ class Supervisor:
 
     async def run(self, *, once_ready: Callable[[Record], None]) -> int:
         """Run until a signal stops it or the server ends; return the exit code."""
-        async with holding(self._folder, self._clock):
+        async with hold_lock(self._folder, self._clock):
             with self._written_down():
                 while True:
                     code = await self._round(once_ready)
@@ -136,7 +136,7 @@ class Supervisor:
             kubeconfigs.copy(self._folder, self._spec.copy_to)
         if self._spec.until is Until.NODES:
             self._step("waiting for the nodes")
-            await first(self._wait_nodes(usable), plane.wait_over())
+            await wait_first(self._wait_nodes(usable), plane.wait_over())
         if plane.is_over:
             return
         self._record = msgspec.structs.replace(self._record, ready=True, url=url)

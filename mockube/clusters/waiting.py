@@ -8,7 +8,7 @@ from mockube.apimachinery.clock import Clock
 PAUSE: Final = 0.05
 
 
-async def until(met: Callable[[], bool], clock: Clock, *, seconds: float) -> bool:
+async def wait_until(met: Callable[[], bool], clock: Clock, *, seconds: float) -> bool:
     """Whether it came about in time."""
     deadline = clock.monotonic() + seconds
     while not met():

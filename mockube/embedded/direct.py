@@ -79,14 +79,14 @@ class DirectTransport:
         """In a task of its own: what a client waits for no longer is done all the same, as over a socket."""
         path, _, query = request.target.partition("?")
         sent = CIMultiDict({"Host": "localhost", **request.headers, **headers})
-        handled = self._handled(HandlerRequest(request.method, unquote(path), query, sent, client))
+        handled = self._handle_request(HandlerRequest(request.method, unquote(path), query, sent, client))
         running = asyncio.get_running_loop().create_task(handled)
         self._running.add(running)
         running.add_done_callback(self._running.discard)
         running.add_done_callback(lambda _: client.end())
         return running
 
-    async def _handled(self, request: HandlerRequest) -> Response:
+    async def _handle_request(self, request: HandlerRequest) -> Response:
         return await self._handle(request)
 
 

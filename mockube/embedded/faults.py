@@ -41,7 +41,7 @@ class Rule:
         self.waiting: set[asyncio.Event] = set()
         """Set when whoever is held up shall go on."""
 
-    def strikes(self, request: Request) -> bool:
+    def take_effect(self, request: Request) -> bool:
         """Whether it does so now, which counts."""
         if self.struck == self._times:
             return False
@@ -73,7 +73,7 @@ class Faults:
         """From now on. To cut watches cuts those that run, too."""
         self._rules.append(rule)
         if rule.harm.cut:
-            for request in [one for one in self._watches if rule.strikes(one)]:
+            for request in [one for one in self._watches if rule.take_effect(one)]:
                 _cut(request)
 
     def remove(self, rule: Rule) -> None:
@@ -88,12 +88,12 @@ class Faults:
             self.remove(rule)
 
     async def inject(self, request: Request, proceed: Handle) -> Response:
-        rule = next((rule for rule in self._rules if rule.strikes(request)), None)
+        rule = next((rule for rule in self._rules if rule.take_effect(request)), None)
         if rule is not None:
-            return await self._harmed(request, proceed, rule)
+            return await self._inject(request, proceed, rule)
         return await self._proceed(request, proceed)
 
-    async def _harmed(self, request: Request, proceed: Handle, rule: Rule) -> Response:
+    async def _inject(self, request: Request, proceed: Handle, rule: Rule) -> Response:
         harm = rule.harm
         if harm.delay:
             await self._hold_up(rule, harm.delay)

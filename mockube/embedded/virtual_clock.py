@@ -37,7 +37,7 @@ class TravelClock:
     def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
         alarm = self._alarms.set(self.monotonic() + max(delay, 0.0), callback)
         if self._timer is None or alarm.due < self._rings:
-            self._wind()
+            self._set_timer()
         return alarm
 
     async def sleep(self, seconds: float) -> None:
@@ -54,7 +54,7 @@ class TravelClock:
         self._pass_until(now + step)
         return step
 
-    def _wind(self) -> None:
+    def _set_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -71,18 +71,18 @@ class TravelClock:
         while (alarm := self._alarms.pop(until)) is not None:
             self._pass_until(alarm.due)
             alarm.ring()
-        self._wind()
+        self._set_timer()
 
 
 async def advance_clock(clock: TravelClock, seconds: float, is_busy: Callable[[], bool]) -> None:
     """Let so many seconds pass at once, stride by stride; after each, all is waited for that comes of it."""
-    await _quiet(is_busy)
+    await _wait_until_idle(is_busy)
     while seconds > 0:
         seconds -= clock.put_forward(seconds)
-        await _quiet(is_busy)
+        await _wait_until_idle(is_busy)
 
 
-async def _quiet(is_busy: Callable[[], bool]) -> None:
+async def _wait_until_idle(is_busy: Callable[[], bool]) -> None:
     quiet = 0
     while quiet < QUIET_TURNS:
         await yield_to_loop()

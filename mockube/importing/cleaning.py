@@ -77,7 +77,7 @@ def clean_object(tree: ReadOnlyTree, nodes: Collection[str]) -> dict[str, Any]:
         "metadata": {name: value for name, value in tree["metadata"].items() if name not in _METADATA},
     }
     for path in _DROPPED.get(kind, ()):
-        clean = _without(clean, path)
+        clean = _remove_path(clean, path)
     further = _FURTHER.get(kind)
     return clean if further is None else further(clean, nodes)
 
@@ -89,7 +89,7 @@ def without_assigned(tree: ReadOnlyTree) -> dict[str, Any] | None:
         return None
     free = {**tree}
     for path in paths:
-        free = _without(free, path)
+        free = _remove_path(free, path)
     ports = [
         {name: value for name, value in port.items() if name != "nodePort"}
         for port in spec_of(free).get("ports") or ()
@@ -114,7 +114,7 @@ def status_of(tree: ReadOnlyTree, nodes: Collection[str]) -> Mapping[str, Any] |
 
 def _pod(tree: dict[str, Any], nodes: Collection[str]) -> dict[str, Any]:
     """A pod whose node will not be there is bound anew: where it was it would be garbage."""
-    return tree if _has_path(tree, nodes) else _without(tree, ("spec", "nodeName"))
+    return tree if _has_path(tree, nodes) else _remove_path(tree, ("spec", "nodeName"))
 
 
 def _has_path(pod: ReadOnlyTree, nodes: Collection[str]) -> bool:
@@ -132,10 +132,11 @@ def _job(tree: dict[str, Any], _: Collection[str]) -> dict[str, Any]:
     if spec_of(tree).get("manualSelector"):
         return tree
     for label in _JOB_LABELS:
-        tree = _without(
-            _without(tree, ("spec", "template", "metadata", "labels", label)), ("metadata", "labels", label)
+        tree = _remove_path(
+            _remove_path(tree, ("spec", "template", "metadata", "labels", label)),
+            ("metadata", "labels", label),
         )
-    return _without(tree, ("spec", "selector"))
+    return _remove_path(tree, ("spec", "selector"))
 
 
 _FURTHER: Final[Mapping[GroupKind, Callable[[dict[str, Any], Collection[str]], dict[str, Any]]]] = {
@@ -145,7 +146,7 @@ _FURTHER: Final[Mapping[GroupKind, Callable[[dict[str, Any], Collection[str]], d
 }
 
 
-def _without(tree: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
+def _remove_path(tree: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
     """A copy that lacks what lies at the end of the path."""
     field, *rest = path
     if field not in tree:
@@ -153,7 +154,7 @@ def _without(tree: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
     if not rest:
         return {name: value for name, value in tree.items() if name != field}
     below = tree[field]
-    return {**tree, field: _without(below, rest)} if isinstance(below, dict) else tree
+    return {**tree, field: _remove_path(below, rest)} if isinstance(below, dict) else tree
 
 
 def implied_objects(trees: Sequence[ReadOnlyTree]) -> Iterator[dict[str, Any]]:

@@ -49,7 +49,7 @@ def read(data: bytes, file: str) -> Iterator[Document | Unreadable]:
     for text in _SEPARATOR.split(data):
         for item, found in _of_document(text):
             number += item <= 1
-            yield _checked(found, Origin(file=file, document=number, item=item))
+            yield _check(found, Origin(file=file, document=number, item=item))
 
 
 def _of_document(text: bytes) -> Iterator[tuple[int, Any]]:
@@ -65,19 +65,19 @@ def _of_document(text: bytes) -> Iterator[tuple[int, Any]]:
             yield from ((number, _item(item, tree)) for number, item in enumerate(items, 1))
         else:
             listed = tree.get("items") or ()
-            yield from ((number, _named(item, tree)) for number, item in enumerate(listed, 1))
+            yield from ((number, _with_kind(item, tree)) for number, item in enumerate(listed, 1))
     except YamlError as error:
         yield 0, error
 
 
 def _item(text: bytes, of: Mapping[str, Any]) -> Any:
     try:
-        return _named(_load(text), of)
+        return _with_kind(_load(text), of)
     except YamlError as error:
         return error
 
 
-def _named(item: Any, of: Mapping[str, Any]) -> Any:
+def _with_kind(item: Any, of: Mapping[str, Any]) -> Any:
     """Items of a list of one kind leave out which it is."""
     kind = of["kind"].removesuffix("List")
     if not kind or not isinstance(item, Mapping) or "kind" in item:
@@ -110,7 +110,7 @@ class _Object(Struct, rename="camel"):
     metadata: _Metadata
 
 
-def _checked(found: Any, origin: Origin) -> Document | Unreadable:
+def _check(found: Any, origin: Origin) -> Document | Unreadable:
     if isinstance(found, YamlError):
         return Unreadable(origin=origin, problem=str(found))
     try:

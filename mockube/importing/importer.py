@@ -20,7 +20,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kinds import CUSTOM_RESOURCE_DEFINITIONS, NODES
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.supervision import within
+from mockube.controller_manager.supervision import timeout
 from mockube.importing.cleaning import (
     DEFINITION,
     NAMESPACE,
@@ -94,7 +94,7 @@ class Importer:
         self._nodes = {meta.name(node) for node in (await self.client.list(NODES)).items}
         self._nodes |= {meta.name(item.tree) for item in items if kind_of(item.tree) == NODE}
         for wave in waves([item.tree for item in items]):
-            await self._each(self._make, [items[at] for at in wave])
+            await self._run_all(self._make, [items[at] for at in wave])
             if any(kind_of(items[at].tree) == DEFINITION for at in wave):
                 await self._await_definitions([items[at] for at in wave])
             self._report(items[at] for at in wave if not meta.owner_references(items[at].tree))
@@ -108,18 +108,18 @@ class Importer:
             self.on_result(item)
 
     def _items(self, documents: Iterable[Document]) -> list[Item]:
-        items = [Item(tree=self._moved(one.tree), origin=one.origin) for one in documents]
+        items = [Item(tree=self._with_namespace(one.tree), origin=one.origin) for one in documents]
         if self.options.namespace:
             items = [item for item in items if kind_of(item.tree) != NAMESPACE]
         return [*items, *(Item(tree=tree) for tree in implied_objects([item.tree for item in items]))]
 
-    def _moved(self, tree: ReadOnlyTree) -> ReadOnlyTree:
+    def _with_namespace(self, tree: ReadOnlyTree) -> ReadOnlyTree:
         if not self._kinds.is_namespaced(tree):
             return tree
         namespace = self.options.namespace or meta.namespace(tree) or "default"
         return meta.with_metadata(tree, namespace=namespace)
 
-    async def _each(self, work: Callable[[Item], Any], items: Sequence[Item]) -> None:
+    async def _run_all(self, work: Callable[[Item], Any], items: Sequence[Item]) -> None:
         """So many at a time; a server that is gone ends all of it."""
         waiting = iter(items)
 
@@ -144,7 +144,7 @@ class Importer:
         if reason := reason_to_skip(tree):
             item.outcome, item.reason = Outcome.SKIPPED, reason
         elif self.options.dry_run:
-            item.outcome = await self._foretold(tree)
+            item.outcome = await self._predict(tree)
         else:
             try:
                 live_object = await self._create(tree)
@@ -183,7 +183,7 @@ class Importer:
             resource = self._kinds.resource_of(tree)
             await self.client.patch(resource, Key.of(tree), {"status": status}, subresource="status")
 
-    async def _foretold(self, tree: ReadOnlyTree) -> Outcome:
+    async def _predict(self, tree: ReadOnlyTree) -> Outcome:
         try:
             await self.client.get(self._kinds.resource_of(tree), Key.of(tree))
         except (NotFound, NotServed):
@@ -192,7 +192,7 @@ class Importer:
 
     async def _write_owners(self, written_items: Sequence[Item]) -> None:
         """Set the owner references that no controller has set by adoption yet."""
-        there = await self._owned({kind_of(one.tree): one.tree for one in written_items}.values())
+        there = await self._owner_uids({kind_of(one.tree): one.tree for one in written_items}.values())
 
         async def write_owner(item: Item) -> None:
             tree, kinds = item.tree, self._kinds
@@ -203,9 +203,9 @@ class Importer:
                 body = {"metadata": {"ownerReferences": references}}
                 await self.client.patch(kinds.resource_of(tree), Key.of(tree), body)
 
-        await self._each(write_owner, written_items)
+        await self._run_all(write_owner, written_items)
 
-    async def _owned(self, samples: Iterable[ReadOnlyTree]) -> Mapping[tuple[GroupKind, Key], set[str]]:
+    async def _owner_uids(self, samples: Iterable[ReadOnlyTree]) -> Mapping[tuple[GroupKind, Key], set[str]]:
         """Return the uids of the owners of all objects of the samples' kinds."""
         found = {}
         for sample in samples:
@@ -225,7 +225,7 @@ class Importer:
     async def _await_established(self, item: Item) -> None:
         key = Key.of(item.tree)
         try:
-            async with within(self.clock, ESTABLISHED_SECONDS):
+            async with timeout(self.clock, ESTABLISHED_SECONDS):
                 while not conditions.is_true(
                     await self.client.get(CUSTOM_RESOURCE_DEFINITIONS, key), "Established"
                 ):

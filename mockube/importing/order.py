@@ -47,7 +47,7 @@ OTHERS: Final = 5
 
 def waves(trees: Sequence[ReadOnlyTree]) -> Iterator[Sequence[int]]:
     """Positions of objects that can be made at the same time, one wave after another."""
-    heights = _heights(trees)
+    heights = _owner_depths(trees)
 
     def wave(at: int) -> tuple[int, int]:
         rank = RANKS.get(kind_of(trees[at]), OTHERS)
@@ -57,7 +57,7 @@ def waves(trees: Sequence[ReadOnlyTree]) -> Iterator[Sequence[int]]:
         yield [*positions]
 
 
-def _heights(trees: Sequence[ReadOnlyTree]) -> Sequence[int]:
+def _owner_depths(trees: Sequence[ReadOnlyTree]) -> Sequence[int]:
     """How many generations of owned objects each has below it, of those that are here."""
     at = {meta.uid(tree): position for position, tree in enumerate(trees) if meta.uid(tree)}
     heights = [0] * len(trees)

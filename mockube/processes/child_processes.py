@@ -77,7 +77,7 @@ def shell_code(code: int) -> int:
     return code if code >= 0 else 128 - code
 
 
-async def first(*waiting: Coroutine[Any, Any, Any]) -> None:
+async def wait_first(*waiting: Coroutine[Any, Any, Any]) -> None:
     """Until one of them is done, whose failure is raised; the others are waited for no more."""
     tasks = {asyncio.create_task(one) for one in waiting}
     try:

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from mockube.apimachinery.clock import Clock
-from mockube.processes.child_processes import Processes, Program, first, shell_code
+from mockube.processes.child_processes import Processes, Program, shell_code, wait_first
 from mockube.processes.notify_socket import readiness
 from mockube.processes.supervised_process import Report, SupervisedProcess
 
@@ -47,7 +47,7 @@ class ControlPlane:
                 self.processes.start_program(server, environment, stdin=DEVNULL) as self._server,
                 self.manager.running(),
             ):
-                await first(server_ready.wait(), self.wait_over())
+                await wait_first(server_ready.wait(), self.wait_over())
                 if self.is_over:
                     raise NotReady
                 self.manager.begin()
@@ -55,7 +55,7 @@ class ControlPlane:
 
     async def wait_over(self) -> None:
         """Until somebody says stop, or the server has ended, or the manager is left alone."""
-        await first(self._stopping.wait(), self._server.wait(), self.manager.wait_given_up())
+        await wait_first(self._stopping.wait(), self._server.wait(), self.manager.wait_given_up())
         server, manager = self._programs
         if not self._stopping.is_set():
             self.failed = manager if self._server.returncode is None else server

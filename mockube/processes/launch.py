@@ -115,7 +115,7 @@ class Shape(Struct, frozen=True, kw_only=True):
     """And of the controller manager."""
 
 
-def throwaway(folder: Path, shape: Shape) -> Launch:
+def temporary_launch(folder: Path, shape: Shape) -> Launch:
     """All that is written goes to the folder; the port is a free one."""
     return Launch(
         kubeconfig=folder / "kubeconfig",

@@ -15,9 +15,9 @@ from typing import Final
 
 from mockube.apimachinery.clock import Clock
 from mockube.failure import TimedOut
-from mockube.processes.child_processes import first, shell_code
+from mockube.processes.child_processes import shell_code, wait_first
 from mockube.processes.control_plane import ControlPlane, NotReady
-from mockube.processes.launch import Launch, Shape, control_plane, importing, throwaway
+from mockube.processes.launch import Launch, Shape, control_plane, importing, temporary_launch
 from mockube.processes.supervised_process import Report, exit_message
 
 START_TIMEOUT: Final = 300.0
@@ -41,7 +41,7 @@ async def run_once(
         note(f"{milestone} after {clock.monotonic() - began:.2f} s")
 
     with tempfile.TemporaryDirectory(prefix="mockube-") as folder:
-        launch = throwaway(Path(folder), shape)
+        launch = temporary_launch(Path(folder), shape)
         plane = control_plane(launch, clock=clock, report=report)
         plane.heed_signals()
         code = None
@@ -49,7 +49,7 @@ async def run_once(
         try:
             async with plane.running():
                 usable = await importing_usable
-                await first(
+                await wait_first(
                     usable.wait_usable(launch, clock=clock, report=note_time, seconds=START_TIMEOUT),
                     plane.wait_over(),
                 )
@@ -70,7 +70,7 @@ async def _run(command: Sequence[str], plane: ControlPlane, launch: Launch) -> i
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)
     environment = dict.fromkeys(KUBECONFIG_VARIABLES, str(launch.kubeconfig))
     async with plane.processes.start(command, environment) as process:
-        await first(process.wait(), plane.wait_over())
+        await wait_first(process.wait(), plane.wait_over())
     assert process.returncode is not None
     return shell_code(process.returncode)
 

@@ -63,7 +63,7 @@ class SupervisedProcess:
         delay = FIRST_DELAY
         while True:
             began = self._clock.monotonic()
-            self.code = shell_code(await self._once())
+            self.code = shell_code(await self._run_once())
             if self.code == USAGE:
                 self._given_up.set()
                 return
@@ -74,7 +74,7 @@ class SupervisedProcess:
             self.restarts += 1
             delay = min(2 * delay, LONGEST_DELAY)
 
-    async def _once(self) -> int:
+    async def _run_once(self) -> int:
         async with self._processes.start_program(self._program, stdin=PIPE) as process:
             self.pid = process.pid
             self.changed()

@@ -11,7 +11,7 @@ from mockube.controller_manager.client.kinds import (
     PODS,
     SERVICE_ACCOUNTS,
 )
-from mockube.controller_manager.client.resources import Key, Resource, whole
+from mockube.controller_manager.client.resources import Key, Resource, whole_tree
 from mockube.controller_manager.client.wire import Unreachable
 from tests.support.controllers.manager_client import client_of
 from tests.support.server.apiserver import running
@@ -22,7 +22,7 @@ METADATA_ONLY = Resource(
     plural="configmaps",
     kind="ConfigMap",
     namespaced=True,
-    view=whole,
+    view=whole_tree,
     metadata_only=True,
 )
 

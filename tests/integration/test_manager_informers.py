@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, PODS, SERVICE_ACCOUNTS
-from mockube.controller_manager.client.resources import Key, Resource, whole
+from mockube.controller_manager.client.resources import Key, Resource, whole_tree
 from tests.support.controllers.informed import Told, informers_of
 from tests.support.controllers.manager_client import client_of
 from tests.support.server.apiserver import running
@@ -16,7 +16,7 @@ METADATA_ONLY = Resource(
     plural="configmaps",
     kind="ConfigMap",
     namespaced=True,
-    view=whole,
+    view=whole_tree,
     metadata_only=True,
 )
 

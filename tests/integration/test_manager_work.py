@@ -157,7 +157,7 @@ async def test_a_handler_that_fails_is_passed_over_for_that_object(client, work,
     """The informers and every other handler go on; each version of the object is logged once."""
 
     def fail(change):
-        if meta.name(change.latest) == "first":
+        if meta.name(change.last_known) == "first":
             raise ValueError("why")
 
     work.running.clear()

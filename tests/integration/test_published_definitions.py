@@ -9,7 +9,7 @@ import pytest
 
 from mockube.apimachinery.yaml_decode import YamlError, load_all
 from tests.support.server import apiserver
-from tools.definitions import FOLDER, PROJECTS, NotFetched, fetch
+from tools.definitions import FOLDER, PROJECTS, FetchError, fetch
 
 SECONDS = 5
 """A module that is not there by then is downloaded for the first time, or not reachable."""
@@ -39,7 +39,7 @@ def published(project, folder):
         return FOLDER / project
     try:
         fetch(project, PROJECTS[project], folder, seconds=SECONDS)
-    except NotFetched as error:
+    except FetchError as error:
         pytest.skip(f"{project}, which `make definitions` fetches: {error}")
     return folder / project
 

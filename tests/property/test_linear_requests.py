@@ -18,7 +18,7 @@ from mockube.apiserver.storage.continuation import Continuation
 from mockube.apiserver.wire import yaml_codec
 from mockube.apiserver.wire.parse import parse
 from mockube.apiserver.wire.protobuf import envelope
-from mockube.apiserver.wire.protobuf.varint import sized
+from mockube.apiserver.wire.protobuf.varint import with_length
 from tests.support.hostile.doubling import check_linear
 
 pytestmark = pytest.mark.slow
@@ -153,7 +153,7 @@ def test_protobuf(make):
 
 
 def field(number, payload):
-    return bytes([number << 3 | 2]) + sized(payload)
+    return bytes([number << 3 | 2]) + with_length(payload)
 
 
 def message(payload, *, api_version="v1", kind="Pod"):

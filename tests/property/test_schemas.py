@@ -10,7 +10,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.patch.apply.atoms import TypedError, atom_of
 from mockube.apimachinery.patch.apply.compare import compare
 from mockube.apimachinery.patch.apply.merge import merge
-from mockube.apimachinery.patch.apply.places import applied_fields, entire
+from mockube.apimachinery.patch.apply.places import all_fields, applied_fields
 from mockube.apimachinery.patch.apply.validate import validate
 from mockube.apimachinery.paths import ROOT
 from mockube.apiserver.customresources.defaulting import filler
@@ -147,7 +147,7 @@ def test_any_value_is_pruned_and_defaulted(schema, value):
 def test_any_value_is_applied_or_refused(schema, before, after):
     atom = atom_of(type_of(schema))
     for step in (
-        lambda: entire(atom, after),
+        lambda: all_fields(atom, after),
         lambda: compare(atom, before, after),
         lambda: (validate(atom, after), applied_fields(atom, after), merge(atom, before, after)),
     ):

@@ -41,7 +41,7 @@ RELEASES = (
 
 
 def main() -> None:
-    newer = newest = current()
+    newer = newest = current_tables()
     found = {}
     for release in RELEASES:
         tables = read(release, newest)
@@ -62,7 +62,7 @@ def changes(table: Table, newer: Table) -> Table:
     return changed | {key: None for key in newer if key not in table}
 
 
-def current() -> Mapping[str, Table]:
+def current_tables() -> Mapping[str, Table]:
     """The tables of 1.36, most of which have files of their own."""
     types = orjson.loads(gzip.decompress((SCHEMAS / "1.36.json.gz").read_bytes()))
     openapi = orjson.loads(gzip.decompress((OPENAPI / "1.36.json.gz").read_bytes()))

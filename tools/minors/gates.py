@@ -78,7 +78,7 @@ def of_server(release: Release) -> Gates:
                 name: gate
                 for path in paths
                 for row in yaml.safe_load(path.read_text()) or ()
-                if (gate := latest(row["versionedSpecs"], release.minor))
+                if (gate := spec_of_minor(row["versionedSpecs"], release.minor))
                 for name in [row["name"]]
             }
     return OF_ALL | from_sources(release)
@@ -88,7 +88,7 @@ def number(minor: str) -> int:
     return int(minor.partition(".")[2])
 
 
-def latest(specs: list[dict[str, Any]], minor: str) -> list[Any] | None:
+def spec_of_minor(specs: list[dict[str, Any]], minor: str) -> list[Any] | None:
     """What a gate is in a minor, by what it became in each; nothing if it was not there yet."""
     known = [spec for spec in specs if not spec["version"] or number(spec["version"]) <= number(minor)]
     if not known:

@@ -72,13 +72,13 @@ def additions(release: Release) -> dict[str, Any]:
         (folder / "main.go").write_text(own.replace("k8s.io/kubernetes/pkg/generated/openapi", "own/openapi"))
         source = (release.source / GENERATED).read_text()
         (folder / "openapi" / "definitions.go").write_text(re.sub(r"(?m)^//go:build.*$", "", source))
-        needed = [*required(release), f"k8s.io/kubernetes v{release.version}"]
+        needed = [*required_version(release), f"k8s.io/kubernetes v{release.version}"]
         write_module(folder, needed, staging(release))
         found: dict[str, Any] = json.loads(gzip.decompress(go("run", ".", folder=folder)))
         return found
 
 
-def required(release: Release) -> list[str]:
+def required_version(release: Release) -> list[str]:
     """The version of kube-openapi that the release was made with."""
     found = re.search(r"(k8s\.io/kube-openapi) (v\S+)", (release.source / "go.mod").read_text())
     assert found, "every release has been made with one"

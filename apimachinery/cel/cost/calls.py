@@ -15,7 +15,7 @@ from mockube.apimachinery.cel.cost.ranges import (
     STRUCT_BASE,
     UNKNOWN,
     Range,
-    fixed,
+    exact_range,
 )
 from mockube.apimachinery.cel.libraries.lists import SORT_NAMES
 from mockube.apimachinery.cel.types import Type
@@ -65,13 +65,13 @@ class Call(NamedTuple):
         return node.size or self.sizes(node.path) or UNKNOWN
 
 
-def _one(_call: Call) -> Estimate:
+def _cost_of_one(_call: Call) -> Estimate:
     return Estimate(ONE)
 
 
 def _selector(call: Call) -> Estimate:
     length = call.size(call.args[0])
-    parsed = fixed(LIST_BASE).plus(length.by(STRING_FACTOR))
+    parsed = exact_range(LIST_BASE).plus(length.by(STRING_FACTOR))
     return Estimate(parsed.plus(length.by(0.5).by(LIST_BASE + STRUCT_BASE)))
 
 
@@ -132,7 +132,7 @@ def _replace(call: Call) -> Estimate | None:
     return Estimate(size.by(2 * STRING_FACTOR), result)
 
 
-def _split(call: Call) -> Estimate | None:
+def _split_cost(call: Call) -> Estimate | None:
     if call.target is None:
         return None
     size = call.size(call.target)
@@ -149,7 +149,7 @@ def _join(call: Call) -> Estimate | None:
         return None
     count = call.size(call.target)
     element = _element(call.target)
-    size = count.times(call.size(element)) if element is not None else fixed(0)
+    size = count.times(call.size(element)) if element is not None else exact_range(0)
     if call.args:
         separators = Range(max(count.low - 1, 0), max(count.high - 1, 0))
         size = size.plus(call.size(call.args[0]).times(separators))
@@ -210,8 +210,8 @@ def _equals(call: Call) -> Estimate | None:
     return None
 
 
-def _allocated(factor: float, size: Range) -> Estimate:
-    return Estimate(size.by(factor).plus(ONE).plus(fixed(LIST_BASE)), size)
+def _allocation(factor: float, size: Range) -> Estimate:
+    return Estimate(size.by(factor).plus(ONE).plus(exact_range(LIST_BASE)), size)
 
 
 def _int_value(node: Node, otherwise: int) -> int:
@@ -224,25 +224,25 @@ def _slice(call: Call) -> Estimate | None:
     if call.target is None:
         return None
     end = _int_value(call.args[1], call.size(call.target).high)
-    return _allocated(1, fixed((end - _int_value(call.args[0], 0)) % (1 << 64)))
+    return _allocation(1, exact_range((end - _int_value(call.args[0], 0)) % (1 << 64)))
 
 
 def _flatten(call: Call) -> Estimate | None:
     if call.target is None:
         return None
     depth = _int_value(call.args[0], MOST) if call.args else 1
-    return _allocated(float(depth), call.size(call.target))
+    return _allocation(float(depth), call.size(call.target))
 
 
 def _reverse(call: Call) -> Estimate | None:
-    return _allocated(1, call.size(call.target)) if call.target is not None else None
+    return _allocation(1, call.size(call.target)) if call.target is not None else None
 
 
-def _distinct(call: Call) -> Estimate | None:
+def _distinct_cost(call: Call) -> Estimate | None:
     if call.target is None:
         return None
     size = call.size(call.target)
-    return _allocated(2.0, size.times(size))
+    return _allocation(2.0, size.times(size))
 
 
 def _sort(name: str, *, by_keys: bool) -> Callable[[Call], Estimate | None]:
@@ -252,7 +252,7 @@ def _sort(name: str, *, by_keys: bool) -> Callable[[Call], Estimate | None]:
         if call.target is None:
             return None
         size = call.size(call.args[0] if by_keys else call.target)
-        return _allocated(factor, size.times(size))
+        return _allocation(factor, size.times(size))
 
     return estimate
 
@@ -307,14 +307,14 @@ _SIMPLE_FUNCTIONS = [
     "getQuery",
 ]
 BY_FUNCTION: Final[dict[str, Estimator]] = {
-    **dict.fromkeys(_SIMPLE_FUNCTIONS, _one),
-    "check": lambda _: Estimate(fixed(AUTHORIZATION_CHECK)),
+    **dict.fromkeys(_SIMPLE_FUNCTIONS, _cost_of_one),
+    "check": lambda _: Estimate(exact_range(AUTHORIZATION_CHECK)),
     **dict.fromkeys(("fieldSelector", "labelSelector"), _selector),
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _list_function),
     **dict.fromkeys(("url", "jsonpatch.escapeKey"), _read_argument_sized),
     **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _read_target),
     "replace": _replace,
-    "split": _split,
+    "split": _split_cost,
     "join": _join,
     **dict.fromkeys(("find", "findAll"), _find),
     **dict.fromkeys(
@@ -330,9 +330,9 @@ BY_FUNCTION: Final[dict[str, Estimator]] = {
 BY_OVERLOAD: Final[dict[str, Estimator]] = {
     "list_slice": _slice,
     **dict.fromkeys(("list_flatten", "list_flatten_int"), _flatten),
-    "lists_range": lambda call: _allocated(1, fixed(_int_value(call.args[0], MOST))),
+    "lists_range": lambda call: _allocation(1, exact_range(_int_value(call.args[0], MOST))),
     "list_reverse": _reverse,
-    "list_distinct": _distinct,
+    "list_distinct": _distinct_cost,
     **{f"list_{name}_sort": _sort(name, by_keys=False) for name in SORT_NAMES},
     **{f"list_{name}_sortByAssociatedKeys": _sort(name, by_keys=True) for name in SORT_NAMES},
     **dict.fromkeys(("list_sets_contains_list", "list_sets_intersects_list"), _sets(1)),

@@ -27,8 +27,8 @@ from mockube.apimachinery.cel.cost.ranges import (
     UNKNOWN,
     ZERO,
     Range,
-    capped,
-    fixed,
+    cap,
+    exact_range,
 )
 from mockube.apimachinery.cel.macros import ACCUMULATOR
 from mockube.apimachinery.cel.types import Type
@@ -167,7 +167,7 @@ class Coster:
         self, node: Call, overload: str, target: Node | None, args: Sequence[Node], costs: Sequence[Range]
     ) -> Estimate:
         found = estimate_call(node.function, calls.Call(overload, target, args, self.known_sizes))
-        special = None if found else self.special(node, overload, costs)
+        special = None if found else self.estimate_special(node, overload, costs)
         if special is not None:
             return special
         total = ZERO
@@ -176,7 +176,7 @@ class Coster:
         found = found or self.standard(node, overload, target, args) or Estimate(ONE)
         return Estimate(found.cost.plus(total), found.size)
 
-    def special(self, node: Call, overload: str, costs: Sequence[Range]) -> Estimate | None:
+    def estimate_special(self, node: Call, overload: str, costs: Sequence[Range]) -> Estimate | None:
         """Estimate what may not evaluate all of its arguments."""
         if overload in ("logical_or", "logical_and"):
             return Estimate(Range(costs[0].low, costs[0].plus(costs[1]).high))
@@ -210,7 +210,7 @@ class Coster:
             return Estimate(text.times(_size(args[0]).by(STRING_FACTOR)))
         if overload == "string_format" and target is not None:
             return Estimate(_size(target).by(STRING_FACTOR))
-        return _converted(overload, args)
+        return _conversion_cost(overload, args)
 
     def addition(self, node: Call, overload: str, args: Sequence[Node]) -> Estimate:
         size = _size(args[0]).plus(_size(args[1]))
@@ -225,10 +225,10 @@ class Coster:
         for element in node.elements:
             size = size.union(self.size_or_unknown(element))
         self.entries[id(node)] = Entries("list", ONE, size)
-        return total.plus(fixed(LIST_BASE))
+        return total.plus(exact_range(LIST_BASE))
 
     def create_map(self, node: CreateMap) -> Range:
-        total = fixed(MAP_BASE)
+        total = exact_range(MAP_BASE)
         keys = values = Range(MOST, 0) if node.entries else ZERO
         for entry in node.entries:
             total = total.plus(self.cost(entry.key)).plus(self.cost(entry.value))
@@ -238,7 +238,7 @@ class Coster:
         return total
 
     def create_struct(self, node: CreateStruct) -> Range:
-        return self.sum([entry.value for entry in node.entries]).plus(fixed(STRUCT_BASE))
+        return self.sum([entry.value for entry in node.entries]).plus(exact_range(STRUCT_BASE))
 
     def push(self, name: str, variable: Variable) -> None:
         self.variables.setdefault(name, []).append(variable)
@@ -315,24 +315,24 @@ def _size(node: Node) -> Range:
     return node.size or UNKNOWN
 
 
-def _converted(overload: str, args: Sequence[Node]) -> Estimate | None:
+def _conversion_cost(overload: str, args: Sequence[Node]) -> Estimate | None:
     if overload not in ("string_to_bytes", "bytes_to_string", "strings_quote"):
         return None
     size = _size(args[0])
     result = {
         "string_to_bytes": Range(size.low, size.high * 4 % (MOST + 1)),
         "bytes_to_string": Range(size.low // 4, size.high),
-        "strings_quote": Range(capped(size.low + 2), (size.high * 2 + 2) % (MOST + 1)),
+        "strings_quote": Range(cap(size.low + 2), (size.high * 2 + 2) % (MOST + 1)),
     }[overload]
     return Estimate(size.by(STRING_FACTOR), result)
 
 
 def _own_size(node: Expr) -> Range | None:
     if isinstance(node, Literal):
-        return fixed(literal_size(node.value))
+        return exact_range(literal_size(node.value))
     if isinstance(node, CreateList):
-        return fixed(len(node.elements))
-    return fixed(len(node.entries)) if isinstance(node, CreateMap) else None
+        return exact_range(len(node.elements))
+    return exact_range(len(node.entries)) if isinstance(node, CreateMap) else None
 
 
 def is_scalar(type_: Type) -> bool:

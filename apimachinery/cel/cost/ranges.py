@@ -6,11 +6,11 @@ from typing import Final, NamedTuple
 MOST: Final = (1 << 64) - 1
 
 
-def capped(number: int) -> int:
+def cap(number: int) -> int:
     return min(number, MOST)
 
 
-def scaled(number: int, factor: float) -> int:
+def scale(number: int, factor: float) -> int:
     """Return a number times a factor, rounded up."""
     product = float(number) * factor
     return MOST if product >= 2.0**64 else math.ceil(product)
@@ -23,25 +23,25 @@ class Range(NamedTuple):
     high: int
 
     def plus(self, other: "Range") -> "Range":
-        return Range(capped(self.low + other.low), capped(self.high + other.high))
+        return Range(cap(self.low + other.low), cap(self.high + other.high))
 
     def times(self, other: "Range") -> "Range":
-        return Range(capped(self.low * other.low), capped(self.high * other.high))
+        return Range(cap(self.low * other.low), cap(self.high * other.high))
 
     def by(self, factor: float) -> "Range":
-        return Range(scaled(self.low, factor), scaled(self.high, factor))
+        return Range(scale(self.low, factor), scale(self.high, factor))
 
     def union(self, other: "Range") -> "Range":
         return Range(min(self.low, other.low), max(self.high, other.high))
 
 
-def fixed(number: int) -> Range:
+def exact_range(number: int) -> Range:
     return Range(number, number)
 
 
 UNKNOWN: Final = Range(0, MOST)
-ZERO: Final = fixed(0)
-ONE: Final = fixed(1)
+ZERO: Final = exact_range(0)
+ONE: Final = exact_range(1)
 STRING_FACTOR: Final = 0.1
 """Of a character that is read."""
 REGEX_FACTOR: Final = 0.25

@@ -31,7 +31,7 @@ def _strings(count: float) -> int:
     return math.ceil(count * STRING_FACTOR)
 
 
-def _first(args: Sequence[Any], _result: Any) -> int:
+def _first_argument_cost(args: Sequence[Any], _result: Any) -> int:
     return _strings(size(args[0]))
 
 
@@ -39,27 +39,27 @@ def _first_twice(args: Sequence[Any], _result: Any) -> int:
     return math.ceil(size(args[0]) * 2 * STRING_FACTOR)
 
 
-def _joined(_args: Sequence[Any], result: Any) -> int:
+def _join_cost(_args: Sequence[Any], result: Any) -> int:
     return math.ceil(size(result) * 2 * STRING_FACTOR)
 
 
-def _matched(args: Sequence[Any], _result: Any) -> int:
+def _match_cost(args: Sequence[Any], _result: Any) -> int:
     return _strings(1.0 + size(args[0])) * math.ceil(size(args[1]) * REGEX_FACTOR)
 
 
-def _contained(args: Sequence[Any], _result: Any) -> int:
+def _contains_cost(args: Sequence[Any], _result: Any) -> int:
     return _strings(size(args[0])) * _strings(size(args[1]))
 
 
-def _smaller(args: Sequence[Any], _result: Any) -> int:
+def _smaller_argument_cost(args: Sequence[Any], _result: Any) -> int:
     return _strings(min(size(args[0]), size(args[1])))
 
 
 def _equals(args: Sequence[Any], result: Any) -> int:
-    return 1 if isinstance(args[0], Opaque) else _smaller(args, result)
+    return 1 if isinstance(args[0], Opaque) else _smaller_argument_cost(args, result)
 
 
-def _both(args: Sequence[Any], _result: Any) -> int:
+def _both_arguments_cost(args: Sequence[Any], _result: Any) -> int:
     return _strings(size(args[0]) + size(args[1]))
 
 
@@ -78,7 +78,7 @@ def traversal(value: Any) -> int:
     return 1
 
 
-def _traversed(args: Sequence[Any], _result: Any) -> int:
+def _traversal_cost(args: Sequence[Any], _result: Any) -> int:
     return traversal(args[0])
 
 
@@ -98,29 +98,29 @@ def _contains_cidr(args: Sequence[Any], _result: Any) -> int:
     return cost + _strings(size(args[1])) if type(args[1]) is str else cost
 
 
-def _validated(args: Sequence[Any], _result: Any) -> int:
+def _validation_cost(args: Sequence[Any], _result: Any) -> int:
     pattern = args[0].regex_size if isinstance(args[0], NamedFormat) else 0
     return _strings(1.0 + size(args[1])) * math.ceil(pattern * REGEX_FACTOR)
 
 
-def _allocated(factor: float, count: int) -> int:
+def _allocation_cost(factor: float, count: int) -> int:
     return int(count * factor) + 1 + LIST_BASE
 
 
 def _output(_args: Sequence[Any], result: Any) -> int:
-    return _allocated(1, size(result))
+    return _allocation_cost(1, size(result))
 
 
-def _flattened(args: Sequence[Any], _result: Any) -> int:
-    return _allocated(args[1] if len(args) == 2 else 1, size(args[0]))
+def _flatten_cost(args: Sequence[Any], _result: Any) -> int:
+    return _allocation_cost(args[1] if len(args) == 2 else 1, size(args[0]))
 
 
 def _compared_with_itself(items: Sequence[Any]) -> int:
     factor = 2 + STRING_FACTOR if items and isinstance(items[0], (str, bytes)) else 2.0
-    return _allocated(factor, len(items) ** 2)
+    return _allocation_cost(factor, len(items) ** 2)
 
 
-def _sorted(args: Sequence[Any], _result: Any) -> int:
+def _sort_cost(args: Sequence[Any], _result: Any) -> int:
     return _compared_with_itself(args[0])
 
 
@@ -176,18 +176,18 @@ BY_FUNCTION: Final[dict[str, CallCost]] = {
     **dict.fromkeys(_SIMPLE_FUNCTIONS, 1),
     "check": AUTHORIZATION_CHECK,
     **dict.fromkeys(("fieldSelector", "labelSelector"), _selector),
-    **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _traversed),
+    **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _traversal_cost),
     **dict.fromkeys(
         ("url", "lowerAscii", "upperAscii", "substring", "trim", "jsonpatch.escapeKey", "cidr", "isIP"),
-        _first,
+        _first_argument_cost,
     ),
-    **dict.fromkeys(("isCIDR", "quantity", "isQuantity", "semver", "isSemver"), _first),
+    **dict.fromkeys(("isCIDR", "quantity", "isQuantity", "semver", "isSemver"), _first_argument_cost),
     **dict.fromkeys(("replace", "split", "ip.isCanonical"), _first_twice),
-    "join": _joined,
-    **dict.fromkeys(("find", "findAll"), _matched),
+    "join": _join_cost,
+    **dict.fromkeys(("find", "findAll"), _match_cost),
     "containsIP": _contains_ip,
     "containsCIDR": _contains_cidr,
-    "validate": _validated,
+    "validate": _validation_cost,
 }
 _ORDERED = [
     f"{name}_{kind}"
@@ -196,9 +196,9 @@ _ORDERED = [
 ]
 BY_OVERLOAD: Final[dict[str, CallCost]] = {
     **dict.fromkeys(("list_slice", "lists_range", "list_reverse"), _output),
-    **dict.fromkeys(("list_flatten", "list_flatten_int"), _flattened),
-    "list_distinct": _sorted,
-    **{f"list_{name}_sort": _sorted for name in SORT_NAMES},
+    **dict.fromkeys(("list_flatten", "list_flatten_int"), _flatten_cost),
+    "list_distinct": _sort_cost,
+    **{f"list_{name}_sort": _sort_cost for name in SORT_NAMES},
     **{f"list_{name}_sortByAssociatedKeys": _sorted_by for name in SORT_NAMES},
     **dict.fromkeys(("list_sets_contains_list", "list_sets_intersects_list"), _sets(1)),
     "list_sets_equivalent_list": _sets(2),
@@ -206,14 +206,16 @@ BY_OVERLOAD: Final[dict[str, CallCost]] = {
 }
 """These come before those of functions."""
 _STANDARD: dict[str, CallCost] = {
-    **dict.fromkeys(("starts_with_string", "ends_with_string", "string_to_bytes", "bytes_to_string"), _first),
-    **dict.fromkeys(("strings_quote", "string_format"), _first),
+    **dict.fromkeys(
+        ("starts_with_string", "ends_with_string", "string_to_bytes", "bytes_to_string"), _first_argument_cost
+    ),
+    **dict.fromkeys(("strings_quote", "string_format"), _first_argument_cost),
     "in_list": _in_list,
-    **dict.fromkeys((*_ORDERED, "not_equals"), _smaller),
+    **dict.fromkeys((*_ORDERED, "not_equals"), _smaller_argument_cost),
     "equals": _equals,
-    **dict.fromkeys(("add_string", "add_bytes"), _both),
-    "matches_string": _matched,
-    "contains_string": _contained,
+    **dict.fromkeys(("add_string", "add_bytes"), _both_arguments_cost),
+    "matches_string": _match_cost,
+    "contains_string": _contains_cost,
 }
 
 
@@ -222,5 +224,5 @@ def call_cost(function: str, overload: str) -> CallCost:
     if overload in BY_OVERLOAD:
         return BY_OVERLOAD[overload]
     if function == "ip":
-        return _first
+        return _first_argument_cost
     return BY_FUNCTION.get(function, _STANDARD.get(overload, 1))

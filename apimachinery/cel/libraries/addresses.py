@@ -76,7 +76,7 @@ class CIDR(Opaque):
     def size(self) -> int:
         return -(-self.length // 8)
 
-    def masked(self) -> "CIDR":
+    def mask(self) -> "CIDR":
         return CIDR(ip_network((self.address, self.length), strict=False).network_address, self.length)
 
     def contains(self, address: Address) -> bool:
@@ -158,7 +158,7 @@ def _parse_v6(whole: str) -> tuple[IPv6Address, str]:
             text = text[1:]
             if not text:
                 break
-    return _completed(data, ellipsis, text, whole), zone
+    return _expand_ellipsis(data, ellipsis, text, whole), zone
 
 
 def _group(text: str, whole: str) -> int:
@@ -190,7 +190,7 @@ def _embedded(text: str, whole: str, length: int, ellipsis: int) -> bytes:
     return _octets(text, whole)
 
 
-def _completed(data: bytearray, ellipsis: int, rest: str, whole: str) -> IPv6Address:
+def _expand_ellipsis(data: bytearray, ellipsis: int, rest: str, whole: str) -> IPv6Address:
     if rest:
         raise _problem(whole, "trailing garbage after address", rest)
     if len(data) < 16:

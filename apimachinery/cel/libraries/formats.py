@@ -71,7 +71,7 @@ DECLARED: Final = declare(
 )
 
 
-def _named(name: str) -> Optional:
+def _find_format(name: str) -> Optional:
     return Optional(FORMATS[name]) if name in FORMATS else NONE
 
 
@@ -86,6 +86,6 @@ def _constant(named: NamedFormat) -> Callable[[], NamedFormat]:
 
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     **{f"format.{name}": _constant(named) for name, named in FORMATS.items()},
-    "format-named": _named,
+    "format-named": _find_format,
     "format-validate": _validate,
 }

@@ -90,7 +90,7 @@ def format_text(text: str, args: Sequence[Any]) -> str:
     return interpolate(text, len(args), lambda letter, digits, i: _PRINTERS[letter](args[i], digits))[0]
 
 
-def _wrong(clause: str, value: Any) -> FormatError:
+def _wrong_type_error(clause: str, value: Any) -> FormatError:
     return FormatError(WRONG_TYPE[clause].format(type_name(value)))
 
 
@@ -109,7 +109,7 @@ def _string(value: Any, _digits: int = 0) -> str:
         return str(value.name)
     overload = _STRING_CONVERSIONS.get(kind)
     if overload is None:
-        raise _wrong("s", value)
+        raise _wrong_type_error("s", value)
     try:
         return str(conversions.FUNCTIONS[overload](value))
     except CelError as error:
@@ -164,7 +164,7 @@ def _go_fixed(value: float, digits: int) -> str:
 
 def _decimal(value: Any, _digits: int) -> str:
     if type(value) not in (int, Uint):
-        raise _wrong("d", value)
+        raise _wrong_type_error("d", value)
     return str(int(value))
 
 
@@ -172,11 +172,11 @@ def _number(clause: str, value: Any) -> float:
     if type(value) is str and value in _SPECIAL_NUMBERS:
         return float(value)
     if type(value) is not float:
-        raise _wrong(clause, value)
+        raise _wrong_type_error(clause, value)
     return float(value)
 
 
-def _special(value: float) -> str | None:
+def _format_special(value: float) -> str | None:
     if value != value:  # noqa: PLR0124 -- NaN
         return "NaN"
     if abs(value) == float("inf"):
@@ -184,15 +184,15 @@ def _special(value: float) -> str | None:
     return None
 
 
-def _fixed(value: Any, digits: int) -> str:
+def _format_fixed(value: Any, digits: int) -> str:
     number = _number("f", value)
-    return _special(number) or f"{number:,.{digits}f}"
+    return _format_special(number) or f"{number:,.{digits}f}"
 
 
-def _scientific(value: Any, digits: int) -> str:
+def _format_scientific(value: Any, digits: int) -> str:
     """Print it with six digits; what is written as a precision is its least width."""
     number = _number("e", value)
-    special = _special(number)
+    special = _format_special(number)
     if special is not None:
         return special.rjust(digits)
     mantissa, _, exponent = f"{number:.{DEFAULT_PRECISION}e}".partition("e")
@@ -204,7 +204,7 @@ def _binary(value: Any, _digits: int) -> str:
     if type(value) is bool:
         return "1" if value else "0"
     if type(value) not in (int, Uint):
-        raise _wrong("b", value)
+        raise _wrong_type_error("b", value)
     return f"{int(value):b}"
 
 
@@ -214,21 +214,21 @@ def _hex(value: Any, _digits: int) -> str:
     if type(value) is bytes:
         return value.hex()
     if type(value) not in (int, Uint):
-        raise _wrong("x", value)
+        raise _wrong_type_error("x", value)
     return f"{int(value):x}"
 
 
 def _octal(value: Any, _digits: int) -> str:
     if type(value) not in (int, Uint):
-        raise _wrong("o", value)
+        raise _wrong_type_error("o", value)
     return f"{int(value):o}"
 
 
 _PRINTERS: dict[str, Callable[[Any, int], str]] = {
     "s": _string,
     "d": _decimal,
-    "f": _fixed,
-    "e": _scientific,
+    "f": _format_fixed,
+    "e": _format_scientific,
     "b": _binary,
     "x": _hex,
     "X": lambda value, digits: _hex(value, digits).upper(),

@@ -110,14 +110,14 @@ def maker(name: str) -> Callable[[dict[str, Any]], Any]:
     return lambda fields: ObjectValue(name, fields)
 
 
-def plain(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     """Return a value as JSON holds it."""
     if isinstance(value, ObjectValue):
-        return {key: plain(item) for key, item in value.fields.items()}
+        return {key: to_json_value(item) for key, item in value.fields.items()}
     if isinstance(value, dict):
-        return {str(from_map_key(key)): plain(item) for key, item in value.items()}
+        return {str(from_map_key(key)): to_json_value(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [plain(item) for item in value]
+        return [to_json_value(item) for item in value]
     if value is None or isinstance(value, (str, bool)):
         return value
     return _plain_scalar(value)

@@ -73,7 +73,7 @@ def _as_integer(value: QuantityValue) -> int:
     return int(value.quantity.number)
 
 
-def _whole(number: int) -> quantities.Quantity:
+def _quantity_of_int(number: int) -> quantities.Quantity:
     return quantities.Quantity(number, quantities.Format.DECIMAL_EXPONENT)
 
 
@@ -92,7 +92,7 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "quantity_get_int": _as_integer,
     "quantity_is_integer": _is_integer,
     "quantity_add": lambda left, right: QuantityValue(left.quantity + right.quantity),
-    "quantity_add_int": lambda left, right: QuantityValue(left.quantity + _whole(right)),
+    "quantity_add_int": lambda left, right: QuantityValue(left.quantity + _quantity_of_int(right)),
     "quantity_sub": lambda left, right: QuantityValue(left.quantity - right.quantity),
-    "quantity_sub_int": lambda left, right: QuantityValue(left.quantity - _whole(right)),
+    "quantity_sub_int": lambda left, right: QuantityValue(left.quantity - _quantity_of_int(right)),
 }

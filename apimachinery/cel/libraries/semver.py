@@ -92,7 +92,7 @@ def _pre(part: str) -> int | str:
     return part
 
 
-def _normalized(text: str) -> str:
+def _normalize(text: str) -> str:
     parts = text.removeprefix("v").split(".", 2)
     for i, part in enumerate(parts):
         if len(part) > 1:
@@ -125,7 +125,7 @@ def _compare_pre(left: int | str, right: int | str) -> int:
 
 
 def _semver(text: str, normalize: bool = False) -> Semver:  # noqa: FBT001, FBT002 -- an argument of the function
-    return parse(_normalized(text) if normalize else text)
+    return parse(_normalize(text) if normalize else text)
 
 
 def _is_semver(text: str, normalize: bool = False) -> bool:  # noqa: FBT001, FBT002 -- an argument of the function

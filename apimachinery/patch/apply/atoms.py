@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 from mockube.apimachinery import gotext
 from mockube.apimachinery.patch import gofmt
 from mockube.apimachinery.patch.apply.elements import FIELD, KEY, Element, of_keys, of_value, quote_text
-from mockube.apimachinery.remembered import remembered
+from mockube.apimachinery.remembered import memoize
 from mockube.apimachinery.schema.model import Field, Shape, Type
 
 _NAMES: Final = 1024
@@ -84,12 +84,12 @@ class ListAtom:
         """The step that leads to an item. `Unaddressable` with the reason if there is none."""
         if self._single is not None and type(item) is dict and type(name := item.get(self.keys[0])) is str:
             return self._single(name)
-        return self._keyed(item) if self.keys else _valued(item)
+        return self._element_by_keys(item) if self.keys else _element_by_value(item)
 
     def elements(self, items: Sequence[Any]) -> list[Element]:
         """The steps that lead to all items. `TypedError` if this is no list, or there is no step to an item."""
         if not isinstance(items, list | tuple):
-            raise TypedError([("", f"expected list, got &{{{gofmt.plain(items)}}}")])
+            raise TypedError([("", f"expected list, got &{{{gofmt.format_verb_v(items)}}}")])
         steps = []
         errors = []
         for position, item in enumerate(items):
@@ -101,7 +101,7 @@ class ListAtom:
             raise TypedError(errors)
         return steps
 
-    def _keyed(self, item: Any) -> Element:
+    def _element_by_keys(self, item: Any) -> Element:
         if item is None:
             raise Unaddressable("associative list with keys may not have a null element")
         if not isinstance(item, dict):
@@ -119,7 +119,7 @@ class ListAtom:
 def _single(key: str) -> Callable[[str], Element]:
     """What makes the step of the one key of a list, if its value is a text."""
     begin = f"{KEY}{{{quote_text(key)}:"
-    return remembered(_NAMES, max_length=_LONGEST_NAME)(lambda name: f"{begin}{quote_text(name)}}}")
+    return memoize(_NAMES, max_length=_LONGEST_NAME)(lambda name: f"{begin}{quote_text(name)}}}")
 
 
 def _defaults(keys: Sequence[str], fields: Mapping[str, Field]) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def _defaults(keys: Sequence[str], fields: Mapping[str, Field]) -> dict[str, Any
     return {key: default for key, default in defaults.items() if default is not None}
 
 
-def _valued(item: Any) -> Element:
+def _element_by_value(item: Any) -> Element:
     if isinstance(item, dict):
         raise Unaddressable("associative list without keys has an element that's a map type")
     if isinstance(item, list):
@@ -180,7 +180,7 @@ def atom_of(kind: Type | None) -> Atom:
     return ListAtom(kind) if kind.shape is Shape.LIST else _SCALARS[kind.shape]
 
 
-def below(atom: Atom | None, element: Element) -> Atom | None:
+def child_atom(atom: Atom | None, element: Element) -> Atom | None:
     """The atom of what a step leads to, None if the type knows of none."""
     if isinstance(atom, MapAtom | Untyped) and element.startswith(FIELD):
         return atom.member(element.removeprefix(FIELD))

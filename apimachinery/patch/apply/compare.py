@@ -15,7 +15,7 @@ from mockube.apimachinery.patch.apply.fieldset import (
     recursive_difference,
     union,
 )
-from mockube.apimachinery.patch.apply.places import entire
+from mockube.apimachinery.patch.apply.places import all_fields
 
 ABSENT: Final[Any] = object()
 """Not there, as opposed to null."""
@@ -27,10 +27,10 @@ class Comparison(NamedTuple):
     added: FieldSet = EMPTY
 
     @property
-    def written(self) -> FieldSet:
+    def changed_fields(self) -> FieldSet:
         return union(self.modified, self.added)
 
-    def without(self, ignored: FieldSet) -> "Comparison":
+    def exclude(self, ignored: FieldSet) -> "Comparison":
         """The changes apart from those at and below the places given."""
         return Comparison(*(recursive_difference(fields, ignored) for fields in self)) if ignored else self
 
@@ -55,9 +55,9 @@ def _compare(atom: Atom, before: Any, after: Any) -> Comparison:
     if before is after:
         return _UNCHANGED
     if before is ABSENT:
-        return Comparison(added=entire(atom, after))
+        return Comparison(added=all_fields(atom, after))
     if after is ABSENT:
-        return Comparison(removed=entire(atom, before))
+        return Comparison(removed=all_fields(atom, before))
     if isinstance(atom, Scalar) or atom.atomic:
         return _compare_whole(before, after)
     # What was stored and sent back is mostly the same, and this is quicker than to look at every place.
@@ -98,10 +98,10 @@ def _compare_maps(atom: MapAtom | Untyped, before: Any, after: Any) -> Compariso
     for name, other in new.items():
         if name not in old:
             changes.append((FIELD + name, _compare(atom.member(name) or DEDUCED, ABSENT, other)))
-    return _gathered(changes, whole)
+    return _combine(changes, whole)
 
 
-def _gathered(changes: Iterable[tuple[Element, Comparison]], whole: Comparison = _UNCHANGED) -> Comparison:
+def _combine(changes: Iterable[tuple[Element, Comparison]], whole: Comparison = _UNCHANGED) -> Comparison:
     """The changes of a place and below it, as seen from there."""
     removed, modified, added = map(FieldSet, whole)
     for element, change in changes:
@@ -122,7 +122,7 @@ def _compare_lists(atom: ListAtom, before: Any, after: Any) -> Comparison:
     new: Sequence[Any] = after if isinstance(after, list) else ()
     if not old and not new:
         return _compare_whole(before, after)
-    were, are = _grouped(atom, old), _grouped(atom, new)
+    were, are = _group_by_element(atom, old), _group_by_element(atom, new)
     changes = [
         (element, _compare_items(atom.items, items, are.get(element, ()))) for element, items in were.items()
     ]
@@ -131,10 +131,10 @@ def _compare_lists(atom: ListAtom, before: Any, after: Any) -> Comparison:
         for element, items in are.items()
         if element not in were
     ]
-    return _gathered(changes)
+    return _combine(changes)
 
 
-def _grouped(atom: ListAtom, items: Sequence[Any]) -> Mapping[Element, Sequence[Any]]:
+def _group_by_element(atom: ListAtom, items: Sequence[Any]) -> Mapping[Element, Sequence[Any]]:
     """The items by the step that leads to them. Stored lists may have several for a step, against the rules."""
     groups: dict[Element, list[Any]] = {}
     for element, item in zip(atom.elements(items), items, strict=True):

@@ -47,4 +47,4 @@ def shown_manager(manager: Manager) -> str:
     text = gotext.quote(manager.name)
     if manager.subresource:
         text += f" with subresource {gotext.quote(manager.subresource)}"
-    return text if manager.applied else f"{text} using {manager.api_version}"
+    return text if manager.is_apply else f"{text} using {manager.api_version}"

@@ -12,11 +12,11 @@ import orjson
 
 from mockube.apimachinery.patch.apply.atoms import DEDUCED, Atom, ListAtom, MapAtom, Scalar, Untyped
 from mockube.apimachinery.patch.apply.compare import compare
-from mockube.apimachinery.patch.apply.elements import FIELD, Element, order
+from mockube.apimachinery.patch.apply.elements import FIELD, Element, sort_key
 from mockube.apimachinery.patch.apply.fieldset import EMPTY, SELF, FieldSet, difference, of_fields, union
 from mockube.apimachinery.patch.apply.fieldsv1 import encode
 from mockube.apimachinery.patch.apply.ownership import NEVER_OWNED, Json, Versions
-from mockube.apimachinery.remembered import remembered
+from mockube.apimachinery.remembered import memoize
 
 Fields: TypeAlias = dict[str, Any]
 """A set of fields as `fieldsV1` has it, in order. Parts are shared, and so never changed."""
@@ -44,12 +44,12 @@ def writer(versions: Versions, empty: Json) -> Write:
     assert "metadata" in empty
     own = versions.own
     never = union(_NEVER, versions.reset_fields.get(own, EMPTY))
-    write = _changed(versions.atoms[own], empty, never)
+    write = _write_of_shared(versions.atoms[own], empty, never)
     # Of many objects that are made alike, such as the pods of a ReplicaSet, the spec is the same.
-    write_spec = remembered(_SPECS, max_length=_LONGEST_SPEC)(lambda text: write({_SPEC: orjson.loads(text)}))
+    write_spec = memoize(_SPECS, max_length=_LONGEST_SPEC)(lambda text: write({_SPEC: orjson.loads(text)}))
 
     def write_object(new: Json) -> Fields:
-        tree = versions.at(own, new)
+        tree = versions.to_version(own, new)
         if _SPEC not in tree:
             return write(tree)
         rest = {name: item for name, item in tree.items() if name != _SPEC}
@@ -59,12 +59,12 @@ def writer(versions: Versions, empty: Json) -> Write:
     return write_object
 
 
-def _changed(atom: Atom, before: Json, never: FieldSet) -> Write:
+def _write_of_shared(atom: Atom, before: Json, never: FieldSet) -> Write:
     """Of an object that the empty one has, too, maybe with something in it."""
     assert isinstance(atom, MapAtom | Untyped)
     members = _Members(atom)
     shared = {
-        name: _changed(member, was, never.get(FIELD + name, EMPTY))
+        name: _write_of_shared(member, was, never.get(FIELD + name, EMPTY))
         for name, was in before.items()
         if isinstance(was, dict) and _is_granular(member := atom.member(name) or DEDUCED)
     }
@@ -81,14 +81,14 @@ def _changed(atom: Atom, before: Json, never: FieldSet) -> Write:
             del below[SELF]
             return {element: below}
         old = {name: before[name]} if name in before else {}
-        return encode(compare(atom, old, {name: item}).without(never).written)
+        return encode(compare(atom, old, {name: item}).exclude(never).changed_fields)
 
     def write(after: Json) -> Fields:
         fields: Fields = {}
         for name in sorted(after):
             element, write_new = members[name]
             ignored = never.get(element, EMPTY)
-            if SELF in ignored and write_new is _whole:
+            if SELF in ignored and write_new is _leaf:
                 continue
             if name in before or (ignored and SELF not in ignored):
                 written = write_changed(name, after[name], write_new)
@@ -114,13 +114,13 @@ def _is_granular(atom: Atom) -> bool:
 # --- what the empty object does not have
 
 
-def _added(atom: Atom) -> Write:
+def _write_of_new(atom: Atom) -> Write:
     if isinstance(atom, Scalar) or atom.atomic:
-        return _whole
+        return _leaf
     return _items(atom) if isinstance(atom, ListAtom) else _object(atom)
 
 
-def _whole(_value: Any) -> Fields:
+def _leaf(_value: Any) -> Fields:
     return _LEAF
 
 
@@ -136,9 +136,9 @@ class _Members(dict[str, tuple[Element, Write]]):
         # Types may contain themselves, so that nothing is made before it is needed.
         member = self._atom.member(name) or DEDUCED
         if self._atom.declares(name):
-            self[name] = FIELD + name, _added(member)
+            self[name] = FIELD + name, _write_of_new(member)
             return self[name]
-        self._other = self._other or _added(member)
+        self._other = self._other or _write_of_new(member)
         return FIELD + name, self._other
 
 
@@ -158,7 +158,7 @@ def _object(atom: MapAtom | Untyped) -> Write:
     def plan(names: tuple[str, ...]) -> _Plan:
         steps = [(name, *members[name]) for name in sorted(names)]
         fields = {SELF: _LEAF} | {element: _LEAF for _, element, _ in steps}
-        new_plan = _Plan(fields, [step for step in steps if step[2] is not _whole])
+        new_plan = _Plan(fields, [step for step in steps if step[2] is not _leaf])
         # Members come in few combinations, but the keys of maps are anybody's.
         if sum(map(len, names)) <= _MAX_NAMES_LENGTH:
             if len(plans) >= _PLANS:
@@ -182,7 +182,7 @@ def _object(atom: MapAtom | Untyped) -> Write:
 
 
 def _items(atom: ListAtom) -> Write:
-    write_item = _added(atom.items)
+    write_item = _write_of_new(atom.items)
 
     def write(value: Any) -> Fields:
         if not value:
@@ -191,6 +191,6 @@ def _items(atom: ListAtom) -> Write:
         for element, item in zip(atom.elements(value), value, strict=True):
             # What is there more than once is one place, and nothing below it.
             items[element] = _LEAF if element in items else write_item(item)
-        return {SELF: _LEAF} | {element: items[element] for element in sorted(items, key=order)}
+        return {SELF: _LEAF} | {element: items[element] for element in sorted(items, key=sort_key)}
 
     return write

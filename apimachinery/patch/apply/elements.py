@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 import orjson
 
 from mockube.apimachinery import gotext
-from mockube.apimachinery.remembered import remembered
+from mockube.apimachinery.remembered import memoize
 
 Element: TypeAlias = str
 
@@ -27,7 +27,7 @@ class MalformedFields(ValueError):
     """What should be a set of fields is none."""
 
 
-@remembered(_CACHED, max_length=_MAX_LENGTH)
+@memoize(_CACHED, max_length=_MAX_LENGTH)
 def quote_text(text: str) -> str:
     """A text as it stands in a step."""
     return gotext.marshal(text)
@@ -42,14 +42,14 @@ def of_keys(keys: dict[str, Any]) -> Element:
     return _of_keys(orjson.dumps(keys))
 
 
-@remembered(_CACHED, max_length=_MAX_LENGTH)
+@memoize(_CACHED, max_length=_MAX_LENGTH)
 def _of_keys(text: bytes) -> Element:
     keys: dict[str, Any] = orjson.loads(text)
     members = (f"{quote_text(name)}:{gotext.marshal(value)}" for name, value in sorted(keys.items()))
     return f"{KEY}{{{','.join(members)}}}"
 
 
-@remembered(_CACHED, max_length=_MAX_LENGTH)
+@memoize(_CACHED, max_length=_MAX_LENGTH)
 def canonical(text: str) -> Element | None:
     """The step that a text stands for, None if a later version may know what it is."""
     kind, content = text[:2], text[2:]
@@ -78,8 +78,8 @@ def _canonical_value(kind: str, content: str) -> Element | None:
     return of_keys(keys)
 
 
-@remembered(_CACHED, max_length=_MAX_LENGTH)
-def order(element: Element) -> tuple[int, Any]:
+@memoize(_CACHED, max_length=_MAX_LENGTH)
+def sort_key(element: Element) -> tuple[int, Any]:
     """What steps of one object or list are sorted by: by kind, and within it by content, numbers as numbers."""
     kind, content = element[:2], element[2:]
     if kind == FIELD:
@@ -101,7 +101,7 @@ def _rank(value: Any) -> tuple[int, Any]:
     return 3, orjson.dumps(value)
 
 
-@remembered(_CACHED, max_length=_MAX_LENGTH)
+@memoize(_CACHED, max_length=_MAX_LENGTH)
 def format_element(element: Element) -> str:
     """As messages show it: `.spec`, `[name="main"]`, `[="example.com/a"]`, `[0]`."""
     kind, content = element[:2], element[2:]
@@ -124,4 +124,4 @@ def _shown_value(value: Any) -> str:
         return "".join(f"{name}={_shown_value(item)}" for name, item in value.items())
     # Upstream reads every number of a step as a floating-point number, and shows a million as 1e+06.
     number = isinstance(value, int) and not isinstance(value, bool)
-    return "null" if value is None else gotext.plain(float(value) if number else value)
+    return "null" if value is None else gotext.format_v(float(value) if number else value)

@@ -81,7 +81,7 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
             return _with_managers(new, {})
         try:
             self._check_untyped(new)
-            return _with_managers(new, self._updated(managed, live, new, manager, time))
+            return _with_managers(new, self._managers_after_update(managed, live, new, manager, time))
         except (TypedError, Unconvertible):
             # Validation is about to refuse the object with a better message; or the object cannot be converted to the
             # version of another manager.
@@ -102,14 +102,22 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
         if not self.subresource and entries is not None:
             if entries == [{}] or (not entries and not self.is_custom):
                 return {}
-            if managers_of_new := _decoded(entries):
+            if managers_of_new := _decode_entries(entries):
                 return managers_of_new
-        return _decoded(meta.metadata(live).get("managedFields") or ())
+        return _decode_entries(meta.metadata(live).get("managedFields") or ())
 
-    def _updated(self, managed: Managed, live: Json, new: Json, manager: str, time: str | None) -> Managed:
+    def _managers_after_update(
+        self, managed: Managed, live: Json, new: Json, manager: str, time: str | None
+    ) -> Managed:
         owner = Manager(manager or UNKNOWN, UPDATE, self.versions.own, self.subresource)
         return cap_managers(
-            updater.update(self.versions, managed, _bare(live), _bare(new), Write(owner=owner, time=time))
+            updater.update(
+                self.versions,
+                managed,
+                _without_managed_fields(live),
+                _without_managed_fields(new),
+                Write(owner=owner, time=time),
+            )
         )
 
     def apply(
@@ -129,13 +137,13 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
         refusal = _LIVE if managed else _UNMANAGED
         try:
             if not managed:
-                managed = self._updated(managed, self.empty, live, BEFORE_FIRST_APPLY, time)
+                managed = self._managers_after_update(managed, self.empty, live, BEFORE_FIRST_APPLY, time)
             self._check_typed(config, _PATCH)
-            new, managed = self._applied(managed, live, config, Write(owner=owner, time=time, force=force))
+            new, managed = self._apply(managed, live, config, Write(owner=owner, time=time, force=force))
         except Unconvertible as error:
             raise Untypable(str(error)) from None
         except TypedError as error:
-            self._check_typed(_bare(live), refusal, duplicates=True)
+            self._check_typed(_without_managed_fields(live), refusal, duplicates=True)
             # It is in order in this version, but not in one that another manager speaks.
             raise Untypable(f"failed to convert old object: {error}") from None
         applied = _with_managers(new, managed)
@@ -153,8 +161,8 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
         except TypedError as error:
             raise Untypable(refusal.format(describe_object(obj), error)) from None
 
-    def _applied(self, managed: Managed, live: Json, config: Json, write: Write) -> tuple[Json, Managed]:
-        bare = _bare(live)
+    def _apply(self, managed: Managed, live: Json, config: Json, write: Write) -> tuple[Json, Managed]:
+        bare = _without_managed_fields(live)
         try:
             return updater.apply(self.versions, managed, bare, config, write)
         except Conflicts as refused:
@@ -167,14 +175,14 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
         return updater.apply(self.versions, managed, bare, config, replace(write, force=True))
 
 
-def _decoded(entries: Iterable[Mapping[str, Any]]) -> Managed:
+def _decode_entries(entries: Iterable[Mapping[str, Any]]) -> Managed:
     try:
         return managers.decode(entries)
     except MalformedFields:
         return {}
 
 
-def _bare(obj: Json) -> Json:
+def _without_managed_fields(obj: Json) -> Json:
     """The object without its managers, which are nobody's field."""
     metadata = dict(meta.metadata(obj))
     return obj if metadata.pop("managedFields", None) is None else {**obj, "metadata": metadata}

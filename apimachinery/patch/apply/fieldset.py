@@ -9,7 +9,7 @@ give back an operand itself where that is the result, so that "nothing changed" 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
-from mockube.apimachinery.patch.apply.elements import FIELD, Element, format_element, order
+from mockube.apimachinery.patch.apply.elements import FIELD, Element, format_element, sort_key
 
 SELF: Final = "."
 
@@ -51,7 +51,7 @@ def of_fields(*names: str) -> FieldSet:
 
 def paths(fields: FieldSet, above: Path = ()) -> Iterator[Path]:
     """Every place, in order, those of a node before those below it."""
-    elements = sorted((element for element in fields if element != SELF), key=order)
+    elements = sorted((element for element in fields if element != SELF), key=sort_key)
     for element in elements:
         if SELF in fields[element]:
             yield (*above, element)
@@ -111,15 +111,15 @@ def intersection(one: FieldSet, other: FieldSet) -> FieldSet:
 
 def difference(one: FieldSet, other: FieldSet) -> FieldSet:
     """What is in `one` alone. A place and the places below it are different things."""
-    return _without(one, other, recursive=False)
+    return _subtract(one, other, recursive=False)
 
 
 def recursive_difference(one: FieldSet, other: FieldSet) -> FieldSet:
     """What is in `one` and neither in `other` nor below a place in `other`."""
-    return _without(one, other, recursive=True)
+    return _subtract(one, other, recursive=True)
 
 
-def _without(one: FieldSet, other: FieldSet, *, recursive: bool) -> FieldSet:
+def _subtract(one: FieldSet, other: FieldSet, *, recursive: bool) -> FieldSet:
     if not one or not other:
         return one
     rest: FieldSet | None = None
@@ -129,7 +129,7 @@ def _without(one: FieldSet, other: FieldSet, *, recursive: bool) -> FieldSet:
         if known is None or node is None:
             continue
         is_removed = element == SELF or (recursive and SELF in node)
-        left = EMPTY if is_removed else _without(known, node, recursive=recursive)
+        left = EMPTY if is_removed else _subtract(known, node, recursive=recursive)
         if is_removed or left is not known:
             rest = FieldSet(one) if rest is None else rest
             if left:

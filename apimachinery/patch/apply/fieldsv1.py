@@ -7,9 +7,9 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from mockube.apimachinery.patch.apply.elements import MalformedFields, canonical, order
+from mockube.apimachinery.patch.apply.elements import MalformedFields, canonical, sort_key
 from mockube.apimachinery.patch.apply.fieldset import EMPTY, LEAF, SELF, FieldSet, is_leaf
-from mockube.apimachinery.remembered import remembered
+from mockube.apimachinery.remembered import memoize
 
 REMEMBERED: Final = 1024
 MAX_LENGTH: Final = 16 * 1024
@@ -17,21 +17,21 @@ MAX_LENGTH: Final = 16 * 1024
 _LEAF: Final[dict[str, Any]] = {}
 
 
-class Decoded(NamedTuple):
+class DecodedFields(NamedTuple):
     text: bytes
     fields: FieldSet
 
 
-def decode(tree: Any) -> Decoded:
+def decode(tree: Any) -> DecodedFields:
     """Steps of kinds that are not known are left out."""
     return read(orjson.dumps(tree))
 
 
-@remembered(REMEMBERED, max_length=MAX_LENGTH)
-def read(text: bytes) -> Decoded:
+@memoize(REMEMBERED, max_length=MAX_LENGTH)
+def read(text: bytes) -> DecodedFields:
     fields = FieldSet(_node(orjson.loads(text)))
     fields.pop(SELF, None)
-    return Decoded(text, fields)
+    return DecodedFields(text, fields)
 
 
 def _node(tree: Any) -> FieldSet:
@@ -49,7 +49,7 @@ def encode(fields: FieldSet) -> dict[str, Any]:
     """A set as it is written, with all steps in order. The parts that sets share are made once."""
     if not hasattr(fields, "tree"):
         tree: dict[str, Any] = {SELF: _LEAF} if SELF in fields else {}
-        for element in sorted(fields.keys() - {SELF}, key=order):
+        for element in sorted(fields.keys() - {SELF}, key=sort_key):
             node = fields[element]
             tree[element] = _LEAF if is_leaf(node) else encode(node)
         fields.tree = tree

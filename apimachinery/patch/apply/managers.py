@@ -31,7 +31,7 @@ class Manager(NamedTuple):
     subresource: str = ""
 
     @property
-    def applied(self) -> bool:
+    def is_apply(self) -> bool:
         return self.operation == APPLY
 
     def text(self) -> str:
@@ -45,7 +45,7 @@ class Manager(NamedTuple):
         return gotext.marshal({name: value for name, value in members.items() if value})
 
 
-class Owned(NamedTuple):
+class OwnedFields(NamedTuple):
     """What a manager owns, as of an API version, and when it last took something."""
 
     fields: FieldSet
@@ -54,19 +54,19 @@ class Owned(NamedTuple):
     text: bytes = b""
     """What the fields were read from, as long as they are the same."""
 
-    def now(self, fields: FieldSet) -> "Owned":
+    def with_fields(self, fields: FieldSet) -> "OwnedFields":
         return self if fields is self.fields else self._replace(fields=fields, text=b"")
 
 
-Managed: TypeAlias = Mapping[Manager, Owned]
+Managed: TypeAlias = Mapping[Manager, OwnedFields]
 
 
-def decode(entries: Iterable[Mapping[str, Any]]) -> dict[Manager, Owned]:
+def decode(entries: Iterable[Mapping[str, Any]]) -> dict[Manager, OwnedFields]:
     """`MalformedFields` if an entry is not as it should be."""
     return dict(_decode(number, entry) for number, entry in enumerate(entries))
 
 
-def _decode(number: int, entry: Mapping[str, Any]) -> tuple[Manager, Owned]:
+def _decode(number: int, entry: Mapping[str, Any]) -> tuple[Manager, OwnedFields]:
     name, operation, api_version, fields_type, subresource = (
         entry.get(key) or "" for key in ("manager", "operation", "apiVersion", "fieldsType", "subresource")
     )
@@ -83,18 +83,18 @@ def _decode(number: int, entry: Mapping[str, Any]) -> tuple[Manager, Owned]:
     owner = Manager(name, operation, "" if operation == APPLY else api_version, subresource)
     tree = entry.get("fieldsV1")
     text, fields = fieldsv1.decode({} if tree is None else tree)
-    return owner, Owned(fields, api_version, entry.get("time"), text)
+    return owner, OwnedFields(fields, api_version, entry.get("time"), text)
 
 
 def encode(managed: Managed) -> list[dict[str, Any]]:
     """The entries: who applied before who updated, then by time, then by name."""
     return [
         entry(owner, owned.api_version, owned.time, fieldsv1.encode(owned.fields))
-        for owner, owned in sorted(managed.items(), key=_order)
+        for owner, owned in sorted(managed.items(), key=_sort_key)
     ]
 
 
-def _order(item: tuple[Manager, Owned]) -> tuple[str, str, str, str, str]:
+def _sort_key(item: tuple[Manager, OwnedFields]) -> tuple[str, str, str, str, str]:
     owner, owned = item
     return owner.operation, owned.time or "", owner.name, owned.api_version, owner.subresource
 
@@ -115,11 +115,11 @@ def entry(owner: Manager, api_version: str, time: str | None, fields: dict[str, 
 
 def cap_managers(managed: Managed) -> Managed:
     """The managers with the oldest that updated become one for each API version, until there are few enough."""
-    updaters = [owner for owner in managed if not owner.applied]
+    updaters = [owner for owner in managed if not owner.is_apply]
     surplus = len(updaters) - MAX_UPDATERS
     if surplus <= 0:
         return managed
-    updaters.sort(key=lambda owner: _age(owner, managed[owner]))
+    updaters.sort(key=lambda owner: _age_key(owner, managed[owner]))
     rest = dict(managed)
     oldest: dict[str, Manager] = {}
     joined: dict[Manager, list[FieldSet]] = {}
@@ -139,11 +139,11 @@ def cap_managers(managed: Managed) -> Managed:
         surplus -= 1
     for bucket, sets in joined.items():
         if bucket in rest:
-            rest[bucket] = rest[bucket].now(union_of(sets))
+            rest[bucket] = rest[bucket].with_fields(union_of(sets))
     return rest
 
 
-def _age(owner: Manager, owned: Owned) -> tuple[str, str]:
+def _age_key(owner: Manager, owned: OwnedFields) -> tuple[str, str]:
     return owned.time or "", owner.text()
 
 
@@ -156,7 +156,11 @@ def keep_times(old: Json, new: dict[str, Any]) -> dict[str, Any]:
     A write that changes nothing must not become a new version of the object for its time alone.
     """
     before, after = _entries(old), _entries(new)
-    if before == after or _timeless(before) != _timeless(after) or _bare(old) != _bare(new):
+    if (
+        before == after
+        or _timeless(before) != _timeless(after)
+        or _without_managed_fields(old) != _without_managed_fields(new)
+    ):
         return new
     return meta.with_metadata(new, managedFields=before)
 
@@ -169,6 +173,6 @@ def _timeless(entries: Sequence[Json]) -> list[Json]:
     return [{key: value for key, value in entry.items() if key != "time"} for entry in entries]
 
 
-def _bare(obj: Json) -> Json:
+def _without_managed_fields(obj: Json) -> Json:
     metadata = {key: value for key, value in meta.metadata(obj).items() if key != "managedFields"}
     return {**obj, "metadata": metadata}

@@ -49,11 +49,11 @@ def _merge_lists(atom: ListAtom, live: Any, applied: Any) -> Any:
     if not old or not new:
         return live if old else _merge_whole(live, applied)
     elements = atom.elements(old)
-    merged = _zipped(atom, elements, old, dict(zip(atom.elements(new), new, strict=True)))
+    merged = _merge_items(atom, elements, old, dict(zip(atom.elements(new), new, strict=True)))
     return live if len(merged) == len(old) and all(map(is_, merged, old)) else merged
 
 
-def _zipped(
+def _merge_items(
     atom: ListAtom, elements: Sequence[Element], old: Sequence[Any], applied: Mapping[Element, Any]
 ) -> list[Any]:
     """The applied items in their order, and between them those of the live list alone.

@@ -20,7 +20,7 @@ from mockube.apimachinery.patch.apply.fieldset import (
     of_fields,
     paths,
 )
-from mockube.apimachinery.patch.apply.managers import Managed, Manager, Owned
+from mockube.apimachinery.patch.apply.managers import Managed, Manager, OwnedFields
 from mockube.apimachinery.patch.apply.reconcile import reconcile_owned_fields
 from mockube.apimachinery.patch.apply.validate import validate
 
@@ -62,7 +62,7 @@ class Versions(Struct, frozen=True, kw_only=True):
     reset_fields: Mapping[str, FieldSet] = field(default_factory=dict)
     """By version, what requests of this kind cannot change, and so never own: the status, or all but the status."""
 
-    def at(self, version: str, value: Json, refusal: str = "{}") -> Json:
+    def to_version(self, version: str, value: Json, refusal: str = "{}") -> Json:
         """An object in a version; `Unconvertible`, in the words of a refusal, if it is none of that version's type."""
         if version == value.get("apiVersion", self.own):
             return value
@@ -74,19 +74,19 @@ class Versions(Struct, frozen=True, kw_only=True):
         return converted
 
     def compare(self, version: str, before: Json, after: Json) -> Comparison:
-        old = self.at(version, before, "failed to convert old object: {}")
-        new = self.at(version, after, "failed to convert new object: {}")
+        old = self.to_version(version, before, "failed to convert old object: {}")
+        new = self.to_version(version, after, "failed to convert new object: {}")
         changes = compare(self.atoms[version], old, new)
-        return changes.without(self.reset_fields.get(version, EMPTY))
+        return changes.exclude(self.reset_fields.get(version, EMPTY))
 
 
-def known_managers(versions: Versions, managed: Managed, live: Json) -> dict[Manager, Owned]:
+def known_managers(versions: Versions, managed: Managed, live: Json) -> dict[Manager, OwnedFields]:
     """The managers that speak a version that there is, each with what it owns by the types of today.
 
     The live object must be one of each of these versions.
     """
     for version in {owned.api_version for owned in managed.values()} & versions.atoms.keys():
-        versions.at(version, live)
+        versions.to_version(version, live)
     return {
         owner: reconcile_owned_fields(versions.atoms[owned.api_version], owned)
         for owner, owned in managed.items()
@@ -96,7 +96,7 @@ def known_managers(versions: Versions, managed: Managed, live: Json) -> dict[Man
 
 def settle(
     versions: Versions, managed: Managed, before: Json, after: Json, *, taker: Manager, force: bool
-) -> tuple[dict[Manager, Owned], Comparison]:
+) -> tuple[dict[Manager, OwnedFields], Comparison]:
     """Remove the changed and removed fields from every manager but one; managers without fields are left out.
 
     Raise `Conflicts` if another manager owns a changed field and it is not forced. Also return what changed.
@@ -111,11 +111,11 @@ def settle(
             if owned.api_version not in changes:
                 changes[owned.api_version] = versions.compare(owned.api_version, before, after)
             change = changes[owned.api_version]
-            lost = intersection(owned.fields, change.written)
+            lost = intersection(owned.fields, change.changed_fields)
             conflicts += [Conflict(owner, path) for path in paths(lost)]
             fields = difference(difference(owned.fields, lost), change.removed)
         if fields:
-            rest[owner] = owned.now(fields)
+            rest[owner] = owned.with_fields(fields)
     if conflicts and not force:
         raise Conflicts(sorted(conflicts, key=lambda conflict: conflict.manager.text()))
     return rest, changes[versions.own]

@@ -3,7 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mockube.apimachinery.patch.apply.atoms import DEDUCED, Atom, ListAtom, MapAtom, Scalar, Untyped, below
+from mockube.apimachinery.patch.apply.atoms import (
+    DEDUCED,
+    Atom,
+    ListAtom,
+    MapAtom,
+    Scalar,
+    Untyped,
+    child_atom,
+)
 from mockube.apimachinery.patch.apply.elements import FIELD
 from mockube.apimachinery.patch.apply.fieldset import EMPTY, LEAF, SELF, FieldSet, is_leaf, union
 
@@ -42,17 +50,17 @@ def _items(atom: ListAtom, items: Sequence[Any]) -> FieldSet:
     return fields
 
 
-def entire(atom: Atom, value: Any) -> FieldSet:
+def all_fields(atom: Atom, value: Any) -> FieldSet:
     """What somebody owns who adds this: what is mentioned, and every object and list around it."""
     if isinstance(atom, Scalar) or atom.atomic or not value:
         return LEAF
     fields = FieldSet(LEAF)
     if isinstance(atom, ListAtom):
         for element, item in zip(atom.elements(value), value, strict=True):
-            fields[element] = LEAF if element in fields else entire(atom.items, item)
+            fields[element] = LEAF if element in fields else all_fields(atom.items, item)
     elif isinstance(value, dict):
         for name, item in value.items():
-            fields[FIELD + name] = entire(atom.member(name) or DEDUCED, item)
+            fields[FIELD + name] = all_fields(atom.member(name) or DEDUCED, item)
     return fields
 
 
@@ -61,7 +69,7 @@ def with_fields(atom: Atom | None, fields: FieldSet) -> FieldSet:
     full = FieldSet(fields)
     for element, node in fields.items():
         if element != SELF and not is_leaf(node):
-            full[element] = with_fields(below(atom, element), node)
+            full[element] = with_fields(child_atom(atom, element), node)
             if isinstance(atom, MapAtom) and atom.declares(element.removeprefix(FIELD)):
                 full[element] = union(full[element], LEAF)
     return full

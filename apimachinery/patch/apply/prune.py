@@ -10,23 +10,23 @@ from mockube.apimachinery.patch.apply.fieldset import (
     union,
     union_of,
 )
-from mockube.apimachinery.patch.apply.managers import Managed, Owned
+from mockube.apimachinery.patch.apply.managers import Managed, OwnedFields
 from mockube.apimachinery.patch.apply.ownership import Json, Versions
 from mockube.apimachinery.patch.apply.places import applied_fields, remove, with_fields
 
 
-def prune(versions: Versions, merged: Json, managed: Managed, last: Owned) -> Json:
+def prune(versions: Versions, merged: Json, managed: Managed, last: OwnedFields) -> Json:
     """Return the object without the fields that the applier owned last time and that no manager owns now.
 
     `managed` has the applier with what it owns now. Fields below a removed object or item are restored if a manager
     owns them, or if the applier did not own them either.
     """
-    owned = _owned(managed)
+    owned = _fields_by_version(managed)
     if not difference(last.fields, owned.get(last.api_version, EMPTY)):
         return merged
     atom = versions.atoms[last.api_version]
     refusal = "failed to prune fields: failed to convert merged object to last applied version: {}"
-    whole = versions.at(last.api_version, merged, refusal)
+    whole = versions.to_version(last.api_version, merged, refusal)
     owned_last = with_fields(atom, last.fields)
     pruned = remove(atom, whole, owned_last)
     # The version of last time comes first: fields of other managers may be needed to convert the object.
@@ -35,10 +35,10 @@ def prune(versions: Versions, merged: Json, managed: Managed, last: Owned) -> Js
     pruned_fields = difference(
         _places(versions, last.api_version, whole), _places(versions, last.api_version, pruned)
     )
-    return versions.at(versions.own, remove(atom, whole, intersection(pruned_fields, owned_last)))
+    return versions.to_version(versions.own, remove(atom, whole, intersection(pruned_fields, owned_last)))
 
 
-def _owned(managed: Managed) -> dict[str, FieldSet]:
+def _fields_by_version(managed: Managed) -> dict[str, FieldSet]:
     """By API version, what has an owner."""
     owned: dict[str, list[FieldSet]] = {}
     for entry in managed.values():
@@ -51,10 +51,12 @@ def _with_owned(versions: Versions, version: str, whole: Json, pruned: Json, own
     atom = versions.atoms[version]
     retained_fields = union(_places(versions, version, pruned), with_fields(atom, owned))
     return remove(
-        atom, versions.at(version, whole), difference(_places(versions, version, whole), retained_fields)
+        atom,
+        versions.to_version(version, whole),
+        difference(_places(versions, version, whole), retained_fields),
     )
 
 
 def _places(versions: Versions, version: str, value: Json) -> FieldSet:
     atom = versions.atoms[version]
-    return with_fields(atom, applied_fields(atom, versions.at(version, value)))
+    return with_fields(atom, applied_fields(atom, versions.to_version(version, value)))

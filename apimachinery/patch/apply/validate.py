@@ -22,8 +22,8 @@ _MESSAGES: Final = {
     Scalar.STRING: lambda value: (
         f"expected string, got &value.valueUnstructured{{Value:{gofmt.syntax(value)}}}"
     ),
-    Scalar.BOOLEAN: lambda value: f"expected boolean, got &{{{gofmt.plain(value)}}}",
-    Scalar.UNTYPED: lambda value: f"expected any scalar, got &{{{gofmt.plain(value)}}}",
+    Scalar.BOOLEAN: lambda value: f"expected boolean, got &{{{gofmt.format_verb_v(value)}}}",
+    Scalar.UNTYPED: lambda value: f"expected any scalar, got &{{{gofmt.format_verb_v(value)}}}",
 }
 
 _ACCEPTED: Final = {
@@ -59,19 +59,19 @@ class _Validator:
 
     def _map_errors(self, atom: MapAtom, value: Any) -> _Errors:
         if not isinstance(value, dict):
-            return [("", f"expected map, got &{{{gofmt.plain(value)}}}")]
+            return [("", f"expected map, got &{{{gofmt.format_verb_v(value)}}}")]
         errors: list[tuple[str, str]] = []
         for name, item in value.items():
             member = atom.member(name)
             if member is None:
                 # The library looks no further than the first of these.
                 return [*errors, (f".{name}", "field not declared in schema")]
-            errors += _below(FIELD + name, self.errors(member, item))
+            errors += _prefix_errors(FIELD + name, self.errors(member, item))
         return errors
 
     def _list_errors(self, atom: ListAtom, value: Any) -> _Errors:
         if not isinstance(value, list):
-            return [("", f"expected list, got &{{{gofmt.plain(value)}}}")]
+            return [("", f"expected list, got &{{{gofmt.format_verb_v(value)}}}")]
         errors: list[tuple[str, str]] = []
         seen = set()
         for position, item in enumerate(value):
@@ -84,9 +84,9 @@ class _Validator:
                 if element in seen and not self._duplicates:
                     errors.append(("", f"duplicate entries for key {format_element(element)}"))
                 seen.add(element)
-            errors += _below(element, self.errors(atom.items, item))
+            errors += _prefix_errors(element, self.errors(atom.items, item))
         return errors
 
 
-def _below(element: Element, errors: _Errors) -> _Errors:
+def _prefix_errors(element: Element, errors: _Errors) -> _Errors:
     return [(format_element(element) + path, message) for path, message in errors] if errors else errors

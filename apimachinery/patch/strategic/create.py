@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from mockube.apimachinery.patch import gofmt
-from mockube.apimachinery.patch.draft import same
+from mockube.apimachinery.patch.draft import equal
 from mockube.apimachinery.patch.strategic.directives import (
     DELETE,
     DELETE_FROM_LIST,
@@ -39,15 +39,15 @@ def _diff(original: Json, modified: Json, parent: Type, *, retaining: bool) -> d
         current = original.get(name)
         if name not in original or type(current) is not type(value):
             patch[name] = value
-        elif not same(current, value):
-            patch |= _changed(name, current, value, parent)
+        elif not equal(current, value):
+            patch |= _diff_member(name, current, value, parent)
     retained = sorted(name for name, value in modified.items() if value is not None)
     if retaining and retained and patch:
         patch[RETAIN_KEYS] = retained
     return patch
 
 
-def _changed(name: str, current: Any, value: Any, parent: Type) -> dict[str, Any]:
+def _diff_member(name: str, current: Any, value: Any, parent: Type) -> dict[str, Any]:
     """What to say of a member that is there before and after, and differs."""
     if isinstance(value, dict):
         kind = member_type(parent, name)
@@ -68,7 +68,7 @@ def _diff_lists(name: str, current: Elements, value: Elements, kind: Type) -> di
     else:
         known = set(current)
         changes = [item for item in value if item not in known]
-        deleted = sorted(known - set(value), key=gofmt.plain)
+        deleted = sorted(known - set(value), key=gofmt.format_verb_v)
         order = list(value)
     lists = {name: changes, f"{DELETE_FROM_LIST}/{name}": deleted, f"{SET_ORDER}/{name}": order}
     return {directive: items for directive, items in lists.items() if items}
@@ -86,5 +86,5 @@ def _diff_objects(current: Elements, value: Elements, kind: Type) -> tuple[list[
             changes.append(item)
         elif patch := _diff(known, item, kind.items, retaining=RETAIN in kind.patch_strategy):
             changes.append(patch | {key: name})
-    deleted_names = sorted(before, key=gofmt.plain)
+    deleted_names = sorted(before, key=gofmt.format_verb_v)
     return changes, [{key: name, DIRECTIVE: DELETE} for name in deleted_names]

@@ -19,18 +19,18 @@ _DROPPED: Final = object()
 
 def without_directives(value: Any) -> Any:
     """The value without objects that are directives, at any depth; None if it is one itself."""
-    plain_value = _plain(value)
+    plain_value = _without_directives(value)
     return None if plain_value is _DROPPED else plain_value
 
 
-def _plain(value: Any) -> Any:
+def _without_directives(value: Any) -> Any:
     if isinstance(value, dict):
         if DIRECTIVE in value:
             return _DROPPED
-        members = ((key, _plain(item)) for key, item in value.items())
+        members = ((key, _without_directives(item)) for key, item in value.items())
         return {key: item for key, item in members if item is not _DROPPED}
     if isinstance(value, list):
-        return [item for item in map(_plain, value) if item is not _DROPPED]
+        return [item for item in map(_without_directives, value) if item is not _DROPPED]
     return value
 
 

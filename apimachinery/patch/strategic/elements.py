@@ -25,7 +25,9 @@ def are_objects(*lists: Elements) -> bool:
     if types[0] == _LIST:
         raise Inapplicable("lists of lists are not supported")
     if len(types) > 1:
-        raise Unmergeable(f"list element types are not identical: {gofmt.plain(list(map(list, lists)))}")
+        raise Unmergeable(
+            f"list element types are not identical: {gofmt.format_verb_v(list(map(list, lists)))}"
+        )
     return types[0] == _OBJECT
 
 
@@ -45,7 +47,7 @@ def _member(item: Any, key: str) -> Any:
     if not isinstance(item, dict):
         raise wrong_type({}, item)
     if key not in item:
-        raise Unmergeable(f"map: {gofmt.plain(item)} does not contain declared merge key: {key}")
+        raise Unmergeable(f"map: {gofmt.format_verb_v(item)} does not contain declared merge key: {key}")
     return item[key]
 
 
@@ -69,21 +71,21 @@ def arrange_elements(elements: Elements, patch_order: Elements, live: Elements, 
         name = name_of(item, key)
         (chosen if name in order else rest).append((name, item))
     chosen.sort(key=lambda named: order[named[0]])
-    return _interleaved(_sorted(rest, live_order), chosen, live_order)
+    return _interleave(_sort_elements(rest, live_order), chosen, live_order)
 
 
 _Named: TypeAlias = tuple[Any, Any]
 """An element after its name."""
 
 
-def _sorted(elements: Sequence[_Named], order: Mapping[Any, int]) -> list[_Named]:
+def _sort_elements(elements: Sequence[_Named], order: Mapping[Any, int]) -> list[_Named]:
     """By the order, and then what it does not name, last first: upstream's sort turns that around."""
     known = [named for named in elements if named[0] in order]
     unknown = [named for named in elements if named[0] not in order]
     return sorted(known, key=lambda named: order[named[0]]) + unknown[::-1]
 
 
-def _interleaved(rest: Sequence[_Named], chosen: Sequence[_Named], live: Mapping[Any, int]) -> list[Any]:
+def _interleave(rest: Sequence[_Named], chosen: Sequence[_Named], live: Mapping[Any, int]) -> list[Any]:
     """Merge both lists, each in its order; an item of `rest` comes first only if it is first in `live`."""
     merged: list[Any] = []
     index = 0

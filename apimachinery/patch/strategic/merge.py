@@ -64,22 +64,22 @@ def _left_behind(value: Any) -> Any:
 def _merge(original: Json, patch: Json, parent: Type) -> dict[str, Any]:
     """Return a new object; neither of the two is changed."""
     if DIRECTIVE in patch:
-        return _replaced(patch)
-    return _merge_into(_retained(original, patch), patch, parent)
+        return _replace(patch)
+    return _merge_into(_retain_keys(original, patch), patch, parent)
 
 
 def _merge_into(merged: dict[str, Any], patch: Json, parent: Type) -> dict[str, Any]:
     done = _merge_ordered_lists(merged, patch, parent)
     for name, value in patch.items():
         if name.startswith(DELETE_FROM_LIST):
-            listed = _listed(name, DELETE_FROM_LIST, "invalid patch format of primitive list")
+            listed = _list_name(name, DELETE_FROM_LIST, "invalid patch format of primitive list")
             _merge_member(merged, listed, value, parent, deleting=True)
         elif name not in done:
             _merge_member(merged, name, value, parent)
     return merged
 
 
-def _replaced(patch: Json) -> dict[str, Any]:
+def _replace(patch: Json) -> dict[str, Any]:
     directive = patch[DIRECTIVE]
     if directive == DELETE:
         return {}
@@ -89,10 +89,12 @@ def _replaced(patch: Json) -> dict[str, Any]:
 
 
 def _unknown_directive(patch: Json) -> Unmergeable:
-    return Unmergeable(f"unknown patch type: {gofmt.text(patch[DIRECTIVE])} in map: {gofmt.plain(patch)}")
+    return Unmergeable(
+        f"unknown patch type: {gofmt.text(patch[DIRECTIVE])} in map: {gofmt.format_verb_v(patch)}"
+    )
 
 
-def _retained(original: Json, patch: Json) -> dict[str, Any]:
+def _retain_keys(original: Json, patch: Json) -> dict[str, Any]:
     """The object without the members that `$retainKeys` does not name, if there is such a directive."""
     if RETAIN_KEYS not in patch:
         return dict(original)
@@ -106,7 +108,7 @@ def _retained(original: Json, patch: Json) -> dict[str, Any]:
     return {name: value for name, value in original.items() if name in retained}
 
 
-def _listed(directive: str, prefix: str, malformed: str) -> str:
+def _list_name(directive: str, prefix: str, malformed: str) -> str:
     """Which list a directive is about."""
     word, slash, name = directive.partition("/")
     if not slash or word != prefix:
@@ -205,7 +207,7 @@ def _merge_ordered_lists(merged: dict[str, Any], patch: Json, parent: Type) -> s
     done = {RETAIN_KEYS}
     for directive, order in patch.items():
         if directive.startswith(SET_ORDER):
-            name = _listed(directive, SET_ORDER, "invalid patch format of setElementOrder list")
+            name = _list_name(directive, SET_ORDER, "invalid patch format of setElementOrder list")
             _merge_ordered_list(merged, name, patch, order, list_type(parent, name))
             done |= {directive, name}
     return done
@@ -225,11 +227,11 @@ def _merge_ordered_list(merged: dict[str, Any], name: str, patch: Json, order: A
     else:
         return
     if are_objects(current, changes):
-        current = _refilled(current, elements, changes, kind.merge_key)
+        current = _fill_deleted_positions(current, elements, changes, kind.merge_key)
     merged[name] = arrange_elements(elements, patch_order=order, live=current, key=kind.merge_key)
 
 
-def _refilled(current: Elements, elements: Elements, changes: Elements, key: str) -> Elements:
+def _fill_deleted_positions(current: Elements, elements: Elements, changes: Elements, key: str) -> Elements:
     """Return the list that upstream compares with: new objects take the positions of deleted ones."""
     before, after = positions(current, key), positions(elements, key)
     old_items = [item for item in current if item[key] in after]
@@ -253,6 +255,6 @@ def _check_order(changes: Elements, order: Elements, key: str) -> None:
             at += 1
         if at > len(order):
             raise Unmergeable(
-                f"The order in patch list:\n{gofmt.plain(list(changes))}\n"
-                f" doesn't match {SET_ORDER} list:\n{gofmt.plain(list(order))}\n"
+                f"The order in patch list:\n{gofmt.format_verb_v(list(changes))}\n"
+                f" doesn't match {SET_ORDER} list:\n{gofmt.format_verb_v(list(order))}\n"
             )

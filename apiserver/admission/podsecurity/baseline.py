@@ -15,7 +15,7 @@ from mockube.apiserver.admission.podsecurity.check import (
     has_user_namespace,
     name_list,
     plural_of,
-    quoted,
+    quote_names,
     security_context,
     setters,
 )
@@ -68,7 +68,7 @@ def _apparmor(annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
     values = [*sorted(bad), *forbidden_annotations]
     return Violation(
         plural_of("forbidden AppArmor profile", len(values)),
-        f"{' and '.join(found)} must not set AppArmor profile type to {quoted(values)}",
+        f"{' and '.join(found)} must not set AppArmor profile type to {quote_names(values)}",
     )
 
 
@@ -100,7 +100,7 @@ def added_capabilities(reason: str, spec: ReadOnlyTree, allowed: Collection[str]
     names = container_names(spec, is_bad)
     if not names:
         return None
-    problem = f"{name_list('container', names)} must not include {quoted(sorted(bad))}"
+    problem = f"{name_list('container', names)} must not include {quote_names(sorted(bad))}"
     return Violation(reason, f"{problem} in securityContext.capabilities.add")
 
 
@@ -139,7 +139,7 @@ def _host_probes(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | N
         return None
     subject = f"{name_list('container', sorted(set(names)))} {plural_of('uses', len(names), 'use')}"
     field = plural_of("probe or lifecycle host", len(hosts))
-    return Violation("probe or lifecycle host", f"{subject} {field} {quoted(hosts)}")
+    return Violation("probe or lifecycle host", f"{subject} {field} {quote_names(hosts)}")
 
 
 def _hosts(container: ReadOnlyTree) -> Iterator[str]:
@@ -154,7 +154,7 @@ def _hosts(container: ReadOnlyTree) -> Iterator[str]:
                 yield host
 
 
-def _privileged(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
+def _check_privileged(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
     names = container_names(spec, lambda container: security_context(container).get("privileged"))
     if not names:
         return None
@@ -173,7 +173,7 @@ def proc_mount(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | Non
         return None
     return Violation(
         "procMount",
-        f"{name_list('container', names)} must not set securityContext.procMount to {quoted(values)}",
+        f"{name_list('container', names)} must not set securityContext.procMount to {quote_names(values)}",
     )
 
 
@@ -225,7 +225,7 @@ def seccomp(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
     if not found:
         return None
     problem = f"{' and '.join(found)} must not set securityContext.seccompProfile.type to"
-    return Violation("seccompProfile", f"{problem} {quoted(sorted(bad))}")
+    return Violation("seccompProfile", f"{problem} {quote_names(sorted(bad))}")
 
 
 def _sysctls(allowed: Collection[str], _annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
@@ -249,7 +249,7 @@ CHECKS: Final = (
     Check("hostPathVolumes", BASELINE, ((0, _host_path_volumes),)),
     Check("hostPorts", BASELINE, ((0, _host_ports),)),
     Check("hostProbesAndHostLifecycle", BASELINE, ((34, _host_probes),)),
-    Check("privileged", BASELINE, ((0, _privileged),)),
+    Check("privileged", BASELINE, ((0, _check_privileged),)),
     Check("procMount", BASELINE, ((0, proc_mount), (35, _proc_mount_35))),
     Check(
         "seLinuxOptions",

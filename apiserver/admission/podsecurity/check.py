@@ -47,7 +47,7 @@ def has_user_namespace(spec: ReadOnlyTree) -> bool:
     return spec.get("hostUsers") is False
 
 
-def quoted(names: Collection[str]) -> str:
+def quote_names(names: Collection[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)
 
 
@@ -57,7 +57,7 @@ def plural_of(singular: str, count: int, plural: str = "") -> str:
 
 def name_list(singular: str, names: Collection[str]) -> str:
     """Return, for example, `containers "a", "b"`."""
-    return f"{plural_of(singular, len(names))} {quoted(names)}"
+    return f"{plural_of(singular, len(names))} {quote_names(names)}"
 
 
 def container_names(spec: ReadOnlyTree, is_bad: Callable[[ReadOnlyTree], Any]) -> list[str]:

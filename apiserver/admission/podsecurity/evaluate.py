@@ -24,10 +24,10 @@ def evaluate(level_version: LevelVersion, annotations: Annotations, spec: ReadOn
 @lru_cache(maxsize=2 * (_LAST + 1))
 def _checks(level: str, minor: int) -> Sequence[CheckPod]:
     """The checks of a level in one version, in their order."""
-    return tuple(check for _, check in _chosen(level, minor))
+    return tuple(check for _, check in _checks_of(level, minor))
 
 
-def _chosen(level: str, minor: int) -> Iterator[tuple[str, CheckPod]]:
+def _checks_of(level: str, minor: int) -> Iterator[tuple[str, CheckPod]]:
     added = [*_of_version(restricted.CHECKS, minor)] if level == RESTRICTED else []
     overridden = {check.overrides for check, _ in added}
     for check, function in (*_of_version(baseline.CHECKS, minor), *added):

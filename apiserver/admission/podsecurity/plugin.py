@@ -191,7 +191,7 @@ def _named_images(pod: Tree) -> Iterator[tuple[str, str]]:
 
 def _apply(attributes: Attributes, policy: Policy, pod: Tree) -> None:
     """Refuse, note for the audit log, or warn of what a pod violates."""
-    violated = {mode: _violated(mode, pod) for mode in {*policy}}
+    violated = {mode: _violation_text(mode, pod) for mode in {*policy}}
     is_enforced = attributes.target in _CHANGES
     if is_enforced:
         _annotate(attributes, "enforce-policy", str(policy.enforce))
@@ -204,7 +204,7 @@ def _apply(attributes: Attributes, policy: Policy, pod: Tree) -> None:
         attributes.call.warn(f"would violate {violated[policy.warn]}")
 
 
-def _violated(mode: LevelVersion, pod: Tree) -> str:
+def _violation_text(mode: LevelVersion, pod: Tree) -> str:
     """The policy, and how the pod violates it; "" if it does not."""
     found = ", ".join(map(str, evaluate(mode, meta.annotations(pod), pod["spec"])))
     return found and f'PodSecurity "{mode}": {found}'

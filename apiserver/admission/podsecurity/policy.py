@@ -86,11 +86,11 @@ def read_policy(labels: Mapping[str, str], defaults: Policy) -> tuple[Policy, li
                 label_errors.append(errors.invalid(_LABELS.key(name), labels[name], _NO_VERSION))
             minor = LATEST if parsed is None else parsed
         found[mode] = LevelVersion(level, minor)
-    found[WARN] = _warned(labels, found[ENFORCE], found[WARN])
+    found[WARN] = _warn_level(labels, found[ENFORCE], found[WARN])
     return Policy(**found), label_errors
 
 
-def _warned(labels: Mapping[str, str], enforced: LevelVersion, warned: LevelVersion) -> LevelVersion:
+def _warn_level(labels: Mapping[str, str], enforced: LevelVersion, warned: LevelVersion) -> LevelVersion:
     """Who names no level to warn of is warned of the one that is enforced, since workloads' templates are not refused."""
     if (
         PREFIX + WARN in labels

@@ -21,7 +21,7 @@ from mockube.apiserver.admission.podsecurity.check import (
     is_windows,
     name_list,
     plural_of,
-    quoted,
+    quote_names,
     security_context,
     setters,
 )
@@ -38,7 +38,7 @@ VOLUMES: Final = frozenset(_ALLOWED.split())
 _OTHER_VOLUMES: Final = tuple(_OTHERS.split())
 
 
-def _unless(is_exempt: Callable[[ReadOnlyTree], bool], check: CheckPod) -> CheckPod:
+def _exempt_pods(is_exempt: Callable[[ReadOnlyTree], bool], check: CheckPod) -> CheckPod:
     """A check that such pods pass as they are."""
 
     def exempting(annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
@@ -89,7 +89,7 @@ def _run_as_non_root(_annotations: Annotations, spec: ReadOnlyTree) -> Violation
     reason = "runAsNonRoot != true"
     if found := setters(spec, lambda context: context.get("runAsNonRoot") is False):
         return Violation(reason, f"{' and '.join(found)} must not set securityContext.runAsNonRoot=false")
-    names = _without(spec, "runAsNonRoot", lambda value: value is True)
+    names = _containers_without(spec, "runAsNonRoot", lambda value: value is True)
     if not names:
         return None
     return Violation(
@@ -97,7 +97,7 @@ def _run_as_non_root(_annotations: Annotations, spec: ReadOnlyTree) -> Violation
     )
 
 
-def _without(spec: ReadOnlyTree, field: str, is_set: Callable[[Any], bool]) -> list[str]:
+def _containers_without(spec: ReadOnlyTree, field: str, is_set: Callable[[Any], bool]) -> list[str]:
     """The containers that set nothing, where their pod does not either."""
     if is_set(security_context(spec).get(field)):
         return []
@@ -114,12 +114,14 @@ def _run_as_user(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | N
 def _seccomp(annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
     if violation := seccomp(annotations, spec):
         return violation
-    names = _without(spec, "seccompProfile", lambda profile: (profile or {}).get("type") in PROFILES)
+    names = _containers_without(
+        spec, "seccompProfile", lambda profile: (profile or {}).get("type") in PROFILES
+    )
     if not names:
         return None
     problem = f"pod or {name_list('container', names)} must set securityContext.seccompProfile.type to"
     return Violation(
-        "seccompProfile", f"{problem} {' or '.join(map(quoted, (['RuntimeDefault'], ['Localhost'])))}"
+        "seccompProfile", f"{problem} {' or '.join(map(quote_names, (['RuntimeDefault'], ['Localhost'])))}"
     )
 
 
@@ -127,12 +129,12 @@ CHECKS: Final = (
     Check(
         "allowPrivilegeEscalation",
         RESTRICTED,
-        ((8, _allow_privilege_escalation), (25, _unless(is_windows, _allow_privilege_escalation))),
+        ((8, _allow_privilege_escalation), (25, _exempt_pods(is_windows, _allow_privilege_escalation))),
     ),
     Check(
         "capabilities_restricted",
         RESTRICTED,
-        ((22, _capabilities), (25, _unless(is_windows, _capabilities))),
+        ((22, _capabilities), (25, _exempt_pods(is_windows, _capabilities))),
         "capabilities_baseline",
     ),
     Check("procMount_restricted", RESTRICTED, ((35, proc_mount),), "procMount"),
@@ -140,13 +142,15 @@ CHECKS: Final = (
     Check(
         "runAsNonRoot",
         RESTRICTED,
-        ((0, _run_as_non_root), (35, _unless(has_user_namespace, _run_as_non_root))),
+        ((0, _run_as_non_root), (35, _exempt_pods(has_user_namespace, _run_as_non_root))),
     ),
-    Check("runAsUser", RESTRICTED, ((23, _run_as_user), (35, _unless(has_user_namespace, _run_as_user)))),
+    Check(
+        "runAsUser", RESTRICTED, ((23, _run_as_user), (35, _exempt_pods(has_user_namespace, _run_as_user)))
+    ),
     Check(
         "seccompProfile_restricted",
         RESTRICTED,
-        ((19, _seccomp), (25, _unless(is_windows, _seccomp))),
+        ((19, _seccomp), (25, _exempt_pods(is_windows, _seccomp))),
         "seccompProfile_baseline",
     ),
 )

@@ -87,7 +87,7 @@ class Invocation(Struct, Generic[P], frozen=True):
     """In whose version the policy sees the object."""
 
 
-class Misconfigured(Struct, Generic[P], frozen=True):
+class MisconfiguredPolicy(Struct, Generic[P], frozen=True):
     """A policy, or one of its bindings, that can not be followed."""
 
     policy: P
@@ -113,20 +113,20 @@ class PolicySource(Generic[P]):
 
     def invocations(
         self, backend: Backend, attributes: Attributes
-    ) -> Iterator[Invocation[P] | Misconfigured[P]]:
+    ) -> Iterator[Invocation[P] | MisconfiguredPolicy[P]]:
         """What a write concerns, in the order of policies and bindings."""
         by_policy = defaultdict(list)
         for binding in backend.all_seen(self._bindings):
             tree = binding.tree()
             by_policy[tree["spec"].get("policyName")].append(tree)
         for stored in backend.all_seen(self._policies):
-            policy = self._current(stored)
+            policy = self._compile_current(stored)
             if policy.name in by_policy:
                 yield from self._of_policy(backend, attributes, policy, by_policy[policy.name])
 
     def _of_policy(
         self, backend: Backend, attributes: Attributes, policy: P, bindings: Sequence[ReadOnlyTree]
-    ) -> Iterator[Invocation[P] | Misconfigured[P]]:
+    ) -> Iterator[Invocation[P] | MisconfiguredPolicy[P]]:
         try:
             constraints = policy.spec.get("matchConstraints") or {}
             row = matched_row(constraints, backend, attributes, self._equivalents)
@@ -134,7 +134,7 @@ class PolicySource(Generic[P]):
                 return
             of_params = param_row(backend, policy.spec.get("paramKind"))
         except (ApiError, BadConfiguration) as error:
-            yield Misconfigured(policy, f"failed to configure policy: {error}")
+            yield MisconfiguredPolicy(policy, f"failed to configure policy: {error}")
             return
         for binding in bindings:
             spec: ReadOnlyTree = binding["spec"]
@@ -144,11 +144,11 @@ class PolicySource(Generic[P]):
                     continue
                 params = collect(backend, of_params, spec.get("paramRef"), attributes.namespace)
             except (ApiError, BadConfiguration) as error:
-                yield Misconfigured(policy, f"failed to configure binding: {error}", meta.name(binding))
+                yield MisconfiguredPolicy(policy, f"failed to configure binding: {error}", meta.name(binding))
                 continue
             yield from (Invocation(policy, binding, param, row) for param in params)
 
-    def _current(self, stored: Stored) -> P:
+    def _compile_current(self, stored: Stored) -> P:
         compiled = self._compiled.get(stored.key)
         if compiled is None or compiled[0] != stored.revision:
             compiled = self._compiled[stored.key] = stored.revision, self._compile(stored.tree())

@@ -13,7 +13,7 @@ from mockube.apimachinery.admission_expressions import (
     Has,
     Variables,
 )
-from mockube.apimachinery.cel.environment import Compiled
+from mockube.apimachinery.cel.environment import CompiledExpression
 from mockube.apimachinery.cel.program import PER_CALL_LIMIT
 from mockube.apimachinery.cel.types import Type
 from mockube.apimachinery.cel.values import CelError, CostExceeded
@@ -39,7 +39,7 @@ class Expression(Struct, frozen=True):
     """One expression of a policy; a text that does not compile is an error whenever it is evaluated."""
 
     text: str
-    compiled: Compiled | BadExpression
+    compiled: CompiledExpression | BadExpression
 
 
 class Outcome(Struct, frozen=True):
@@ -55,7 +55,7 @@ class Evaluation:
     def __init__(
         self,
         activation: Mapping[str, Any],
-        variables: Mapping[str, Compiled | BadExpression],
+        variables: Mapping[str, CompiledExpression | BadExpression],
         budget: int = BUDGET,
     ) -> None:
         self._activation = dict(activation)

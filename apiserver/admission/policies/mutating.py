@@ -70,7 +70,7 @@ class MutatingAdmissionPolicy(Plugin):
             refusals += _Write(backend, attributes, self._authorization, self._metrics).carry_out(invocations)
         refusals = [one for one in refusals if not one.policy.fails_open]
         if refusals:
-            raise _denied(attributes, refusals)
+            raise _denial_error(attributes, refusals)
 
 
 class _Refusal(Struct, frozen=True):
@@ -85,7 +85,7 @@ class _Refusal(Struct, frozen=True):
         return f"policy {named} denied request: {self.problem}"
 
 
-def _denied(attributes: Attributes, refusals: Sequence[_Refusal]) -> PolicyDenied:
+def _denial_error(attributes: Attributes, refusals: Sequence[_Refusal]) -> PolicyDenied:
     details = forbidden(attributes, "", [Cause(message=str(one)) for one in refusals]).details
     return PolicyDenied(str(refusals[0]), details, refusals[0].reason or "Forbidden", code=403)
 

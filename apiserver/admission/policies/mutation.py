@@ -70,7 +70,7 @@ class MutatingPolicy(PolicyDefinition):
             return tree
         except PatchError as error:
             raise MutationFailed(f"JSON Patch: {error}") from error
-        return _decoded(backend, tree, patched)
+        return _decode_patched(backend, tree, patched)
 
     def _evaluate(self, expression: Expression, activation: Mapping[str, Any]) -> Any:
         if isinstance(expression.compiled, BadExpression):
@@ -109,10 +109,10 @@ def _apply_configuration(backend: Backend, tree: Tree, value: patches.ObjectValu
         decoded = decode_applied(backend, merged, strict=False).tree
     except DecodeError as error:
         raise MutationFailed(str(error)) from error
-    return _defaulted(backend, api_version, kind, decoded)
+    return _set_defaults(backend, api_version, kind, decoded)
 
 
-def _decoded(backend: Backend, before: Tree, patched: Any) -> Tree:
+def _decode_patched(backend: Backend, before: Tree, patched: Any) -> Tree:
     """Return the object after a JSON patch; unlike in other patches, an unknown field is an error."""
     api_version, kind = before["apiVersion"], before["kind"]
     if not isinstance(patched, dict):
@@ -125,10 +125,10 @@ def _decoded(backend: Backend, before: Tree, patched: Any) -> Tree:
         raise status.internal_error(str(error)) from error
     if decoded.strict:
         raise status.internal_error(f"strict decoding error: {', '.join(sorted(decoded.strict))}")
-    return _defaulted(backend, api_version, kind, decoded.tree)
+    return _set_defaults(backend, api_version, kind, decoded.tree)
 
 
-def _defaulted(backend: Backend, api_version: str, kind: str, decoded: Tree) -> Tree:
+def _set_defaults(backend: Backend, api_version: str, kind: str, decoded: Tree) -> Tree:
     tree: Tree = {"kind": kind, "apiVersion": api_version} | decoded
     backend.rules.default(api_version, kind, tree)
     return tree
@@ -154,7 +154,7 @@ def _check_names(value: patches.ObjectValue) -> None:
 
 def _json(value: Any) -> Any:
     try:
-        return patches.plain(value)
+        return patches.to_json_value(value)
     except CelError as error:
         problem = "JSONPath valueExpression evaluated to a type that could not marshal to JSON"
         raise MutationFailed(f"{problem}: {error}") from error

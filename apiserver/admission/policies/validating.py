@@ -17,7 +17,7 @@ from mockube.apiserver.admission.policies.definition import (
     EXEMPT,
     GROUP,
     Invocation,
-    Misconfigured,
+    MisconfiguredPolicy,
     PolicyDenied,
     PolicySource,
 )
@@ -70,10 +70,10 @@ class ValidatingAdmissionPolicy(Plugin):
             *_PolicyEvaluation(backend, attributes, self._authorization, self._metrics).refusals(found)
         ]
         if refusals:
-            raise _denied(attributes, refusals[0])
+            raise _denial_error(attributes, refusals[0])
 
 
-def _denied(attributes: Attributes, refusal: _Refusal) -> PolicyDenied:
+def _denial_error(attributes: Attributes, refusal: _Refusal) -> PolicyDenied:
     message = str(refusal)
     error = forbidden(attributes, message, [Cause(message=message)])
     reason = refusal.denial.reason or INVALID
@@ -97,7 +97,9 @@ class _PolicyEvaluation:
         self._seen: dict[Resource, Mapping[str, Any]] = {}
         self._annotations: dict[tuple[str, str], list[str]] = {}
 
-    def refusals(self, found: Iterable[Invocation[Policy] | Misconfigured[Policy]]) -> Iterator[_Refusal]:
+    def refusals(
+        self, found: Iterable[Invocation[Policy] | MisconfiguredPolicy[Policy]]
+    ) -> Iterator[_Refusal]:
         for one in found:
             if isinstance(one, Invocation):
                 yield from self._evaluate(one)

@@ -74,11 +74,11 @@ async def is_concerned(
         return True
     await prepare_version(backend, attributes, invocation.row)
     size = attributes.call.size
-    fulfils = partial(_fulfils, environment, backend, invocation, attributes, mutating=mutating)
+    fulfils = partial(_matches_conditions, environment, backend, invocation, attributes, mutating=mutating)
     return await await_again(partial(backend.worker.run, size, fulfils))
 
 
-def _fulfils(
+def _matches_conditions(
     environment: Environment,
     backend: Backend,
     invocation: Invocation,
@@ -138,11 +138,11 @@ async def call(
     for warning in answer.warnings:
         attributes.call.warn(warning)
     if not answer.allowed:
-        raise review.denied(hook, answer.status)
+        raise review.denial_error(hook, answer.status)
     return answer
 
 
-class Observed:
+class ObservedCall:
     """Counts a call and its result; a failure that failurePolicy ignores sets `failed_open`.
 
     As a context manager: an exception of its body is the result of the call.
@@ -177,7 +177,7 @@ class Observed:
             problem = f"failed calling webhook {gotext.quote(hook.name)}: {error}"
             raise status.internal_error(problem) from error
         elif isinstance(error, ApiError):
-            is_answer = isinstance(error, review.Denied)
+            is_answer = isinstance(error, review.WebhookDenied)
             self._observe(error.code if is_answer else 0, NO_ERROR if is_answer else INTERNAL)
         return False
 

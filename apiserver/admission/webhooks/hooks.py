@@ -86,7 +86,7 @@ class Hooks:
             found = next(
                 (
                     (number, one)
-                    for number, one in _ordered(rules, rows)
+                    for number, one in _pair_rules(rules, rows)
                     if _matches(rules[number], operation, one, subresource)
                 ),
                 None,
@@ -95,7 +95,7 @@ class Hooks:
                 yield Invocation(hook=hook, row=found[1])
 
 
-def _ordered(rules: Sequence[ReadOnlyTree], rows: Sequence[Resource]) -> Iterator[tuple[int, Resource]]:
+def _pair_rules(rules: Sequence[ReadOnlyTree], rows: Sequence[Resource]) -> Iterator[tuple[int, Resource]]:
     """Every rule is tried with the resource itself before any is with its equivalents."""
     own, *others = rows
     yield from ((number, own) for number in range(len(rules)))

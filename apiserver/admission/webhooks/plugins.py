@@ -22,7 +22,7 @@ from mockube.apiserver.admission.versions import (
 )
 from mockube.apiserver.admission.webhooks.dispatch import (
     Environment,
-    Observed,
+    ObservedCall,
     Registry,
     call,
     is_concerned,
@@ -68,7 +68,7 @@ class MutatingAdmissionWebhook(Plugin):
         if number and hook.uid not in rounds.keys_to_reinvoke:
             return
         annotation_key, changed = f"round_{number}_index_{hook.index}", False
-        observed = Observed(self._environment, backend, hook, attributes, ADMIT)
+        observed = ObservedCall(self._environment, backend, hook, attributes, ADMIT)
         try:
             with observed:
                 answer = await call(self._environment, backend, invocation, attributes, mutating=True)
@@ -102,7 +102,7 @@ class MutatingAdmissionWebhook(Plugin):
             problem = "attempted to modify the object, which is not supported for this operation"
             raise status.internal_error(f"admission webhook {gotext.quote(hook.name)} {problem}")
         size = attributes.call.size + len(orjson.dumps(answer.patch))
-        after = await backend.worker.run(size, _patched, before, answer.patch)
+        after = await backend.worker.run(size, _apply_patch, before, answer.patch)
         annotation = {
             "configuration": hook.configuration,
             "webhook": hook.name,
@@ -118,7 +118,7 @@ class MutatingAdmissionWebhook(Plugin):
         return after != before
 
 
-def _patched(tree: Tree, patch: Any) -> Tree:
+def _apply_patch(tree: Tree, patch: Any) -> Tree:
     try:
         patched: Tree = json_patch.apply(orjson.loads(orjson.dumps(tree)), patch)
     except PatchError as error:
@@ -160,7 +160,7 @@ class ValidatingAdmissionWebhook(Plugin):
                 raise outcome
 
     async def _ask(self, backend: Backend, invocation: Invocation, attributes: Attributes, at: int) -> None:
-        observed = Observed(self._environment, backend, invocation.hook, attributes, VALIDATE)
+        observed = ObservedCall(self._environment, backend, invocation.hook, attributes, VALIDATE)
         with observed:
             await call(self._environment, backend, invocation, attributes, mutating=False)
         if observed.failed_open:

@@ -31,7 +31,7 @@ class CallFailed(Exception):
         self.code = code
 
 
-class Denied(ApiError):
+class WebhookDenied(ApiError):
     """A webhook's refusal, with its message and code."""
 
     def __init__(self, message: str, details: Details | None, *, code: int, reason: str) -> None:
@@ -163,14 +163,16 @@ def _patch(text: str, patch_type: str | None) -> Any:
     return patch
 
 
-def denied(hook: Hook, status: Tree | None) -> Denied:
+def denial_error(hook: Hook, status: Tree | None) -> WebhookDenied:
     """Return the error for a webhook's refusal."""
     result = status or {}
     prefix = f"admission webhook {gotext.quote(hook.name)} denied the request"
     message, reason, code = result.get("message"), result.get("reason"), result.get("code")
     explained = f"{prefix}: {message or reason}" if message or reason else f"{prefix} without explanation"
     code = code if isinstance(code, int) and code >= _BAD_REQUEST else _BAD_REQUEST
-    return Denied(explained, _details(result.get("details")), code=min(code, 599), reason=str(reason or ""))
+    return WebhookDenied(
+        explained, _details(result.get("details")), code=min(code, 599), reason=str(reason or "")
+    )
 
 
 def _details(details: Any) -> Details | None:

@@ -12,7 +12,7 @@ from mockube.apiserver.authn.oidc.configuration import (
     required_claims,
 )
 from mockube.apiserver.authn.oidc.expressions import CLAIMS, USER, Mapper, text_list
-from mockube.apiserver.authn.oidc.id_token import Undecodable, mistyped, text_of
+from mockube.apiserver.authn.oidc.id_token import Undecodable, text_of, wrong_type_error
 from mockube.apiserver.user import User
 
 Claims = Mapping[str, Any]
@@ -60,7 +60,7 @@ def _username(claims: Claims, values: Any, mapping: PrefixedClaimOrExpression, m
     if mapping.claim == "email" and "email_verified" in claims:
         verified = claims["email_verified"]
         if verified is not None and not isinstance(verified, bool):
-            raise BadToken(f"oidc: parse 'email_verified' claim: {mistyped(verified, 'bool')}")
+            raise BadToken(f"oidc: parse 'email_verified' claim: {wrong_type_error(verified, 'bool')}")
         if not verified:
             raise BadToken("oidc: email not verified")
     return f"{mapping.prefix or ''}{name}"

@@ -9,7 +9,7 @@ from msgspec import Struct
 from mockube.apimachinery.admission_expressions import STRUCTS, BadExpression
 from mockube.apimachinery.cel import types
 from mockube.apimachinery.cel.ast import Call, Expr, Ident, Literal, Select
-from mockube.apimachinery.cel.environment import Compiled, Environment
+from mockube.apimachinery.cel.environment import CompiledExpression, Environment
 from mockube.apimachinery.cel.program import ProgramError
 from mockube.apimachinery.cel.schema_types import DeclaredStructs, unescape
 from mockube.apimachinery.cel.source import Issues
@@ -33,7 +33,7 @@ class Rule(NamedTuple):
     """An expression: a mapping's, whose `name` may be the key of an extra, or a rule's, with its message."""
 
     text: str
-    compiled: Compiled
+    compiled: CompiledExpression
     name: str = ""
     message: str = ""
 
@@ -49,7 +49,7 @@ class Mapper(Struct, frozen=True, kw_only=True):
     user_rules: Sequence[Rule] = ()
 
 
-def compile_expression(text: str, variable: str, *, is_condition: bool) -> Compiled:
+def compile_expression(text: str, variable: str, *, is_condition: bool) -> CompiledExpression:
     """Return an expression over `claims` or `user`, or raise BadExpression."""
     try:
         compiled = _environment(variable).compile(text)
@@ -83,7 +83,7 @@ def _is_selected(expr: Expr, field: str) -> bool:
     return False
 
 
-class _Escaped(dict[str, Any]):
+class _EscapedMap(dict[str, Any]):
     """A map whose keys may be selected by their names in expressions: `a__dot__b` is a.b."""
 
     def __contains__(self, key: object) -> bool:
@@ -96,14 +96,14 @@ class _Escaped(dict[str, Any]):
 def values_of(claims: Any) -> Any:
     """Return decoded JSON as expressions see it: each number is a double, as Go decodes it."""
     if isinstance(claims, dict):
-        return _Escaped((name, values_of(value)) for name, value in claims.items())
+        return _EscapedMap((name, values_of(value)) for name, value in claims.items())
     if isinstance(claims, list):
         return [values_of(value) for value in claims]
     return float(claims) if isinstance(claims, int) and not isinstance(claims, bool) else claims
 
 
 def user_values(user: User) -> Mapping[str, Any]:
-    extra = _Escaped((name, list(values)) for name, values in user.extra.items())
+    extra = _EscapedMap((name, list(values)) for name, values in user.extra.items())
     return {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": extra}
 
 

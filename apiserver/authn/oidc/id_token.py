@@ -13,7 +13,7 @@ from msgspec import Struct
 from mockube.apimachinery import gotext
 from mockube.apimachinery.clock import Clock
 from mockube.apiserver.authn.bearer import BadToken
-from mockube.apiserver.authn.oidc.key_set import UNVERIFIED, KeySet, Signed
+from mockube.apiserver.authn.oidc.key_set import UNVERIFIED, KeySet, SignedToken
 from mockube.apiserver.wire.go_json import syntax_error, type_name
 
 ALGORITHMS: Final = tuple(sorted(f"{kind}{bits}" for kind in ("RS", "PS", "ES") for bits in (256, 384, 512)))
@@ -45,7 +45,7 @@ def object_of(data: bytes) -> dict[str, Any]:
     except orjson.JSONDecodeError as error:
         raise Undecodable(syntax_error(data) or str(error)) from error
     if not isinstance(tree, dict):
-        raise mistyped(tree, "oidc.idToken")
+        raise wrong_type_error(tree, "oidc.idToken")
     return tree
 
 
@@ -64,14 +64,14 @@ def text_of(value: Any, place: str = "value") -> str:
     """Return a claim as Go decodes it into a string: null is empty."""
     if value is None or isinstance(value, str):
         return value or ""
-    raise mistyped(value, "string", place)
+    raise wrong_type_error(value, "string", place)
 
 
-def mistyped(value: Any, go_type: str, place: str = "value") -> Undecodable:
+def wrong_type_error(value: Any, go_type: str, place: str = "value") -> Undecodable:
     return Undecodable(f"json: cannot unmarshal {type_name(value)} into Go {place} of type {go_type}")
 
 
-def _at(claim: str) -> str:
+def _claim_place(claim: str) -> str:
     return f"struct field idToken.{claim}"
 
 
@@ -102,8 +102,8 @@ class Verifier(Struct, frozen=True, kw_only=True):
         return claims
 
     def _check(self, claims: Mapping[str, Any]) -> None:
-        issuer, audience = text_of(claims.get("iss"), _at("iss")), _audience(claims.get("aud"))
-        text_of(claims.get("sub"), _at("sub"))
+        issuer, audience = text_of(claims.get("iss"), _claim_place("iss")), _audience(claims.get("aud"))
+        text_of(claims.get("sub"), _claim_place("sub"))
         expiry, _, not_before = (_time(claims, name) for name in ("exp", "iat", "nbf"))
         _check_sources(claims)
         if issuer != self.issuer and not (self.issuer == f"https://{_GOOGLE}" and issuer == _GOOGLE):
@@ -126,7 +126,7 @@ class Verifier(Struct, frozen=True, kw_only=True):
         return f"oidc: expected audience in {_list(sorted(self.audiences))} got {_list(audience)}"
 
 
-def _parse(token: str) -> tuple[Signed, bytes]:
+def _parse(token: str) -> tuple[SignedToken, bytes]:
     """Return what is signed, and the payload."""
     if token.count(".") > 2:
         raise BadToken("oidc: malformed jwt")
@@ -141,7 +141,7 @@ def _parse(token: str) -> tuple[Signed, bytes]:
         raise BadToken(f"oidc: malformed jwt: {error}") from error
     if "crit" in header or header.get("b64") is False:  # extensions that must be understood, and none is
         raise BadToken(f"failed to verify signature: {UNVERIFIED}")
-    return Signed(key_id, algorithm, f"{parts[0]}.{parts[1]}".encode(), signature), payload
+    return SignedToken(key_id, algorithm, f"{parts[0]}.{parts[1]}".encode(), signature), payload
 
 
 def _header(header: Mapping[str, Any], name: str, title: str) -> str:
@@ -156,9 +156,9 @@ def _check_sources(claims: Mapping[str, Any]) -> None:
     """Each distributed claim must have a source."""
     names, sources = claims.get("_claim_names") or {}, claims.get("_claim_sources") or {}
     if not isinstance(names, dict):
-        raise mistyped(names, "map[string]string", _at("_claim_names"))
+        raise wrong_type_error(names, "map[string]string", _claim_place("_claim_names"))
     if not isinstance(sources, dict):
-        raise mistyped(sources, "map[string]oidc.claimSource", _at("_claim_sources"))
+        raise wrong_type_error(sources, "map[string]oidc.claimSource", _claim_place("_claim_sources"))
     for source in map(text_of, names.values()):
         if not source:
             raise BadToken("oidc: failed to obtain source from claim name")
@@ -172,8 +172,8 @@ def _audience(value: Any) -> Sequence[str]:
     if isinstance(value, str):
         return (value,)
     if not isinstance(value, list):
-        raise mistyped(value, "[]string", _at("aud"))
-    return tuple(text_of(one, _at("aud")) for one in value)
+        raise wrong_type_error(value, "[]string", _claim_place("aud"))
+    return tuple(text_of(one, _claim_place("aud")) for one in value)
 
 
 def _time(claims: Mapping[str, Any], claim: str) -> datetime | None:
@@ -182,7 +182,7 @@ def _time(claims: Mapping[str, Any], claim: str) -> datetime | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise mistyped(value, "json.Number", _at(claim))
+        raise wrong_type_error(value, "json.Number", _claim_place(claim))
     try:
         return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=int(float(value)))
     except (OverflowError, ValueError) as error:

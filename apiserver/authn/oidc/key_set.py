@@ -24,7 +24,7 @@ class JsonWebKey(NamedTuple):
     public: Public
 
 
-class Signed(NamedTuple):
+class SignedToken(NamedTuple):
     """The parts of a token that its signature is about."""
 
     key_id: str
@@ -34,7 +34,7 @@ class Signed(NamedTuple):
 
 
 class KeySet(Protocol):
-    async def verify(self, signed: Signed, /) -> None:
+    async def verify(self, signed: SignedToken, /) -> None:
         """Raise BadToken unless one of the keys has signed."""
 
 
@@ -54,7 +54,7 @@ def _key(tree: Any) -> JsonWebKey | None:
     return None if public is None else JsonWebKey(str(tree.get("kid") or ""), public)
 
 
-def is_verified(keys: Sequence[JsonWebKey], signed: Signed) -> bool:
+def is_verified(keys: Sequence[JsonWebKey], signed: SignedToken) -> bool:
     return any(
         is_signed(signed.algorithm, key.public, signed.text, signed.signature)
         for key in keys
@@ -85,7 +85,7 @@ class RemoteKeySet:
         self._fetches = 0
         self._problem = ""
 
-    async def verify(self, signed: Signed, /) -> None:
+    async def verify(self, signed: SignedToken, /) -> None:
         if is_verified(self._keys, signed):
             return
         if self._clock.now().timestamp() + EXPIRY_DELTA <= self._expiry:
@@ -122,7 +122,7 @@ class RemoteKeySet:
         try:
             self._keys = read_key_set(answer.body)
         except ValueError as error:
-            return f"oidc: failed to decode keys: {undecoded(answer, error)} {body}"
+            return f"oidc: failed to decode keys: {decode_problem(answer, error)} {body}"
         self._expiry = expiry(answer.headers, self._clock.now())
         return ""
 
@@ -135,7 +135,7 @@ class FileKeySet:
         self._data = path.read_bytes()
         self._keys = read_key_set(self._data)
 
-    async def verify(self, signed: Signed, /) -> None:
+    async def verify(self, signed: SignedToken, /) -> None:
         if is_verified(self._keys, signed):
             return
         try:
@@ -148,7 +148,7 @@ class FileKeySet:
             raise BadToken(UNVERIFIED)
 
 
-def undecoded(answer: Answer, error: ValueError) -> str:
+def decode_problem(answer: Answer, error: ValueError) -> str:
     """Return why a body that should be JSON is none, as upstream shows it."""
     kind = answer.headers.get("content-type", "")
     if kind.partition(";")[0].strip().lower() == "application/json":

@@ -11,7 +11,7 @@ from mockube.apimachinery import gotext
 from mockube.apimachinery.clock import Clock
 from mockube.apiserver.authn.bearer import BadToken
 from mockube.apiserver.authn.oidc.id_token import Undecodable, Verifier, text_of, untrusted_issuer
-from mockube.apiserver.authn.oidc.key_set import RemoteKeySet, undecoded
+from mockube.apiserver.authn.oidc.key_set import RemoteKeySet, decode_problem
 from mockube.apiserver.outgoing import CallFailed, Outgoing, Send, Tls
 
 WELL_KNOWN: Final = "/.well-known/openid-configuration"
@@ -50,7 +50,7 @@ class Provider(Struct, frozen=True, kw_only=True):
                 raise Undecodable("json: cannot unmarshal into Go value of type oidc.providerJSON")
             issuer, jwks = text_of(tree.get("issuer")), text_of(tree.get("jwks_uri"))
         except ValueError as error:
-            problem = undecoded(answer, error)
+            problem = decode_problem(answer, error)
             raise NotInitialized(f"oidc: failed to decode provider discovery object: {problem}") from error
         if issuer != self.issuer:
             detail = f"expected {gotext.quote(self.issuer)} got {gotext.quote(issuer)}"

@@ -213,8 +213,8 @@ def _rule(
 def _mappings(
     mappings: ClaimMappings, path: Path, rules: Sequence[Rule], problems: list[FieldError]
 ) -> Mapper:
-    username = _prefixed(mappings.username, path.child("username"), problems, is_required=True)
-    groups = _prefixed(mappings.groups, path.child("groups"), problems, is_required=False)
+    username = _prefixed_rules(mappings.username, path.child("username"), problems, is_required=True)
+    groups = _prefixed_rules(mappings.groups, path.child("groups"), problems, is_required=False)
     uid = _uid(mappings.uid, path.child("uid"), problems)
     extra = _extra(mappings.extra, path.child("extra"), problems)
     if selects(username, "email") and not selects((*username, *extra, *rules), "email_verified"):
@@ -228,7 +228,7 @@ def _mappings(
     )
 
 
-def _prefixed(
+def _prefixed_rules(
     mapping: PrefixedClaimOrExpression, path: Path, problems: list[FieldError], *, is_required: bool
 ) -> Sequence[Rule]:
     if mapping.expression and mapping.claim:

@@ -38,7 +38,7 @@ def verify(keys: Keys, token: str) -> Claims | None:
     """Return the claims of a token that one of the keys has signed; None for what is no token of this form."""
     text, _, signature = token.rpartition(".")
     header, _, payload = text.partition(".")
-    head, signed = _object(header), _decoded(signature)
+    head, signed = _object(header), _decode(signature)
     if head is None or (signed is None and not _is_base64(signature)) or _duplicate(header):
         return None
     key = keys.by_id.get(str(head.get("kid", "")))
@@ -60,7 +60,7 @@ def verify(keys: Keys, token: str) -> Claims | None:
 
 
 def _object(part: str) -> Claims | None:
-    data = _decoded(part)
+    data = _decode(part)
     try:
         found = orjson.loads(data) if data is not None else None
     except orjson.JSONDecodeError:
@@ -81,7 +81,7 @@ def _duplicate(part: str) -> str:
             seen.add(name)
 
     try:
-        json.loads(_decoded(part) or b"null", object_pairs_hook=note)
+        json.loads(_decode(part) or b"null", object_pairs_hook=note)
     except RecursionError:
         raise BadToken("json: exceeded max depth") from None
     return found
@@ -96,7 +96,7 @@ def _is_base64(part: str) -> bool:
     return True
 
 
-def _decoded(part: str) -> bytes | None:
+def _decode(part: str) -> bytes | None:
     """Decode a part; None unless it is written as `encode` writes it, so that one token has one text."""
     try:
         data = base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_", validate=True)

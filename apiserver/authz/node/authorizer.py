@@ -23,7 +23,7 @@ _OF_PODS: Final = {
 """The verbs that admission limits to the pods of the node."""
 
 
-def _refused(reason: str) -> Verdict:
+def _no_opinion(reason: str) -> Verdict:
     return Decision.NO_OPINION, reason
 
 
@@ -54,7 +54,7 @@ class NodeAuthorizer:
         if node is None:
             return NO_OPINION
         if not node:
-            return _refused(f"unknown node for user {quote(attributes.user.name)}")
+            return _no_opinion(f"unknown node for user {quote(attributes.user.name)}")
         about = self._about.get((attributes.group, attributes.resource))
         if about is not None:
             return about(node, attributes)
@@ -73,61 +73,61 @@ class NodeAuthorizer:
         )
         return names is not None and (not names or attributes.name in names)
 
-    def _related(self, node: str, attributes: Attributes) -> Verdict:
+    def _authorize_related(self, node: str, attributes: Attributes) -> Verdict:
         if not attributes.name:
-            return _refused("No Object name found")
+            return _no_opinion("No Object name found")
         reference = attributes.resource, attributes.namespace, attributes.name
         if self.graph.has_path(node, reference):
             return _ALLOWED
-        return _refused(f"no relationship found between node '{node}' and this object")
+        return _no_opinion(f"no relationship found between node '{node}' and this object")
 
     def _get(self, node: str, attributes: Attributes) -> Verdict:
         if attributes.verb != "get":
-            return _refused("can only get individual resources of this type")
+            return _no_opinion("can only get individual resources of this type")
         if attributes.subresource:
-            return _refused("cannot get subresource")
-        return self._related(node, attributes)
+            return _no_opinion("cannot get subresource")
+        return self._authorize_related(node, attributes)
 
     def _read(self, node: str, attributes: Attributes) -> Verdict:
         if attributes.verb not in ("get", "list", "watch"):
-            return _refused("can only read resources of this type")
+            return _no_opinion("can only read resources of this type")
         if attributes.subresource:
-            return _refused("cannot read subresource")
+            return _no_opinion("cannot read subresource")
         if not attributes.namespace:
-            return _refused("can only read namespaced object of this type")
-        return self._related(node, attributes)
+            return _no_opinion("can only read namespaced object of this type")
+        return self._authorize_related(node, attributes)
 
     def _claim(self, node: str, attributes: Attributes) -> Verdict:
         if attributes.subresource != "status":
             return self._get(node, attributes)
         if attributes.verb not in ("update", "patch"):
-            return _refused("can only get/update/patch this type")
-        return self._related(node, attributes)
+            return _no_opinion("can only get/update/patch this type")
+        return self._authorize_related(node, attributes)
 
     def _account(self, node: str, attributes: Attributes) -> Verdict:
         if attributes.verb == "get" and not attributes.subresource:
             return self._read(node, attributes)
         if attributes.verb != "create" or not attributes.name:
-            return _refused("can only create tokens for individual service accounts")
+            return _no_opinion("can only create tokens for individual service accounts")
         if attributes.subresource != "token":
-            return _refused("can only create token subresource of serviceaccount")
-        return self._related(node, attributes)
+            return _no_opinion("can only create token subresource of serviceaccount")
+        return self._authorize_related(node, attributes)
 
     def _slice(self, node: str, attributes: Attributes) -> Verdict:
         if attributes.subresource:
-            return _refused("cannot authorize ResourceSlice subresources")
+            return _no_opinion("cannot authorize ResourceSlice subresources")
         verb = attributes.verb
         if verb in ("get", "update", "patch", "delete"):
-            return self._related(node, attributes)
+            return self._authorize_related(node, attributes)
         if verb in ("watch", "list", "deletecollection"):
             if _selects(attributes, "spec.nodeName", node):
                 return _ALLOWED
-            return _refused(
+            return _no_opinion(
                 "can only list/watch/deletecollection resourceslices with nodeName field selector"
             )
         if verb == "create":
             return _ALLOWED
-        return _refused(f"only the following verbs are allowed for a ResourceSlice: {_OF_SLICES}")
+        return _no_opinion(f"only the following verbs are allowed for a ResourceSlice: {_OF_SLICES}")
 
     def _pod(self, node: str, attributes: Attributes) -> Verdict:
         verb = attributes.verb
@@ -138,28 +138,28 @@ class NodeAuthorizer:
                 if _selects(attributes, "spec.nodeName", node):
                     return _ALLOWED
                 if attributes.name:
-                    return self._related(node, attributes)
-                return _refused("can only list/watch pods with spec.nodeName field selector")
+                    return self._authorize_related(node, attributes)
+                return _no_opinion("can only list/watch pods with spec.nodeName field selector")
         return _ALLOWED if verb in _OF_PODS.get(attributes.subresource, ()) else NO_OPINION
 
 
 def _lease(node: str, attributes: Attributes) -> Verdict:
     if attributes.verb not in _OWN_OBJECT:
-        return _refused("can only get, create, update, patch, or delete a node lease")
+        return _no_opinion("can only get, create, update, patch, or delete a node lease")
     if attributes.namespace != _LEASES:
-        return _refused(f"can only access leases in the {quote(_LEASES)} system namespace")
+        return _no_opinion(f"can only access leases in the {quote(_LEASES)} system namespace")
     if attributes.verb != "create" and attributes.name != node:
-        return _refused("can only access node lease with the same name as the requesting node")
+        return _no_opinion("can only access node lease with the same name as the requesting node")
     return _ALLOWED
 
 
 def _csi_node(node: str, attributes: Attributes) -> Verdict:
     if attributes.verb not in _OWN_OBJECT:
-        return _refused("can only get, create, update, patch, or delete a CSINode")
+        return _no_opinion("can only get, create, update, patch, or delete a CSINode")
     if attributes.subresource:
-        return _refused("cannot authorize CSINode subresources")
+        return _no_opinion("cannot authorize CSINode subresources")
     if attributes.verb != "create" and attributes.name != node:
-        return _refused("can only access CSINode with the same name as the requesting node")
+        return _no_opinion("can only access CSINode with the same name as the requesting node")
     return _ALLOWED
 
 
@@ -176,7 +176,7 @@ def _node(node: str, attributes: Attributes) -> Verdict:
     if name == node:
         return _ALLOWED
     target = f"'{name}'" if name else "all nodes"
-    return _refused(f"node '{node}' cannot read {target}, only its own Node object")
+    return _no_opinion(f"node '{node}' cannot read {target}, only its own Node object")
 
 
 def _selects(attributes: Attributes, field: str, value: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import orjson
 
-from mockube.apiserver.authz.chain import Unprepared
+from mockube.apiserver.authz.chain import PreparationNeeded
 from mockube.apiserver.authz.node.references import (
     ATTACHMENT,
     POD,
@@ -72,9 +72,9 @@ class NodeGraph:
 
     def has_path(self, node: str, reference: Reference) -> bool:
         """Return whether a node needs an object. Raise Unprepared if too many changes are queued to apply them at once."""
-        self._begin()
+        self._start_watching()
         if len(self._noted) > AT_ONCE:
-            raise Unprepared(self.catch_up, self._take_in_all)
+            raise PreparationNeeded(self.catch_up, self._take_in_all)
         self._take_in_all()
         return any(node in self._nodes.get(one, ()) for one in self._reachable(reference))
 
@@ -91,7 +91,7 @@ class NodeGraph:
 
     # --- following
 
-    def _begin(self) -> None:
+    def _start_watching(self) -> None:
         if self._watchers or self._caches is None:
             return
         for resource in self._resources:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from mockube.apiserver.authz.chain import NO_OPINION, Attributes, Decision, Rule, Rules, Verdict, aggregate
-from mockube.apiserver.authz.rbac.policy import RESOURCES, Granted, Policy, subjects_of
+from mockube.apiserver.authz.rbac.policy import RESOURCES, GrantedRole, Policy, subjects_of
 from mockube.apiserver.authz.rbac.rules import ANY_NAME
 from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache
 from mockube.apiserver.user import User
@@ -24,8 +24,8 @@ class Grants:
 
     def __init__(self, policy: Policy, user: User, namespace: str) -> None:
         self._subjects = subjects_of(user)
-        found = list(policy.granted(user, namespace))
-        self._granted: Sequence[Granted] = [one for one in found if one.rules is not None]
+        found = list(policy.granted_roles(user, namespace))
+        self._granted: Sequence[GrantedRole] = [one for one in found if one.rules is not None]
         problem = aggregate([one.error for one in found if one.error])
         self._refusal = (Decision.NO_OPINION, f"RBAC: {problem}") if problem else NO_OPINION
         self._answers: dict[_Question, _Answers] = {}
@@ -82,7 +82,7 @@ class RBAC:
         return grants.decide(attributes)
 
     def rules(self, user: User, namespace: str) -> Rules:
-        granted = list(self.policy.granted(user, namespace))
+        granted = list(self.policy.granted_roles(user, namespace))
         trees = [tree for one in granted if one.rules is not None for tree in one.rules.trees]
         field_names = ("verbs", "apiGroups", "resources", "resourceNames")
         return Rules(

@@ -27,7 +27,7 @@ class TooManyRights(Exception):
 
 def escalation(policy: Policy, user: User, namespace: str, rules: Sequence[PolicyRule]) -> str:
     """Return the error of a user that grants rules without having them itself; "" if it has them."""
-    granted = list(policy.granted(user, namespace))
+    granted = list(policy.granted_roles(user, namespace))
     own = [tree for one in granted if one.rules is not None for tree in one.rules.trees]
     try:
         missing = missing_rules(own, rules)
@@ -36,7 +36,7 @@ def escalation(policy: Policy, user: User, namespace: str, rules: Sequence[Polic
     if not missing:
         return ""
     groups = _list(user.groups)
-    lines = sorted({describe(rule) for rule in compacted(missing)})
+    lines = sorted({describe(rule) for rule in compact_rules(missing)})
     text = (
         f"user {quote(user.name)} (groups={groups}) is attempting to grant RBAC permissions not currently held:\n"
         + "\n".join(lines)
@@ -85,7 +85,7 @@ def _covers(rights: RuleSet, single: PolicyRule) -> bool:
     return allowed is ANY_NAME or allowed.issuperset(single.get("resourceNames", (None,)))
 
 
-def compacted(rules: Iterable[PolicyRule]) -> Sequence[PolicyRule]:
+def compact_rules(rules: Iterable[PolicyRule]) -> Sequence[PolicyRule]:
     """Join single rights to the same object that differ in the verb alone."""
     joined: dict[tuple[str, ...], list[str]] = {}
     found: list[PolicyRule] = []

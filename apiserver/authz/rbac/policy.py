@@ -69,9 +69,9 @@ class Binding:
             binding = f"RoleBinding {quote(f'{self.name}/{self.namespace}')}"
         else:
             binding = f"ClusterRoleBinding {quote(self.name)}"
-        return f"RBAC: allowed by {binding} of {kind} {quote(name)} to {self._described(first)}"
+        return f"RBAC: allowed by {binding} of {kind} {quote(name)} to {self._subject_text(first)}"
 
-    def _described(self, subject: Tree) -> str:
+    def _subject_text(self, subject: Tree) -> str:
         kind, name = subject["kind"], subject["name"]
         if kind == ACCOUNT:
             name = f"{name}/{subject.get('namespace') or self.namespace}"
@@ -82,7 +82,7 @@ def subjects_of(user: User) -> Sequence[Subject]:
     return [(USER, user.name), *((GROUP_OF_USERS, group) for group in dict.fromkeys(user.groups))]
 
 
-class Granted(NamedTuple):
+class GrantedRole(NamedTuple):
     """A role that a user has by a binding, or why the role has no rules."""
 
     binding: Binding
@@ -110,7 +110,7 @@ class Policy:
         if resource in (ROLES, CLUSTER_ROLES):
             self._roles[_role_key(resource, tree)] = RuleSet(tree.get("rules") or ())
             return
-        self._unbind(stored.key)
+        self._remove_binding(stored.key)
         binding = self._bindings[stored.key] = Binding(tree)
         for subject in binding.subjects:
             self._by_subject.setdefault((binding.namespace, subject), {})[stored.key] = binding
@@ -119,9 +119,9 @@ class Policy:
         if resource in (ROLES, CLUSTER_ROLES):
             self._roles.pop(_role_key(resource, orjson.loads(stored.value)), None)
         else:
-            self._unbind(stored.key)
+            self._remove_binding(stored.key)
 
-    def _unbind(self, key: bytes) -> None:
+    def _remove_binding(self, key: bytes) -> None:
         binding = self._bindings.pop(key, None)
         if binding is None:
             return
@@ -139,7 +139,7 @@ class Policy:
             raise NoRole(resource, name)
         return found
 
-    def granted(self, user: User, namespace: str) -> Iterator[Granted]:
+    def granted_roles(self, user: User, namespace: str) -> Iterator[GrantedRole]:
         """Yield what a user has in the whole cluster, then what it has in the namespace, by the names of bindings."""
         subjects = subjects_of(user)
         for place in ("", namespace) if namespace else ("",):
@@ -147,13 +147,13 @@ class Policy:
             for subject in subjects:
                 bindings |= self._by_subject.get((place, subject), {})
             for key in sorted(bindings):
-                yield self._granted(bindings[key], place)
+                yield self._role_of(bindings[key], place)
 
-    def _granted(self, binding: Binding, namespace: str) -> Granted:
+    def _role_of(self, binding: Binding, namespace: str) -> GrantedRole:
         try:
-            return Granted(binding, self.rules_of(*binding.role, namespace))
+            return GrantedRole(binding, self.rules_of(*binding.role, namespace))
         except NoRole as error:
-            return Granted(binding, None, str(error))
+            return GrantedRole(binding, None, str(error))
 
 
 def _role_key(resource: str, tree: Tree) -> tuple[str, str, str]:

@@ -39,7 +39,7 @@ class RuleSet:
         self._index: tuple[Mapping[str, Sequence[_Rule]], Sequence[_Rule]] | None = None
         """Return the rules by resource, and those about URLs; built at the first use, because most roles are never used."""
 
-    def _indexed(self) -> tuple[Mapping[str, Sequence[_Rule]], Sequence[_Rule]]:
+    def _ensure_index(self) -> tuple[Mapping[str, Sequence[_Rule]], Sequence[_Rule]]:
         if self._index is None:
             self._index = _index(self.trees)
         return self._index
@@ -47,7 +47,7 @@ class RuleSet:
     def names(self, verb: str, group: str, resource: str, subresource: str) -> frozenset[str] | None:
         """Return the names of the objects that the verb is allowed for: `ANY_NAME` if all, None if none are."""
         found: set[str] = set()
-        by_resource, _ = self._indexed()
+        by_resource, _ = self._ensure_index()
         for pattern in _patterns(resource, subresource):
             for rule in by_resource.get(pattern, ()):
                 if rule.has_verb(verb) and rule.has_group(group):
@@ -57,7 +57,7 @@ class RuleSet:
         return frozenset(found) if found else None
 
     def allows_path(self, verb: str, path: str) -> bool:
-        _, of_urls = self._indexed()
+        _, of_urls = self._ensure_index()
         return any(rule.has_verb(verb) and covers_path(rule.urls, path) for rule in of_urls)
 
 

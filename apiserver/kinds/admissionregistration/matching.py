@@ -18,18 +18,18 @@ from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import (
     Check,
-    each,
-    every,
+    all_of,
+    each_item,
     field,
     one_of,
     pointer,
-    required,
-    valid,
+    report,
+    require,
 )
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, with_any_finalizers
 from mockube.apiserver.kinds.common.selectors import check_label_name, check_selector
-from mockube.apiserver.kinds.common.warnings import always
+from mockube.apiserver.kinds.common.warnings import on_every_write
 
 check_failure_policy: Final = one_of("Fail", "Ignore")
 check_match_policy: Final = one_of("Equivalent", "Exact")
@@ -52,7 +52,7 @@ def _warn_static_name(configuration: ReadOnlyTree) -> Iterator[str]:
         )
 
 
-NAME_WARNINGS: Final = always(_warn_static_name)
+NAME_WARNINGS: Final = on_every_write(_warn_static_name)
 
 
 # --- defaults
@@ -73,7 +73,7 @@ DEFAULTS: Final = of(
 # --- rules
 
 
-def _alone(others: str) -> Callable[[Sequence[str], Path], Iterable[FieldError]]:
+def _check_alone(others: str) -> Callable[[Sequence[str], Path], Iterable[FieldError]]:
     def check(values: Sequence[str], path: Path) -> Iterable[FieldError]:
         if _ALL not in values or len(values) == 1:
             return ()
@@ -88,21 +88,21 @@ def _check_not_empty(value: str, path: Path) -> Iterable[FieldError]:
 
 def _check_not_covered(resources: Sequence[str], path: Path) -> Iterator[FieldError]:
     """Refuse a resource that an earlier `resource/*` or `*/subresource` covers."""
-    all_of, everywhere = set(), set()
+    whole_resources, everywhere = set(), set()
     for index, name in enumerate(resources):
         resource, slash, subresource = name.partition("/")
         if not name:
             yield errors.required(path.index(index))
         if not slash:
             continue
-        if resource in all_of:
+        if resource in whole_resources:
             problem = f"if '{resource}/*' is present, must not specify {name}"
             yield errors.invalid(path.index(index), name, problem)
         if subresource in everywhere:
             problem = f"if '*/{subresource}' is present, must not specify {name}"
             yield errors.invalid(path.index(index), name, problem)
         if subresource == _ALL:
-            all_of.add(resource)
+            whole_resources.add(resource)
         if resource == _ALL:
             everywhere.add(subresource)
 
@@ -118,15 +118,15 @@ def _check_resources(resources: Sequence[str], path: Path) -> Iterator[FieldErro
         yield errors.invalid(path, resources, problem)
 
 
-check_rule: Final = every(
-    required(
+check_rule: Final = all_of(
+    require(
         "operations",
-        _alone("operations"),
-        each(one_of(_ALL, "CONNECT", "CREATE", "DELETE", "UPDATE")),
+        _check_alone("operations"),
+        each_item(one_of(_ALL, "CONNECT", "CREATE", "DELETE", "UPDATE")),
     ),
-    required("apiGroups", _alone("API groups")),
-    required("apiVersions", _alone("API versions"), each(_check_not_empty)),
-    required("resources", _check_resources),
+    require("apiGroups", _check_alone("API groups")),
+    require("apiVersions", _check_alone("API versions"), each_item(_check_not_empty)),
+    require("resources", _check_resources),
     pointer("scope", one_of(_ALL, "Cluster", "Namespaced")),
 )
 
@@ -134,16 +134,16 @@ check_rule: Final = every(
 def _check_resource_names(values: Sequence[str] | None, path: Path) -> Iterator[FieldError]:
     seen = set()
     for index, name in enumerate(values or ()):
-        yield from valid(names.check_path_segment_name)(name, path.index(index))
+        yield from report(names.check_path_segment_name)(name, path.index(index))
         if name in seen:
             yield errors.duplicate(path.index(index), name)
         seen.add(name)
 
 
-_NAMED_RULE: Final = every(field("resourceNames", _check_resource_names), check_rule)
+_NAMED_RULE: Final = all_of(field("resourceNames", _check_resource_names), check_rule)
 
 
-def _present(name: str, check: Check) -> Check:
+def _require_present(name: str, check: Check) -> Check:
     """Require a field, which may be empty."""
 
     def check_field(tree: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
@@ -153,12 +153,12 @@ def _present(name: str, check: Check) -> Check:
     return check_field
 
 
-check_match_resources: Final = every(
-    _present("matchPolicy", check_match_policy),
-    _present("namespaceSelector", check_selector),
-    _present("objectSelector", check_selector),
-    field("resourceRules", each(_NAMED_RULE)),
-    field("excludeResourceRules", each(_NAMED_RULE)),
+check_match_resources: Final = all_of(
+    _require_present("matchPolicy", check_match_policy),
+    _require_present("namespaceSelector", check_selector),
+    _require_present("objectSelector", check_selector),
+    field("resourceRules", each_item(_NAMED_RULE)),
+    field("excludeResourceRules", each_item(_NAMED_RULE)),
 )
 
 
@@ -202,7 +202,7 @@ def _check_condition(
     yield from _CONDITION_NAME(condition, path)
 
 
-_CONDITION_NAME: Final = required("name", check_label_name)
+_CONDITION_NAME: Final = require("name", check_label_name)
 _MAX_CONDITIONS: Final = 64
 
 

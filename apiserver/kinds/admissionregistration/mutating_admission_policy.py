@@ -22,9 +22,9 @@ from mockube.apiserver.kinds.admissionregistration.policy_specs import (
     policy_validation,
 )
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.common.checks import field, one_of, required
+from mockube.apiserver.kinds.common.checks import field, one_of, require
 from mockube.apiserver.kinds.common.defaults import of
-from mockube.apiserver.kinds.common.objects import created
+from mockube.apiserver.kinds.common.objects import from_root
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import COUNTED_CONDITIONAL
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
@@ -50,7 +50,7 @@ _PATCHES: Final[Mapping[str, _Patch]] = {
 def _check_mutation(mutation: ReadOnlyTree, path: Path, compiler: Compiler, has: Has) -> Iterable[FieldError]:
     patch = _PATCHES.get(mutation.get("patchType", ""))
     if patch is None:
-        return required("patchType", one_of(*_PATCHES))(mutation, path)
+        return require("patchType", one_of(*_PATCHES))(mutation, path)
     return (
         *_check_patch(mutation.get(patch.name), path.child(patch.name), patch, compiler, has),
         *_check_other_patches(mutation, path, patch),
@@ -84,10 +84,10 @@ def _check_spec(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         yield errors.required(path.child("mutations"), "mutations must contain at least one item")
     for index, mutation in enumerate(mutations):
         yield from _check_mutation(mutation, path.child("mutations").index(index), compiler, has)
-    yield from required("reinvocationPolicy", one_of("IfNeeded", "Never"))(spec, path)
+    yield from require("reinvocationPolicy", one_of("IfNeeded", "Never"))(spec, path)
 
 
-_CREATE: Final = created(field("spec", _check_spec, absent={}))
+_CREATE: Final = from_root(field("spec", _check_spec, absent={}))
 
 KIND: Final = Kind(
     resource=Resource(

@@ -17,8 +17,8 @@ from mockube.apiserver.kinds.admissionregistration.matching import (
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import items, part, text
-from mockube.apiserver.kinds.common.checks import every, field, one_of, pointer, required, valid
-from mockube.apiserver.kinds.common.objects import as_created, created
+from mockube.apiserver.kinds.common.checks import all_of, field, one_of, pointer, report, require
+from mockube.apiserver.kinds.common.objects import as_created, from_root
 from mockube.apiserver.kinds.common.selectors import check_selector
 from mockube.apiserver.kinds.common.validation import NO_CHECKS, Create, Validation
 from mockube.apiserver.kinds.kind import Kind
@@ -31,7 +31,7 @@ _EXCLUSIVE: Final = "name and selector are mutually exclusive"
 def _check_param_ref(reference: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     name, selector = reference.get("name"), reference.get("selector")
     if name:
-        yield from valid(names.check_path_segment_name)(name, path.child("name"))
+        yield from report(names.check_path_segment_name)(name, path.child("name"))
     if name and selector is not None:
         yield errors.forbidden(path.child("name"), _EXCLUSIVE)
     yield from pointer("selector", check_selector)(reference, path)
@@ -39,7 +39,7 @@ def _check_param_ref(reference: ReadOnlyTree, path: Path) -> Iterator[FieldError
         yield errors.forbidden(path.child("selector"), _EXCLUSIVE)
     if not name and selector is None:
         yield errors.required(path, "one of name or selector must be specified")
-    yield from required("parameterNotFoundAction", one_of("Deny", "Allow"))(reference, path)
+    yield from require("parameterNotFoundAction", one_of("Deny", "Allow"))(reference, path)
 
 
 def _check_actions(actions: Sequence[str] | None, path: Path) -> Iterator[FieldError]:
@@ -62,15 +62,15 @@ def _check_resources(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     return () if resources is None else check_match_resources(resources, path.child("matchResources"))
 
 
-_SPEC: Final = every(
-    required("policyName", valid(names.check_dns1123_subdomain)),
+_SPEC: Final = all_of(
+    require("policyName", report(names.check_dns1123_subdomain)),
     pointer("paramRef", _check_param_ref),
     _check_resources,
 )
-_CREATE_VALIDATING: Final = created(
+_CREATE_VALIDATING: Final = from_root(
     field("spec", _SPEC, field("validationActions", _check_actions), absent={})
 )
-_CREATE_MUTATING: Final = created(
+_CREATE_MUTATING: Final = from_root(
     field("spec", _SPEC, pointer("matchResources", check_mutating_operations), absent={})
 )
 

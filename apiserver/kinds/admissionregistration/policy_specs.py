@@ -21,7 +21,7 @@ from mockube.apiserver.kinds.admissionregistration.matching import (
 )
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import count, part
-from mockube.apiserver.kinds.common.checks import Check, every, pointer, required
+from mockube.apiserver.kinds.common.checks import Check, all_of, pointer, require
 from mockube.apiserver.kinds.common.objects import as_created
 from mockube.apiserver.kinds.common.validation import NO_CHECKS, Create, Update, Validation
 
@@ -52,7 +52,7 @@ def _check_kind(kind: str, path: Path) -> Iterable[FieldError]:
     return (errors.invalid(path, kind, problem),)
 
 
-_PARAM_KIND: Final = every(required("apiVersion", _check_version), required("kind", _check_kind))
+_PARAM_KIND: Final = all_of(require("apiVersion", _check_version), require("kind", _check_kind))
 
 
 # --- the spec
@@ -61,7 +61,7 @@ _PARAM_KIND: Final = every(required("apiVersion", _check_version), required("kin
 def _check_some_rules(constraints: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     """Rules are required, for the expressions are typed by the kinds that they match."""
     yield from check_match_resources(constraints, path)
-    yield from required("resourceRules")(constraints, path)
+    yield from require("resourceRules")(constraints, path)
 
 
 def _check_constraints(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
@@ -100,7 +100,7 @@ def _check_failure_policy(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError
     return (errors.required(at),) if value is None else check_failure_policy(value, at)
 
 
-_HEAD: Final = every(
+_HEAD: Final = all_of(
     _check_failure_policy,
     pointer("paramKind", _PARAM_KIND),
     _check_constraints,

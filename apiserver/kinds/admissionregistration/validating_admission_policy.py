@@ -25,10 +25,10 @@ from mockube.apiserver.kinds.admissionregistration.policy_specs import (
     policy_validation,
 )
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
-from mockube.apiserver.kinds.common.checks import Check, every, one_of, optional, pointer
+from mockube.apiserver.kinds.common.checks import Check, all_of, one_of, optional, pointer
 from mockube.apiserver.kinds.common.conditions import check_conditions
 from mockube.apiserver.kinds.common.defaults import of
-from mockube.apiserver.kinds.common.objects import part, within
+from mockube.apiserver.kinds.common.objects import get_struct, part
 from mockube.apiserver.kinds.common.selectors import check_label_name
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.kind import Kind
@@ -55,7 +55,7 @@ def _check_one_line(validation: ReadOnlyTree, path: Path) -> Iterable[FieldError
     return (errors.invalid(path.child("message"), message, "message must not contain line breaks"),)
 
 
-_REST: Final = every(
+_REST: Final = all_of(
     _not_blank("message", "message must be non-empty if specified"),
     _check_one_line,
     pointer("reason", one_of("Forbidden", "Invalid", "RequestEntityTooLarge")),
@@ -108,7 +108,7 @@ def _check_annotations(
 
 
 def _create(tree: ReadOnlyTree, language: Language) -> Iterator[FieldError]:
-    spec, path = within(tree, "spec"), ROOT.child("spec")
+    spec, path = get_struct(tree, "spec"), ROOT.child("spec")
     compiler = policy_compiler(spec, language)
     yield from check_policy_spec(spec, path, compiler)
     has_params = spec.get("paramKind") is not None

@@ -25,7 +25,16 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import count
-from mockube.apiserver.kinds.common.checks import Check, each, every, field, must, one_of, pointer, required
+from mockube.apiserver.kinds.common.checks import (
+    Check,
+    all_of,
+    each_item,
+    field,
+    one_of,
+    pointer,
+    require,
+    require_that,
+)
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.selectors import check_selector, check_selector_leniently
 from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation
@@ -89,7 +98,7 @@ def _side_effects(supported: Sequence[str]) -> Check:
     return check
 
 
-_TIMEOUT: Final = must(
+_TIMEOUT: Final = require_that(
     lambda seconds: 1 <= seconds <= 30, "the timeout value must be between 1 and 30 seconds"
 )
 
@@ -100,9 +109,9 @@ def _webhook(exemptions: _Exemptions, language: Language) -> Check:
     def check_versions(versions: list[str], path: Path) -> Iterable[FieldError]:
         return check_review_versions(versions, path, any_accepted=exemptions.review_versions)
 
-    return every(
-        required("name", _check_name),
-        field("rules", each(check_rule)),
+    return all_of(
+        require("name", _check_name),
+        field("rules", each_item(check_rule)),
         pointer("failurePolicy", check_failure_policy),
         pointer("matchPolicy", check_match_policy),
         _side_effects(_EFFECTS if exemptions.side_effects else _HARMLESS),
@@ -112,7 +121,7 @@ def _webhook(exemptions: _Exemptions, language: Language) -> Check:
         pointer("reinvocationPolicy", one_of("IfNeeded", "Never")),
         client("clientConfig"),
         field("matchConditions", partial(check_match_conditions, language=language)),
-        required("admissionReviewVersions", check_versions, detail=ONE_OF_REVIEWS),
+        require("admissionReviewVersions", check_versions, detail=ONE_OF_REVIEWS),
     )
 
 

@@ -34,7 +34,7 @@ class _Whole(NamedTuple):
         return _Whole(self.schema, lambda value: self.around([value]), self.in_head)
 
 
-def _whole(schema: ReadOnlyTree) -> _Whole:
+def _whole_object(schema: ReadOnlyTree) -> _Whole:
     head = {"apiVersion": "validation/v1", "kind": "Validation"}
     return _Whole(
         {**schema, EMBEDDED: True}, lambda value: head | value if isinstance(value, dict) else value
@@ -63,7 +63,7 @@ def _check_defaults_in(schema: ReadOnlyTree, path: Path, whole: _Whole | None) -
     """Messages have paths from the default's root."""
     is_root = whole is None
     is_whole = whole is None or bool(schema.get(EMBEDDED))
-    whole = _whole(schema) if whole is None or is_whole else whole
+    whole = _whole_object(schema) if whole is None or is_whole else whole
     if schema.get("default") is not None:
         default, at = sorted_keys(schema["default"]), path.child("default")
         if whole.in_head:

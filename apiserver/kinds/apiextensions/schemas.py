@@ -17,7 +17,7 @@ from mockube.apiserver.kinds.apiextensions.rules import (
     check_rules,
 )
 from mockube.apiserver.kinds.apiextensions.structural import PRESERVE, check_structural, is_leaf
-from mockube.apiserver.kinds.common.checks import every, one_of, pointer
+from mockube.apiserver.kinds.common.checks import all_of, one_of, pointer
 from mockube.apiserver.kinds.jsonschema.schema import RULES
 from mockube.apiserver.kinds.jsonschema.validate import is_known_format
 
@@ -96,8 +96,8 @@ def _check(
 ) -> tuple[list[FieldError], list[FieldError]]:
     """Check a schema and every schema inside it: its keywords, and its rules if there is a context for them."""
     found, of_rules = _check_keywords(schema, path), list[FieldError]()
-    for inner, at in _inner(schema, path):
-        below, rules_below = _check(inner, at, _below(schema, inner, at, path, context))
+    for inner, at in _inner_schemas(schema, path):
+        below, rules_below = _check(inner, at, _context_below(schema, inner, at, path, context))
         found += below
         of_rules += rules_below
     if not _EXTENSIONS.isdisjoint(schema):
@@ -109,7 +109,7 @@ def _check(
     return found, of_rules
 
 
-def _below(
+def _context_below(
     schema: ReadOnlyTree, inner: ReadOnlyTree, at: Path, path: Path, context: RuleContext | None
 ) -> RuleContext | None:
     """Return the context of a schema that describes a part of the value; what only restricts it has none."""
@@ -124,7 +124,7 @@ def _below(
     return None
 
 
-def _inner(schema: ReadOnlyTree, path: Path) -> Iterator[tuple[ReadOnlyTree, Path]]:
+def _inner_schemas(schema: ReadOnlyTree, path: Path) -> Iterator[tuple[ReadOnlyTree, Path]]:
     """Every schema right inside a schema, but for fields that are leaves."""
     additional, items = schema.get("additionalProperties"), schema.get("items")
     if isinstance(additional, dict):
@@ -300,7 +300,7 @@ def _check_found_by_key(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError
 
 
 _EXTENSIONS: Final = frozenset({PRESERVE, _LIST_TYPE, _MAP_TYPE, _MAP_KEYS})
-_CHECK_EXTENSIONS: Final = every(
+_CHECK_EXTENSIONS: Final = all_of(
     _check_preserves,
     _needs_type(_MAP_TYPE, "object"),
     pointer(_MAP_TYPE, one_of("atomic", "granular")),

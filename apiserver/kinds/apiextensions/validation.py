@@ -15,18 +15,18 @@ from mockube.apiserver.kinds.apiextensions.versions import common_check, to_inte
 from mockube.apiserver.kinds.common import objectmeta, pem
 from mockube.apiserver.kinds.common.checks import (
     Check,
-    each,
-    every,
+    all_of,
+    each_item,
     field,
     one_of,
     optional,
     pointer,
-    refused,
-    required,
+    refuse_any,
+    require,
 )
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import NameRule, with_any_finalizers
-from mockube.apiserver.kinds.common.objects import immutable_fields, within
+from mockube.apiserver.kinds.common.objects import get_struct, immutable_fields
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.webhook_clients import accepts, check_review_versions, client
 
@@ -36,7 +36,7 @@ _SPEC, _STATUS = ROOT.child("spec"), ROOT.child("status")
 # --- names
 
 
-def _joined(problems: Callable[[str], list[str]], before: str = "") -> Check:
+def _join_problems(problems: Callable[[str], list[str]], before: str = "") -> Check:
     """Return a check that reports all faults of a value as one error."""
 
     def check(value: str, path: Path) -> Iterable[FieldError]:
@@ -46,8 +46,8 @@ def _joined(problems: Callable[[str], list[str]], before: str = "") -> Check:
     return check
 
 
-_LABEL: Final = _joined(names.check_dns1035_label)
-_KIND: Final = _joined(
+_LABEL: Final = _join_problems(names.check_dns1035_label)
+_KIND: Final = _join_problems(
     lambda kind: names.check_dns1035_label(kind.lower()),
     "may have mixed case, but should otherwise match: ",
 )
@@ -60,20 +60,20 @@ def _check_kinds_apart(of: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     return (errors.invalid(path.child("listKind"), kind, "kind and listKind may not be the same"),)
 
 
-_NAMES: Final = every(
+_NAMES: Final = all_of(
     optional("plural", _LABEL),
     optional("singular", _LABEL),
     optional("kind", _KIND),
     optional("listKind", _KIND),
-    field("shortNames", each(_LABEL)),
+    field("shortNames", each_item(_LABEL)),
     _check_kinds_apart,
-    field("categories", each(_LABEL)),
+    field("categories", each_item(_LABEL)),
 )
-_REQUIRED_NAMES: Final = every(*map(required, ("plural", "singular", "kind", "listKind")))
+_REQUIRED_NAMES: Final = all_of(*map(require, ("plural", "singular", "kind", "listKind")))
 
 
 def _check_group(group: str, path: Path) -> Iterable[FieldError]:
-    wrong = [*_joined(names.check_dns1123_subdomain)(group, path)]
+    wrong = [*_join_problems(names.check_dns1123_subdomain)(group, path)]
     if wrong or "." in group:
         return wrong
     return (errors.invalid(path, group, "should be a domain with at least one dot"),)
@@ -83,10 +83,10 @@ def _check_group(group: str, path: Path) -> Iterable[FieldError]:
 
 
 def _check_schemas(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    if within(spec, "validation").get("openAPIV3Schema") is not None:
+    if get_struct(spec, "validation").get("openAPIV3Schema") is not None:
         return
     for index, version in enumerate(spec.get("versions") or ()):
-        if within(version, "schema").get("openAPIV3Schema") is None:
+        if get_struct(version, "schema").get("openAPIV3Schema") is None:
             yield errors.required(path.index(index).child("schema", "openAPIV3Schema"))
 
 
@@ -112,8 +112,8 @@ def _check_versions(spec: ReadOnlyTree, path: Path, language: Language) -> Itera
 
 def _check_stored(tree: ReadOnlyTree) -> Iterator[FieldError]:
     """Refuse to drop a version in which objects may still be stored."""
-    stored, path = within(tree, "status").get("storedVersions"), _STATUS.child("storedVersions")
-    versions = within(tree, "spec").get("versions") or []
+    stored, path = get_struct(tree, "status").get("storedVersions"), _STATUS.child("storedVersions")
+    versions = get_struct(tree, "spec").get("versions") or []
     if not stored:
         yield errors.invalid(path, stored, "must have at least one stored version")
         return
@@ -136,7 +136,7 @@ def _check_stored(tree: ReadOnlyTree) -> Iterator[FieldError]:
 
 def authorities_problem(definition: ReadOnlyTree) -> str:
     """Return what is wrong with the certificates of the authorities that the conversion webhook is known by."""
-    return _bundle_problem(within(definition, "spec", "conversion", "webhook", "clientConfig"))
+    return _bundle_problem(get_struct(definition, "spec", "conversion", "webhook", "clientConfig"))
 
 
 def _bundle_problem(client_config: ReadOnlyTree) -> str:
@@ -154,19 +154,19 @@ def _conversion(*, any_accepted: bool, any_authorities: bool) -> Check:
     def check_versions(versions: list[str], path: Path) -> Iterable[FieldError]:
         return check_review_versions(versions, path, any_accepted=any_accepted)
 
-    webhook = every(
-        pointer("webhookClientConfig", every()),
-        required("conversionReviewVersions", check_versions),
+    webhook = all_of(
+        pointer("webhookClientConfig", all_of()),
+        require("conversionReviewVersions", check_versions),
     )
-    none = every(
-        pointer("webhookClientConfig", refused("should not be set when strategy is not set to Webhook")),
+    none = all_of(
+        pointer("webhookClientConfig", refuse_any("should not be set when strategy is not set to Webhook")),
         optional(
-            "conversionReviewVersions", refused("should not be set when strategy is not set to Webhook")
+            "conversionReviewVersions", refuse_any("should not be set when strategy is not set to Webhook")
         ),
     )
 
     def check(conversion: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-        yield from required("strategy", one_of("None", "Webhook"))(conversion, path)
+        yield from require("strategy", one_of("None", "Webhook"))(conversion, path)
         hook = conversion.get("webhook") or {}
         inner = {
             "webhookClientConfig": hook.get("clientConfig"),
@@ -190,9 +190,9 @@ def _conversion(*, any_accepted: bool, any_authorities: bool) -> Check:
 
 
 def _spec(language: Language, *, any_accepted: bool = False, any_authorities: bool = True) -> Check:
-    return every(
-        required("group", _check_group),
-        required("scope", one_of("Cluster", "Namespaced")),
+    return all_of(
+        require("group", _check_group),
+        require("scope", one_of("Cluster", "Namespaced")),
         partial(_check_versions, language=language),
         field("names", _REQUIRED_NAMES, _NAMES, absent={}),
         common_check(language),
@@ -220,7 +220,7 @@ def approval_problem(annotation: str) -> str:
 
 def _check_approval(new: ReadOnlyTree, old: ReadOnlyTree | None = None) -> Iterable[FieldError]:
     """A fault that the old definition has may stay."""
-    if not is_protected(within(new, "spec").get("group", "")):
+    if not is_protected(get_struct(new, "spec").get("group", "")):
         return ()
     annotation = meta.annotations(new).get(APPROVAL, "")
     problem = approval_problem(annotation)
@@ -233,7 +233,7 @@ def _check_approval(new: ReadOnlyTree, old: ReadOnlyTree | None = None) -> Itera
 
 
 def _check_unknown_fields(tree: ReadOnlyTree) -> Iterable[FieldError]:
-    if not within(tree, "spec").get("preserveUnknownFields"):
+    if not get_struct(tree, "spec").get("preserveUnknownFields"):
         return ()
     instead = "set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
     path = _SPEC.child("preserveUnknownFields")
@@ -244,13 +244,13 @@ _ACCEPTED_NAMES: Final = field("acceptedNames", _NAMES, absent={})
 
 
 def _check_rest(tree: ReadOnlyTree) -> Iterator[FieldError]:
-    yield from _ACCEPTED_NAMES(within(tree, "status"), _STATUS)
+    yield from _ACCEPTED_NAMES(get_struct(tree, "status"), _STATUS)
     yield from _check_stored(tree)
 
 
 def _create(tree: ReadOnlyTree, language: Language) -> Iterator[FieldError]:
-    spec = within(tree, "spec")
-    expected_name = f"{within(spec, 'names').get('plural', '')}.{spec.get('group', '')}"
+    spec = get_struct(tree, "spec")
+    expected_name = f"{get_struct(spec, 'names').get('plural', '')}.{spec.get('group', '')}"
 
     def check_name(name: str) -> list[str]:
         problems = names.check_dns1123_subdomain(name)
@@ -268,7 +268,7 @@ _FIXED_ONCE_ESTABLISHED: Final = (("spec", "scope"), ("spec", "names", "kind"))
 
 
 def _any_accepted(old: ReadOnlyTree) -> bool:
-    versions: Any = within(old, "spec", "conversion", "webhook").get("conversionReviewVersions")
+    versions: Any = get_struct(old, "spec", "conversion", "webhook").get("conversionReviewVersions")
     return bool(versions) and not accepts(versions)
 
 
@@ -277,18 +277,18 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree, language: Language) -> Iterato
     established = conditions.is_true(old, "Established")
     any_authorities = not established or bool(authorities_problem(old))
     check_spec = _spec(language, any_accepted=_any_accepted(old), any_authorities=any_authorities)
-    yield from check_spec(to_internal(within(new, "spec")), _SPEC)
+    yield from check_spec(to_internal(get_struct(new, "spec")), _SPEC)
     for path in (*(_FIXED_ONCE_ESTABLISHED if established else ()), *_ALWAYS_FIXED):
         yield from immutable_fields(*path)(new, old)
     yield from _check_rest(new)
     yield from _check_approval(new, old)
-    if not within(old, "spec").get("preserveUnknownFields"):
+    if not get_struct(old, "spec").get("preserveUnknownFields"):
         yield from _check_unknown_fields(new)
 
 
 def _update_status(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     yield from objectmeta.check_update(new, old)
-    yield from _ACCEPTED_NAMES(within(new, "status"), _STATUS)
+    yield from _ACCEPTED_NAMES(get_struct(new, "status"), _STATUS)
 
 
 def validation(language: Language = WHOLE) -> Validation:

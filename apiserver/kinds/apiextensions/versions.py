@@ -14,7 +14,7 @@ from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.apiextensions.schemas import check_schema
 from mockube.apiserver.kinds.apiextensions.selectable_fields import check_selectable_fields
-from mockube.apiserver.kinds.common.checks import Check, each, every, optional, pointer, required
+from mockube.apiserver.kinds.common.checks import Check, all_of, each_item, optional, pointer, require
 
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
@@ -60,7 +60,7 @@ def _check_simple_path(text: str, path: Path) -> Iterable[FieldError]:
     )
 
 
-def _under(places: str, *prefixes: str) -> Callable[[str, Path], Iterable[FieldError]]:
+def _path_under(places: str, *prefixes: str) -> Callable[[str, Path], Iterable[FieldError]]:
     def check(text: str, path: Path) -> Iterable[FieldError]:
         wrong = [*_check_simple_path(text, path)]
         if wrong or text.startswith(prefixes):
@@ -71,10 +71,10 @@ def _under(places: str, *prefixes: str) -> Callable[[str, Path], Iterable[FieldE
 
 
 _IN_SCALE: Final[Mapping[str, Callable[[str, Path], Iterable[FieldError]]]] = {
-    "specReplicasPath": _under(".spec", ".spec."),
-    "statusReplicasPath": _under(".status", ".status."),
+    "specReplicasPath": _path_under(".spec", ".spec."),
+    "statusReplicasPath": _path_under(".status", ".status."),
 }
-_IN_SELECTOR: Final = _under("either .spec or .status", ".spec.", ".status.")
+_IN_SELECTOR: Final = _path_under("either .spec or .status", ".spec.", ".status.")
 
 
 def _check_scale(scale: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -110,7 +110,7 @@ def _check_column_path(column: ReadOnlyTree, path: Path) -> Iterable[FieldError]
     return _check_simple_path(text, path) if text else (errors.required(path),)
 
 
-_COLUMN: Final = every(required("name"), _check_column_type, _check_column_format, _check_column_path)
+_COLUMN: Final = all_of(require("name"), _check_column_type, _check_column_format, _check_column_path)
 
 _COMMON: Final = {
     "schema": "validation",
@@ -123,8 +123,8 @@ def _checks(language: Language) -> Mapping[str, Check]:
     return {
         "schema": partial(check_schema, language=language),
         "subresources": pointer("scale", _check_scale),
-        "additionalPrinterColumns": each(_COLUMN),
-        "selectableFields": every(),  # the schema says whether they are right
+        "additionalPrinterColumns": each_item(_COLUMN),
+        "selectableFields": all_of(),  # the schema says whether they are right
     }
 
 
@@ -153,14 +153,14 @@ _COMMON_SELECTABLE: Final = _check_selectable(
 def version_check(language: Language) -> Check:
     """The check of one version, where rules may use a language."""
     fields = (optional(name, check) for name, check in _checks(language).items())
-    return every(_check_warning, *fields, _OWN_SELECTABLE)
+    return all_of(_check_warning, *fields, _OWN_SELECTABLE)
 
 
 @cache
 def common_check(language: Language) -> Check:
     """The check of what all versions have in common."""
     fields = (optional(_COMMON[name], check) for name, check in _checks(language).items())
-    return every(*fields, _COMMON_SELECTABLE)
+    return all_of(*fields, _COMMON_SELECTABLE)
 
 
 def to_internal(spec: ReadOnlyTree) -> dict[str, Any]:

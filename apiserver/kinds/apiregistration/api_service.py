@@ -15,18 +15,18 @@ from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import text
 from mockube.apiserver.kinds.common.checks import (
     Check,
-    each,
-    every,
+    all_of,
+    each_item,
     field,
-    must,
     one_of,
     optional,
-    required,
-    valid,
+    report,
+    require,
+    require_that,
 )
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.objectmeta import NameRule, with_any_finalizers
-from mockube.apiserver.kinds.common.objects import again, in_order, part, within
+from mockube.apiserver.kinds.common.objects import get_struct, in_order, part, repeat_create
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import OWN_STATUS, Request, Strategy
@@ -43,7 +43,7 @@ def _check_name(name: str, expected_name: str) -> list[str]:
 
 
 def _priority(limit: int) -> Check:
-    return must(lambda value: 0 < value <= limit, f"must be positive and less than {limit}")
+    return require_that(lambda value: 0 < value <= limit, f"must be positive and less than {limit}")
 
 
 def _check_group(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
@@ -61,7 +61,7 @@ def _check_port(port: int, path: Path) -> Iterable[FieldError]:
     return (errors.invalid(path, port, f"port is not valid: {', '.join(problems)}"),) if problems else ()
 
 
-_SERVICE: Final = every(required("namespace"), required("name"), field("port", _check_port, absent=0))
+_SERVICE: Final = all_of(require("namespace"), require("name"), field("port", _check_port, absent=0))
 
 
 def _check_local(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -87,10 +87,10 @@ def _check_service(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         )
 
 
-_SPEC: Final = every(
+_SPEC: Final = all_of(
     _check_group,
-    optional("group", valid(names.check_dns1123_subdomain)),
-    field("version", valid(names.check_dns1035_label), absent=""),
+    optional("group", report(names.check_dns1123_subdomain)),
+    field("version", report(names.check_dns1035_label), absent=""),
     field("groupPriorityMinimum", _priority(20000), absent=0),
     field("versionPriority", _priority(1000), absent=0),
     _check_service,
@@ -98,13 +98,15 @@ _SPEC: Final = every(
 
 
 def _create(tree: ReadOnlyTree) -> Iterator[FieldError]:
-    spec = within(tree, "spec")
+    spec = get_struct(tree, "spec")
     check_name = partial(_check_name, expected_name=f"{spec.get('version', '')}.{spec.get('group', '')}")
     yield from objectmeta.check(tree, with_any_finalizers(NameRule(check_name, check_name)), namespaced=False)
     yield from _SPEC(spec, ROOT.child("spec"))
 
 
-_STATUS: Final = field("conditions", each(field("status", one_of("True", "False", "Unknown"), absent="")))
+_STATUS: Final = field(
+    "conditions", each_item(field("status", one_of("True", "False", "Unknown"), absent=""))
+)
 
 # --- the status of a new one
 
@@ -158,7 +160,7 @@ KIND: Final = Kind(
     validation=Validation(
         metadata_first=False,
         create=_create,
-        update=in_order(objectmeta.check_update, again(_create)),
+        update=in_order(objectmeta.check_update, repeat_create(_create)),
         subresources={"status": in_order(objectmeta.check_update, part(_STATUS, "status"))},
     ),
     printer=Printer(columns=(NAME, Column(name="Service"), Column(name="Available"), AGE), cells=_cells),

@@ -13,13 +13,13 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import number, text
 from mockube.apiserver.kinds.common.checks import field, non_negative
-from mockube.apiserver.kinds.common.objects import as_created, created
+from mockube.apiserver.kinds.common.objects import as_created, from_root
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
-_REVISION: Final = created(field("revision", non_negative))
+_REVISION: Final = from_root(field("revision", non_negative))
 
 
 def _check_data(revision: ReadOnlyTree) -> Iterator[FieldError]:

@@ -22,7 +22,7 @@ from mockube.apiserver.kinds.common.cells import (
     part,
     selector_text,
 )
-from mockube.apiserver.kinds.common.checks import Check, every, field, non_negative
+from mockube.apiserver.kinds.common.checks import Check, all_of, field, non_negative
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objects import immutable_fields, in_order
@@ -89,7 +89,7 @@ def _check_strategy(strategy: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     return _check_rolling_update(strategy["rollingUpdate"], path)
 
 
-_REST: Final = every(
+_REST: Final = all_of(
     field("updateStrategy", _check_strategy, absent={}), field("revisionHistoryLimit", non_negative)
 )
 

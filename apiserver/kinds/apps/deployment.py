@@ -12,7 +12,7 @@ from mockube.apiserver.kinds.api_resource import SCALE, STATUS, Resource
 from mockube.apiserver.kinds.apps.replica_set import check_selected_replicas
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import CONTAINERS, IMAGES, SELECTOR, names_and_images, number, part
-from mockube.apiserver.kinds.common.checks import every, field, non_negative
+from mockube.apiserver.kinds.common.checks import all_of, field, non_negative
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objects import immutable_fields, in_order
@@ -76,7 +76,7 @@ def _check_deadline(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
 
 
 _REPLICAS: Final = field("replicas", non_negative)
-_REST: Final = every(
+_REST: Final = all_of(
     field("strategy", _check_strategy, absent={}),
     field("minReadySeconds", non_negative),
     field("revisionHistoryLimit", non_negative),
@@ -100,7 +100,7 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     return _check_spec(new.get("spec") or {}, options_from_old_template(old_template))
 
 
-_STATUS: Final = every(
+_STATUS: Final = all_of(
     counts(
         "observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas",
         "unavailableReplicas", "terminatingReplicas", "collisionCount",

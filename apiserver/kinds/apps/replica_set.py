@@ -19,7 +19,7 @@ from mockube.apiserver.kinds.common.cells import (
     part,
     selector_text,
 )
-from mockube.apiserver.kinds.common.checks import every, field, non_negative
+from mockube.apiserver.kinds.common.checks import all_of, field, non_negative
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.objects import immutable_fields, in_order
 from mockube.apiserver.kinds.common.validation import Validation
@@ -38,7 +38,7 @@ from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import SPEC, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
-_NUMBERS: Final = every(field("replicas", non_negative), field("minReadySeconds", non_negative))
+_NUMBERS: Final = all_of(field("replicas", non_negative), field("minReadySeconds", non_negative))
 
 
 def check_selected_replicas(
@@ -69,7 +69,7 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     return _check_spec(new.get("spec") or {}, options_from_old_template(old_template))
 
 
-_STATUS: Final = every(
+_STATUS: Final = all_of(
     counts(
         "replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration",
         "terminatingReplicas",

@@ -13,14 +13,14 @@ from mockube.apiserver.kinds.api_resource import SCALE, STATUS, Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import CONTAINERS, IMAGES, names_and_images, part
 from mockube.apiserver.kinds.common.checks import (
-    each,
-    every,
+    all_of,
+    each_item,
     field,
     non_negative,
     one_of,
     optional,
     pointer,
-    valid,
+    report,
 )
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
@@ -104,7 +104,7 @@ def _check_strategy(strategy: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 
 _RETENTION: Final = one_of("Retain", "Delete")
 
-_POLICIES: Final = every(
+_POLICIES: Final = all_of(
     _check_management,
     field("updateStrategy", _check_strategy, absent={}),
     pointer(
@@ -113,17 +113,17 @@ _POLICIES: Final = every(
         field("whenScaled", _RETENTION, absent=""),
     ),
 )
-_CLAIMS: Final = field("volumeClaimTemplates", each(field("spec", check_claim_spec, absent={})))
+_CLAIMS: Final = field("volumeClaimTemplates", each_item(field("spec", check_claim_spec, absent={})))
 
 
 def _check_ordinals(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     return non_negative((spec.get("ordinals") or {}).get("start"), path.child("ordinals.start"))
 
 
-_NUMBERS: Final = every(
+_NUMBERS: Final = all_of(
     field("replicas", non_negative), field("minReadySeconds", non_negative), _check_ordinals
 )
-_SERVICE_NAME: Final = optional("serviceName", valid(names.check_dns1123_label))
+_SERVICE_NAME: Final = optional("serviceName", report(names.check_dns1123_label))
 
 
 # --- the template
@@ -212,7 +212,7 @@ def _update(new_set: ReadOnlyTree, old_set: ReadOnlyTree) -> Iterator[FieldError
     yield from _check_unchanged(new, old)
 
 
-_STATUS: Final = every(
+_STATUS: Final = all_of(
     counts(
         "replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas", "observedGeneration",
         "collisionCount",

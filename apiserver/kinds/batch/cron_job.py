@@ -25,7 +25,7 @@ from mockube.apiserver.kinds.common.cells import (
     text,
     time,
 )
-from mockube.apiserver.kinds.common.checks import every, field, non_negative, one_of, required
+from mockube.apiserver.kinds.common.checks import all_of, field, non_negative, one_of, require
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.objectmeta import METADATA
 from mockube.apiserver.kinds.common.validation import Validation
@@ -48,8 +48,8 @@ from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 _MAX_NAME_LENGTH: Final = 52
 """A Job's name has the time appended, and must be valid as a pod's."""
 
-_POLICY: Final = required("concurrencyPolicy", one_of("Allow", "Forbid", "Replace"))
-_LIMITS: Final = every(
+_POLICY: Final = require("concurrencyPolicy", one_of("Allow", "Forbid", "Replace"))
+_LIMITS: Final = all_of(
     field("successfulJobsHistoryLimit", non_negative), field("failedJobsHistoryLimit", non_negative)
 )
 

@@ -106,7 +106,7 @@ def _cells(csr: Tree, now: datetime) -> list[Any]:
 
 def _requested_duration(csr: Tree) -> str:
     seconds = part(csr, "spec", "expirationSeconds")
-    return "<none>" if seconds is None else ages.human(timedelta(seconds=seconds))
+    return "<none>" if seconds is None else ages.human_duration(timedelta(seconds=seconds))
 
 
 def _condition(csr: Tree) -> str:

@@ -14,9 +14,9 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common import objectmeta, pem
-from mockube.apiserver.kinds.common.checks import must, pointer, unique
+from mockube.apiserver.kinds.common.checks import pointer, require_that, unique
 from mockube.apiserver.kinds.common.objectmeta import NameRule
-from mockube.apiserver.kinds.common.objects import within
+from mockube.apiserver.kinds.common.objects import get_struct
 from mockube.apiserver.kinds.common.validation import Update, Validation
 
 _LEGACY_SIGNER: Final = "kubernetes.io/legacy-unknown"
@@ -55,11 +55,11 @@ def _repeats(values: Sequence[Any]) -> bool:
 
 
 def _exemptions(new: ReadOnlyTree, old: ReadOnlyTree) -> _Exemptions:
-    spec, status = within(old, "spec"), within(old, "status")
+    spec, status = get_struct(old, "spec"), get_struct(old, "status")
     types = [condition.get("type", "") for condition in status.get("conditions") or ()]
     usages = spec.get("usages") or ()
     certificate = status.get("certificate") or ""
-    same_certificate = certificate == (within(new, "status").get("certificate") or "")
+    same_certificate = certificate == (get_struct(new, "status").get("certificate") or "")
     return _Exemptions(
         both_decisions={_APPROVED, _DENIED} <= {*types},
         legacy_signer=spec.get("signerName") == _LEGACY_SIGNER,
@@ -190,12 +190,14 @@ def _block_problem(block: pem.Block) -> str:
 _NO_RULE: Final = NameRule(lambda _name: [], lambda _name: [])
 _EXPIRATION: Final = pointer(
     "expirationSeconds",
-    must(lambda seconds: seconds >= 600, "may not specify a duration less than 600 seconds (10 minutes)"),
+    require_that(
+        lambda seconds: seconds >= 600, "may not specify a duration less than 600 seconds (10 minutes)"
+    ),
 )
 
 
 def _check(tree: ReadOnlyTree, exemptions: _Exemptions) -> Iterator[FieldError]:
-    spec, path, status = within(tree, "spec"), ROOT.child("spec"), within(tree, "status")
+    spec, path, status = get_struct(tree, "spec"), ROOT.child("spec"), get_struct(tree, "status")
     request = spec.get("request")
     problem = _request_problem(request or "")
     if problem:
@@ -214,7 +216,7 @@ def _create(tree: ReadOnlyTree) -> Iterable[FieldError]:
 
 
 def _conditions(tree: ReadOnlyTree, kind: str) -> list[ReadOnlyTree]:
-    return [one for one in within(tree, "status").get("conditions") or () if one.get("type") == kind]
+    return [one for one in get_struct(tree, "status").get("conditions") or () if one.get("type") == kind]
 
 
 def _check_decisions(new: ReadOnlyTree, old: ReadOnlyTree, *, decides: bool) -> Iterator[FieldError]:
@@ -232,7 +234,7 @@ def _check_decisions(new: ReadOnlyTree, old: ReadOnlyTree, *, decides: bool) -> 
 
 
 def _check_certificate(new: ReadOnlyTree, old: ReadOnlyTree, *, issues: bool) -> Iterable[FieldError]:
-    now, before = (within(tree, "status").get("certificate") or "" for tree in (new, old))
+    now, before = (get_struct(tree, "status").get("certificate") or "" for tree in (new, old))
     if now == before:
         return ()
     if not issues:

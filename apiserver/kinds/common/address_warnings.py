@@ -12,7 +12,7 @@ from mockube.apiserver.kinds.common.addresses import Address, Network, parse_slo
 _MAPPED_PREFIX: Final = 96
 
 
-def _plain(address: Address) -> Address:
+def _unmap_ipv4(address: Address) -> Address:
     """An IPv4 address, even if it is written as one of IPv6."""
     return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
 
@@ -21,7 +21,7 @@ def ip_warnings(value: str, path: Path) -> Iterator[str]:
     address = parse_sloppily(value)
     if address is None or str(address) == value:
         return
-    plain = _plain(address)
+    plain = _unmap_ipv4(address)
     if isinstance(plain, IPv4Address):
         yield f"{path}: non-standard IP address {quote(value)} is invalid: use {quote(str(plain))}"
     else:
@@ -41,7 +41,7 @@ def cidr_warnings(value: str, path: Path) -> Iterator[str]:
     network = ip_network((address, int(length)), strict=False)
     network_text, found = _go_text(network), False
     if network.network_address != address:
-        single = f"{_plain(address)}/{network.max_prefixlen}"
+        single = f"{_unmap_ipv4(address)}/{network.max_prefixlen}"
         yield f"{path}: CIDR value {quote(value)} is ambiguous in this context (should be {quote(network_text)} or {quote(single)}?)"
         found = True
     if _is_sloppy(address, text) or (length[0] == "0" and length != "0"):
@@ -57,7 +57,7 @@ def cidrs_warnings(values: Iterable[str] | None, path: Path) -> Iterator[str]:
 
 
 def _is_sloppy(address: Address, text: str) -> bool:
-    plain = _plain(address)
+    plain = _unmap_ipv4(address)
     return plain != address or (isinstance(plain, IPv4Address) and str(plain) != text)
 
 

@@ -15,7 +15,7 @@ from mockube.apimachinery import errors, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.intstr import IntOrString
 from mockube.apimachinery.paths import Path
-from mockube.apiserver.kinds.common.checks import one_of, port_number, valid
+from mockube.apiserver.kinds.common.checks import one_of, port_number, report
 
 Network: TypeAlias = IPv4Network | IPv6Network
 
@@ -24,7 +24,7 @@ PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 
 check_protocol: Final = one_of(*PROTOCOLS)
 
-_check_name: Final = valid(names.check_port_name)
+_check_name: Final = report(names.check_port_name)
 
 
 def check_port(port: IntOrString, path: Path) -> Iterable[FieldError]:

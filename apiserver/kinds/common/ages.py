@@ -31,7 +31,7 @@ _SCALES: Final = (
 )
 
 
-def human(span: timedelta) -> str:
+def human_duration(span: timedelta) -> str:
     seconds = int(span.total_seconds())
     if seconds < -1:
         return "<invalid>"
@@ -43,7 +43,7 @@ def human(span: timedelta) -> str:
 
 
 def since(moment: datetime | None, now: datetime) -> str:
-    return human(now - moment) if moment else UNKNOWN
+    return human_duration(now - moment) if moment else UNKNOWN
 
 
 def age(tree: ReadOnlyTree, now: datetime) -> str:

@@ -71,7 +71,7 @@ class _Every:
         return found
 
 
-def every(*checks: Check) -> Check:
+def all_of(*checks: Check) -> Check:
     """All of them, in this order."""
     if len(checks) == 1:
         return checks[0]
@@ -89,7 +89,7 @@ def canonical(value: Any) -> bytes:
 
 def field(name: str, *checks: Check, absent: Any = None) -> Check:
     """Check a field whatever it holds; `absent` is what it means that it is not there."""
-    inner = every(*checks)
+    inner = all_of(*checks)
     if [*inner(absent, ROOT)]:
         return _into(name, inner, empty=inner, absent=lambda _, path: inner(absent, path))
     # An absent value has no errors, so it is not checked each time.
@@ -98,22 +98,22 @@ def field(name: str, *checks: Check, absent: Any = None) -> Check:
 
 def pointer(name: str, *checks: Check) -> Check:
     """Check a field that is present, even if it is empty."""
-    inner = every(*checks)
+    inner = all_of(*checks)
     return _into(name, inner, empty=inner)
 
 
 def optional(name: str, *checks: Check) -> Check:
     """Check a field that is not empty."""
-    return _into(name, every(*checks))
+    return _into(name, all_of(*checks))
 
 
-def required(name: str, *checks: Check, detail: str = "") -> Check:
+def require(name: str, *checks: Check, detail: str = "") -> Check:
     """Refuse an empty field, and check any other."""
 
-    def missing(_value: Any, path: Path) -> Iterable[FieldError]:
+    def check_missing(_value: Any, path: Path) -> Iterable[FieldError]:
         return (errors.required(path, detail),)
 
-    return _into(name, every(*checks), empty=missing, absent=missing)
+    return _into(name, all_of(*checks), empty=check_missing, absent=check_missing)
 
 
 def _into(name: str, check: Check, *, empty: Check | None = None, absent: Check | None = None) -> Check:
@@ -139,9 +139,9 @@ def member(members: Mapping[str, Check], *, missing: str, surplus: str) -> Check
 # --- into a list or a map
 
 
-def each(*checks: Check) -> Check:
+def each_item(*checks: Check) -> Check:
     """Check every element of a list; no list has none."""
-    inner = every(*checks)
+    inner = all_of(*checks)
 
     def check(values: Iterable[Any] | None, path: Path) -> Iterable[FieldError]:
         found: list[FieldError] = []
@@ -154,7 +154,7 @@ def each(*checks: Check) -> Check:
 
 def each_value(*checks: Check) -> Check:
     """Check every value of a map."""
-    inner = every(*checks)
+    inner = all_of(*checks)
 
     def check(values: ReadOnlyTree | None, path: Path) -> Iterable[FieldError]:
         found: list[FieldError] = []
@@ -167,7 +167,7 @@ def each_value(*checks: Check) -> Check:
 
 def each_key(*checks: Check) -> Check:
     """Check every key of a map, at the map's own path."""
-    inner = every(*checks)
+    inner = all_of(*checks)
 
     def check(values: ReadOnlyTree | None, path: Path) -> Iterable[FieldError]:
         return [error for key in values or () for error in inner(key, path)]
@@ -193,7 +193,7 @@ def unique(*names: str) -> Check:
 # --- of a value
 
 
-def valid(problems: Problems) -> Check:
+def report(problems: Problems) -> Check:
     """Refuse a value of which there is something to say."""
 
     def check(value: Any, path: Path) -> Iterable[FieldError]:
@@ -203,7 +203,7 @@ def valid(problems: Problems) -> Check:
     return check
 
 
-def must(holds: Callable[[Any], bool], message: str) -> Check:
+def require_that(holds: Callable[[Any], bool], message: str) -> Check:
     """Refuse a value of which something does not hold."""
 
     def check(value: Any, path: Path) -> Iterable[FieldError]:
@@ -222,7 +222,7 @@ def one_of(*values: str) -> Check:
     return check
 
 
-def chosen(*values: str) -> Check:
+def required_one_of(*values: str) -> Check:
     """As `one_of`, but an empty value is missing."""
     known = one_of(*values)
     return lambda value, path: known(value, path) if value else (errors.required(path),)
@@ -246,7 +246,7 @@ def no_more_than(limit: int) -> Check:
     return check
 
 
-def refused(detail: str) -> Check:
+def refuse_any(detail: str) -> Check:
     """Refuse any value: for fields that may not be set here."""
 
     def check(_value: Any, path: Path) -> Iterable[FieldError]:
@@ -256,11 +256,13 @@ def refused(detail: str) -> Check:
 
 
 def between(least: int, most: int) -> Check:
-    return must(lambda value: least <= value <= most, f"must be between {least} and {most}, inclusive")
+    return require_that(
+        lambda value: least <= value <= most, f"must be between {least} and {most}, inclusive"
+    )
 
 
-non_negative: Final = must(lambda value: value is None or value >= 0, NOT_NEGATIVE)
-positive: Final = must(lambda value: value is not None and value > 0, NOT_POSITIVE)
+non_negative: Final = require_that(lambda value: value is None or value >= 0, NOT_NEGATIVE)
+positive: Final = require_that(lambda value: value is not None and value > 0, NOT_POSITIVE)
 port_number: Final = between(1, 65535)
 
 

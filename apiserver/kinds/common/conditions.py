@@ -9,13 +9,13 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import (
-    every,
+    all_of,
     field,
-    must,
     no_longer_than,
     one_of,
     optional,
-    required,
+    require,
+    require_that,
 )
 from mockube.apiserver.kinds.common.selectors import check_label_name
 
@@ -35,12 +35,14 @@ def _check_reason(reason: str, path: Path) -> Iterator[FieldError]:
     yield from no_longer_than(1024)(reason, path)
 
 
-_CONDITION: Final = every(
+_CONDITION: Final = all_of(
     field("type", check_label_name, absent=""),
     field("status", one_of("False", "True", "Unknown"), absent=""),
-    optional("observedGeneration", must(lambda value: value >= 0, "must be greater than or equal to zero")),
-    required("lastTransitionTime"),
-    required("reason", _check_reason),
+    optional(
+        "observedGeneration", require_that(lambda value: value >= 0, "must be greater than or equal to zero")
+    ),
+    require("lastTransitionTime"),
+    require("reason", _check_reason),
     field("message", no_longer_than(32768), absent=""),
 )
 

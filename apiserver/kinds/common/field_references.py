@@ -7,7 +7,7 @@ from mockube.apimachinery import errors, names, quantity
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.common.checks import Check, valid
+from mockube.apiserver.kinds.common.checks import Check, report
 from mockube.apiserver.kinds.common.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
 
 _VERSION: Final = "v1"
@@ -33,7 +33,7 @@ _OF_VARIABLES: Final = (
     "status.hostIPs", "status.podIP", "status.podIPs",
 )  # fmt: skip
 
-_check_key: Final = valid(names.check_label_key)
+_check_key: Final = report(names.check_label_key)
 
 
 def _field(supported: tuple[str, ...]) -> Check:

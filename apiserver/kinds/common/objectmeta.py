@@ -12,17 +12,17 @@ from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import (
     Check,
-    each,
-    every,
+    all_of,
+    each_item,
     field,
     immutable,
-    must,
     no_longer_than,
     non_negative,
     optional,
-    refused,
-    required,
-    valid,
+    refuse_any,
+    report,
+    require,
+    require_that,
 )
 from mockube.apiserver.kinds.common.selectors import check_labels
 
@@ -88,18 +88,20 @@ def check(tree: ReadOnlyTree, rule: NameRule, *, namespaced: bool, path: Path = 
 def check_name(tree: ReadOnlyTree, rule: NameRule, path: Path = METADATA) -> list[FieldError]:
     of = meta.metadata(tree)
     base, name = of.get("generateName"), of.get("name")
-    found = _wrong(rule.beginning, base, path, "generateName") if base else []
+    found = _invalid_errors(rule.beginning, base, path, "generateName") if base else []
     if not name:
         return [*found, errors.required(path.child("name"), "name or generateName is required")]
-    return found + _wrong(rule.whole, name, path, "name")
+    return found + _invalid_errors(rule.whole, name, path, "name")
 
 
-def _wrong(problems: Callable[[str], list[str]], name: str, path: Path, step: str) -> list[FieldError]:
+def _invalid_errors(
+    problems: Callable[[str], list[str]], name: str, path: Path, step: str
+) -> list[FieldError]:
     return [errors.invalid(path.child(step), name, problem) for problem in problems(name)]
 
 
-_check_namespace: Final = required("namespace", valid(names.check_dns1123_label))
-_check_no_namespace: Final = optional("namespace", refused("not allowed on this type"))
+_check_namespace: Final = require("namespace", report(names.check_dns1123_label))
+_check_no_namespace: Final = optional("namespace", refuse_any("not allowed on this type"))
 
 
 # --- annotations
@@ -118,7 +120,7 @@ def check_annotations(annotations: Mapping[str, str] | None, path: Path) -> Iter
 
 
 def _not_empty(name: str, message: str = "must not be empty") -> Check:
-    return field(name, must(bool, message), absent="")
+    return field(name, require_that(bool, message), absent="")
 
 
 def _check_version(owner: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
@@ -142,7 +144,7 @@ def _check_banned(owner: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     return (errors.invalid(path, owner, f"/{version}, Kind={kind} is disallowed from being an owner"),)
 
 
-_CHECK_OWNER: Final = every(
+_CHECK_OWNER: Final = all_of(
     _check_version, _not_empty("kind"), _not_empty("name"), _not_empty("uid"), _check_banned
 )
 
@@ -192,7 +194,7 @@ def _check_no_new_finalizers(new: ReadOnlyTree, old: ReadOnlyTree, path: Path) -
 
 def check_finalizers(tree: ReadOnlyTree, rule: NameRule, path: Path = METADATA) -> Iterable[FieldError]:
     finalizers = meta.metadata(tree).get("finalizers")
-    return each(valid(rule.finalizer))(finalizers, path.child("finalizers")) if finalizers else ()
+    return each_item(report(rule.finalizer))(finalizers, path.child("finalizers")) if finalizers else ()
 
 
 # --- managed fields
@@ -212,25 +214,27 @@ def _unprintable(manager: str, path: Path) -> Iterator[FieldError]:
         at += len(character.encode())
 
 
-_CHECK_MANAGED: Final = every(
+_CHECK_MANAGED: Final = all_of(
     field(
         "operation",
-        must(frozenset({"Apply", "Update"}).__contains__, "must be `Apply` or `Update`"),
+        require_that(frozenset({"Apply", "Update"}).__contains__, "must be `Apply` or `Update`"),
         absent="",
     ),
-    field("fieldsType", must(lambda value: value in ("", "FieldsV1"), "must be `FieldsV1`"), absent=""),
+    field(
+        "fieldsType", require_that(lambda value: value in ("", "FieldsV1"), "must be `FieldsV1`"), absent=""
+    ),
     field("manager", no_longer_than(_LONGEST_MANAGER), check_printable, absent=""),
     field("subresource", no_longer_than(_LONGEST_SUBRESOURCE), absent=""),
 )
 
 
-_CHECK: Final = every(
+_CHECK: Final = all_of(
     field("generation", non_negative),
     field("labels", check_labels),
     field("annotations", check_annotations),
     field("ownerReferences", _check_owners),
     field("finalizers", _check_finalizers),
-    field("managedFields", each(_CHECK_MANAGED)),
+    field("managedFields", each_item(_CHECK_MANAGED)),
 )
 
 
@@ -240,11 +244,11 @@ _IMMUTABLE: Final = (
     "name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
 )  # fmt: skip
 
-_CHECK_UPDATE: Final = every(
+_CHECK_UPDATE: Final = all_of(
     field("labels", check_labels),
     field("annotations", check_annotations),
     field("ownerReferences", _check_owners),
-    field("managedFields", each(_CHECK_MANAGED)),
+    field("managedFields", each_item(_CHECK_MANAGED)),
 )
 
 

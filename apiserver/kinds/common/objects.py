@@ -12,14 +12,14 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common import objectmeta
-from mockube.apiserver.kinds.common.checks import Check, every, immutable
+from mockube.apiserver.kinds.common.checks import Check, all_of, immutable
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, NameRule
 from mockube.apiserver.kinds.common.validation import Create, Update, Validation
 
 
-def created(*checks: Check) -> Create:
+def from_root(*checks: Check) -> Create:
     """The checks of an object from its root."""
-    inner = every(*checks)
+    inner = all_of(*checks)
     return lambda tree: inner(tree, ROOT)
 
 
@@ -43,7 +43,7 @@ def changed_metadata(name: NameRule = SUBDOMAIN) -> Update:
     return update
 
 
-def again(create: Create) -> Update:
+def repeat_create(create: Create) -> Update:
     """Return an update check that repeats the checks of a new object, except those of metadata."""
     return lambda new, _old: create(new)
 
@@ -58,7 +58,7 @@ def in_order(*updates: Update) -> Update:
     return update
 
 
-def within(tree: ReadOnlyTree, *names: str) -> ReadOnlyTree:
+def get_struct(tree: ReadOnlyTree, *names: str) -> ReadOnlyTree:
     """The struct at the end of a way, empty if it is not there."""
     for name in names:
         tree = tree.get(name) or {}
@@ -72,7 +72,7 @@ def immutable_fields(*names: str, absent: Any = None) -> Update:
     def update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
         *parents, name = names
         return immutable(
-            within(new, *parents).get(name, absent), within(old, *parents).get(name, absent), path
+            get_struct(new, *parents).get(name, absent), get_struct(old, *parents).get(name, absent), path
         )
 
     return update
@@ -92,9 +92,9 @@ def not_updated(name: str, detail: str) -> Update:
 def part(check: Check, *names: str) -> Update:
     """The check of the struct at the end of the way, as it has become."""
     path: Path = ROOT.child(*names)
-    return lambda new, _old: check(within(new, *names), path)
+    return lambda new, _old: check(get_struct(new, *names), path)
 
 
-def unchecked(name: NameRule = SUBDOMAIN, *, namespaced: bool = True) -> Validation:
+def check_name_only(name: NameRule = SUBDOMAIN, *, namespaced: bool = True) -> Validation:
     """A kind of which there is nothing to say but its name, at any time."""
-    return Validation(name=name, update=as_created(created(every()), name, namespaced=namespaced))
+    return Validation(name=name, update=as_created(from_root(all_of()), name, namespaced=namespaced))

@@ -7,7 +7,7 @@ from mockube.apimachinery import errors, names, quantity
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.quantity import Quantity, QuantityError
-from mockube.apiserver.kinds.common.checks import NOT_NEGATIVE, NOT_POSITIVE, valid
+from mockube.apiserver.kinds.common.checks import NOT_NEGATIVE, NOT_POSITIVE, report
 
 CPU, MEMORY, EPHEMERAL_STORAGE, STORAGE = "cpu", "memory", "ephemeral-storage", "storage"
 HUGE_PAGES: Final = "hugepages-"
@@ -62,7 +62,7 @@ def is_standard_of_quotas(name: str) -> bool:
     return name in _OF_QUOTAS or _is_huge_page_of_quota(name)
 
 
-_check_format: Final = valid(names.check_label_key)
+_check_format: Final = report(names.check_label_key)
 
 
 def check_name(name: str, path: Path) -> list[FieldError]:

@@ -6,16 +6,16 @@ from typing import Final
 from mockube.apimachinery import errors, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
-from mockube.apimachinery.remembered import remembered
+from mockube.apimachinery.remembered import memoize
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.common.checks import Check, each, every, field, required, valid
+from mockube.apiserver.kinds.common.checks import Check, all_of, each_item, field, report, require
 
 _KEYS: Final = 4096
 _LONGEST_KEY: Final = 128
 """Keys of labels that are remembered: objects share a few."""
 
-check_label_name: Final = valid(remembered(_KEYS, max_length=_LONGEST_KEY)(names.check_label_key))
-_check_label_value: Final = valid(names.check_label_value)
+check_label_name: Final = report(memoize(_KEYS, max_length=_LONGEST_KEY)(names.check_label_key))
+_check_label_value: Final = report(names.check_label_value)
 
 NO_OPERATOR: Final = "not a valid selector operator"
 
@@ -42,11 +42,11 @@ def check_operator(requirement: ReadOnlyTree, path: Path) -> Iterable[FieldError
 
 
 def _selector(*of_values: Check) -> Check:
-    requirement = every(check_operator, field("key", check_label_name, absent=""), *of_values)
-    return every(field("matchLabels", check_labels), field("matchExpressions", each(requirement)))
+    requirement = all_of(check_operator, field("key", check_label_name, absent=""), *of_values)
+    return all_of(field("matchLabels", check_labels), field("matchExpressions", each_item(requirement)))
 
 
-check_selector: Final = _selector(field("values", each(_check_label_value)))
+check_selector: Final = _selector(field("values", each_item(_check_label_value)))
 """Check a `LabelSelector` that is present."""
 
 check_selector_leniently: Final = _selector()
@@ -78,7 +78,7 @@ def _check_field_operator(requirement: ReadOnlyTree, path: Path) -> Iterable[Fie
     return (errors.required(path.child("values"), detail),)
 
 
-_NODE_FIELDS: Final = {"metadata.name": each(valid(names.check_dns1123_subdomain))}
+_NODE_FIELDS: Final = {"metadata.name": each_item(report(names.check_dns1123_subdomain))}
 
 
 def _check_field_key(requirement: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
@@ -89,20 +89,20 @@ def _check_field_key(requirement: ReadOnlyTree, path: Path) -> Iterable[FieldErr
 
 
 def _term(*of_values: Check) -> Check:
-    requirement = every(_check_operator, field("key", check_label_name, absent=""), *of_values)
-    return every(
-        field("matchExpressions", each(requirement)),
-        field("matchFields", each(_check_field_operator, _check_field_key)),
+    requirement = all_of(_check_operator, field("key", check_label_name, absent=""), *of_values)
+    return all_of(
+        field("matchExpressions", each_item(requirement)),
+        field("matchFields", each_item(_check_field_operator, _check_field_key)),
     )
 
 
-check_term: Final = _term(field("values", each(valid(names.check_label_value))))
+check_term: Final = _term(field("values", each_item(report(names.check_label_value))))
 check_term_leniently: Final = _term()
 """Check a term, but not its label values."""
 
 
 def _node_selector(term: Check) -> Check:
-    return required("nodeSelectorTerms", each(term), detail="must have at least one node selector term")
+    return require("nodeSelectorTerms", each_item(term), detail="must have at least one node selector term")
 
 
 check_node_selector: Final = _node_selector(check_term)

@@ -9,10 +9,10 @@ from mockube.apimachinery.intstr import IntOrString
 from mockube.apimachinery.labels.requirement import SelectorError
 from mockube.apimachinery.labels.selector import Selector, from_label_selector
 from mockube.apimachinery.paths import ROOT, Path
-from mockube.apimachinery.remembered import remembered
+from mockube.apimachinery.remembered import memoize
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.common.cells import number
-from mockube.apiserver.kinds.common.checks import Check, every, field, non_negative, valid
+from mockube.apiserver.kinds.common.checks import Check, all_of, field, non_negative, report
 from mockube.apiserver.kinds.common.defaults import Fill
 from mockube.apiserver.kinds.common.selectors import check_selector
 from mockube.apiserver.kinds.common.validation import Update
@@ -89,7 +89,7 @@ def check_selected_template(
 
 def counts(*names: str) -> Check:
     """Check that none of these fields is negative."""
-    return every(*(field(name, non_negative) for name in names))
+    return all_of(*(field(name, non_negative) for name in names))
 
 
 def no_more_than_field(name: str, *names: str, title: str) -> Check:
@@ -126,7 +126,7 @@ def ready_replicas(tree: Tree) -> str:
 
 # --- rolling updates
 
-_PERCENT: Final = valid(names.check_percent)
+_PERCENT: Final = report(names.check_percent)
 
 
 def check_amount(amount: IntOrString, path: Path) -> Iterable[FieldError]:
@@ -139,7 +139,7 @@ def value_of(amount: IntOrString) -> int:
     return amount if isinstance(amount, int) else _number_in(amount)
 
 
-@remembered(256, max_length=8)
+@memoize(256, max_length=8)
 def _number_in(text: str) -> int:
     try:
         return gotext.parse_int(text if names.check_percent(text) else text.removesuffix("%"))

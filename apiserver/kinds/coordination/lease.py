@@ -11,9 +11,9 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import text
-from mockube.apiserver.kinds.common.checks import field, must, non_negative, one_of, optional, pointer
+from mockube.apiserver.kinds.common.checks import field, non_negative, one_of, optional, pointer, require_that
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, with_any_finalizers
-from mockube.apiserver.kinds.common.objects import again, created
+from mockube.apiserver.kinds.common.objects import from_root, repeat_create
 from mockube.apiserver.kinds.common.selectors import check_label_name
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.disabled_fields import DisabledFields, Gate
@@ -36,10 +36,10 @@ def _check_preferred_holder(spec: ReadOnlyTree, path: Path) -> Iterable[FieldErr
     return (errors.forbidden(path.child("preferredHolder"), detail),)
 
 
-_CREATE: Final = created(
+_CREATE: Final = from_root(
     field(
         "spec",
-        pointer("leaseDurationSeconds", must(lambda seconds: seconds > 0, "must be greater than 0")),
+        pointer("leaseDurationSeconds", require_that(lambda seconds: seconds > 0, "must be greater than 0")),
         pointer("leaseTransitions", non_negative),
         optional("strategy", _check_strategy),
         _check_preferred_holder,
@@ -59,6 +59,6 @@ KIND: Final = Kind(
         unconditional_update=False,
         disabled=DisabledFields((Gate(("spec.strategy",)), Gate(("spec.preferredHolder",)))),
     ),
-    validation=Validation(name=with_any_finalizers(SUBDOMAIN), create=_CREATE, update=again(_CREATE)),
+    validation=Validation(name=with_any_finalizers(SUBDOMAIN), create=_CREATE, update=repeat_create(_CREATE)),
     printer=Printer(columns=(NAME, Column(name="Holder"), AGE), cells=_cells),
 )

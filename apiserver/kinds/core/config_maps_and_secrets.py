@@ -35,7 +35,7 @@ def _size(content: str | None) -> int:
 _SEALED: Final = "field is immutable when `immutable` is set"
 
 
-def _sealed(*fields: str) -> Update:
+def _check_immutable(*fields: str) -> Update:
     """Check that an immutable object does not change and stays immutable."""
 
     def update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
@@ -170,7 +170,7 @@ CONFIG_MAP: Final = Kind(
     resource=Resource(group="", version="v1", name="configmaps", kind="ConfigMap", short_names=("cm",)),
     validation=Validation(
         create=_create_config_map,
-        update=in_order(_sealed("data", "binaryData"), as_created(_create_config_map)),
+        update=in_order(_check_immutable("data", "binaryData"), as_created(_create_config_map)),
     ),
     printer=Printer(columns=(NAME, Column(name="Data"), AGE), cells=_config_map),
 )
@@ -182,7 +182,7 @@ SECRET: Final = Kind(
     ),
     validation=Validation(
         create=_create_secret,
-        update=in_order(immutable_fields("type"), _sealed("data"), as_created(_create_secret)),
+        update=in_order(immutable_fields("type"), _check_immutable("data"), as_created(_create_secret)),
     ),
     printer=Printer(columns=(NAME, Column(name="Type"), Column(name="Data"), AGE), cells=_secret),
     defaults=of("io.k8s.api.core.v1", {"Secret": {"type": "Opaque"}}),

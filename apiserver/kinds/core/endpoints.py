@@ -21,37 +21,37 @@ from mockube.apiserver.kinds.common.cells import (
     text,
 )
 from mockube.apiserver.kinds.common.checks import (
-    each,
-    every,
+    all_of,
+    each_item,
     field,
     optional,
     pointer,
     port_number,
-    required,
-    valid,
+    report,
+    require,
 )
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
 from mockube.apiserver.kinds.common.selectors import check_label_name
 from mockube.apiserver.kinds.common.validation import Validation
-from mockube.apiserver.kinds.common.warnings import always
+from mockube.apiserver.kinds.common.warnings import on_every_write
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import (
     Strategy,
 )
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
-_LABEL: Final = valid(names.check_dns1123_label)
+_LABEL: Final = report(names.check_dns1123_label)
 
-_CHECK_ADDRESS: Final = every(
+_CHECK_ADDRESS: Final = all_of(
     field("ip", check_ip, absent=""),
     optional("hostname", _LABEL),
-    pointer("nodeName", valid(names.check_dns1123_subdomain)),
+    pointer("nodeName", report(names.check_dns1123_subdomain)),
     field("ip", check_endpoint_ip, absent=""),
 )
-_CHECK_PORT: Final = every(
+_CHECK_PORT: Final = all_of(
     field("port", port_number, absent=0),
-    required("protocol", check_protocol),
+    require("protocol", check_protocol),
     pointer("appProtocol", check_label_name),
 )
 
@@ -60,15 +60,15 @@ def _check_subset(subset: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     if not subset.get("addresses") and not subset.get("notReadyAddresses"):
         yield errors.required(path, "must specify `addresses` or `notReadyAddresses`")
     for name in ("addresses", "notReadyAddresses"):
-        yield from field(name, each(_CHECK_ADDRESS))(subset, path)
+        yield from field(name, each_item(_CHECK_ADDRESS))(subset, path)
     ports = subset.get("ports") or ()
     for index, port in enumerate(ports):
-        check_name = required("name", _LABEL) if len(ports) > 1 else optional("name", _LABEL)
-        yield from every(check_name, _CHECK_PORT)(port, path.child("ports").index(index))
+        check_name = require("name", _LABEL) if len(ports) > 1 else optional("name", _LABEL)
+        yield from all_of(check_name, _CHECK_PORT)(port, path.child("ports").index(index))
 
 
 def _create(endpoints: ReadOnlyTree) -> Iterable[FieldError]:
-    return each(_check_subset)(endpoints.get("subsets"), ROOT.child("subsets"))
+    return each_item(_check_subset)(endpoints.get("subsets"), ROOT.child("subsets"))
 
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
@@ -111,10 +111,10 @@ def _addresses_and_ports(subset: Any) -> list[str]:
     """Every address with every port; a headless service may have none."""
     ips = [text(address, "ip") for address in items(subset, "addresses")]
     ports = items(subset, "ports")
-    return [_joined(ip, number(port, "port")) for port in ports for ip in ips] if ports else ips
+    return [_join_host_port(ip, number(port, "port")) for port in ports for ip in ips] if ports else ips
 
 
-def _joined(ip: str, port: int) -> str:
+def _join_host_port(ip: str, port: int) -> str:
     return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
 
 
@@ -131,7 +131,7 @@ KIND: Final = Kind(
     ),
     strategy=Strategy(create_on_update=True),
     validation=Validation(create=_create, update=_update),
-    warnings=always(_warn),
+    warnings=on_every_write(_warn),
     printer=Printer(columns=(NAME, Column(name="Endpoints"), AGE), cells=_cells),
     defaults=of("io.k8s.api.core.v1", {"EndpointPort": {"protocol": "TCP"}}),
 )

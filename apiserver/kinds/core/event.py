@@ -18,7 +18,7 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import number, part, text, time
-from mockube.apiserver.kinds.common.objects import within
+from mockube.apiserver.kinds.common.objects import get_struct
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import UNSUPPORTED, Strategy
@@ -38,7 +38,7 @@ def _does_not_match(namespace: str) -> FieldError:
 
 def _check_old(event: ReadOnlyTree) -> Iterable[FieldError]:
     """An event without the newer time."""
-    mine, its = meta.namespace(event), within(event, "involvedObject").get("namespace", "")
+    mine, its = meta.namespace(event), get_struct(event, "involvedObject").get("namespace", "")
     fits = mine == its if its else mine in ("", "default")
     return () if fits else (_does_not_match(its),)
 
@@ -52,7 +52,7 @@ def _check_text(event: ReadOnlyTree, name: str, spelt: str) -> Iterator[FieldErr
 
 
 def _check_new(event: ReadOnlyTree, controller_spelt: str) -> Iterator[FieldError]:
-    its = within(event, "involvedObject").get("namespace", "")
+    its = get_struct(event, "involvedObject").get("namespace", "")
     if not its and meta.namespace(event) not in ("default", "kube-system"):
         yield _does_not_match(its)
     controller, path = event.get("reportingComponent", ""), ROOT.child(controller_spelt)

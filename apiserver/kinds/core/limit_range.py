@@ -11,7 +11,7 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common.checks import Check, field
 from mockube.apiserver.kinds.common.defaults import of
-from mockube.apiserver.kinds.common.objects import as_created, created
+from mockube.apiserver.kinds.common.objects import as_created, from_root
 from mockube.apiserver.kinds.common.resource_names import (
     STORAGE,
     check_container_name,
@@ -133,7 +133,7 @@ def _check_equal(of: Mapping[str, Quantity], resource: str, path: Path) -> Itera
     return (errors.invalid(path.child("defaultRequest").key(resource), str(request), problem),)
 
 
-_CREATE: Final = created(field("spec", field("limits", _check_limits), absent={}))
+_CREATE: Final = from_root(field("spec", field("limits", _check_limits), absent={}))
 
 
 def _limit_range_item(item: Tree) -> None:

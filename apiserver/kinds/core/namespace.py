@@ -13,17 +13,17 @@ from mockube.apimachinery.wellknown import FINALIZER_NAMESPACE, LABEL_METADATA_N
 from mockube.apiserver.kinds.api_resource import STATUS, Resource, Subresource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import text
-from mockube.apiserver.kinds.common.checks import Check, each, field, valid
+from mockube.apiserver.kinds.common.checks import Check, each_item, field, report
 from mockube.apiserver.kinds.common.defaults import of, set_labels
 from mockube.apiserver.kinds.common.objectmeta import LABEL
-from mockube.apiserver.kinds.common.objects import created, part, within
+from mockube.apiserver.kinds.common.objects import from_root, get_struct, part
 from mockube.apiserver.kinds.common.validation import AS_NEW_AND_CHANGE, Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import FOREGROUND, MAIN, SPEC, Request, Strategy
 from mockube.apiserver.kinds.strategy import STATUS as STATUS_PATHS
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
-_FINALIZER: Final[Check] = valid(names.check_kube_finalizer_name)
+_FINALIZER: Final[Check] = report(names.check_kube_finalizer_name)
 
 
 def _check_finalizers(finalizers: Sequence[str] | None, path: Path) -> Iterator[FieldError]:
@@ -34,7 +34,7 @@ def _check_finalizers(finalizers: Sequence[str] | None, path: Path) -> Iterator[
 
 def _update_status(new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterable[FieldError]:
     """A namespace terminates if and only if it is being deleted. Upstream spells the field as Go does."""
-    phase = within(new, "status").get("phase", "")
+    phase = get_struct(new, "status").get("phase", "")
     deleting = meta.is_deleting(new)
     if phase == ("Terminating" if deleting else "Active"):
         return ()
@@ -120,10 +120,10 @@ KIND: Final = Kind(
     validation=Validation(
         again=AS_NEW_AND_CHANGE,
         name=LABEL,
-        create=created(field("spec", field("finalizers", _check_finalizers), absent={})),
+        create=from_root(field("spec", field("finalizers", _check_finalizers), absent={})),
         subresources={
             "status": _update_status,
-            "finalize": part(field("finalizers", each(_FINALIZER)), "spec"),
+            "finalize": part(field("finalizers", each_item(_FINALIZER)), "spec"),
         },
     ),
     printer=Printer(columns=(NAME, Column(name="Status"), AGE), cells=_cells),

@@ -16,14 +16,14 @@ from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.address_warnings import cidrs_warnings
 from mockube.apiserver.kinds.common.addresses import check_cidr, is_dual_stack
 from mockube.apiserver.kinds.common.cells import flag, items, part, text
-from mockube.apiserver.kinds.common.checks import Check, every, field, one_of, optional, required
+from mockube.apiserver.kinds.common.checks import Check, all_of, field, one_of, optional, require
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.objects import within
+from mockube.apiserver.kinds.common.objects import get_struct
 from mockube.apiserver.kinds.common.resource_names import check_amount
 from mockube.apiserver.kinds.common.selectors import check_label_name
 from mockube.apiserver.kinds.common.validation import AS_NEW_AND_CHANGE, Validation
-from mockube.apiserver.kinds.common.warnings import always
+from mockube.apiserver.kinds.common.warnings import on_every_write
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import (
     MAIN,
@@ -40,10 +40,10 @@ def _check_taint_value(value: str, path: Path) -> Iterable[FieldError]:
     return (errors.invalid(path, value, ";".join(problems)),) if problems else ()
 
 
-_TAINT: Final[Check] = every(
+_TAINT: Final[Check] = all_of(
     field("key", check_label_name, absent=""),
     optional("value", _check_taint_value),
-    required("effect", one_of("NoSchedule", "PreferNoSchedule", "NoExecute")),
+    require("effect", one_of("NoSchedule", "PreferNoSchedule", "NoExecute")),
 )
 
 _TAINTS: Final = ROOT.child("metadata", "taints")
@@ -69,11 +69,11 @@ def _check_amounts(amounts: ReadOnlyTree | None, path: Path) -> Iterator[FieldEr
         yield from check_amount(name, amount, path.child(name))
 
 
-_RESOURCES: Final = every(field("capacity", _check_amounts), field("allocatable", _check_amounts))
+_RESOURCES: Final = all_of(field("capacity", _check_amounts), field("allocatable", _check_amounts))
 
 
 def _check_resources(node: ReadOnlyTree) -> Iterable[FieldError]:
-    return _RESOURCES(within(node, "status"), ROOT.child("status"))
+    return _RESOURCES(get_struct(node, "status"), ROOT.child("status"))
 
 
 _FEATURE_NAME: Final = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*")
@@ -92,7 +92,7 @@ def _feature_problem(name: str) -> str:
 
 
 def _check_features(node: ReadOnlyTree) -> Iterator[FieldError]:
-    features = within(node, "status").get("declaredFeatures") or ()
+    features = get_struct(node, "status").get("declaredFeatures") or ()
     path = ROOT.child("status", "declaredFeatures")
     for index, (feature, before) in enumerate(zip(features, ("", *features), strict=False)):
         if index and feature == before:
@@ -125,7 +125,7 @@ def _check_pod_cidrs(networks: Sequence[str] | None) -> Iterator[FieldError]:
 
 
 def _create(node: ReadOnlyTree) -> Iterator[FieldError]:
-    spec = within(node, "spec")
+    spec = get_struct(node, "spec")
     yield from _check_taints(spec.get("taints"))
     yield from _check_resources(node)
     yield from _check_features(node)
@@ -149,10 +149,10 @@ def _check_addresses(addresses: Sequence[ReadOnlyTree] | None) -> Iterator[Field
 
 
 def _update_status(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    spec, before = within(new, "spec"), within(old, "spec")
+    spec, before = get_struct(new, "spec"), get_struct(old, "spec")
     yield from _check_resources(new)
     yield from _check_features(new)
-    yield from _check_addresses(within(new, "status").get("addresses"))
+    yield from _check_addresses(get_struct(new, "status").get("addresses"))
     for name, spelt in _SET_ONCE.items():
         if before.get(name) and before[name] != spec.get(name):
             detail = f'node updates may not change {spelt} except from "" to valid'
@@ -271,7 +271,7 @@ KIND: Final = Kind(
         update=_update_status,
         subresources={"status": _update_status},
     ),
-    warnings=always(_warn),
+    warnings=on_every_write(_warn),
     printer=Printer(
         columns=(
             NAME,

@@ -23,7 +23,7 @@ from mockube.apiserver.kinds.common.cells import (
     number,
     part,
 )
-from mockube.apiserver.kinds.common.checks import every, field, non_negative, required
+from mockube.apiserver.kinds.common.checks import all_of, field, non_negative, require
 from mockube.apiserver.kinds.common.defaults import of, set_labels
 from mockube.apiserver.kinds.common.objectmeta import NameRule
 from mockube.apiserver.kinds.common.validation import Validation
@@ -57,8 +57,8 @@ def _check_replicas(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     yield from field("replicas", non_negative)(spec, path)
 
 
-_NUMBERS_AND_SELECTOR: Final = every(
-    field("minReadySeconds", non_negative), required("selector"), _check_replicas
+_NUMBERS_AND_SELECTOR: Final = all_of(
+    field("minReadySeconds", non_negative), require("selector"), _check_replicas
 )
 
 
@@ -81,7 +81,7 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     return _check_spec(new.get("spec") or {}, options_from_old_template(old_template))
 
 
-_STATUS: Final = every(
+_STATUS: Final = all_of(
     counts("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"),
     no_more_than_field(
         "replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", title="status.replicas"

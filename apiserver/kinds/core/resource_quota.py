@@ -10,9 +10,9 @@ from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
 from mockube.apiserver.kinds.common import ages, cells
-from mockube.apiserver.kinds.common.checks import IMMUTABLE, Check, every, field, pointer
+from mockube.apiserver.kinds.common.checks import IMMUTABLE, Check, all_of, field, pointer
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.objects import created, in_order, part, within
+from mockube.apiserver.kinds.common.objects import from_root, get_struct, in_order, part
 from mockube.apiserver.kinds.common.resource_names import (
     check_amount,
     check_quota_name,
@@ -121,12 +121,12 @@ def _check_scope_selector(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError
             yield errors.invalid(path, spec.get("scopes"), "conflicting scopes")
 
 
-_SPEC: Final[Check] = every(field("hard", _check_amounts), _check_scopes, _check_scope_selector)
-_STATUS: Final[Check] = every(field("hard", _check_amounts), field("used", _check_amounts))
+_SPEC: Final[Check] = all_of(field("hard", _check_amounts), _check_scopes, _check_scope_selector)
+_STATUS: Final[Check] = all_of(field("hard", _check_amounts), field("used", _check_amounts))
 
 
 def _check_same_scopes(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-    scopes, before = within(new, "spec").get("scopes") or [], within(old, "spec").get("scopes") or []
+    scopes, before = get_struct(new, "spec").get("scopes") or [], get_struct(old, "spec").get("scopes") or []
     if {*scopes} == {*before}:
         return ()
     return (errors.invalid(ROOT.child("spec", "scopes"), scopes, IMMUTABLE),)
@@ -152,13 +152,13 @@ def _cells(tree: Tree, now: datetime) -> list[Any]:
     requests = [resource for resource in resources if not resource.startswith("limits.")]
     return [
         meta.name(tree),
-        ", ".join(_used(status, resource) for resource in requests),
-        ", ".join(_used(status, resource) for resource in limits),
+        ", ".join(_used_cell(status, resource) for resource in requests),
+        ", ".join(_used_cell(status, resource) for resource in limits),
         ages.age(tree, now),
     ]
 
 
-def _used(status: Any, resource: str) -> str:
+def _used_cell(status: Any, resource: str) -> str:
     return f"{resource}: {cells.amount(status, 'used', resource)}/{cells.amount(status, 'hard', resource)}"
 
 
@@ -173,7 +173,7 @@ KIND: Final = Kind(
     ),
     strategy=RETURNS_DELETED,
     validation=Validation(
-        create=created(pointer("spec", _SPEC), pointer("status", _STATUS)),
+        create=from_root(pointer("spec", _SPEC), pointer("status", _STATUS)),
         update=in_order(part(_SPEC, "spec"), _check_same_scopes),
         subresources={"status": part(_STATUS, "status")},
     ),

@@ -8,7 +8,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource, Subresource
 from mockube.apiserver.kinds.common import ages
-from mockube.apiserver.kinds.common.objects import unchecked
+from mockube.apiserver.kinds.common.objects import check_name_only
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import (
@@ -71,7 +71,7 @@ KIND: Final = Kind(
         prepare_update={MAIN: _prepare_update},
         returns_deleted=True,
     ),
-    validation=unchecked(),
+    validation=check_name_only(),
     warnings=Warnings(create=_warn_create, update=_warn_update),
     printer=Printer(columns=(NAME, AGE), cells=_cells),
 )

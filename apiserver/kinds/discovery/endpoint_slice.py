@@ -17,18 +17,18 @@ from mockube.apiserver.kinds.common.addresses import check_endpoint_ip, check_ip
 from mockube.apiserver.kinds.common.cells import items, join_shortened, part, text
 from mockube.apiserver.kinds.common.checks import (
     Check,
-    each,
-    every,
+    all_of,
+    each_item,
     field,
     is_same,
     one_of,
     optional,
     pointer,
-    required,
-    valid,
+    report,
+    require,
 )
 from mockube.apiserver.kinds.common.defaults import of
-from mockube.apiserver.kinds.common.objects import as_created, created, immutable_fields, in_order
+from mockube.apiserver.kinds.common.objects import as_created, from_root, immutable_fields, in_order
 from mockube.apiserver.kinds.common.selectors import check_label_name, check_labels
 from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
@@ -44,8 +44,8 @@ from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 _MOST_ENDPOINTS, _MOST_PORTS = 1000, 20000
 _MOST_ADDRESSES, _MOST_HINTS, _MOST_LABELS = 100, 8, 16
 
-_LABEL: Final = valid(names.check_dns1123_label)
-_NODE_NAME: Final = valid(names.check_dns1123_subdomain)
+_LABEL: Final = report(names.check_dns1123_label)
+_NODE_NAME: Final = report(names.check_dns1123_subdomain)
 
 
 # --- addresses
@@ -89,9 +89,9 @@ def _check_addresses(of_one: Check) -> Check:
     def check(addresses: Sequence[str], path: Path) -> Iterator[FieldError]:
         if len(addresses) > _MOST_ADDRESSES:
             yield errors.too_many(path, len(addresses), _MOST_ADDRESSES)
-        yield from each(of_one)(addresses, path)
+        yield from each_item(of_one)(addresses, path)
 
-    return required("addresses", check, detail="must contain at least 1 address")
+    return require("addresses", check, detail="must contain at least 1 address")
 
 
 # --- endpoints
@@ -119,8 +119,8 @@ def _check_topology(labels: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     yield from check_labels(labels, path)
 
 
-_HINTS: Final = every(
-    field("forZones", _hints(valid(names.check_label_value))), field("forNodes", _hints(_NODE_NAME))
+_HINTS: Final = all_of(
+    field("forZones", _hints(report(names.check_label_value))), field("forNodes", _hints(_NODE_NAME))
 )
 
 
@@ -130,14 +130,14 @@ def _check_endpoints(slice_: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     if len(endpoints) > _MOST_ENDPOINTS:
         yield errors.too_many(path, len(endpoints), _MOST_ENDPOINTS)
         return
-    check = every(
-        _check_addresses(_ADDRESSES.get(slice_.get("addressType", ""), every())),
+    check = all_of(
+        _check_addresses(_ADDRESSES.get(slice_.get("addressType", ""), all_of())),
         pointer("nodeName", _NODE_NAME),
         optional("deprecatedTopology", _check_topology),
         pointer("hostname", _LABEL),
         pointer("hints", _HINTS),
     )
-    yield from each(check)(endpoints, path)
+    yield from each_item(check)(endpoints, path)
 
 
 # --- ports
@@ -158,8 +158,8 @@ def _check_ports(ports: Sequence[ReadOnlyTree] | None, path: Path) -> Iterator[F
         yield from pointer("appProtocol", check_label_name)(port, at)
 
 
-_CREATE: Final = created(
-    required("addressType", one_of(*_ADDRESSES)), field("ports", _check_ports), _check_endpoints
+_CREATE: Final = from_root(
+    require("addressType", one_of(*_ADDRESSES)), field("ports", _check_ports), _check_endpoints
 )
 
 

@@ -44,7 +44,7 @@ _ALWAYS_IN_CORE: Final = {"reportingComponent": "", "reportingInstance": ""}
 
 def to_core(event: Tree) -> Tree:
     renamed = {_CORE_NAMES.get(name, name): value for name, value in event.items()}
-    return renamed | {"apiVersion": CORE} | (_ALWAYS_IN_CORE | _only(renamed, _ALWAYS_IN_CORE))
+    return renamed | {"apiVersion": CORE} | (_ALWAYS_IN_CORE | _select_fields(renamed, _ALWAYS_IN_CORE))
 
 
 def to_events(event: Tree) -> Tree:
@@ -52,7 +52,7 @@ def to_events(event: Tree) -> Tree:
     return {_EVENTS_NAMES.get(name, name): value for name, value in fields.items()} | {"apiVersion": EVENTS}
 
 
-def _only(event: Tree, names: Tree) -> Tree:
+def _select_fields(event: Tree, names: Tree) -> Tree:
     return {name: event[name] for name in names if name in event}
 
 

@@ -11,10 +11,19 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import number, part, text
-from mockube.apiserver.kinds.common.checks import Check, each, every, field, must, pointer, required, valid
+from mockube.apiserver.kinds.common.checks import (
+    Check,
+    all_of,
+    each_item,
+    field,
+    pointer,
+    report,
+    require,
+    require_that,
+)
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.objects import as_created, within
+from mockube.apiserver.kinds.common.objects import as_created, get_struct
 from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation
 from mockube.apiserver.kinds.flowcontrol.status import EXEMPT, STRATEGY, update_status
 from mockube.apiserver.kinds.kind import Kind
@@ -72,31 +81,31 @@ def _check_namespaces(rule: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     if not namespaces and not rule.get("clusterScope"):
         detail = "resource rules that are not cluster scoped must supply at least one namespace"
         return (errors.required(path, detail),)
-    return _alone_if_all("namespaces", each(_check_namespace))(namespaces, path)
+    return _alone_if_all("namespaces", each_item(_check_namespace))(namespaces, path)
 
 
-_RULE_VERBS: Final = required(
+_RULE_VERBS: Final = require(
     "verbs", _alone_if_all("verbs", _check_verbs), detail="verbs must contain at least one value"
 )
-_RESOURCE_RULE: Final = every(
+_RESOURCE_RULE: Final = all_of(
     _RULE_VERBS,
-    required(
+    require(
         "apiGroups",
-        _alone_if_all("api groups", every()),
+        _alone_if_all("api groups", all_of()),
         detail="resource rules must supply at least one api group",
     ),
-    required(
+    require(
         "resources",
-        _alone_if_all("resources", every()),
+        _alone_if_all("resources", all_of()),
         detail="resource rules must supply at least one resource",
     ),
     _check_namespaces,
 )
-_URL_RULE: Final = every(
+_URL_RULE: Final = all_of(
     _RULE_VERBS,
-    required(
+    require(
         "nonResourceURLs",
-        _alone_if_all("non-resource URLs", each(_check_url)),
+        _alone_if_all("non-resource URLs", each_item(_check_url)),
         detail="nonResourceURLs must contain at least one value",
     ),
 )
@@ -106,19 +115,19 @@ _URL_RULE: Final = every(
 
 
 def _check_account_name(name: str, path: Path) -> Iterable[FieldError]:
-    return () if name == _ALL else valid(names.check_dns1123_subdomain)(name, path)
+    return () if name == _ALL else report(names.check_dns1123_subdomain)(name, path)
 
 
-_ACCOUNT: Final = every(
-    required("name", _check_account_name),
-    required(
-        "namespace", valid(names.check_dns1123_label), detail="must specify namespace for service account"
+_ACCOUNT: Final = all_of(
+    require("name", _check_account_name),
+    require(
+        "namespace", report(names.check_dns1123_label), detail="must specify namespace for service account"
     ),
 )
 _SUBJECTS: Final[Mapping[str, tuple[str, Check]]] = {
-    "Group": ("group", required("name")),
+    "Group": ("group", require("name")),
     "ServiceAccount": ("serviceAccount", _ACCOUNT),
-    "User": ("user", required("name")),
+    "User": ("user", require("name")),
 }
 _ORDER: Final = ("ServiceAccount", "User", "Group")
 
@@ -150,16 +159,16 @@ def _check_some_rules(rule: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     return (errors.required(path, detail),)
 
 
-_RULE: Final = every(
-    required("subjects", each(_check_subject), detail="subjects must contain at least one value"),
+_RULE: Final = all_of(
+    require("subjects", each_item(_check_subject), detail="subjects must contain at least one value"),
     _check_some_rules,
-    field("resourceRules", each(_RESOURCE_RULE)),
-    field("nonResourceRules", each(_URL_RULE)),
+    field("resourceRules", each_item(_RESOURCE_RULE)),
+    field("nonResourceRules", each_item(_URL_RULE)),
 )
 
-_PRECEDENCE: Final = every(
-    must(lambda value: value > 0, "must be a positive value"),
-    must(lambda value: value <= 10000, "must not be greater than 10000"),
+_PRECEDENCE: Final = all_of(
+    require_that(lambda value: value > 0, "must be a positive value"),
+    require_that(lambda value: value <= 10000, "must not be greater than 10000"),
 )
 
 
@@ -171,18 +180,18 @@ def _check_distinguisher(method: ReadOnlyTree, path: Path) -> Iterable[FieldErro
     return (errors.not_supported(path.child("type"), value, ("ByNamespace", "ByUser")),)
 
 
-_LEVEL_NAME: Final = required(
-    "name", valid(names.check_dns1123_subdomain), detail="must reference a priority level"
+_LEVEL_NAME: Final = require(
+    "name", report(names.check_dns1123_subdomain), detail="must reference a priority level"
 )
-_SCHEMA: Final = every(
+_SCHEMA: Final = all_of(
     pointer("distinguisherMethod", _check_distinguisher),
     field("priorityLevelConfiguration", _LEVEL_NAME, absent={}),
-    field("rules", each(_RULE)),
+    field("rules", each_item(_RULE)),
 )
 
 
 def _create(tree: ReadOnlyTree) -> Iterator[FieldError]:
-    spec, path = within(tree, "spec"), ROOT.child("spec")
+    spec, path = get_struct(tree, "spec"), ROOT.child("spec")
     precedence = spec.get("matchingPrecedence", 0)
     yield from _PRECEDENCE(precedence, path.child("matchingPrecedence"))
     if precedence == 1 and meta.name(tree) != EXEMPT:

@@ -14,25 +14,25 @@ from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import number, part, text
 from mockube.apiserver.kinds.common.checks import (
     Check,
+    all_of,
     between,
-    every,
     field,
-    must,
     one_of,
     pointer,
-    refused,
-    required,
+    refuse_any,
+    require,
+    require_that,
 )
 from mockube.apiserver.kinds.common.defaults import of
-from mockube.apiserver.kinds.common.objects import as_created, within
+from mockube.apiserver.kinds.common.objects import as_created, get_struct
 from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation
 from mockube.apiserver.kinds.flowcontrol.status import EXEMPT, STRATEGY, update_status
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
-_SHARES: Final = must(lambda shares: shares >= 0, "must be a non-negative integer")
+_SHARES: Final = require_that(lambda shares: shares >= 0, "must be a non-negative integer")
 _PERCENT: Final = between(0, 100)
-_COUNT: Final = must(lambda count: count > 0, "must be positive")
+_COUNT: Final = require_that(lambda count: count > 0, "must be positive")
 _MAX_QUEUES: Final = 10_000_000
 _MAX_ENTROPY_BITS: Final = 60
 
@@ -55,50 +55,50 @@ def _check_hand(queuing: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     return (errors.invalid(path.child("handSize"), hand, problem),) if problem else ()
 
 
-_QUEUING: Final = every(
+_QUEUING: Final = all_of(
     field("queueLengthLimit", _COUNT, absent=0),
     field(
         "queues",
         _COUNT,
-        must(lambda queues: queues <= _MAX_QUEUES, f"must not be greater than {_MAX_QUEUES}"),
+        require_that(lambda queues: queues <= _MAX_QUEUES, f"must not be greater than {_MAX_QUEUES}"),
         absent=0,
     ),
     _check_hand,
 )
 
 _RESPONSES: Final[Mapping[str, Check]] = {
-    "Queue": required(
+    "Queue": require(
         "queuing", _QUEUING, detail="must not be empty if limited.limitResponse.type is Limited"
     ),
-    "Reject": pointer("queuing", refused("must be nil if limited.limitResponse.type is not Limited")),
+    "Reject": pointer("queuing", refuse_any("must be nil if limited.limitResponse.type is not Limited")),
 }
 
 
 def _by_type(checks: Mapping[str, Check]) -> Check:
     def check(of: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
         kind = of.get("type", "")
-        return checks[kind](of, path) if kind in checks else required("type", one_of(*checks))(of, path)
+        return checks[kind](of, path) if kind in checks else require("type", one_of(*checks))(of, path)
 
     return check
 
 
 _LENDABLE: Final = pointer("lendablePercent", _PERCENT)
-_LIMITED: Final = every(
+_LIMITED: Final = all_of(
     field("nominalConcurrencyShares", _SHARES, absent=0),
     field("limitResponse", _by_type(_RESPONSES), absent={}),
     _LENDABLE,
     pointer(
         "borrowingLimitPercent",
-        must(lambda percent: percent >= 0, "if specified, must be a non-negative integer"),
+        require_that(lambda percent: percent >= 0, "if specified, must be a non-negative integer"),
     ),
 )
 _LEVELS: Final[Mapping[str, Check]] = {
-    "Exempt": every(
-        pointer("limited", refused("must be nil if the type is not Limited")),
+    "Exempt": all_of(
+        pointer("limited", refuse_any("must be nil if the type is not Limited")),
         pointer("exempt", field("nominalConcurrencyShares", _SHARES, absent=0), _LENDABLE),
     ),
-    "Limited": every(
-        pointer("exempt", refused("must be nil if the type is Limited")),
+    "Limited": all_of(
+        pointer("exempt", refuse_any("must be nil if the type is Limited")),
         lambda spec, path: (
             ()
             if spec.get("limited") is not None
@@ -111,7 +111,7 @@ _LEVEL: Final = _by_type(_LEVELS)
 
 
 def _create(tree: ReadOnlyTree) -> Iterator[FieldError]:
-    spec, path = within(tree, "spec"), ROOT.child("spec")
+    spec, path = get_struct(tree, "spec"), ROOT.child("spec")
     type_ = spec.get("type", "")
     if (meta.name(tree) == EXEMPT) != (type_ == "Exempt"):
         problem = "must be 'Exempt' if and only if `name` is 'exempt'"

@@ -10,11 +10,11 @@ from typing import Final
 
 from mockube.apimachinery import errors, gotext
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.gonumbers import Number, as_read, int64, is_whole, whole
+from mockube.apimachinery.gonumbers import Number, as_read, int64, is_whole, to_int
 from mockube.apimachinery.paths import ROOT, Path
-from mockube.apiserver.kinds.common.checks import Check, every
+from mockube.apiserver.kinds.common.checks import Check, all_of
 from mockube.apiserver.kinds.jsonschema.schema import Schema, is_int_or_string
-from mockube.apiserver.kinds.jsonschema.values import refused, shown_path
+from mockube.apiserver.kinds.jsonschema.values import shown_path, value_error
 
 _BITS: Final = {"int32": 32, "int64": 64}
 _FLOAT32_LIMIT: Final = 2.0**128 - 2.0**103
@@ -44,14 +44,14 @@ class _Range:
         known = _BITS if kind == "integer" else _FLOATS if kind == "number" else ()
         self._name = f"{kind} with format {form}" if form in known else f"{kind} (default format)"
 
-    def has(self, value: Number) -> bool:
+    def contains(self, value: Number) -> bool:
         if self._bits:
             limit = 1 << (self._bits - 1)
-            return is_whole(value) and -limit <= whole(value) < limit
+            return is_whole(value) and -limit <= to_int(value) < limit
         return not self._is_float or abs(value) < _FLOAT32_LIMIT
 
     def errors(self, subject: str, value: Number, path: Path) -> Iterable[FieldError]:
-        if self.has(value):
+        if self.contains(value):
             return ()
         problem = f"{subject} value must be of type {self._name} in {shown_path(path)}"
         return (errors.invalid(ROOT, "", problem),)
@@ -65,8 +65,10 @@ def check_number(schema: Schema) -> Check:
     for name, comparison in (("minimum", "greater"), ("maximum", "less")):
         if schema.get(name) is not None:
             exclusive = bool(schema.get(f"exclusive{name.title()}"))
-            checks.append(_bound(limits, name.title(), float(schema[name]), comparison, exclusive=exclusive))
-    inner = every(*checks)
+            checks.append(
+                _bound_check(limits, name.title(), float(schema[name]), comparison, exclusive=exclusive)
+            )
+    inner = all_of(*checks)
     return lambda value, path: inner(as_read(value), path)
 
 
@@ -83,12 +85,12 @@ def _multiple(limits: _Range, factor: float) -> Check:
 def _multiple_errors(value: Number, factor: Number, path: Path) -> Iterable[FieldError]:
     if factor <= 0:
         problem = (
-            f"factor MultipleOf declared for {shown_path(path)} must be positive: {gotext.plain(factor)}"
+            f"factor MultipleOf declared for {shown_path(path)} must be positive: {gotext.format_v(factor)}"
         )
         return (errors.invalid(path, factor, problem),)
     if _is_multiple(value, factor):
         return ()
-    return (refused(path, value, f"should be a multiple of {gotext.plain(factor)}"),)
+    return (value_error(path, value, f"should be a multiple of {gotext.format_v(factor)}"),)
 
 
 def _is_multiple(value: Number, factor: Number) -> bool:
@@ -97,7 +99,7 @@ def _is_multiple(value: Number, factor: Number) -> bool:
     return is_integer(1 / factor * value if factor < 1 else value / factor)
 
 
-def _bound(
+def _bound_check(
     limits: _Range,
     name: str,
     limit: float,
@@ -116,6 +118,6 @@ def _bound(
         holds = number > compared if comparison == "greater" else number < compared
         if holds or (number == compared and not exclusive):
             return foreign
-        return [*foreign, refused(path, number, problem.format(gotext.plain(compared)))]
+        return [*foreign, value_error(path, number, problem.format(gotext.format_v(compared)))]
 
     return check

@@ -69,16 +69,16 @@ def _elements_pruner(schema: Schema, *, drop_null: bool) -> Prune:
     """Return the pruner of a list's elements. Elements of a preserved list are preserved, except within the fields of their own schema."""
     inner = schema.get("items")
     if inner is None:
-        return _keep if schema.get(PRESERVE) else _array(_emptied)
+        return _keep if schema.get(PRESERVE) else _array(_remove_members)
     return _array(pruner({PRESERVE: True} | inner if schema.get(PRESERVE) else inner, drop_null=drop_null))
 
 
-def _emptied(value: Any, unknown: Unknown) -> Any:
+def _remove_members(value: Any, unknown: Unknown) -> Any:
     """Prune a value without a schema: its objects lose all members."""
     if value.__class__ is dict:
         unknown += value
         return {}
-    return _array(_emptied)(value, unknown) if value.__class__ is list else value
+    return _array(_remove_members)(value, unknown) if value.__class__ is list else value
 
 
 def _is_never_null(schema: Schema) -> bool:
@@ -101,7 +101,7 @@ def _members(known: Mapping[str, Prune], rest: Prune | None, is_never_null: Call
             before = len(unknown)
             pruned[name] = inner(item, unknown)
             if len(unknown) > before:
-                unknown[before:] = [_below(name, path) for path in unknown[before:]]
+                unknown[before:] = [_join_path(name, path) for path in unknown[before:]]
         return pruned
 
     return prune
@@ -117,11 +117,11 @@ def _array(inner: Prune) -> Prune:
             before = len(unknown)
             pruned.append(inner(item, unknown))
             if len(unknown) > before:
-                unknown[before:] = [_below(f"[{index}]", path) for path in unknown[before:]]
+                unknown[before:] = [_join_path(f"[{index}]", path) for path in unknown[before:]]
         return pruned
 
     return prune
 
 
-def _below(step: str, path: str) -> str:
+def _join_path(step: str, path: str) -> str:
     return f"{step}{path}" if path.startswith("[") else f"{step}.{path}"

@@ -7,7 +7,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from mockube.apimachinery.cel import types
-from mockube.apimachinery.cel.environment import Compiled, Environment
+from mockube.apimachinery.cel.environment import CompiledExpression, Environment
 from mockube.apimachinery.cel.language import WHOLE, Language
 from mockube.apimachinery.cel.program import ProgramError
 from mockube.apimachinery.cel.schema_types import (
@@ -30,11 +30,11 @@ class Rule(Struct, frozen=True):
     """One rule of a schema. A rule that does not compile has an error instead of a program."""
 
     source: Mapping[str, Any]
-    compiled: Compiled | None = None
+    compiled: CompiledExpression | None = None
     error: str = ""
     uses_old: bool = False
     cost: int = 0
-    message: Compiled | None = None
+    message: CompiledExpression | None = None
     message_error: str = ""
     message_cost: int = 0
     path: Path | None = None
@@ -71,7 +71,7 @@ def _compile(
     text = source.get("rule", "")
     if not text.strip():
         return Rule(source)
-    compiled, error = _compiled(environment, text, "bool", "")
+    compiled, error = _compile_rule(environment, text, "bool", "")
     if compiled is None:
         return Rule(source, error=error)
     cost = compiled.cost(lambda path: sizes_of(declared, path)).high
@@ -79,16 +79,16 @@ def _compile(
     rule = Rule(source, compiled, uses_old=uses_old, cost=cost, path=_field_path(source, schema))
     if not source.get("messageExpression"):
         return rule
-    message, error = _compiled(environment, source["messageExpression"], "string", "messageExpression ")
+    message, error = _compile_rule(environment, source["messageExpression"], "string", "messageExpression ")
     if message is None:
         return Rule(source, compiled, uses_old=uses_old, cost=cost, message_error=error)
     message_cost = message.cost(lambda path: sizes_of(declared, path)).high
     return Rule(source, compiled, "", uses_old, cost, message, "", message_cost, rule.path)
 
 
-def _compiled(
+def _compile_rule(
     environment: Environment, text: str, result_type: str, prefix: str
-) -> tuple[Compiled | None, str]:
+) -> tuple[CompiledExpression | None, str]:
     try:
         compiled = environment.compile(text)
     except Issues as issues:
@@ -122,7 +122,7 @@ def field_path(text: str, schema: Schema) -> Path | None:
         found = _STEP.match(text, at)
         if found is None or current is None:
             return None
-        name = found[1] if found[1] is not None else _unescaped(found[2])
+        name = found[1] if found[1] is not None else _unescape(found[2])
         additional = current.get("additionalProperties")
         if name is None:
             return None
@@ -138,7 +138,7 @@ def field_path(text: str, schema: Schema) -> Path | None:
     return path
 
 
-def _unescaped(text: str) -> str | None:
+def _unescape(text: str) -> str | None:
     if any(char not in _ESCAPED for char in _ESCAPE.findall(text)):
         return None
     return _ESCAPE.sub(lambda match: _ESCAPED[match[1]], text)

@@ -35,18 +35,18 @@ def values(schema: Schema) -> Schema | None:
     return ANYTHING if additional or schema.get(PRESERVE) else None
 
 
-def within(schema: Schema) -> Iterator[Schema]:
+def walk(schema: Schema) -> Iterator[Schema]:
     """A schema and all that are in it as parts of the value: fields, members, elements."""
     yield schema
     inner = [*properties(schema).values(), schema.get("additionalProperties"), schema.get("items")]
     for one in inner:
         if isinstance(one, Mapping):
-            yield from within(one)
+            yield from walk(one)
 
 
 def has_rules(schema: Schema) -> bool:
     """Whether there are rules in CEL anywhere in it."""
-    return any(one.get(RULES) for one in within(schema))
+    return any(one.get(RULES) for one in walk(schema))
 
 
 def patterns(schema: Schema) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from mockube.apimachinery.patch.draft import same
+from mockube.apimachinery.patch.draft import equal
 from mockube.apiserver.kinds.jsonschema.schema import LIST_TYPE, MAP_KEYS, Schema, properties
 
 
@@ -18,7 +18,7 @@ def is_unchanged(schema: Schema, value: Any, old: Any) -> bool:
         return _has_same_members(schema, value, old)
     if isinstance(value, list) and isinstance(old, list) and schema.get(LIST_TYPE) == "map":
         return _has_same_elements(schema, value, old)
-    return same(value, old)
+    return equal(value, old)
 
 
 def _has_same_members(schema: Schema, value: Mapping[str, Any], old: Mapping[str, Any]) -> bool:

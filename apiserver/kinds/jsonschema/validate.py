@@ -276,7 +276,7 @@ def _all_of(schemas: list[Schema]) -> _Combination:
         if not failed:
             return (), count
         none = ". None validated" if len(failed) == len(each) else ""
-        problem = _unmet(path, f"must validate all the schemas (allOf){none}")
+        problem = _body_error(path, f"must validate all the schemas (allOf){none}")
         return [*(error for found in failed for error in found), problem], count
 
     return check
@@ -293,7 +293,7 @@ def _any_of(schemas: list[Schema]) -> _Combination:
                 return (), count
             failed.append((found, count))
         closest, count = _closest(failed)
-        return [_unmet(path, "must validate at least one schema (anyOf)"), *closest], count
+        return [_body_error(path, "must validate at least one schema (anyOf)"), *closest], count
 
     return check
 
@@ -307,9 +307,9 @@ def _one_of(schemas: list[Schema]) -> _Combination:
         if len(counts) == 1:
             return (), counts[0]
         if counts:
-            return (_unmet(path, f"{_ONE_OF}. Found {len(counts)} valid alternatives"),), 0
+            return (_body_error(path, f"{_ONE_OF}. Found {len(counts)} valid alternatives"),), 0
         closest, count = _closest(tried)
-        return [_unmet(path, f"{_ONE_OF}. Found none valid"), *closest], count
+        return [_body_error(path, f"{_ONE_OF}. Found none valid"), *closest], count
 
     return check
 
@@ -327,12 +327,12 @@ def _not(schema: Schema) -> _Combination:
 
     def check(value: Any, path: Path) -> _Counted:
         found, _ = inner(value, path, _NONE)
-        return () if found else (_unmet(path, "must not validate the schema (not)"),), 0
+        return () if found else (_body_error(path, "must not validate the schema (not)"),), 0
 
     return check
 
 
-def _unmet(path: Path, problem: str) -> FieldError:
+def _body_error(path: Path, problem: str) -> FieldError:
     """Upstream names the field in the message alone."""
     return errors.invalid(ROOT, "", f"{gotext.quote(shown_path(path))} {problem}")
 

@@ -12,7 +12,7 @@ from mockube.apimachinery.gonumbers import as_read
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.apimachinery.regexp.matcher import contains_match
-from mockube.apiserver.kinds.common.checks import Check, every
+from mockube.apiserver.kinds.common.checks import Check, all_of
 from mockube.apiserver.kinds.jsonschema.schema import Schema
 
 
@@ -21,7 +21,7 @@ def shown_path(path: Path) -> str:
     return "" if path is ROOT else str(path)
 
 
-def refused(path: Path, value: Any, problem: str) -> FieldError:
+def value_error(path: Path, value: Any, problem: str) -> FieldError:
     return errors.invalid(path, value, f"{shown_path(path)} in body {problem}")
 
 
@@ -35,7 +35,7 @@ def check_string(schema: Schema) -> Check:
     if schema.get("pattern"):
         checks.append(_pattern(schema["pattern"]))
     if len(checks) < 2:
-        return every(*checks)
+        return all_of(*checks)
 
     def check(value: str, path: Path) -> Iterable[FieldError]:
         return next((found for one in checks if (found := [*one(value, path)])), ())
@@ -54,7 +54,7 @@ def _min_length_check(limit: int) -> Check:
     def check(value: str, path: Path) -> Iterable[FieldError]:
         if len(value) >= limit:
             return ()
-        return (refused(path, value, f"should be at least {limit} chars long"),)
+        return (value_error(path, value, f"should be at least {limit} chars long"),)
 
     return check
 
@@ -66,7 +66,7 @@ def _pattern(pattern: str) -> Check:
         except RegexpError as error:
             # A definition with such a pattern is refused, but a stored one may have it.
             matches, description = False, f"{pattern}, but pattern is invalid: {error}"
-        return () if matches else (refused(path, value, f"should match '{description}'"),)
+        return () if matches else (value_error(path, value, f"should match '{description}'"),)
 
     return check
 
@@ -75,14 +75,14 @@ def _pattern(pattern: str) -> Check:
 
 
 def check_array(schema: Schema) -> Check:
-    return every(*_least(schema, "minItems", "items"), *_most(schema, "maxItems"))
+    return all_of(*_minimum_length(schema, "minItems", "items"), *_most(schema, "maxItems"))
 
 
 def check_object(schema: Schema) -> Check:
-    return every(*_least(schema, "minProperties", "properties"), *_most(schema, "maxProperties"))
+    return all_of(*_minimum_length(schema, "minProperties", "properties"), *_most(schema, "maxProperties"))
 
 
-def _least(schema: Schema, name: str, unit: str) -> list[Check]:
+def _minimum_length(schema: Schema, name: str, unit: str) -> list[Check]:
     limit = schema.get(name)
     if limit is None:
         return []
@@ -90,7 +90,7 @@ def _least(schema: Schema, name: str, unit: str) -> list[Check]:
     def check(value: Any, path: Path) -> Iterable[FieldError]:
         if len(value) >= limit:
             return ()
-        return (refused(path, len(value), f"should have at least {limit} {unit}"),)
+        return (value_error(path, len(value), f"should have at least {limit} {unit}"),)
 
     return [check]
 
@@ -106,7 +106,7 @@ def _most(schema: Schema, name: str) -> list[Check]:
     return [check]
 
 
-class _Allowed:
+class _AllowedValues:
     """The values of an `enum`. Upstream converts a value to the type of an allowed one in Go before it compares them:
     a fraction loses what is behind the point, and a whole number becomes the character with this number.
     """
@@ -119,7 +119,7 @@ class _Allowed:
         self._floats = frozenset(value for value in scalars if value.__class__ is float)
         self._trees = frozenset(_text(value) for value in scalars if value.__class__ in (dict, list))
 
-    def has(self, value: Any) -> bool:
+    def contains(self, value: Any) -> bool:
         if value.__class__ is str:
             return value in self._texts
         if value.__class__ is bool:
@@ -146,12 +146,12 @@ def _character(number: int) -> str:
 
 
 def enum_check(values: Sequence[Any]) -> Check:
-    allowed = _Allowed(values)
+    allowed = _AllowedValues(values)
     value_texts = [value if isinstance(value, str) else gotext.marshal(value) for value in values]
     detail = errors.not_supported(ROOT, None, value_texts).detail
 
     def check(value: Any, path: Path) -> Iterable[FieldError]:
-        if allowed.has(value):
+        if allowed.contains(value):
             return ()
         return (FieldError(type=ErrorType.NOT_SUPPORTED, field=str(path), value=value, detail=detail),)
 

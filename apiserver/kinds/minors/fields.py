@@ -25,7 +25,7 @@ TERMS: Final = (
 )
 
 
-def _each(holders: Sequence[str], *fields: str) -> tuple[str, ...]:
+def _paths_of(holders: Sequence[str], *fields: str) -> tuple[str, ...]:
     return tuple(f"{holder}.*.{field}" for holder in holders for field in fields)
 
 
@@ -42,11 +42,11 @@ def _claims(at: str) -> Mapping[str, tuple[str, ...]]:
 
 
 POD_SPEC: Final[Mapping[str, tuple[str, ...]]] = {
-    "DynamicResourceAllocation": ("resourceClaims", *_each(CONTAINERS, "resources.claims")),
+    "DynamicResourceAllocation": ("resourceClaims", *_paths_of(CONTAINERS, "resources.claims")),
     "GenericWorkload": ("workloadRef",),
-    "EnvFiles": _each(CONTAINERS, "env.*.valueFrom.fileKeyRef"),
+    "EnvFiles": _paths_of(CONTAINERS, "env.*.valueFrom.fileKeyRef"),
     "HostnameOverride": ("hostnameOverride",),
-    "InPlacePodVerticalScaling": _each(CONTAINERS, "resizePolicy"),
+    "InPlacePodVerticalScaling": _paths_of(CONTAINERS, "resizePolicy"),
     "MatchLabelKeysInPodAffinity": tuple(
         f"affinity.{kind}.{term}.{field}"
         for kind in ("podAffinity", "podAntiAffinity")
@@ -54,7 +54,7 @@ POD_SPEC: Final[Mapping[str, tuple[str, ...]]] = {
         for field in ("matchLabelKeys", "mismatchLabelKeys")
     ),
     "PodLevelResources": ("resources",),
-    "RecursiveReadOnlyMounts": _each(CONTAINERS, "volumeMounts.*.recursiveReadOnly"),
+    "RecursiveReadOnlyMounts": _paths_of(CONTAINERS, "volumeMounts.*.recursiveReadOnly"),
     "SELinuxChangePolicy": ("securityContext.seLinuxChangePolicy",),
     "SupplementalGroupsPolicy": ("securityContext.supplementalGroupsPolicy",),
     "UserNamespacesSupport": ("hostUsers",),
@@ -64,11 +64,11 @@ POD_STATUS: Final[Mapping[str, tuple[str, ...]]] = {
     "DRAExtendedResource": ("extendedResourceClaimStatus",),
     "DynamicResourceAllocation": ("resourceClaimStatuses",),
     "InPlacePodLevelResourcesVerticalScaling": ("resources", "allocatedResources"),
-    "InPlacePodVerticalScaling": ("resize", *_each(STATUSES, "allocatedResources", "resources")),
+    "InPlacePodVerticalScaling": ("resize", *_paths_of(STATUSES, "allocatedResources", "resources")),
     "PodObservedGenerationTracking": ("observedGeneration", "conditions.*.observedGeneration"),
-    "RecursiveReadOnlyMounts": _each(STATUSES, "volumeMounts"),
-    "ResourceHealthStatus": _each(STATUSES, "allocatedResourcesStatus"),
-    "SupplementalGroupsPolicy": _each(STATUSES, "user"),
+    "RecursiveReadOnlyMounts": _paths_of(STATUSES, "volumeMounts"),
+    "ResourceHealthStatus": _paths_of(STATUSES, "allocatedResourcesStatus"),
+    "SupplementalGroupsPolicy": _paths_of(STATUSES, "user"),
 }
 TEMPLATES: Final[Mapping[GroupResource, str]] = {
     GroupResource("", "podtemplates"): "template",
@@ -130,17 +130,17 @@ OTHERS: Final[Mapping[GroupResource, Mapping[str, tuple[str, ...]]]] = {
     GroupResource("resource.k8s.io", "resourceclaims"): _claims("spec"),
     GroupResource("resource.k8s.io", "resourceclaimtemplates"): _claims("spec.spec"),
     GroupResource("resource.k8s.io", "resourceslices"): {
-        "DRAConsumableCapacity": _each(
+        "DRAConsumableCapacity": _paths_of(
             ("spec.devices",), "allowMultipleAllocations", "capacity.*.requestPolicy"
         ),
-        "DRADeviceBindingConditions": _each(
+        "DRADeviceBindingConditions": _paths_of(
             ("spec.devices",), "bindsToNode", "bindingConditions", "bindingFailureConditions"
         ),
         "DRADeviceTaints": ("spec.devices.*.taints",),
         "DRAPartitionableDevices": (
             "spec.sharedCounters",
             "spec.perDeviceNodeSelection",
-            *_each(("spec.devices",), "consumesCounters", "nodeName", "nodeSelector", "allNodes"),
+            *_paths_of(("spec.devices",), "consumesCounters", "nodeName", "nodeSelector", "allNodes"),
         ),
     },
     GroupResource("storage.k8s.io", "csidrivers"): {
@@ -177,17 +177,17 @@ PODS: Final = GroupResource("", "pods")
 
 def _gates(resource: GroupResource, off: frozenset[str]) -> Iterator[Gate]:
     if resource == PODS:
-        yield from _below("spec", POD_SPEC, off)
-        yield from _below("status", POD_STATUS, off)
+        yield from _gates_below("spec", POD_SPEC, off)
+        yield from _gates_below("status", POD_STATUS, off)
     if resource in TEMPLATES:
-        yield from _below(f"{TEMPLATES[resource]}.spec", POD_SPEC, off)
+        yield from _gates_below(f"{TEMPLATES[resource]}.spec", POD_SPEC, off)
     for name, paths in OTHERS.get(resource, {}).items():
         if name in off:
             yield Gate(paths)
 
 
-def _below(prefix: str, table: Mapping[str, tuple[str, ...]], off: frozenset[str]) -> Iterator[Gate]:
-    return (Gate(paths).below(prefix) for name, paths in table.items() if name in off)
+def _gates_below(prefix: str, table: Mapping[str, tuple[str, ...]], off: frozenset[str]) -> Iterator[Gate]:
+    return (Gate(paths).with_prefix(prefix) for name, paths in table.items() if name in off)
 
 
 class _OlderFields(DisabledFields):
@@ -200,14 +200,14 @@ class _OlderFields(DisabledFields):
 
     def drop(self, new: Tree, old: ReadOnlyTree | None) -> None:
         super().drop(new, old)
-        spec = _inner(new, self._at)
-        before = _inner(old, self._at) if old is not None else None
+        spec = _get_path(new, self._at)
+        before = _get_path(old, self._at) if old is not None else None
         for is_used, drop in self._drops:
             if spec is not None and not (before is not None and is_used(before)):
                 drop(spec)
 
 
-def _inner(tree: Any, path: Sequence[str]) -> Any:
+def _get_path(tree: Any, path: Sequence[str]) -> Any:
     for step in path:
         tree = (tree or {}).get(step)
     return tree

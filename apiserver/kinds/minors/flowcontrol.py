@@ -19,20 +19,20 @@ SHARES: Final = "nominalConcurrencyShares"
 USUAL_SHARES: Final = 30
 
 
-def _renamed(tree: Tree, version: str) -> Tree:
+def _with_version(tree: Tree, version: str) -> Tree:
     return {**tree, "apiVersion": f"flowcontrol.apiserver.k8s.io/{version}"}
 
 
 def _schema_to_stored(tree: Tree) -> Tree:
-    return _renamed(tree, "v1")
+    return _with_version(tree, "v1")
 
 
 def _schema_from_stored(tree: Tree) -> Tree:
-    return _renamed(tree, VERSION)
+    return _with_version(tree, VERSION)
 
 
 def _level_to_stored(tree: Tree) -> Tree:
-    level = _renamed(tree, "v1")
+    level = _with_version(tree, "v1")
     annotations = (level.get("metadata") or {}).get("annotations") or {}
     if PRESERVE_ZERO in annotations:
         rest = {name: value for name, value in annotations.items() if name != PRESERVE_ZERO}
@@ -43,7 +43,7 @@ def _level_to_stored(tree: Tree) -> Tree:
 
 
 def _level_from_stored(tree: Tree) -> Tree:
-    level = _renamed(tree, VERSION)
+    level = _with_version(tree, VERSION)
     limited = (level.get("spec") or {}).get("limited")
     if limited is not None and not limited.get(SHARES):
         metadata = level.get("metadata") or {}

@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from mockube.apimachinery import gotext
-from mockube.apimachinery.errors import Displayed, FieldError
+from mockube.apimachinery.errors import DisplayedValue, FieldError
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.kinds.kind_rules import KindRules
 
@@ -29,7 +29,7 @@ def show_values_of(rules: KindRules, minor: str) -> None:
     if minors.is_before(minor, _JSON_SINCE):
         rules.check_create = _with_go_values(rules.check_create)
         rules.check_update = _with_go_values(rules.check_update)
-        rules.no_version = Displayed("0x0")
+        rules.no_version = DisplayedValue("0x0")
 
 
 def _with_go_values(check: Callable[..., Iterable[FieldError]]) -> Callable[..., list[FieldError]]:
@@ -38,7 +38,7 @@ def _with_go_values(check: Callable[..., Iterable[FieldError]]) -> Callable[...,
 
 def in_go(error: FieldError) -> FieldError:
     text = _text(error.value, error.field)
-    return replace(error, value=Displayed(text)) if text else error
+    return replace(error, value=DisplayedValue(text)) if text else error
 
 
 def _text(value: Any, field: str) -> str:

@@ -113,10 +113,10 @@ _POD_RULES: Final[Sequence[tuple[str, Callable[[ReadOnlyTree, Path], Iterable[Fi
 
 
 def _of_pods(fields: tuple[str, ...]) -> tuple[Rule, ...]:
-    def at(check: Callable[[ReadOnlyTree, Path], Iterable[FieldError]]) -> Check:
+    def check_pods(check: Callable[[ReadOnlyTree, Path], Iterable[FieldError]]) -> Check:
         return lambda tree: check(*_spec(tree, fields))
 
-    return tuple(Rule(until, at(check)) for until, check in _POD_RULES)
+    return tuple(Rule(until, check_pods(check)) for until, check in _POD_RULES)
 
 
 # --- other kinds
@@ -162,24 +162,24 @@ def _keeps_template(new_job: ReadOnlyTree, old_job: ReadOnlyTree) -> Iterable[Fi
     new, old = ((job.get("spec") or {}).get("template") or {} for job in (new_job, old_job))
     is_suspended = bool((old_job.get("spec") or {}).get("suspend"))
     if is_suspended and not (old_job.get("status") or {}).get("startTime"):
-        is_same = _unscheduled(new) == _unscheduled(old)
+        is_same = _without_scheduling(new) == _without_scheduling(old)
     else:
         is_same = new == old
     return () if is_same else (errors.invalid(_TEMPLATE, internal("core.PodTemplateSpec", new), IMMUTABLE),)
 
 
-def _unscheduled(template: ReadOnlyTree) -> dict[str, object]:
+def _without_scheduling(template: ReadOnlyTree) -> dict[str, object]:
     """A template without what says where its pods are scheduled, and without labels and annotations."""
     spec = template.get("spec") or {}
     affinity = spec.get("affinity") or {}
     return {
-        "metadata": _without(template.get("metadata") or {}, {"labels", "annotations"}),
-        "spec": _without(spec, _DIRECTIVES),
-        "affinity": _without(affinity, {"nodeAffinity"}),
+        "metadata": _without_fields(template.get("metadata") or {}, {"labels", "annotations"}),
+        "spec": _without_fields(spec, _DIRECTIVES),
+        "affinity": _without_fields(affinity, {"nodeAffinity"}),
     }
 
 
-def _without(tree: ReadOnlyTree, names: Collection[str]) -> dict[str, object]:
+def _without_fields(tree: ReadOnlyTree, names: Collection[str]) -> dict[str, object]:
     return {name: value for name, value in tree.items() if name not in names}
 
 
@@ -274,24 +274,24 @@ def older_validation(kind: Kind, minor: str) -> Validation | None:
         return own
 
     def create(tree: ReadOnlyTree) -> list[FieldError]:
-        return [*_known(own.create(tree), rules), *_found(tree, rules)]
+        return [*_select_errors(own.create(tree), rules), *_run_rules(tree, rules)]
 
     def update(new: ReadOnlyTree, old: ReadOnlyTree) -> list[FieldError]:
-        before = {(error.type, error.value, error.detail) for error in _found(old, rules)}
+        before = {(error.type, error.value, error.detail) for error in _run_rules(old, rules)}
         found = [
-            error for error in _found(new, rules) if (error.type, error.value, error.detail) not in before
+            error for error in _run_rules(new, rules) if (error.type, error.value, error.detail) not in before
         ]
         changed = [error for rule in rules for error in rule.check_update(new, old)]
-        return [*_known(own.update(new, old), rules), *found, *changed]
+        return [*_select_errors(own.update(new, old), rules), *found, *changed]
 
     return replace(own, create=create, update=update)
 
 
-def _found(tree: ReadOnlyTree, rules: Sequence[Rule]) -> list[FieldError]:
+def _run_rules(tree: ReadOnlyTree, rules: Sequence[Rule]) -> list[FieldError]:
     return [error for rule in rules for error in rule.check(tree)]
 
 
-def _known(found: Iterable[FieldError], rules: Sequence[Rule]) -> Iterator[FieldError]:
+def _select_errors(found: Iterable[FieldError], rules: Sequence[Rule]) -> Iterator[FieldError]:
     for error in found:
         if any(_is_ignored(error, rule) for rule in rules):
             continue

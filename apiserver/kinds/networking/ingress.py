@@ -16,27 +16,27 @@ from mockube.apiserver.kinds.common.addresses import check_ip, parse_sloppily
 from mockube.apiserver.kinds.common.cells import ingress_addresses, items, text
 from mockube.apiserver.kinds.common.checks import (
     Check,
-    each,
-    every,
+    all_of,
+    each_item,
     field,
     optional,
     pointer,
     port_number,
-    required,
-    valid,
+    report,
+    require,
 )
-from mockube.apiserver.kinds.common.objects import as_created, created, within
+from mockube.apiserver.kinds.common.objects import as_created, from_root, get_struct
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import COUNTED
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
-_SUBDOMAIN: Final = valid(names.check_dns1123_subdomain)
-_WILDCARD: Final = valid(names.check_wildcard_dns1123_subdomain)
-_SEGMENT: Final = valid(names.check_path_segment_name)
-_SERVICE_NAME: Final = valid(names.check_dns1123_label)
-_PORT_NAME: Final = valid(names.check_port_name)
+_SUBDOMAIN: Final = report(names.check_dns1123_subdomain)
+_WILDCARD: Final = report(names.check_wildcard_dns1123_subdomain)
+_SEGMENT: Final = report(names.check_path_segment_name)
+_SERVICE_NAME: Final = report(names.check_dns1123_label)
+_PORT_NAME: Final = report(names.check_port_name)
 
 _NOT_A_NAME: Final = "must be a DNS name, not an IP address"
 
@@ -48,8 +48,8 @@ def _check_host(host: str, path: Path) -> Iterable[FieldError]:
 # --- backends
 
 
-check_reference: Final = every(
-    pointer("apiGroup", _SUBDOMAIN), required("kind", _SEGMENT), required("name", _SEGMENT)
+check_reference: Final = all_of(
+    pointer("apiGroup", _SUBDOMAIN), require("kind", _SEGMENT), require("name", _SEGMENT)
 )
 
 
@@ -72,8 +72,8 @@ def _check_backend(backend: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     elif resource is not None:
         yield from check_reference(resource, path.child("resource"))
     elif service is not None:
-        yield from required("name", _SERVICE_NAME)(service, path.child("service"))
-        yield from _check_port(within(service, "port"), path)
+        yield from require("name", _SERVICE_NAME)(service, path.child("service"))
+        yield from _check_port(get_struct(service, "port"), path)
     else:
         yield errors.invalid(path, "", "resource or service backend is required")
 
@@ -115,10 +115,10 @@ def _check_path(of: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         yield from _PATH_TYPES[kind](of, path)
     else:
         yield errors.not_supported(path.child("pathType"), kind, _PATH_TYPES)
-    yield from _check_backend(within(of, "backend"), path.child("backend"))
+    yield from _check_backend(get_struct(of, "backend"), path.child("backend"))
 
 
-_check_http: Final = every(required("paths"), field("paths", each(_check_path)))
+_check_http: Final = all_of(require("paths"), field("paths", each_item(_check_path)))
 
 
 def _check_rule_host(host: str, path: Path) -> Iterator[FieldError]:
@@ -153,17 +153,17 @@ def _check_not_empty(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 
 
 def _spec(rule: Check, secret: Check) -> Check:
-    return every(
+    return all_of(
         _check_not_empty,
         pointer("defaultBackend", _check_backend),
-        field("rules", each(rule)),
-        field("tls", each(field("hosts", each(_check_host)), secret)),
+        field("rules", each_item(rule)),
+        field("tls", each_item(field("hosts", each_item(_check_host)), secret)),
         pointer("ingressClassName", _SUBDOMAIN),
     )
 
 
 _SECRET: Final = optional("secretName", _SUBDOMAIN)
-_CHECK: Final = created(field("spec", _spec(_check_rule, _SECRET), absent={}))
+_CHECK: Final = from_root(field("spec", _spec(_check_rule, _SECRET), absent={}))
 _CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
 
 
@@ -171,7 +171,7 @@ def _create(tree: ReadOnlyTree) -> Iterator[FieldError]:
     yield from _CHECK(tree)
     annotation, name = (
         meta.annotations(tree).get(_CLASS_ANNOTATION),
-        within(tree, "spec").get("ingressClassName"),
+        get_struct(tree, "spec").get("ingressClassName"),
     )
     if annotation is not None and name is not None and annotation != name:
         problem = "must match `ingressClassName` when both are specified"
@@ -185,10 +185,10 @@ def _has_wrong_wildcard(spec: ReadOnlyTree) -> bool:
 
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-    before = within(old, "spec")
+    before = get_struct(old, "spec")
     rule = _check_rule_leniently if _has_wrong_wildcard(before) else _check_rule
-    secret = every() if any(each(_SECRET)(before.get("tls"), ROOT)) else _SECRET
-    return as_created(created(field("spec", _spec(rule, secret), absent={})))(new, old)
+    secret = all_of() if any(each_item(_SECRET)(before.get("tls"), ROOT)) else _SECRET
+    return as_created(from_root(field("spec", _spec(rule, secret), absent={})))(new, old)
 
 
 def _check_point(point: ReadOnlyTree, path: Path, valid_old_ips: frozenset[str]) -> Iterator[FieldError]:
@@ -204,9 +204,9 @@ def _check_point(point: ReadOnlyTree, path: Path, valid_old_ips: frozenset[str])
 def _update_status(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     load_balancer = ("status", "loadBalancer")
     valid_old_ips = frozenset(
-        point.get("ip", "") for point in (within(old, *load_balancer).get("ingress") or ())
+        point.get("ip", "") for point in (get_struct(old, *load_balancer).get("ingress") or ())
     )
-    points: Sequence[ReadOnlyTree] = within(new, *load_balancer).get("ingress") or ()
+    points: Sequence[ReadOnlyTree] = get_struct(new, *load_balancer).get("ingress") or ()
     for index, point in enumerate(points):
         yield from _check_point(point, ROOT.child(*load_balancer, "ingress").index(index), valid_old_ips)
 

@@ -14,18 +14,18 @@ from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import name_with_default, part, text
 from mockube.apiserver.kinds.common.checks import (
     Check,
-    every,
+    all_of,
     field,
     no_longer_than,
     one_of,
     pointer,
-    refused,
-    required,
-    valid,
+    refuse_any,
+    report,
+    require,
 )
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
-from mockube.apiserver.kinds.common.objects import as_created, created, immutable_fields, in_order
+from mockube.apiserver.kinds.common.objects import as_created, from_root, immutable_fields, in_order
 from mockube.apiserver.kinds.common.validation import Update, Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.networking.ingress import check_reference
@@ -47,14 +47,14 @@ def _check_controller(name: str, path: Path) -> Iterator[FieldError]:
 
 
 _NAMESPACE_BY_SCOPE: Final[Mapping[str, Check]] = {
-    "Cluster": pointer("namespace", refused("`parameters.scope` is set to 'Cluster'")),
-    "Namespace": every(
+    "Cluster": pointer("namespace", refuse_any("`parameters.scope` is set to 'Cluster'")),
+    "Namespace": all_of(
         lambda of, path: (
             ()
             if of.get("namespace") is not None
             else (errors.required(path.child("namespace"), "`parameters.scope` is set to 'Namespace'"),)
         ),
-        pointer("namespace", valid(names.check_dns1123_label)),
+        pointer("namespace", report(names.check_dns1123_label)),
     ),
 }
 
@@ -68,10 +68,10 @@ def _check_scope(parameters: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     return _NAMESPACE_BY_SCOPE[scope](parameters, path)
 
 
-_CREATE: Final = created(
+_CREATE: Final = from_root(
     field(
         "spec",
-        required("controller", no_longer_than(250), _check_controller),
+        require("controller", no_longer_than(250), _check_controller),
         pointer("parameters", check_reference, _check_scope),
         absent={},
     )

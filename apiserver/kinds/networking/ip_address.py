@@ -14,10 +14,10 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.addresses import check_ip
 from mockube.apiserver.kinds.common.cells import part, text
-from mockube.apiserver.kinds.common.checks import IMMUTABLE, every, field, optional, required, valid
+from mockube.apiserver.kinds.common.checks import IMMUTABLE, all_of, field, optional, report, require
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import NameRule
-from mockube.apiserver.kinds.common.objects import created, within
+from mockube.apiserver.kinds.common.objects import from_root, get_struct
 from mockube.apiserver.kinds.common.validation import AS_NEW_AND_CHANGE, Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.wire.table import NAME, Column, Printer
@@ -31,12 +31,12 @@ def _check_name(name: str) -> list[str]:
     return problems
 
 
-_SEGMENT: Final = valid(names.check_path_segment_name)
+_SEGMENT: Final = report(names.check_path_segment_name)
 
-_PARENT: Final = every(
-    optional("group", valid(names.check_dns1123_subdomain)),
-    required("resource", _SEGMENT),
-    required("name", _SEGMENT),
+_PARENT: Final = all_of(
+    optional("group", report(names.check_dns1123_subdomain)),
+    require("resource", _SEGMENT),
+    require("name", _SEGMENT),
     optional("namespace", _SEGMENT),
 )
 
@@ -48,8 +48,8 @@ def _check_parent(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-    parent, path = within(new, "spec").get("parentRef"), ROOT.child("spec", "parentRef")
-    if parent == within(old, "spec").get("parentRef"):
+    parent, path = get_struct(new, "spec").get("parentRef"), ROOT.child("spec", "parentRef")
+    if parent == get_struct(old, "spec").get("parentRef"):
         return ()
     value = None if parent is None else internal("networking.ParentReference", parent)
     return (errors.invalid(path, value, IMMUTABLE),)
@@ -80,7 +80,7 @@ KIND: Final = Kind(
     validation=Validation(
         again=AS_NEW_AND_CHANGE,
         name=NameRule(_check_name, _check_name),
-        create=created(field("spec", _check_parent, absent={})),
+        create=from_root(field("spec", _check_parent, absent={})),
         update=_update,
     ),
     printer=Printer(columns=(NAME, Column(name="ParentRef")), cells=_cells),

@@ -16,12 +16,20 @@ from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.address_warnings import cidr_warnings, cidrs_warnings
 from mockube.apiserver.kinds.common.addresses import check_cidr, check_port, parse_sloppily
 from mockube.apiserver.kinds.common.cells import part, selector_text
-from mockube.apiserver.kinds.common.checks import Check, each, every, field, one_of, pointer, port_number
+from mockube.apiserver.kinds.common.checks import (
+    Check,
+    all_of,
+    each_item,
+    field,
+    one_of,
+    pointer,
+    port_number,
+)
 from mockube.apiserver.kinds.common.defaults import of
-from mockube.apiserver.kinds.common.objects import within
+from mockube.apiserver.kinds.common.objects import get_struct
 from mockube.apiserver.kinds.common.selectors import check_selector, check_selector_leniently
 from mockube.apiserver.kinds.common.validation import Validation
-from mockube.apiserver.kinds.common.warnings import always
+from mockube.apiserver.kinds.common.warnings import on_every_write
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import SPEC, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
@@ -105,21 +113,21 @@ def _check_one_peer(peer: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 def _check_types(types: Sequence[str] | None, path: Path) -> Iterable[FieldError]:
     if len(types or ()) > len(_TYPES):
         return (errors.invalid(path, types, "may not specify more than two policyTypes"),)
-    return each(one_of(*_TYPES))(types, path)
+    return each_item(one_of(*_TYPES))(types, path)
 
 
 def _spec(selector: Check, valid_old_cidrs: AbstractSet[str]) -> Check:
-    peer = every(
+    peer = all_of(
         pointer("podSelector", selector),
         pointer("namespaceSelector", selector),
         pointer("ipBlock", partial(_check_block, valid_old_cidrs=valid_old_cidrs)),
         _check_one_peer,
     )
-    ports = field("ports", each(_check_port))
-    return every(
+    ports = field("ports", each_item(_check_port))
+    return all_of(
         field("podSelector", selector, absent={}),
-        field("ingress", each(ports, field("from", each(peer)))),
-        field("egress", each(ports, field("to", each(peer)))),
+        field("ingress", each_item(ports, field("from", each_item(peer)))),
+        field("egress", each_item(ports, field("to", each_item(peer)))),
         field("policyTypes", _check_types),
     )
 
@@ -129,7 +137,7 @@ _STRICT: Final = _spec(check_selector, frozenset())
 
 
 def _create(tree: ReadOnlyTree) -> Iterable[FieldError]:
-    return _STRICT(within(tree, "spec"), _SPEC)
+    return _STRICT(get_struct(tree, "spec"), _SPEC)
 
 
 def _networks(spec: ReadOnlyTree) -> Iterator[str]:
@@ -144,10 +152,10 @@ def _networks(spec: ReadOnlyTree) -> Iterator[str]:
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
     """Accept a CIDR that the old policy has anywhere, whatever its form."""
-    before = within(old, "spec")
-    was_wrong = any(check_selector(within(before, "podSelector"), _SPEC))
+    before = get_struct(old, "spec")
+    was_wrong = any(check_selector(get_struct(before, "podSelector"), _SPEC))
     selector = check_selector_leniently if was_wrong else check_selector
-    return _spec(selector, frozenset(_networks(before)))(within(new, "spec"), _SPEC)
+    return _spec(selector, frozenset(_networks(before)))(get_struct(new, "spec"), _SPEC)
 
 
 # --- defaults, warnings and columns
@@ -189,7 +197,7 @@ KIND: Final = Kind(
     ),
     strategy=Strategy(generation=SPEC, first_generation=1, empty_counts=True),
     validation=Validation(create=_create, update=_update),
-    warnings=always(_warn),
+    warnings=on_every_write(_warn),
     printer=Printer(columns=(NAME, Column(name="Pod-Selector"), AGE), cells=_cells),
     defaults=of(
         "io.k8s.api.networking.v1",

@@ -15,7 +15,7 @@ from mockube.apiserver.kinds.common.addresses import check_cidr, is_ipv6, parse_
 from mockube.apiserver.kinds.common.cells import items
 from mockube.apiserver.kinds.common.checks import IMMUTABLE
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.objects import within
+from mockube.apiserver.kinds.common.objects import get_struct
 from mockube.apiserver.kinds.common.validation import Validation, accept_update
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import STATUS_ALONE, Strategy
@@ -54,12 +54,12 @@ def _are_of_one_family(networks: Sequence[str]) -> bool:
 
 
 def _create(tree: ReadOnlyTree) -> Iterable[FieldError]:
-    return _check_cidrs(within(tree, "spec"))
+    return _check_cidrs(get_struct(tree, "spec"))
 
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     """Allow only to add a CIDR of the other family."""
-    new_cidrs, before = within(new, "spec").get("cidrs"), within(old, "spec").get("cidrs") or []
+    new_cidrs, before = get_struct(new, "spec").get("cidrs"), get_struct(old, "spec").get("cidrs") or []
     now = new_cidrs or []
     joins = len(before) == 1 and len(now) == 2
     if len(now) != len(before) and not joins:
@@ -69,7 +69,7 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
         if now[index] != network:
             yield errors.invalid(_CIDRS.index(index), now[index], IMMUTABLE)
     if joins:
-        yield from _check_cidrs(within(new, "spec"))
+        yield from _check_cidrs(get_struct(new, "spec"))
 
 
 def _cells(tree: Tree, now: datetime) -> list[Any]:

@@ -11,15 +11,15 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import text
-from mockube.apiserver.kinds.common.checks import canonical, field, optional, pointer, required, valid
+from mockube.apiserver.kinds.common.checks import canonical, field, optional, pointer, report, require
 from mockube.apiserver.kinds.common.defaults import NOWHERE, of
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.node_labels import DEPRECATED
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, with_any_finalizers
-from mockube.apiserver.kinds.common.objects import created, immutable_fields
+from mockube.apiserver.kinds.common.objects import from_root, immutable_fields
 from mockube.apiserver.kinds.common.selectors import check_labels
 from mockube.apiserver.kinds.common.validation import AS_NEW_AND_CHANGE, Validation
-from mockube.apiserver.kinds.common.warnings import always
+from mockube.apiserver.kinds.common.warnings import on_every_write
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodContext
 from mockube.apiserver.kinds.core.pod.resources import check_requirements
 from mockube.apiserver.kinds.core.pod.scheduling import check_tolerations
@@ -45,8 +45,8 @@ def _check_tolerations(tolerations: Sequence[ReadOnlyTree], path: Path) -> Itera
         seen.add(text)
 
 
-_CREATE: Final = created(
-    required("handler", valid(names.check_dns1123_label)),
+_CREATE: Final = from_root(
+    require("handler", report(names.check_dns1123_label)),
     pointer(
         "overhead",
         lambda overhead, path: _check_overhead(overhead.get("podFixed") or {}, path),
@@ -79,7 +79,7 @@ KIND: Final = Kind(
     validation=Validation(
         again=AS_NEW_AND_CHANGE, name=with_any_finalizers(SUBDOMAIN), create=_CREATE, update=_UNCHANGED
     ),
-    warnings=always(_warn),
+    warnings=on_every_write(_warn),
     printer=Printer(columns=(NAME, Column(name="Handler"), AGE), cells=_cells),
     defaults=of("io.k8s.api.node.v1", {"RuntimeClass": NOWHERE}),
 )

@@ -11,10 +11,10 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import number, text
-from mockube.apiserver.kinds.common.checks import Check, every, field, non_negative, one_of, pointer
+from mockube.apiserver.kinds.common.checks import Check, all_of, field, non_negative, one_of, pointer
 from mockube.apiserver.kinds.common.conditions import check_conditions
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.objects import created, part, within
+from mockube.apiserver.kinds.common.objects import from_root, get_struct, part
 from mockube.apiserver.kinds.common.selectors import check_selector, check_selector_leniently
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.workloads import check_amount, check_not_over_all
@@ -31,7 +31,7 @@ def _check_one(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 
 
 def _spec(selector: Check) -> Check:
-    return every(
+    return all_of(
         _check_one,
         pointer("minAvailable", check_amount, check_not_over_all),
         pointer("maxUnavailable", check_amount, check_not_over_all),
@@ -40,7 +40,7 @@ def _spec(selector: Check) -> Check:
     )
 
 
-_STATUS: Final = every(
+_STATUS: Final = all_of(
     field("conditions", check_conditions),
     *(
         field(name, non_negative)
@@ -51,8 +51,8 @@ _STATUS: Final = every(
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
     path = ROOT.child("spec")
-    was_wrong = any(check_selector(within(old, "spec", "selector"), path))
-    return _spec(check_selector_leniently if was_wrong else check_selector)(within(new, "spec"), path)
+    was_wrong = any(check_selector(get_struct(old, "spec", "selector"), path))
+    return _spec(check_selector_leniently if was_wrong else check_selector)(get_struct(new, "spec"), path)
 
 
 def _cells(budget: Tree, now: datetime) -> list[Any]:
@@ -77,7 +77,7 @@ KIND: Final = Kind(
     strategy=COUNTED_CONDITIONAL,
     validation=Validation(
         metadata_first=False,
-        create=created(field("spec", _spec(check_selector), absent={})),
+        create=from_root(field("spec", _spec(check_selector), absent={})),
         update=_update,
         subresources={"status": part(_STATUS, "status")},
     ),

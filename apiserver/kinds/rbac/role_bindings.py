@@ -11,11 +11,26 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import items, text
-from mockube.apiserver.kinds.common.checks import Check, each, every, field, one_of, optional, required, valid
+from mockube.apiserver.kinds.common.checks import (
+    Check,
+    all_of,
+    each_item,
+    field,
+    one_of,
+    optional,
+    report,
+    require,
+)
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import PATH_SEGMENT
-from mockube.apiserver.kinds.common.objects import as_created, changed_metadata, created, in_order, within
+from mockube.apiserver.kinds.common.objects import (
+    as_created,
+    changed_metadata,
+    from_root,
+    get_struct,
+    in_order,
+)
 from mockube.apiserver.kinds.common.validation import NO_CHECKS, Create, Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import UPSERTED
@@ -43,7 +58,7 @@ DEFAULTS: Final = of("io.k8s.api.rbac.v1", {"RoleRef": {"apiGroup": _GROUP}, "Su
 
 
 def _check_account_name(subject: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    return optional("name", valid(names.check_dns1123_subdomain))(subject, path)
+    return optional("name", report(names.check_dns1123_subdomain))(subject, path)
 
 
 def _check_no_group(subject: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
@@ -54,15 +69,15 @@ _OF_GROUP: Final = field("apiGroup", one_of(_GROUP), absent="")
 
 
 def _subject(*, namespaced: bool) -> Check:
-    account = every(_check_account_name, _check_no_group)
+    account = all_of(_check_account_name, _check_no_group)
     kinds = {
-        "ServiceAccount": account if namespaced else every(account, required("namespace")),
+        "ServiceAccount": account if namespaced else all_of(account, require("namespace")),
         "User": _OF_GROUP,
         "Group": _OF_GROUP,
     }
 
     def check(subject: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-        yield from required("name")(subject, path)
+        yield from require("name")(subject, path)
         of_kind = kinds.get(subject.get("kind", ""), field("kind", one_of(*kinds), absent=""))
         yield from of_kind(subject, path)
 
@@ -70,13 +85,13 @@ def _subject(*, namespaced: bool) -> Check:
 
 
 def _binding(*kinds: str, namespaced: bool) -> Create:
-    role = every(
+    role = all_of(
         _OF_GROUP,
         field("kind", one_of(*kinds), absent=""),
-        required("name", valid(names.check_path_segment_name)),
+        require("name", report(names.check_path_segment_name)),
     )
-    return created(
-        field("roleRef", role, absent={}), field("subjects", each(_subject(namespaced=namespaced)))
+    return from_root(
+        field("roleRef", role, absent={}), field("subjects", each_item(_subject(namespaced=namespaced)))
     )
 
 
@@ -85,8 +100,8 @@ _CLUSTER_ROLE_BINDING: Final = _binding("ClusterRole", namespaced=False)
 
 
 def _check_same_role(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-    role = within(new, "roleRef")
-    if role == within(old, "roleRef"):
+    role = get_struct(new, "roleRef")
+    if role == get_struct(old, "roleRef"):
         return ()
     return (errors.invalid(ROOT.child("roleRef"), internal("rbac.RoleRef", role), "cannot change roleRef"),)
 

@@ -8,23 +8,29 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.common.checks import Check, each, every, field, pointer, required
+from mockube.apiserver.kinds.common.checks import Check, all_of, each_item, field, pointer, require
 from mockube.apiserver.kinds.common.objectmeta import PATH_SEGMENT
-from mockube.apiserver.kinds.common.objects import as_created, changed_metadata, created, in_order, within
+from mockube.apiserver.kinds.common.objects import (
+    as_created,
+    changed_metadata,
+    from_root,
+    get_struct,
+    in_order,
+)
 from mockube.apiserver.kinds.common.selectors import check_selector, check_selector_leniently
 from mockube.apiserver.kinds.common.validation import NO_CHECKS, Create, Update, Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import Strategy
 
-_OF_RESOURCES: Final = every(
-    required("apiGroups", detail="resource rules must supply at least one api group"),
-    required("resources", detail="resource rules must supply at least one resource"),
+_OF_RESOURCES: Final = all_of(
+    require("apiGroups", detail="resource rules must supply at least one api group"),
+    require("resources", detail="resource rules must supply at least one resource"),
 )
 
 
 def _rule(*, namespaced: bool) -> Check:
     def check(rule: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-        yield from required("verbs", detail="verbs must contain at least one value")(rule, path)
+        yield from require("verbs", detail="verbs must contain at least one value")(rule, path)
         urls, at = rule.get("nonResourceURLs"), path.child("nonResourceURLs")
         if not urls:
             yield from _OF_RESOURCES(rule, path)
@@ -45,18 +51,18 @@ def _aggregation(check: Check) -> Check:
             yield errors.invalid(path, None, "invalid label selector.")
 
     detail = "at least one clusterRoleSelector required if aggregationRule is non-nil"
-    return pointer("aggregationRule", required("clusterRoleSelectors", each(check_used), detail=detail))
+    return pointer("aggregationRule", require("clusterRoleSelectors", each_item(check_used), detail=detail))
 
 
-_CLUSTER_RULES: Final = field("rules", each(_rule(namespaced=False)))
-_ROLE: Final = created(field("rules", each(_rule(namespaced=True))))
-_CLUSTER_ROLE: Final = created(_CLUSTER_RULES, _aggregation(check_selector))
-_WRONG_BEFORE: Final = created(_CLUSTER_RULES, _aggregation(check_selector_leniently))
+_CLUSTER_RULES: Final = field("rules", each_item(_rule(namespaced=False)))
+_ROLE: Final = from_root(field("rules", each_item(_rule(namespaced=True))))
+_CLUSTER_ROLE: Final = from_root(_CLUSTER_RULES, _aggregation(check_selector))
+_WRONG_BEFORE: Final = from_root(_CLUSTER_RULES, _aggregation(check_selector_leniently))
 
 
 def _update_cluster_role(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     """An old selector that was wrong may go on asking for values that no label can have."""
-    selectors = within(old, "aggregationRule").get("clusterRoleSelectors") or ()
+    selectors = get_struct(old, "aggregationRule").get("clusterRoleSelectors") or ()
     was_wrong = any([*check_selector(selector, ROOT)] for selector in selectors)
     create = _WRONG_BEFORE if was_wrong else _CLUSTER_ROLE
     yield from as_created(create, PATH_SEGMENT, namespaced=False)(new, old)

@@ -11,8 +11,8 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import (
     IMMUTABLE,
     Check,
+    all_of,
     canonical,
-    every,
     field,
     is_same,
     no_longer_than,
@@ -20,12 +20,12 @@ from mockube.apiserver.kinds.common.checks import (
     one_of,
     optional,
     pointer,
-    required,
+    require,
     unique,
 )
 from mockube.apiserver.kinds.common.conditions import check_conditions
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.objects import within
+from mockube.apiserver.kinds.common.objects import get_struct
 from mockube.apiserver.kinds.common.selectors import check_node_selector
 from mockube.apiserver.kinds.resource.requests import (
     check_configuration,
@@ -45,12 +45,12 @@ _STATUS: Final = ROOT.child("status")
 _MAX_USERS, _MAX_RESULTS, _MAX_CONFIGURATIONS = 256, 32, 64
 _MAX_CONDITIONS, _MAX_ADDRESSES = 8, 16
 
-_DEVICE: Final = every(
-    check_driver, required("pool", check_pool_name), field("device", check_label, absent="")
+_DEVICE: Final = all_of(
+    check_driver, require("pool", check_pool_name), field("device", check_label, absent="")
 )
 _ID: Final = ("driver", "pool", "device")
 
-_USERS: Final = items(_MAX_USERS, required("resource"), required("name"), required("uid"))
+_USERS: Final = items(_MAX_USERS, require("resource"), require("name"), require("uid"))
 
 
 # --- devices
@@ -69,12 +69,12 @@ def _check_interface(address: str, path: Path) -> Iterable[FieldError]:
     return ()
 
 
-_NETWORK: Final = every(
+_NETWORK: Final = all_of(
     optional("interfaceName", no_longer_than(256)),
     optional("hardwareAddress", no_longer_than(128)),
     field("ips", items(_MAX_ADDRESSES, _check_interface), unique()),
 )
-_REPORTED: Final = every(
+_REPORTED: Final = all_of(
     optional("conditions", no_more_than(_MAX_CONDITIONS), check_conditions),
     pointer("data", check_parameters),
     pointer("networkData", _NETWORK),
@@ -105,11 +105,11 @@ def _key(device: ReadOnlyTree) -> tuple[str, ...]:
 
 
 def _allocation(requests: frozenset[str]) -> Check:
-    result = every(field("request", reference(requests), absent=""), _DEVICE)
-    configuration = every(
-        required("source", one_of("FromClaim", "FromClass")), references(requests), check_configuration
+    result = all_of(field("request", reference(requests), absent=""), _DEVICE)
+    configuration = all_of(
+        require("source", one_of("FromClaim", "FromClass")), references(requests), check_configuration
     )
-    return every(
+    return all_of(
         field(
             "devices",
             field("results", items(_MAX_RESULTS, result)),
@@ -122,22 +122,22 @@ def _allocation(requests: frozenset[str]) -> Check:
 
 def _check_allocation(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
     """Refuse changes of an allocation. Only a claim without one can be allocated."""
-    now, before = within(new, "status").get("allocation"), within(old, "status").get("allocation")
+    now, before = get_struct(new, "status").get("allocation"), get_struct(old, "status").get("allocation")
     path = _STATUS.child("allocation")
     if now is None or is_same(now, before):
         return ()
     if before is not None:
         return (errors.invalid(path, internal("resource.AllocationResult", now), IMMUTABLE),)
-    return _allocation(request_names(within(new, "spec", "devices")))(now, path)
+    return _allocation(request_names(get_struct(new, "spec", "devices")))(now, path)
 
 
 # --- consumers
 
 
 def _check_users(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-    users, before = (within(tree, "status").get("reservedFor") or [] for tree in (new, old))
+    users, before = (get_struct(tree, "status").get("reservedFor") or [] for tree in (new, old))
     path = _STATUS.child("reservedFor")
-    if users and within(new, "status").get("allocation") is None:
+    if users and get_struct(new, "status").get("allocation") is None:
         return (errors.forbidden(path, "may not be specified when `allocated` is not set"),)
     if meta.is_deleting(new) and {*map(canonical, users)} - {*map(canonical, before)}:
         detail = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
@@ -146,10 +146,10 @@ def _check_users(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
 
 
 def update_status(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    status = within(new, "status")
-    results = within(status, "allocation", "devices").get("results") or ()
+    status = get_struct(new, "status")
+    results = get_struct(status, "allocation", "devices").get("results") or ()
     users = status.get("reservedFor")
-    yield from every(_USERS, unique("uid"))(users, _STATUS.child("reservedFor"))
+    yield from all_of(_USERS, unique("uid"))(users, _STATUS.child("reservedFor"))
     yield from _check_reports(status.get("devices") or (), {*map(_key, results)}, _STATUS.child("devices"))
     yield from _check_users(new, old)
     yield from _check_allocation(new, old)

@@ -7,9 +7,9 @@ from mockube.apimachinery import meta, names
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common.ages import age
-from mockube.apiserver.kinds.common.checks import field, must, pointer
+from mockube.apiserver.kinds.common.checks import field, pointer, require_that
 from mockube.apiserver.kinds.common.objectmeta import named_whole
-from mockube.apiserver.kinds.common.objects import again, created
+from mockube.apiserver.kinds.common.objects import from_root, repeat_create
 from mockube.apiserver.kinds.common.resource_names import is_extended
 from mockube.apiserver.kinds.common.validation import WHOLE_AND_CHANGE, Validation
 from mockube.apiserver.kinds.kind import Kind
@@ -18,12 +18,12 @@ from mockube.apiserver.kinds.resource.values import items
 from mockube.apiserver.kinds.strategy import SPEC, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Printer
 
-_CREATE: Final = created(
+_CREATE: Final = from_root(
     field(
         "spec",
         check_selectors,
         field("config", items(MAX_ITEMS, check_configuration)),
-        pointer("extendedResourceName", must(is_extended, "must be a valid extended resource name")),
+        pointer("extendedResourceName", require_that(is_extended, "must be a valid extended resource name")),
         absent={},
     )
 )
@@ -43,7 +43,7 @@ KIND: Final = Kind(
     ),
     strategy=Strategy(generation=SPEC, first_generation=1, returns_deleted=True),
     validation=Validation(
-        again=WHOLE_AND_CHANGE, name=named_whole(_check_name), create=_CREATE, update=again(_CREATE)
+        again=WHOLE_AND_CHANGE, name=named_whole(_check_name), create=_CREATE, update=repeat_create(_CREATE)
     ),
     printer=Printer(columns=(NAME, AGE), cells=_cells),
 )

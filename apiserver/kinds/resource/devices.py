@@ -10,14 +10,14 @@ from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import (
     Check,
-    every,
+    all_of,
     field,
-    must,
     no_longer_than,
     optional,
     pointer,
-    required,
-    valid,
+    report,
+    require,
+    require_that,
 )
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.selectors import check_label_name, check_node_selector
@@ -54,9 +54,9 @@ def _is_version(text: str) -> bool:
     return _VERSION.fullmatch(text) is not None
 
 
-_VALUES: Final = every(
+_VALUES: Final = all_of(
     pointer("string", no_longer_than(_MAX_VALUE_LENGTH)),
-    pointer("version", must(_is_version, _NOT_A_VERSION), no_longer_than(_MAX_VALUE_LENGTH)),
+    pointer("version", require_that(_is_version, _NOT_A_VERSION), no_longer_than(_MAX_VALUE_LENGTH)),
 )
 _KINDS: Final = ("bool", "int", "string", "version")
 
@@ -87,10 +87,10 @@ def _check_described(device: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
 
 # --- taints and conditions
 
-_TAINT: Final = every(
+_TAINT: Final = all_of(
     field("key", check_label_name, absent=""),
-    optional("value", valid(names.check_label_value)),
-    required("effect", check_effect),
+    optional("value", report(names.check_label_value)),
+    require("effect", check_effect),
 )
 _TAINTS: Final = field("taints", items(_MAX_TAINTS, _TAINT))
 _CONDITIONS, _FAILURES = "bindingConditions", "bindingFailureConditions"
@@ -125,13 +125,13 @@ def _check_counter(_counter: Any, _path: Path) -> Iterable[FieldError]:
     return ()
 
 
-_COUNTERS: Final = required("counters", entries(_MAX_COUNTERS, check_label, _check_counter))
-_CONSUMPTION: Final = every(required("counterSet", check_label), _COUNTERS)
+_COUNTERS: Final = require("counters", entries(_MAX_COUNTERS, check_label, _check_counter))
+_CONSUMPTION: Final = all_of(require("counterSet", check_label), _COUNTERS)
 _CONSUMPTIONS: Final = field(
     "consumesCounters",
     items(_MAX_CONSUMPTIONS, _CONSUMPTION, key=lambda consumption: consumption.get("counterSet", "")),
 )
-check_counter_set: Final = every(required("name", check_label), _COUNTERS)
+check_counter_set: Final = all_of(require("name", check_label), _COUNTERS)
 
 # --- nodes
 
@@ -148,7 +148,7 @@ _NODE_FIELDS: Final = ("nodeName", "nodeSelector", "allNodes")
 
 def true_if_set(name: str) -> Check:
     """Refuse a false flag."""
-    return pointer(name, must(lambda value: value, "must be either unset or set to true"))
+    return pointer(name, require_that(lambda value: value, "must be either unset or set to true"))
 
 
 def node_name(problem: str) -> Check:
@@ -160,7 +160,7 @@ def node_name(problem: str) -> Check:
     return pointer("nodeName", check)
 
 
-_NODES: Final = every(
+_NODES: Final = all_of(
     node_name("must not be empty"), pointer("nodeSelector", check_node_selector), true_if_set("allNodes")
 )
 
@@ -196,7 +196,7 @@ def device(*, chooses_nodes: bool, taints: dict[str, object]) -> Check:
         name, found = device.get("name", ""), device.get("taints") or []
         return () if name in taints and taints[name] == found else _TAINTS(device, path)
 
-    return every(
+    return all_of(
         field("name", check_label, absent=""),
         _check_described,
         check_taints,

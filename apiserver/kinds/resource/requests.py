@@ -9,12 +9,12 @@ from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import (
     Check,
-    each,
-    every,
+    all_of,
+    each_item,
     field,
     pointer,
     positive,
-    required,
+    require,
 )
 from mockube.apiserver.kinds.resource.selectors import check_expression
 from mockube.apiserver.kinds.resource.values import (
@@ -43,14 +43,14 @@ def _check_allocation(request: ReadOnlyTree, path: Path) -> Iterable[FieldError]
     return (errors.invalid(path.child("count"), count, problem),) if count else ()
 
 
-_SELECTOR: Final = required("cel", field("expression", check_expression, absent=""))
+_SELECTOR: Final = require("cel", field("expression", check_expression, absent=""))
 check_selectors: Final = field("selectors", items(MAX_ITEMS, _SELECTOR))
 
-_EXACT: Final = every(
-    required("deviceClassName", check_subdomain),
+_EXACT: Final = all_of(
+    require("deviceClassName", check_subdomain),
     check_selectors,
     _check_allocation,
-    field("tolerations", each(check_toleration)),
+    field("tolerations", each_item(check_toleration)),
 )
 _NAME: Final = field("name", check_label, absent="")
 _ALTERNATIVES: Final = field("firstAvailable", items(_MAX_ALTERNATIVES, _NAME, _EXACT, key=its_name))
@@ -103,7 +103,7 @@ def references(requests: frozenset[str]) -> Check:
 
 # --- claims
 
-check_configuration: Final = required("opaque", check_driver, field("parameters", check_parameters))
+check_configuration: Final = require("opaque", check_driver, field("parameters", check_parameters))
 
 
 def _check_attribute(constraint: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
@@ -122,7 +122,7 @@ _NO_ATTRIBUTE: Final = (
 
 def check_devices(devices: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     named = references(request_names(devices))
-    check = every(
+    check = all_of(
         field("requests", items(MAX_ITEMS, _check_request, key=its_name)),
         field("constraints", items(MAX_ITEMS, named, _check_attribute)),
         field("config", items(MAX_ITEMS, named, check_configuration)),

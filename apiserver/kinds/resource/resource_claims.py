@@ -14,7 +14,7 @@ from mockube.apiserver.kinds.common.cells import items, part
 from mockube.apiserver.kinds.common.checks import IMMUTABLE, field, is_same
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.objects import created, within
+from mockube.apiserver.kinds.common.objects import from_root, get_struct
 from mockube.apiserver.kinds.common.validation import AS_NEW_AND_CHANGE, WHOLE_AND_CHANGE, Update, Validation
 from mockube.apiserver.kinds.core.volumes.claim_spec import check_template_metadata
 from mockube.apiserver.kinds.kind import Kind
@@ -42,8 +42,8 @@ DEFAULTS: Final = of("io.k8s.api.resource.v1", {"ExactDeviceRequest": _REQUEST, 
 # --- validation
 
 _CLAIM_SPEC: Final = field("devices", check_devices, absent={})
-_CREATE_CLAIM: Final = created(field("spec", _CLAIM_SPEC, absent={}))
-_CREATE_TEMPLATE: Final = created(
+_CREATE_CLAIM: Final = from_root(field("spec", _CLAIM_SPEC, absent={}))
+_CREATE_TEMPLATE: Final = from_root(
     field(
         "spec",
         field("metadata", check_template_metadata, absent={}),
@@ -55,8 +55,8 @@ _CREATE_TEMPLATE: Final = created(
 
 def _fixed_spec(struct: str) -> Update:
     def update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-        spec = within(new, "spec")
-        if is_same(spec, within(old, "spec")):
+        spec = get_struct(new, "spec")
+        if is_same(spec, get_struct(old, "spec")):
             return ()
         return (errors.invalid(ROOT.child("spec"), internal(struct, spec), IMMUTABLE),)
 

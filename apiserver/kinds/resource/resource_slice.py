@@ -16,16 +16,16 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import text
 from mockube.apiserver.kinds.common.checks import (
-    every,
+    all_of,
     field,
-    must,
     pointer,
     positive,
-    required,
+    require,
+    require_that,
 )
 from mockube.apiserver.kinds.common.defaults import Table, of
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.objects import created, immutable_fields, in_order, within
+from mockube.apiserver.kinds.common.objects import from_root, get_struct, immutable_fields, in_order
 from mockube.apiserver.kinds.common.selectors import check_node_selector
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
@@ -64,7 +64,7 @@ def _check_one_term(selector: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     return (errors.invalid(path.child("nodeSelectorTerms"), value, problem),)
 
 
-_NODES: Final = every(
+_NODES: Final = all_of(
     node_name("must be either unset or set to a non-empty string"),
     pointer("nodeSelector", check_node_selector, _check_one_term),
     true_if_set("allNodes"),
@@ -96,14 +96,18 @@ def _check_devices(spec: ReadOnlyTree, path: Path, old: ReadOnlyTree | None = No
     yield from items(limit, check, key=its_name)(devices, path.child("devices"))
 
 
-_POOL: Final = every(
-    required("name", check_pool_name),
+_POOL: Final = all_of(
+    require("name", check_pool_name),
     field("resourceSliceCount", positive, absent=0),
-    field("generation", must(lambda value: value >= 0, "must be greater than or equal to zero"), absent=0),
+    field(
+        "generation",
+        require_that(lambda value: value >= 0, "must be greater than or equal to zero"),
+        absent=0,
+    ),
 )
-_HEAD: Final = every(check_driver, field("pool", _POOL, absent={}))
+_HEAD: Final = all_of(check_driver, field("pool", _POOL, absent={}))
 _COUNTER_SETS: Final = field("sharedCounters", items(_MAX_COUNTER_SETS, check_counter_set, key=its_name))
-_CREATE: Final = created(field("spec", _HEAD, _check_nodes, _check_devices, _COUNTER_SETS, absent={}))
+_CREATE: Final = from_root(field("spec", _HEAD, _check_nodes, _check_devices, _COUNTER_SETS, absent={}))
 _SPEC: Final = ROOT.child("spec")
 _FIXED: Final = in_order(
     immutable_fields("spec", "pool", "name", absent=""),
@@ -113,11 +117,11 @@ _FIXED: Final = in_order(
 
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    spec = within(new, "spec")
+    spec = get_struct(new, "spec")
     yield from _HEAD(spec, _SPEC)
     yield from _FIXED(new, old)
     yield from _check_nodes(spec, _SPEC)
-    yield from _check_devices(spec, _SPEC, within(old, "spec"))
+    yield from _check_devices(spec, _SPEC, get_struct(old, "spec"))
     yield from _COUNTER_SETS(spec, _SPEC)
 
 

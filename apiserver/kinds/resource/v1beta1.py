@@ -57,13 +57,13 @@ def _basic_device(device: Tree) -> Tree:
     }
 
 
-def _changed(tree: Tree, path: tuple[str, ...], change: Callable[[Tree], Tree]) -> Tree:
+def _change_elements(tree: Tree, path: tuple[str, ...], change: Callable[[Tree], Tree]) -> Tree:
     """Return a tree with each element of a list changed; a tree without the list is returned as it is."""
     name, *rest = path
     value: Any = tree.get(name)
     if not value:
         return tree
-    new_value = _changed(value, tuple(rest), change) if rest else [change(each) for each in value]
+    new_value = _change_elements(value, tuple(rest), change) if rest else [change(each) for each in value]
     return {**tree, name: new_value}
 
 
@@ -73,23 +73,23 @@ _DEVICES: Final = ("spec", "devices")
 
 
 def claim_to_stored(tree: Tree) -> Tree:
-    return _changed(tree, _REQUESTS, _exact_request)
+    return _change_elements(tree, _REQUESTS, _exact_request)
 
 
 def claim_from_stored(tree: Tree) -> Tree:
-    return _changed(tree, _REQUESTS, _flat_request)
+    return _change_elements(tree, _REQUESTS, _flat_request)
 
 
 def template_to_stored(tree: Tree) -> Tree:
-    return _changed(tree, _TEMPLATE_REQUESTS, _exact_request)
+    return _change_elements(tree, _TEMPLATE_REQUESTS, _exact_request)
 
 
 def template_from_stored(tree: Tree) -> Tree:
-    return _changed(tree, _TEMPLATE_REQUESTS, _flat_request)
+    return _change_elements(tree, _TEMPLATE_REQUESTS, _flat_request)
 
 
 def slice_to_stored(tree: Tree) -> Tree:
-    stored_slice = _changed(tree, _DEVICES, _plain_device)
+    stored_slice = _change_elements(tree, _DEVICES, _plain_device)
     spec = stored_slice.get("spec")
     if not spec:
         return stored_slice
@@ -100,7 +100,7 @@ def slice_to_stored(tree: Tree) -> Tree:
 
 
 def slice_from_stored(tree: Tree) -> Tree:
-    return _changed(tree, _DEVICES, _basic_device)
+    return _change_elements(tree, _DEVICES, _basic_device)
 
 
 _OMITTED: Final = ("nodeName", "allNodes")

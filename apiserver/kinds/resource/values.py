@@ -11,12 +11,12 @@ from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import (
     Check,
-    each,
+    each_item,
     no_longer_than,
     one_of,
     optional,
-    required,
-    valid,
+    report,
+    require,
 )
 from mockube.apiserver.kinds.common.selectors import check_label_name
 from mockube.apiserver.kinds.core.volumes.sources import check_driver_name
@@ -25,9 +25,9 @@ _MAX_ID_LENGTH: Final = 32
 _MAX_POOL_LENGTH: Final = 253
 _MAX_PARAMETERS_LENGTH: Final = 10 * 1024
 
-check_label: Final = valid(names.check_dns1123_label)
-check_subdomain: Final = valid(names.check_dns1123_subdomain)
-check_driver: Final = required("driver", check_driver_name)
+check_label: Final = report(names.check_dns1123_label)
+check_subdomain: Final = report(names.check_dns1123_subdomain)
+check_driver: Final = require("driver", check_driver_name)
 
 
 # --- lists
@@ -37,7 +37,7 @@ def items(
     limit: int, *checks: Check, key: Callable[[Any], object] | None = None
 ) -> Callable[[Sequence[Any] | None, Path], Iterator[FieldError]]:
     """Return the check of a list with at most `limit` items, of a longer one no item is checked; of a set by a key."""
-    check_each = each(*checks)
+    check_each = each_item(*checks)
 
     def check(values: Sequence[Any] | None, path: Path) -> Iterator[FieldError]:
         if len(values or ()) > limit:
@@ -122,7 +122,7 @@ def check_pool_name(name: str, path: Path) -> Iterator[FieldError]:
 # --- taints
 
 check_effect: Final = one_of("NoExecute", "NoSchedule", "None")
-_LABEL_VALUE: Final = valid(names.check_label_value)
+_LABEL_VALUE: Final = report(names.check_label_value)
 
 
 def _check_tolerated(toleration: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
@@ -132,7 +132,7 @@ def _check_tolerated(toleration: ReadOnlyTree, path: Path) -> Iterable[FieldErro
     if operator == "Exists":
         problem = "must be empty for operator `Exists`"
         return (errors.invalid(path.child("value"), value, problem),) if value else ()
-    return required("operator", one_of("Equal", "Exists"))(toleration, path)
+    return require("operator", one_of("Equal", "Exists"))(toleration, path)
 
 
 def check_toleration(toleration: ReadOnlyTree, path: Path) -> Iterator[FieldError]:

@@ -11,7 +11,7 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import flag, number, text
-from mockube.apiserver.kinds.common.checks import one_of, pointer, required
+from mockube.apiserver.kinds.common.checks import one_of, pointer, require
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.objectmeta import METADATA
 from mockube.apiserver.kinds.common.objects import immutable_fields, in_order, not_updated
@@ -58,7 +58,7 @@ _PREEMPTION: Final = pointer("preemptionPolicy", one_of("PreemptLowerPriority", 
 def _create(tree: ReadOnlyTree) -> Iterator[FieldError]:
     yield from _check_value(tree)
     if tree.get("preemptionPolicy") == "":
-        yield from required("preemptionPolicy")(tree, ROOT)
+        yield from require("preemptionPolicy")(tree, ROOT)
     else:
         yield from _PREEMPTION(tree, ROOT)
 

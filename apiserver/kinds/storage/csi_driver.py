@@ -11,9 +11,15 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import flag, items, part, text
-from mockube.apiserver.kinds.common.checks import IMMUTABLE, Check, field, must, one_of, pointer
+from mockube.apiserver.kinds.common.checks import IMMUTABLE, Check, field, one_of, pointer, require_that
 from mockube.apiserver.kinds.common.defaults import of
-from mockube.apiserver.kinds.common.objects import again, created, immutable_fields, in_order, within
+from mockube.apiserver.kinds.common.objects import (
+    from_root,
+    get_struct,
+    immutable_fields,
+    in_order,
+    repeat_create,
+)
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.disabled_fields import DisabledFields, Gate
@@ -33,8 +39,8 @@ def _check_lifecycles(modes: Iterable[str] | None, path: Path) -> Iterator[Field
 
 _EXPIRATION: Final = pointer(
     "expirationSeconds",
-    must(lambda seconds: seconds >= 600, "may not specify a duration less than 10 minutes"),
-    must(
+    require_that(lambda seconds: seconds >= 600, "may not specify a duration less than 10 minutes"),
+    require_that(
         lambda seconds: seconds <= _MAX_EXPIRATION_SECONDS,
         "may not specify a duration larger than 2^32 seconds",
     ),
@@ -60,7 +66,7 @@ def _check_tokens_in_secrets(spec: ReadOnlyTree, path: Path) -> Iterable[FieldEr
     return (errors.invalid(path.child("serviceAccountTokenInSecrets"), in_secrets, problem),)
 
 
-_CREATE: Final = created(
+_CREATE: Final = from_root(
     field(
         "spec",
         pointer("fsGroupPolicy", one_of("File", "None", "ReadWriteOnceWithFSType")),
@@ -68,7 +74,7 @@ _CREATE: Final = created(
         field("volumeLifecycleModes", _check_lifecycles),
         pointer(
             "nodeAllocatableUpdatePeriodSeconds",
-            must(lambda seconds: seconds >= 10, "must be greater than or equal to 10 seconds"),
+            require_that(lambda seconds: seconds >= 10, "must be greater than or equal to 10 seconds"),
         ),
         _check_tokens_in_secrets,
         absent={},
@@ -78,7 +84,7 @@ _CREATE: Final = created(
 
 def _check_same_attach_required(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
     """Upstream's message calls the field `attachedRequired`."""
-    now, before = (within(tree, "spec").get("attachRequired") for tree in (new, old))
+    now, before = (get_struct(tree, "spec").get("attachRequired") for tree in (new, old))
     return () if now == before else (errors.invalid(ROOT.child("spec", "attachedRequired"), now, IMMUTABLE),)
 
 
@@ -131,7 +137,9 @@ KIND: Final = Kind(
     validation=Validation(
         create=_CREATE,
         update=in_order(
-            again(_CREATE), _check_same_attach_required, immutable_fields("spec", "volumeLifecycleModes")
+            repeat_create(_CREATE),
+            _check_same_attach_required,
+            immutable_fields("spec", "volumeLifecycleModes"),
         ),
     ),
     warnings=Warnings(create=_warn_create, update=_warn_update),

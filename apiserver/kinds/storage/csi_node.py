@@ -13,15 +13,15 @@ from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import count
 from mockube.apiserver.kinds.common.checks import (
     IMMUTABLE,
-    every,
+    all_of,
     field,
-    must,
     non_negative,
     pointer,
-    required,
+    require,
+    require_that,
 )
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.objects import as_created, created, within
+from mockube.apiserver.kinds.common.objects import as_created, from_root, get_struct
 from mockube.apiserver.kinds.common.selectors import check_label_name
 from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation
 from mockube.apiserver.kinds.core.volumes.sources import check_driver_name
@@ -29,10 +29,10 @@ from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import MAIN, Request, Strategy, none_when_empty
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
-_NODE_ID: Final = must(lambda text: len(text.encode()) <= 256, "must be 256 characters or less")
-_DRIVER: Final = every(
-    required("name", check_driver_name),
-    required("nodeID", _NODE_ID),
+_NODE_ID: Final = require_that(lambda text: len(text.encode()) <= 256, "must be 256 characters or less")
+_DRIVER: Final = all_of(
+    require("name", check_driver_name),
+    require("nodeID", _NODE_ID),
     pointer("allocatable", pointer("count", non_negative)),
 )
 
@@ -59,14 +59,14 @@ def _check_drivers(drivers: Sequence[ReadOnlyTree] | None, path: Path) -> Iterat
         yield from _check_topology_keys(driver.get("topologyKeys") or (), at)
 
 
-_CREATE: Final = created(field("spec", field("drivers", _check_drivers), absent={}))
+_CREATE: Final = from_root(field("spec", field("drivers", _check_drivers), absent={}))
 
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     """Allow only `allocatable` of an existing driver to change."""
     yield from as_created(_CREATE, namespaced=False)(new, old)
-    drivers = {driver.get("name"): driver for driver in (within(new, "spec").get("drivers") or ())}
-    for before in within(old, "spec").get("drivers") or ():
+    drivers = {driver.get("name"): driver for driver in (get_struct(new, "spec").get("drivers") or ())}
+    for before in get_struct(old, "spec").get("drivers") or ():
         now = drivers.get(before.get("name"))
         if now is not None and now | {"allocatable": None} != before | {"allocatable": None}:
             value = internal("storage.CSINodeDriver", {**now, "allocatable": None})

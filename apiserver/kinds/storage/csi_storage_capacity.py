@@ -7,20 +7,20 @@ from mockube.apimachinery import names
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.common.checks import field, pointer, valid
+from mockube.apiserver.kinds.common.checks import field, pointer, report
 from mockube.apiserver.kinds.common.node_labels import selector_warnings
-from mockube.apiserver.kinds.common.objects import as_created, created, immutable_fields, in_order
+from mockube.apiserver.kinds.common.objects import as_created, from_root, immutable_fields, in_order
 from mockube.apiserver.kinds.common.resource_names import check_not_negative
 from mockube.apiserver.kinds.common.selectors import check_selector
 from mockube.apiserver.kinds.common.validation import Validation
-from mockube.apiserver.kinds.common.warnings import always
+from mockube.apiserver.kinds.common.warnings import on_every_write
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import Strategy
 
-_SUBDOMAIN: Final = valid(names.check_dns1123_subdomain)
+_SUBDOMAIN: Final = report(names.check_dns1123_subdomain)
 
 
-_CREATE: Final = created(
+_CREATE: Final = from_root(
     pointer("nodeTopology", check_selector),
     field("storageClassName", _SUBDOMAIN, absent=""),
     pointer("capacity", check_not_negative),
@@ -45,5 +45,5 @@ KIND: Final = Kind(
             immutable_fields("storageClassName", absent=""),
         ),
     ),
-    warnings=always(_warn),
+    warnings=on_every_write(_warn),
 )

@@ -11,13 +11,13 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import flag, name_with_default, text
-from mockube.apiserver.kinds.common.checks import each, every, field, one_of, optional, required, unique
+from mockube.apiserver.kinds.common.checks import all_of, each_item, field, one_of, optional, require, unique
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.node_labels import DEPRECATED
-from mockube.apiserver.kinds.common.objects import created, immutable_fields, in_order
+from mockube.apiserver.kinds.common.objects import from_root, immutable_fields, in_order
 from mockube.apiserver.kinds.common.selectors import check_label_name
 from mockube.apiserver.kinds.common.validation import AS_NEW_AND_CHANGE, Validation
-from mockube.apiserver.kinds.common.warnings import always
+from mockube.apiserver.kinds.common.warnings import on_every_write
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import RETURNS_DELETED
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
@@ -43,8 +43,8 @@ def check_parameters(parameters: ReadOnlyTree | None, path: Path) -> Iterator[Fi
         yield errors.too_long(path, _MAX_PARAMETERS_BYTES)
 
 
-_REQUIREMENT: Final = every(required("values", unique()), field("key", check_label_name, absent=""))
-_TERM: Final = field("matchLabelExpressions", each(_REQUIREMENT), unique("key"))
+_REQUIREMENT: Final = all_of(require("values", unique()), field("key", check_label_name, absent=""))
+_TERM: Final = field("matchLabelExpressions", each_item(_REQUIREMENT), unique("key"))
 
 
 def _values_by_key(term: ReadOnlyTree) -> dict[str, set[str]]:
@@ -63,8 +63,8 @@ def _check_topologies(terms: Sequence[ReadOnlyTree] | None, path: Path) -> Itera
         seen.append(values)
 
 
-_CREATE: Final = created(
-    required("provisioner", check_provisioner),
+_CREATE: Final = from_root(
+    require("provisioner", check_provisioner),
     field("parameters", check_parameters),
     optional("reclaimPolicy", one_of("Delete", "Retain")),
     field("volumeBindingMode", one_of("Immediate", "WaitForFirstConsumer"), absent=""),
@@ -111,7 +111,7 @@ KIND: Final = Kind(
             *map(immutable_fields, ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")),
         ),
     ),
-    warnings=always(_warn),
+    warnings=on_every_write(_warn),
     printer=Printer(
         columns=(
             NAME,

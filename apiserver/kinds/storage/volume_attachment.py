@@ -13,17 +13,17 @@ from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import flag, text
 from mockube.apiserver.kinds.common.checks import (
     IMMUTABLE,
-    every,
+    all_of,
     field,
-    must,
     no_longer_than,
     optional,
     pointer,
-    required,
-    valid,
+    report,
+    require,
+    require_that,
 )
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.objects import as_created, created, within
+from mockube.apiserver.kinds.common.objects import as_created, from_root, get_struct
 from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation
 from mockube.apiserver.kinds.core.volumes.persistent_volume import check_inline_spec
 from mockube.apiserver.kinds.core.volumes.sources import check_driver_name
@@ -33,7 +33,7 @@ from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
 _MAX_BYTES: Final = 256 * 1024
 
-_SUBDOMAIN: Final = valid(names.check_dns1123_subdomain)
+_SUBDOMAIN: Final = report(names.check_dns1123_subdomain)
 
 
 _ONE_SOURCE: Final = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
@@ -58,21 +58,21 @@ def _check_metadata(metadata: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     return (errors.too_long(path, _MAX_BYTES),) if size > _MAX_BYTES else ()
 
 
-_VOLUME_ERROR: Final = every(
+_VOLUME_ERROR: Final = all_of(
     optional("message", no_longer_than(_MAX_BYTES)),
-    pointer("errorCode", must(lambda code: code >= 0, "must be between 0 and 2147483647, inclusive")),
+    pointer("errorCode", require_that(lambda code: code >= 0, "must be between 0 and 2147483647, inclusive")),
 )
 
-_ATTACHMENT_ERRORS: Final = every(
+_ATTACHMENT_ERRORS: Final = all_of(
     optional("attachmentMetadata", _check_metadata),
     pointer("attachError", _VOLUME_ERROR),
     pointer("detachError", _VOLUME_ERROR),
 )
 
-_CREATE: Final = created(
+_CREATE: Final = from_root(
     field(
         "spec",
-        required("attacher", check_driver_name),
+        require("attacher", check_driver_name),
         field("source", _check_source, absent={}),
         field("nodeName", _SUBDOMAIN, absent=""),
         absent={},
@@ -84,8 +84,8 @@ _CREATE: Final = created(
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     yield from as_created(_CREATE, namespaced=False)(new, old)
-    spec = within(new, "spec")
-    if spec != within(old, "spec"):
+    spec = get_struct(new, "spec")
+    if spec != get_struct(old, "spec"):
         yield errors.invalid(ROOT.child("spec"), internal("storage.VolumeAttachmentSpec", spec), IMMUTABLE)
 
 

@@ -8,17 +8,17 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import text
-from mockube.apiserver.kinds.common.checks import required
-from mockube.apiserver.kinds.common.objects import as_created, created, in_order, not_updated
+from mockube.apiserver.kinds.common.checks import require
+from mockube.apiserver.kinds.common.objects import as_created, from_root, in_order, not_updated
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.storage.storage_class import check_parameters, check_provisioner
 from mockube.apiserver.kinds.strategy import RETURNS_DELETED
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
-_CREATE: Final = created(
-    required("driverName", check_provisioner),
-    required("parameters", check_parameters, detail="must contain at least one key/value pair"),
+_CREATE: Final = from_root(
+    require("driverName", check_provisioner),
+    require("parameters", check_parameters, detail="must contain at least one key/value pair"),
 )
 
 

@@ -9,7 +9,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.intstr import IntOrString, IntOrStringError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.kinds.common.checks import NOT_NEGATIVE, every, field, non_negative, one_of
+from mockube.apiserver.kinds.common.checks import NOT_NEGATIVE, all_of, field, non_negative, one_of
 from mockube.apiserver.kinds.common.workloads import check_amount
 from mockube.apiserver.kinds.core.pod.pod_template import check_template_metadata
 from mockube.apiserver.packs.kruise.clone_set import IN_PLACE_IF_POSSIBLE, IN_PLACE_ONLY, RECREATE
@@ -115,7 +115,7 @@ def _check_strategy(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         yield errors.invalid(path.child("rollingUpdate"), update, problem)
 
 
-_NUMBERS: Final = every(field("partition", non_negative), field("minReadySeconds", non_negative))
+_NUMBERS: Final = all_of(field("partition", non_negative), field("minReadySeconds", non_negative))
 
 
 def _check_rolling(spec: ReadOnlyTree, update: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -157,7 +157,7 @@ def _check_policy(spec: ReadOnlyTree, policy: str, path: Path) -> Iterable[Field
     return (errors.invalid(_SPEC.child("template", "spec", "readinessGates"), gates, problem),)
 
 
-_RETENTION: Final = every(
+_RETENTION: Final = all_of(
     field("whenDeleted", one_of("Retain", "Delete"), absent=""),
     field("whenScaled", one_of("Retain", "Delete"), absent=""),
 )

@@ -42,7 +42,7 @@ class AccessReviews:
             "resourceRules": list(rules.resources),
             "nonResourceRules": list(rules.paths),
             "incomplete": rules.is_incomplete,
-            **question.present({"evaluationError": rules.error}),
+            **question.without_empty({"evaluationError": rules.error}),
         }
         return question.answer({**tree, "metadata": {}, "spec": {}}, found)
 
@@ -57,7 +57,7 @@ class AccessReviews:
             found["denied"] = True
         ignored = selectors.ignored_selectors(tree["spec"].get("resourceAttributes") or {})
         return question.answer(
-            tree, found | question.present({"reason": reason, "evaluationError": problem or ignored})
+            tree, found | question.without_empty({"reason": reason, "evaluationError": problem or ignored})
         )
 
 

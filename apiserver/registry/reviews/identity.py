@@ -30,7 +30,7 @@ class TokenReviews:
             "user": user_info(found.user),
             "audiences": list(found.audiences),
         }
-        return question.answer(tree, question.present(review_status))
+        return question.answer(tree, question.without_empty(review_status))
 
 
 def _check_token(tree: Tree) -> None:
@@ -47,6 +47,6 @@ async def self_subject_review(backend: Backend, call: Call) -> ObjectAnswer:
 
 def user_info(user: User) -> Tree:
     extra = {name: list(values) for name, values in user.extra.items()}
-    return question.present(
+    return question.without_empty(
         {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": extra}
     )

@@ -21,13 +21,13 @@ def _accept(_: Tree) -> None:
 
 async def read(backend: Backend, call: Call, check: Check = _accept) -> Tree:
     """The object as it was admitted, with its metadata and spec. Plugins that validate see what the check lets pass."""
-    attributes = await mutated(backend, call)
+    attributes = await run_mutation(backend, call)
     check(object_of(attributes))
     await backend.admission.validate(backend, attributes)
     return object_of(attributes)
 
 
-async def mutated(backend: Backend, call: Call) -> Attributes:
+async def run_mutation(backend: Backend, call: Call) -> Attributes:
     """The object as it is before the plugins that validate see it."""
     options = write_options(call, "CreateOptions")
     tree = await backend.begin(call, read_object, backend, call, options)
@@ -55,5 +55,5 @@ def answer(tree: Tree, status: Tree) -> ObjectAnswer:
     return ObjectAnswer(code=201, tree={**head, **spec, "status": status})
 
 
-def present(fields: Tree) -> Tree:
+def without_empty(fields: Tree) -> Tree:
     return {name: value for name, value in fields.items() if value not in ("", None, False, [], {})}

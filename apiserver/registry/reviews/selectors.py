@@ -9,12 +9,12 @@ from mockube.apimachinery.fields import FieldSelectorError, Term
 from mockube.apimachinery.labels import SelectorError
 from mockube.apimachinery.names import check_label_value
 from mockube.apimachinery.paths import ROOT, Path
-from mockube.apiserver.kinds.common.checks import Check, each, valid
+from mockube.apiserver.kinds.common.checks import Check, each_item, report
 from mockube.apiserver.kinds.common.selectors import check_label_name, check_operator
 
 _ATTRIBUTES: Final = ROOT.child("spec", "resourceAttributes")
 _OPERATORS: Final = frozenset({"In", "NotIn", "Exists", "DoesNotExist"})
-_check_values: Final = each(valid(check_label_value))
+_check_values: Final = each_item(report(check_label_value))
 
 
 def check(attributes: Mapping[str, Any]) -> Iterable[FieldError]:
@@ -32,7 +32,7 @@ def _check(selector: Mapping[str, Any], check_requirement: Check, path: Path) ->
     if not raw and not requirements:
         detail = f"when {path} is specified, requirements or rawSelector is required"
         yield errors.required(path.child("requirements"), detail)
-    yield from each(check_requirement)(requirements, path.child("requirements"))
+    yield from each_item(check_requirement)(requirements, path.child("requirements"))
 
 
 def _check_known_operator(requirement: Mapping[str, Any], path: Path) -> Iterable[FieldError]:
@@ -57,11 +57,14 @@ def ignored_selectors(attributes: Mapping[str, Any]) -> str:
         ("fieldSelector", _field_requirement_is_read, fields.parse),
         ("labelSelector", lambda one: one.get("operator") in _OPERATORS, labels.parse),
     )
-    found = (_ignored(attributes.get(name) or {}, name, is_read, parse) for name, is_read, parse in judged)
+    found = (
+        _ignored_requirements(attributes.get(name) or {}, name, is_read, parse)
+        for name, is_read, parse in judged
+    )
     return "; ".join(filter(None, found))
 
 
-def _ignored(
+def _ignored_requirements(
     selector: Mapping[str, Any],
     name: str,
     is_read: Callable[[Mapping[str, Any]], bool],

@@ -27,7 +27,7 @@ class TokenRequests:
         self._accounts = accounts
 
     async def create(self, backend: Backend, call: Call) -> ObjectAnswer:
-        attributes = await question.mutated(backend, call)
+        attributes = await question.run_mutation(backend, call)
         tree = question.object_of(attributes)
         spec, metadata = tree.get("spec") or {}, tree["metadata"]
         _check_name(metadata.get("name", ""), call.name)

@@ -107,20 +107,20 @@ async def _evict_within_budget(backend: Backend, call: Call, options: DeleteOpti
             # It may have become ready: then its budget counts after all.
             raise _still_processed(meta.name(budget)) from error
     else:
-        await _spend(backend, call, budget, dry_run=options.dry_run)
+        await _use_disruption(backend, call, budget, dry_run=options.dry_run)
         await _delete(backend, call, options)
 
 
 async def _budget_of(backend: Backend, pod: Tree) -> Tree | None:
     await backend.watch_cache.fresh()
     budgets = [stored.tree() for stored in backend.all_seen(BUDGETS, meta.namespace(pod))]
-    found = [budget for budget in budgets if _covers(budget, pod)]
+    found = [budget for budget in budgets if _selects(budget, pod)]
     if len(found) > 1:
         raise ApiError(SEVERAL)
     return found[0] if found else None
 
 
-def _covers(budget: Tree, pod: Tree) -> bool:
+def _selects(budget: Tree, pod: Tree) -> bool:
     try:
         selector = labels.from_label_selector(budget.get("spec", {}).get("selector"))
     except labels.SelectorError:
@@ -143,7 +143,7 @@ def _count(budget: Tree, field: str) -> int:
     return count
 
 
-async def _spend(backend: Backend, call: Call, budget: Tree, *, dry_run: bool) -> None:
+async def _use_disruption(backend: Backend, call: Call, budget: Tree, *, dry_run: bool) -> None:
     """Take one disruption out of a budget, or raise why there is none to take."""
     write = Call(
         verb="update",
@@ -158,12 +158,12 @@ async def _spend(backend: Backend, call: Call, budget: Tree, *, dry_run: bool) -
     options = WriteOptions(dry_run=dry_run)
 
     async def transform(old: Tree) -> Tree:
-        return managed.on_update(backend, write, _spent(backend, old, call.name), old, options)
+        return managed.on_update(backend, write, _with_one_less(backend, old, call.name), old, options)
 
     await change(backend, write, options, transform)
 
 
-def _spent(backend: Backend, budget: Tree, pod_name: str) -> Tree:
+def _with_one_less(backend: Backend, budget: Tree, pod_name: str) -> Tree:
     _check(budget)
     now, before = backend.clock.now(), budget["status"]
     disruptions_left = _count(budget, "disruptionsAllowed") - 1

@@ -98,7 +98,7 @@ class Locator:
         )
 
     async def node(self, call: Call) -> Location:
-        scheme, name, port = _split(call, "node")
+        scheme, name, port = _split_name(call, "node")
         node = await self._node(call, name)
         is_kubelet = port in ("", node.port)
         return Location(
@@ -111,7 +111,7 @@ class Locator:
         )
 
     async def pod(self, call: Call) -> Location:
-        scheme, name, port = _split(call, "pod")
+        scheme, name, port = _split_name(call, "pod")
         pod = await self._read(call, _PODS, call.namespace, name)
         address = _pod_address(pod)
         check_address(address)
@@ -120,25 +120,25 @@ class Locator:
 
     async def service(self, call: Call) -> Location:
         """One of the ready pods behind a port of a service."""
-        scheme, name, port = _split(call, "service")
+        scheme, name, port = _split_name(call, "service")
         if int_or_none(port) is not None:
             port = await self._port_name(call, name, int_or_none(port) or 0)
         endpoints = await self._read(call, _ENDPOINTS, call.namespace, name)
         subsets = endpoints.get("subsets") or ()
         if not subsets:
             raise _unavailable(f'no endpoints available for service "{name}"')
-        for subset in self._shuffled(subsets):
+        for subset in self._rotate(subsets):
             numbers = [one["port"] for one in subset.get("ports") or () if (one.get("name") or "") == port]
             if not numbers:
                 continue
-            for address in self._shuffled(subset.get("addresses") or ()):
+            for address in self._rotate(subset.get("addresses") or ()):
                 pod = await self._pod_behind(call, address)
                 if pod is not None:
                     gateway = await self._gateway_of_pod(pod)
                     return Location(scheme=scheme, host=address["ip"], port=str(numbers[0]), gateway=gateway)
         raise _unavailable(f'no endpoints available for service "{call.name}"')
 
-    def _shuffled(self, items: Sequence[Any]) -> Sequence[Any]:
+    def _rotate(self, items: Sequence[Any]) -> Sequence[Any]:
         if len(items) < 2:
             return items
         first = int(randomness.fraction(self._backend.random) * len(items)) % len(items)
@@ -212,7 +212,7 @@ def gateway_of(backend: Backend, node: ReadOnlyTree) -> Gateway | None:
     )
 
 
-def _split(call: Call, kind: str) -> tuple[str, str, str]:
+def _split_name(call: Call, kind: str) -> tuple[str, str, str]:
     """The scheme, the name and the port of `name`, `name:port` or `scheme:name:port`."""
     match call.name.split(":"):
         case [name]:

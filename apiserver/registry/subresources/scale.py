@@ -27,7 +27,7 @@ from mockube.apiserver.registry.options import APPLY_TYPES, WriteOptions, write_
 from mockube.apiserver.registry.subresource_view import SubresourceView
 from mockube.apiserver.registry.subresources import scale_managers
 from mockube.apiserver.registry.update import change
-from mockube.apiserver.wire.negotiation import sent
+from mockube.apiserver.wire.negotiation import parse_content_type
 
 SCALE = GroupKind("autoscaling", "Scale")
 REPLICATION_CONTROLLERS = GroupResource("", "replicationcontrollers")
@@ -41,36 +41,40 @@ def scale_view(resource: Resource) -> SubresourceView:
         return _scale(tree, resource)
 
     def take(old: Tree, scale: Tree) -> Tree:
-        return _scaled(resource, old, scale)
+        return _apply_scale(resource, old, scale)
 
-    def patched(tree: Tree) -> Tree:
-        return managed.without_none(_seen(tree, resource))
+    def view_patched(tree: Tree) -> Tree:
+        return managed.without_none(_scale_with_managers(tree, resource))
 
-    return SubresourceView(show=show, patched=patched, take=take, manage=_manage)
+    return SubresourceView(show=show, patched=view_patched, take=take, manage=_manage)
 
 
 def _manage(backend: Backend, call: Call, new: Tree, old: Tree, options: WriteOptions) -> Tree:
     """The object with its managers after a change of its Scale: who changed that manages the replicas."""
-    entries, scale = _managed(old), _scale(new, call.resource)
+    entries, scale = _managed_fields(old), _scale(new, call.resource)
     name = managed.manager_name(call, options)
-    written = _field_manager(backend).update(_seen(old, call.resource), scale, manager=name, time=None)
+    written = _field_manager(backend).update(
+        _scale_with_managers(old, call.resource), scale, manager=name, time=None
+    )
     return _with_managers(new, entries, written, call.resource)
 
 
-def _managed(tree: Tree) -> Sequence[Tree]:
+def _managed_fields(tree: Tree) -> Sequence[Tree]:
     return meta.metadata(tree).get("managedFields") or ()
 
 
-def _seen(tree: Tree, resource: Resource) -> Tree:
+def _scale_with_managers(tree: Tree, resource: Resource) -> Tree:
     """The Scale of an object, with those who manage its replicas."""
     return meta.with_metadata(
         _scale(tree, resource),
-        managedFields=scale_managers.of_scale(_managed(tree), _path_in(resource)),
+        managedFields=scale_managers.of_scale(_managed_fields(tree), _path_in(resource)),
     )
 
 
 def _with_managers(new: Tree, entries: Sequence[Tree], scale: Tree, resource: Resource) -> Tree:
-    managers = scale_managers.of_object(entries, _managed(scale), resource.api_version, _path_in(resource))
+    managers = scale_managers.of_object(
+        entries, _managed_fields(scale), resource.api_version, _path_in(resource)
+    )
     return managed.without_none(meta.with_metadata(new, managedFields=managers))
 
 
@@ -82,7 +86,7 @@ def _path_in(resource: Resource) -> scale_managers.PathIn:
 
 def _selector(tree: Tree, resource: Resource) -> str:
     replicas = resource.replicas
-    value = _at(tree, replicas.selector)
+    value = _value_at(tree, replicas.selector)
     if replicas.selector_is_text:
         return value or ""
     is_plain = resource.group_resource == REPLICATION_CONTROLLERS
@@ -91,7 +95,7 @@ def _selector(tree: Tree, resource: Resource) -> str:
     return str(selector)
 
 
-def _at(tree: Any, path: tuple[str, ...]) -> Any:
+def _value_at(tree: Any, path: tuple[str, ...]) -> Any:
     """What is at the end of a path; None if that is not there, or there is no path."""
     for step in path or ("",):
         tree = tree.get(step) if isinstance(tree, dict) else None
@@ -99,7 +103,10 @@ def _at(tree: Any, path: tuple[str, ...]) -> Any:
 
 
 def _scale(tree: Tree, resource: Resource) -> Tree:
-    replicas, has = _at(tree, resource.replicas.spec_path), _at(tree, resource.replicas.status_path) or 0
+    replicas, has = (
+        _value_at(tree, resource.replicas.spec_path),
+        _value_at(tree, resource.replicas.status_path) or 0,
+    )
     if replicas is None and resource.custom:
         path = ".".join(("", *resource.replicas.spec_path))
         raise status.internal_error(f'the spec replicas field "{path}" does not exist')
@@ -115,7 +122,7 @@ def _scale(tree: Tree, resource: Resource) -> Tree:
     }
 
 
-def _scaled(resource: Resource, old: Tree, scale: Tree) -> Tree:
+def _apply_scale(resource: Resource, old: Tree, scale: Tree) -> Tree:
     """The object with the replicas of a Scale, if it is a Scale of this object.
 
     Custom objects say themselves how many replicas they may have, and are unchanged if nobody says since when.
@@ -171,7 +178,7 @@ async def update(backend: Backend, call: Call) -> ObjectAnswer:
 
 
 async def patch(backend: Backend, call: Call) -> ObjectAnswer:
-    if sent(call.body.media_type)[0] in APPLY_TYPES:
+    if parse_content_type(call.body.media_type)[0] in APPLY_TYPES:
         return await _apply(backend, call)
     return await patches.patch(backend, call, scale_view(call.resource))
 
@@ -182,8 +189,10 @@ async def _apply(backend: Backend, call: Call) -> ObjectAnswer:
     application = await backend.begin(call, reading)
 
     async def transform(old: Tree) -> Tree:
-        scale = await backend.worker.run(call.size, application.merge_into, _seen(old, call.resource))
-        return _with_managers(view.take(old, scale), _managed(old), scale, call.resource)
+        scale = await backend.worker.run(
+            call.size, application.merge_into, _scale_with_managers(old, call.resource)
+        )
+        return _with_managers(view.take(old, scale), _managed_fields(old), scale, call.resource)
 
     return view.show_answer(await change(backend, call, application.options, transform))
 

@@ -22,9 +22,9 @@ _OF_SCALE: Final[Path] = ("spec", "replicas")
 def of_scale(entries: Sequence[Entry], path_in: PathIn) -> list[Entry]:
     """Those of an object's managers who manage its replicas, as managers of its Scale."""
     return [
-        {**one, "apiVersion": API_VERSION, "fieldsV1": _only(_OF_SCALE)}
+        {**one, "apiVersion": API_VERSION, "fieldsV1": _fields_of(_OF_SCALE)}
         for one in _told_apart(entries)
-        if _has(one, path_in(one.get("apiVersion") or ""))
+        if _owns(one, path_in(one.get("apiVersion") or ""))
     ]
 
 
@@ -38,41 +38,41 @@ def of_object(
     time; of entries that only their fields tell apart the last one counts at the next change; and an entry of a
     version that is not there any more goes.
     """
-    mine = {_identity(one): one for one in of_scale if _has(one, _OF_SCALE)}
+    mine = {_identity(one): one for one in of_scale if _owns(one, _OF_SCALE)}
     found = []
     for one in _told_apart(entries):
         path = path_in(one.get("apiVersion") or "")
         if path is None:
             continue
-        if not _has(one, path) or mine.pop(_identity(one), {}):
+        if not _owns(one, path) or mine.pop(_identity(one), {}):
             found.append(one)
-        elif (rest := _without(one["fieldsV1"], path)) is not None:
+        elif (rest := _remove_field(one["fieldsV1"], path)) is not None:
             found.append({**one, "fieldsV1": rest})
     found += (
         {name: value for name, value in one.items() if name != "time"}
-        | {"apiVersion": api_version, "fieldsV1": _only(path_in(api_version) or ())}
+        | {"apiVersion": api_version, "fieldsV1": _fields_of(path_in(api_version) or ())}
         for one in mine.values()
     )
-    return sorted(found, key=_order)
+    return sorted(found, key=_sort_key)
 
 
 def _told_apart(entries: Sequence[Entry]) -> Iterable[Entry]:
     return {_identity(one): one for one in entries}.values()
 
 
-def _order(entry: Entry) -> tuple[str, ...]:
+def _sort_key(entry: Entry) -> tuple[str, ...]:
     keys = ("operation", "time", "manager", "apiVersion", "subresource")
     return tuple(entry.get(key) or "" for key in keys)
 
 
-def _only(path: Path) -> Mapping[str, Any]:
+def _fields_of(path: Path) -> Mapping[str, Any]:
     fields: Mapping[str, Any] = {}
     for step in reversed(path):
         fields = {f"f:{step}": fields}
     return fields
 
 
-def _has(entry: Entry, path: Path | None) -> bool:
+def _owns(entry: Entry, path: Path | None) -> bool:
     """Whether the field at the path is managed itself, not only what is in it."""
     fields = entry.get("fieldsV1") if path else None
     for step in path or ():
@@ -86,12 +86,12 @@ def _identity(entry: Entry) -> tuple[Any, ...]:
     return entry.get("manager"), entry.get("operation"), version, entry.get("subresource")
 
 
-def _without(fields: Mapping[str, Any], path: Path) -> Mapping[str, Any] | None:
+def _remove_field(fields: Mapping[str, Any], path: Path) -> Mapping[str, Any] | None:
     """The fields without the one at the path; None if nothing is left. One around it that is managed itself stays."""
     if not path:
         return {name: value for name, value in fields.items() if name != _ITSELF} or None
     key = f"f:{path[0]}"
-    inner = _without(fields[key], path[1:])
+    inner = _remove_field(fields[key], path[1:])
     rest = {name: inner if name == key else value for name, value in fields.items()}
     if inner is None:
         del rest[key]

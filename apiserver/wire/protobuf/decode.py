@@ -50,10 +50,10 @@ def decoder(message: str) -> Convert:
         return plain
     if not form.shared:
         return lambda payload, room: form.to_json(plain(payload, room))
-    return _remembering(lambda payload: form.to_json(plain(payload, 1)))
+    return _cached(lambda payload: form.to_json(plain(payload, 1)))
 
 
-def _remembering(convert: Callable[[bytes], Json]) -> Convert:
+def _cached(convert: Callable[[bytes], Json]) -> Convert:
     """Times and quantities are mostly the same few, in an object and in its neighbours."""
     cached_convert = lru_cache(maxsize=4096)(convert)
     return lambda payload, _: (cached_convert if len(payload) <= _SHORT else convert)(payload)
@@ -143,51 +143,51 @@ class _Message:
     # --- compiling
 
     def _compile(self, field: Field) -> None:
-        scalar = SCALARS.get(field.of)
+        scalar = SCALARS.get(field.element_type)
         if field.json_option == "inline":
             self._inline(field)
-        elif field.repeated or field.mapped or scalar is None:
+        elif field.is_repeated or field.is_map or scalar is None:
             self._keep(field, scalar)
         else:
-            self.blank[field.name] = _unset(field, scalar)
+            self.blank[field.name] = _default_of(field, scalar)
             zero = ... if field.json_option == "omitempty" and not field.optional else scalar.zero
             reader = _FieldReader(field.number, field.name, scalar.read, zero)
             self._tags[tag_of(field.number, scalar.wire_type)] = reader
 
     def _inline(self, field: Field) -> None:
-        inner = _message(field.of)
+        inner = _message(field.element_type)
         self.blank |= inner.blank
         self._always.append(field.number)
-        self._tags[tag_of(field.number, LENGTH)] = _FieldReader(field.number, field.of)
+        self._tags[tag_of(field.number, LENGTH)] = _FieldReader(field.number, field.element_type)
         self._settles[field.number] = lambda tree, values, room: inner.fill(tree, b"".join(values), room)
 
     def _keep(self, field: Field, scalar: Scalar | None) -> None:
         self.blank[field.name] = None if field.json_option == "always" else ...
-        if field.json_option == "empty" or not (field.repeated or field.mapped or field.optional):
+        if field.json_option == "empty" or not (field.is_repeated or field.is_map or field.optional):
             self._always.append(field.number)
-        wire_types = {LENGTH} if scalar is None or field.mapped else {LENGTH, scalar.wire_type}
+        wire_types = {LENGTH} if scalar is None or field.is_map else {LENGTH, scalar.wire_type}
         for wire_type in wire_types:
             self._tags[tag_of(field.number, wire_type)] = _FieldReader(field.number, field.name)
         self._settles[field.number] = _settle(field, scalar)
 
 
-def _unset(field: Field, scalar: Scalar) -> Json:
+def _default_of(field: Field, scalar: Scalar) -> Json:
     if field.json_option == "omitempty":
         return ...
     return None if field.optional or scalar.nilable else scalar.zero
 
 
 def _settle(field: Field, scalar: Scalar | None) -> Settle:
-    if field.mapped:
+    if field.is_map:
         return _settle_map(field, scalar)
-    if field.repeated:
+    if field.is_repeated:
         return _settle_list(field, scalar)
     return _settle_message(field)
 
 
 def _settle_map(field: Field, scalar: Scalar | None) -> Settle:
     """An entry is a message of a key and a value, which is never a number."""
-    name, of = field.name, field.of
+    name, of = field.name, field.element_type
 
     def settle(tree: Tree, values: list[Value], room: int) -> None:
         convert = decoder(of) if scalar is None else lambda value, _: scalar.read(value)
@@ -199,7 +199,7 @@ def _settle_map(field: Field, scalar: Scalar | None) -> Settle:
 
 
 def _settle_list(field: Field, scalar: Scalar | None) -> Settle:
-    name, of = field.name, field.of
+    name, of = field.name, field.element_type
 
     def settle_messages(tree: Tree, values: list[Value], room: int) -> None:
         convert = decoder(of)
@@ -213,12 +213,12 @@ def _settle_list(field: Field, scalar: Scalar | None) -> Settle:
         tree[name] = [read(value) for value in values]
 
     def settle_numbers(tree: Tree, values: list[Value], _: int) -> None:
-        tree[name] = [read(number) for value in values for number in _unpacked(value)]
+        tree[name] = [read(number) for value in values for number in _unpack(value)]
 
     return settle_numbers if scalar.wire_type == VARINT else settle_scalars
 
 
-def _unpacked(value: Value) -> Iterator[int]:
+def _unpack(value: Value) -> Iterator[int]:
     """Numbers of a list may come one by one or, from other clients than Go's, packed together."""
     if isinstance(value, int):
         yield value
@@ -231,7 +231,7 @@ def _unpacked(value: Value) -> Iterator[int]:
 
 def _settle_message(field: Field) -> Settle:
     """A message that came in parts is the message of the parts together."""
-    name, of = field.name, field.of
+    name, of = field.name, field.element_type
 
     def settle(tree: Tree, values: list[Value], room: int) -> None:
         tree[name] = decoder(of)(b"".join(values), room)

@@ -14,7 +14,7 @@ from mockube.apiserver.wire.protobuf.errors import ProtobufError
 from mockube.apiserver.wire.protobuf.forms import FORMS, Json
 from mockube.apiserver.wire.protobuf.scalars import SCALARS, write_string
 from mockube.apiserver.wire.protobuf.tables import MAX_DEPTH, Field, fields_of
-from mockube.apiserver.wire.protobuf.varint import LENGTH, sized, tag_of, varint
+from mockube.apiserver.wire.protobuf.varint import LENGTH, tag_of, varint, with_length
 
 _T = TypeVar("_T")
 
@@ -45,9 +45,9 @@ class _Message:
         for slot, field in enumerate(sorted(fields_of(name), key=attrgetter("number"))):
             write = _write_field(field)
             self._writes[field.name] = slot, write
-            self._blank.append(_blank(field, write))
+            self._blank.append(_empty_value(field, write))
             if field.json_option == "inline":
-                self._inlined = _names(field.of)
+                self._inlined = _names(field.element_type)
 
     def __call__(self, value: Json, room: int) -> bytes:
         if room == 0:
@@ -64,7 +64,7 @@ class _Message:
         """The fields of an inlined struct are put back into a tree of their own."""
         if value is None:
             return {}
-        members = _checked(dict, value)
+        members = _expect(dict, value)
         if not self._inlined:
             return members
         inner: dict[str, Json] = {}
@@ -78,30 +78,30 @@ def _names(message: str) -> frozenset[str]:
     """What JSON calls a message's fields, and those of what is inlined in it."""
     names: frozenset[str] = frozenset()
     for field in fields_of(message):
-        names |= _names(field.of) if field.json_option == "inline" else {field.name}
+        names |= _names(field.element_type) if field.json_option == "inline" else {field.name}
     return names
 
 
-def _blank(field: Field, write: Write) -> bytes:
+def _empty_value(field: Field, write: Write) -> bytes:
     """Nothing where Go has nil, and zero elsewhere."""
-    if field.repeated or field.mapped or field.optional or _is_nilable(field):
+    if field.is_repeated or field.is_map or field.optional or _is_nilable(field):
         return b""
-    scalar = SCALARS.get(field.of)
+    scalar = SCALARS.get(field.element_type)
     return write(None if scalar is None else scalar.zero, MAX_DEPTH)
 
 
 def _is_nilable(field: Field) -> bool:
-    scalar = SCALARS.get(field.of)
+    scalar = SCALARS.get(field.element_type)
     return scalar is not None and scalar.nilable
 
 
 def _write_field(field: Field) -> Write:
     """The writer of a whole field, tags and all."""
-    if field.mapped:
+    if field.is_map:
         return _write_map(field)
     tag, write = _tag(field, field.number), _write_value(field)
-    if field.repeated:
-        return lambda values, room: b"".join([tag + write(value, room) for value in _checked(list, values)])
+    if field.is_repeated:
+        return lambda values, room: b"".join([tag + write(value, room) for value in _expect(list, values)])
     return lambda value, room: tag + write(value, room)
 
 
@@ -113,29 +113,29 @@ def _write_map(field: Field) -> Write:
 
     def entry(key: str, value: Json, room: int) -> bytes:
         written = b"" if value is None and nilable else value_tag + write(value, room)
-        return tag + sized(key_tag + write_string(key) + written)
+        return tag + with_length(key_tag + write_string(key) + written)
 
     def write_entries(entries: Json, room: int) -> bytes:
-        return b"".join([entry(key, value, room) for key, value in sorted(_checked(dict, entries).items())])
+        return b"".join([entry(key, value, room) for key, value in sorted(_expect(dict, entries).items())])
 
     return write_entries
 
 
 def _tag(field: Field, number: int) -> bytes:
-    scalar = SCALARS.get(field.of)
+    scalar = SCALARS.get(field.element_type)
     return varint(tag_of(number, LENGTH if scalar is None else scalar.wire_type))
 
 
 def _write_value(field: Field) -> Write:
     """The writer of one value: what follows the tag."""
-    scalar, of = SCALARS.get(field.of), field.of
+    scalar, of = SCALARS.get(field.element_type), field.element_type
     if scalar is None:
-        return lambda value, room: sized(encoder(of)(value, room))
+        return lambda value, room: with_length(encoder(of)(value, room))
     write = scalar.write
     return lambda value, _: write(value)
 
 
-def _checked(expected: type[_T], value: Json) -> _T:
+def _expect(expected: type[_T], value: Json) -> _T:
     if type(value) is not expected:
         raise ProtobufError(f"cannot write {type(value).__name__} as {expected.__name__}")
     return value

@@ -14,7 +14,7 @@ from mockube.apiserver.wire.protobuf.errors import ProtobufError
 from mockube.apiserver.wire.protobuf.forms import Json
 from mockube.apiserver.wire.protobuf.scalars import write_string
 from mockube.apiserver.wire.protobuf.tables import MAX_DEPTH, fields_of, message_of
-from mockube.apiserver.wire.protobuf.varint import LENGTH, read_parts, sized, tag_of, varint
+from mockube.apiserver.wire.protobuf.varint import LENGTH, read_parts, tag_of, varint, with_length
 
 MAGIC = b"k8s\0"
 
@@ -51,7 +51,7 @@ def decode(data: bytes, *, api_version: str = "", kind: str = "") -> dict[str, J
 
 
 def encode(tree: dict[str, Json]) -> bytes:
-    return _enveloped(tree, _message(tree))
+    return _envelope(tree, _message(tree))
 
 
 def encode_item(tree: dict[str, Json]) -> bytes:
@@ -65,7 +65,7 @@ def encode_list(head: dict[str, Json], items: Iterable[bytes]) -> bytes:
     numbers = {field.name: field.number for field in fields}
     encoded_items = b"".join([_part(numbers["items"], item) for item in items])
     parts = {numbers["metadata"]: _message(head), numbers["items"]: encoded_items}
-    return _enveloped(head, b"".join(part for _, part in sorted(parts.items())))
+    return _envelope(head, b"".join(part for _, part in sorted(parts.items())))
 
 
 def _message(tree: dict[str, Json]) -> bytes:
@@ -74,7 +74,7 @@ def _message(tree: dict[str, Json]) -> bytes:
         return encoder(message_of(tree.get("apiVersion", "v1"), tree.get("kind", "")))(tree, MAX_DEPTH)
 
 
-def _enveloped(tree: dict[str, Json], message: bytes) -> bytes:
+def _envelope(tree: dict[str, Json], message: bytes) -> bytes:
     with _named_errors():
         type_meta = _string(_API_VERSION, tree.get("apiVersion", "")) + _string(_KIND, tree.get("kind", ""))
     unused = _part(_CONTENT_ENCODING, b"") + _part(_CONTENT_TYPE, b"")
@@ -115,7 +115,7 @@ def _named_errors() -> Iterator[None]:
 
 
 def _part(number: int, payload: bytes) -> bytes:
-    return varint(tag_of(number, LENGTH)) + sized(payload)
+    return varint(tag_of(number, LENGTH)) + with_length(payload)
 
 
 def _string(number: int, value: Json) -> bytes:

@@ -14,7 +14,7 @@ import orjson
 from msgspec import Struct
 
 from mockube.apiserver.wire.protobuf.errors import ProtobufError
-from mockube.apiserver.wire.protobuf.varint import FIXED64, LENGTH, VARINT, sized, varint
+from mockube.apiserver.wire.protobuf.varint import FIXED64, LENGTH, VARINT, varint, with_length
 
 _DOUBLE = struct.Struct("<d")
 _TRUE, _FALSE = varint(1), varint(0)
@@ -29,14 +29,14 @@ class Scalar(Struct, frozen=True, kw_only=True):
     write: Callable[[Any], bytes]
 
 
-def _unfit(value: object, expected: str) -> ProtobufError:
+def _type_error(value: object, expected: str) -> ProtobufError:
     return ProtobufError(f"cannot write {type(value).__name__} as {expected}")
 
 
 def write_string(value: object) -> bytes:
     if type(value) is not str:
-        raise _unfit(value, "string")
-    return sized(value.encode())
+        raise _type_error(value, "string")
+    return with_length(value.encode())
 
 
 def _read_bool(number: int) -> bool:
@@ -45,11 +45,11 @@ def _read_bool(number: int) -> bool:
 
 def _write_bool(value: object) -> bytes:
     if type(value) is not bool:
-        raise _unfit(value, "bool")
+        raise _type_error(value, "bool")
     return _TRUE if value else _FALSE
 
 
-def _signed(bits: int) -> Callable[[int], int]:
+def _signed_reader(bits: int) -> Callable[[int], int]:
     """As Go does it, what does not fit is cut off."""
     modulus, half = 1 << bits, 1 << bits - 1
 
@@ -67,7 +67,7 @@ def _integer(bits: int) -> Callable[[object], bytes]:
 
     def write(value: object) -> bytes:
         if type(value) is not int or not -half <= value < half:
-            raise _unfit(value, f"int{bits}")
+            raise _type_error(value, f"int{bits}")
         return varint(value % (1 << 64))
 
     return write
@@ -83,7 +83,7 @@ def _read_double(payload: bytes) -> int | float:
 
 def _write_double(value: object) -> bytes:
     if type(value) is not int and type(value) is not float:
-        raise _unfit(value, "double")
+        raise _type_error(value, "double")
     return _DOUBLE.pack(value)
 
 
@@ -93,9 +93,9 @@ def _read_bytes(payload: bytes) -> str:
 
 def _write_bytes(value: object) -> bytes:
     if type(value) is not str:
-        raise _unfit(value, "bytes")
+        raise _type_error(value, "bytes")
     try:
-        return sized(base64.b64decode(value, validate=True))
+        return with_length(base64.b64decode(value, validate=True))
     except ValueError as error:
         raise ProtobufError(f"illegal base64 data: {error}") from error
 
@@ -111,7 +111,7 @@ def _read_json(payload: bytes) -> Any:
 
 def _write_json(value: object) -> bytes:
     try:
-        return sized(orjson.dumps(value))
+        return with_length(orjson.dumps(value))
     except orjson.JSONEncodeError as error:
         raise ProtobufError(f"cannot write JSON within protobuf: {error}") from error
 
@@ -119,8 +119,8 @@ def _write_json(value: object) -> bytes:
 SCALARS: Mapping[str, Scalar] = {
     "string": Scalar(wire_type=LENGTH, zero="", read=bytes.decode, write=write_string),
     "bool": Scalar(wire_type=VARINT, zero=False, read=_read_bool, write=_write_bool),
-    "int32": Scalar(wire_type=VARINT, zero=0, read=_signed(32), write=_integer(32)),
-    "int64": Scalar(wire_type=VARINT, zero=0, read=_signed(64), write=_integer(64)),
+    "int32": Scalar(wire_type=VARINT, zero=0, read=_signed_reader(32), write=_integer(32)),
+    "int64": Scalar(wire_type=VARINT, zero=0, read=_signed_reader(64), write=_integer(64)),
     "double": Scalar(wire_type=FIXED64, zero=0, read=_read_double, write=_write_double),
     "bytes": Scalar(wire_type=LENGTH, zero="", nilable=True, read=_read_bytes, write=_write_bytes),
     "json": Scalar(wire_type=LENGTH, zero=None, nilable=True, read=_read_json, write=_write_json),

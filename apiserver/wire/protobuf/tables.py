@@ -36,11 +36,11 @@ class Field(Struct, frozen=True, array_like=True):
     json_option: JsonOption = "omitempty"
 
     @property
-    def repeated(self) -> bool:
+    def is_repeated(self) -> bool:
         return self.type.startswith(_SLICE)
 
     @property
-    def mapped(self) -> bool:
+    def is_map(self) -> bool:
         return self.type.startswith(_MAP)
 
     @property
@@ -49,7 +49,7 @@ class Field(Struct, frozen=True, array_like=True):
         return self.type.startswith(_POINTER)
 
     @property
-    def of(self) -> str:
+    def element_type(self) -> str:
         """The type itself, or what a slice, a map or a pointer is of."""
         return self.type.removeprefix(_SLICE).removeprefix(_MAP).removeprefix(_POINTER)
 

@@ -27,7 +27,7 @@ def varint(number: int) -> bytes:
     return bytes(written)
 
 
-def sized(payload: bytes) -> bytes:
+def with_length(payload: bytes) -> bytes:
     return varint(len(payload)) + payload
 
 

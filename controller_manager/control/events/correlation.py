@@ -62,7 +62,7 @@ class Shape(Protocol):
     def write(self, occurrence: Occurrence) -> EventWrite | None:
         """What is to be written; None where it has been said often enough."""
 
-    def overdue(self, now: datetime) -> list[EventWrite]:
+    def due_writes(self, now: datetime) -> list[EventWrite]:
         """What is to be written as time has passed. Forgets what is over."""
 
 
@@ -113,7 +113,7 @@ class _Similar(Struct):
     last: datetime | None = None
 
 
-class _Recorded(Struct):
+class _RecordedEvent(Struct):
     """An event that was written."""
 
     name: str = ""
@@ -135,13 +135,13 @@ class _Allowance(Struct):
         return True
 
 
-class Counted:
+class CountedEvents:
     """A `Shape`."""
 
     def __init__(self, component: str) -> None:
         self._component = component
         self._similar = _Recent(_Similar)
-        self._recorded = _Recent(_Recorded)
+        self._recorded = _Recent(_RecordedEvent)
         self._allowances = _Recent(_Allowance)
 
     def write(self, occurrence: Occurrence) -> EventWrite | None:
@@ -159,7 +159,7 @@ class Counted:
             body=body, change={field: body[field] for field in ("count", "lastTimestamp", "message")}
         )
 
-    def overdue(self, _: datetime) -> list[EventWrite]:
+    def due_writes(self, _: datetime) -> list[EventWrite]:
         return []
 
     def _combine(self, occurrence: Occurrence) -> tuple[Hashable, str]:
@@ -175,7 +175,7 @@ class Counted:
         similar.messages.pop()
         return group, COMBINED + occurrence.message
 
-    def _body(self, occurrence: Occurrence, recorded: _Recorded, message: str) -> dict[str, object]:
+    def _body(self, occurrence: Occurrence, recorded: _RecordedEvent, message: str) -> dict[str, object]:
         assert recorded.first is not None
         is_combined = message != occurrence.message
         return {
@@ -229,13 +229,13 @@ class Series:
         recorded = self._recorded.get(key)
         if recorded is None:
             body = self._body(occurrence)
-            self._remember(key, _Ongoing(body=body, last=occurrence.at))
+            self._record(key, _Ongoing(body=body, last=occurrence.at))
             return EventWrite(body=body)
         recorded.count += 1
         recorded.last = occurrence.at
         return _series(recorded, occurrence.at) if recorded.written is None else None
 
-    def overdue(self, now: datetime) -> list[EventWrite]:
+    def due_writes(self, now: datetime) -> list[EventWrite]:
         writes = []
         for key, recorded in [*self._recorded.items()]:
             finished = now - recorded.last > FINISHED_AFTER
@@ -245,7 +245,7 @@ class Series:
                 writes.append(_series(recorded, now))
         return writes
 
-    def _remember(self, key: Hashable, recorded: _Ongoing) -> None:
+    def _record(self, key: Hashable, recorded: _Ongoing) -> None:
         if len(self._recorded) >= REMEMBERED:
             del self._recorded[next(iter(self._recorded))]
         self._recorded[key] = recorded

@@ -26,7 +26,7 @@ from mockube.controller_manager.client.wire import NoAnswer
 from mockube.controller_manager.control.actions import AnyResource
 from mockube.controller_manager.control.events.correlation import (
     FINISHED_AFTER,
-    Counted,
+    CountedEvents,
     EventWrite,
     Occurrence,
     Series,
@@ -145,16 +145,16 @@ class EventWriter(Collector):
     async def _record(self, component: _Component, occurrence: Occurrence) -> None:
         write = component.shape.write(occurrence)
         if write is not None:
-            await self._insist(component, write)
+            await self._retry_until_answered(component, write)
 
     async def _finish_series(self) -> None:
         while True:
             await self._clock.sleep(FINISHED_AFTER.total_seconds())
             for component in self._components:
-                for write in component.shape.overdue(self._clock.now()):
-                    await self._insist(component, write)
+                for write in component.shape.due_writes(self._clock.now()):
+                    await self._retry_until_answered(component, write)
 
-    async def _insist(self, component: _Component, write: EventWrite) -> None:
+    async def _retry_until_answered(self, component: _Component, write: EventWrite) -> None:
         """Retry until the server answers; any answer, even an error, is final."""
         wait = RETRY_SECONDS * randomness.fraction(
             self._random
@@ -229,7 +229,7 @@ class Recorders(Struct, frozen=True, kw_only=True):
     client: Client
 
     def of(self, component: str, *, can_wait: bool = False) -> Recorder:
-        return self.writer.add(self.client, EVENTS, Counted(component), can_wait=can_wait)
+        return self.writer.add(self.client, EVENTS, CountedEvents(component), can_wait=can_wait)
 
     def series_of(self, component: str, instance: str, *, can_wait: bool = False) -> Recorder:
         """As the scheduler does it: events of events.k8s.io."""

@@ -28,7 +28,7 @@ class Hooks(Struct, frozen=True, kw_only=True):
     def is_prepared(self, pod: PodView) -> bool:
         return lifecycle.state_of(pod) in (State.PREPARING_UPDATE, State.UPDATED)
 
-    def born(self, pod: ReadOnlyTree) -> ReadOnlyTree:
+    def new_pod_body(self, pod: ReadOnlyTree) -> ReadOnlyTree:
         before = self.lifecycle.pre_normal
         is_normal = before is None or before.holds_wholly(PodView.of(pod))
         state = State.NORMAL if is_normal else State.PREPARING_NORMAL
@@ -36,7 +36,7 @@ class Hooks(Struct, frozen=True, kw_only=True):
         dated = meta.with_annotations(labelled, lifecycle.annotations_of(self.now))
         return readiness.with_readiness_gate(dated, self.lifecycle)
 
-    def tended(self, pod: PodView) -> Step:
+    def observe_pod(self, pod: PodView) -> Step:
         revision = identity.revision_of(pod)
         return turn.observe_pod(
             pod, self.lifecycle, self.now, revision=revision, desired_revision=self.newest

@@ -39,8 +39,8 @@ def roll(state: StatefulSetState) -> RolloutResult:
         return RolloutResult()
     room = _Room(strategy.max_unavailable, _down(state))
     named = [pod for pod in _descending(state) if _is_named(pod) and room.admits(pod)]
-    removed = _removed(state, named)
-    updated = _updated(state, strategy, room, named)
+    removed = _delete_pods(state, named)
+    updated = _update_pods(state, strategy, room, named)
     return RolloutResult((*removed.actions, *updated.actions), (*removed.replaced, *updated.replaced))
 
 
@@ -77,7 +77,7 @@ def in_order(state: StatefulSetState, strategy: Strategy) -> list[PodView]:
 # --- what is done
 
 
-def _updated(
+def _update_pods(
     state: StatefulSetState, strategy: Strategy, room: _Room, named: Sequence[PodView]
 ) -> RolloutResult:
     patches: list[Action] = []
@@ -95,11 +95,11 @@ def _updated(
             break
         patches += turn.patches
         (in_place if turn.way is Way.IN_PLACE else anew).append(pod)
-    removed = _removed(state, anew)
+    removed = _delete_pods(state, anew)
     return RolloutResult((*patches, *removed.actions), (*in_place, *removed.replaced))
 
 
-def _removed(state: StatefulSetState, pods: Sequence[PodView]) -> RolloutResult:
+def _delete_pods(state: StatefulSetState, pods: Sequence[PodView]) -> RolloutResult:
     """Delete the pods, and mark those that a hook holds for its owner."""
     hold_patches = {pod: state.customs.hold_patches(pod) for pod in pods}
     going = tuple(pod for pod, patches in hold_patches.items() if patches is None)

@@ -19,7 +19,7 @@ FAILED_UPDATE: Final = "FailedUpdatePod"
 def of(state: StatefulSetState, account: Account) -> dict[str, Any]:
     counted = status.count_pods(state, account.collision_count, account.replaced)
     is_rolling = not state.owner.on_delete
-    ready = [pod for pod in status.ready(state.pods) if identity.revision_of(pod) == state.update_name]
+    ready = [pod for pod in status.ready_pods(state.pods) if identity.revision_of(pod) == state.update_name]
     return {
         **(status.complete_update(counted, state.owner.replicas) if is_rolling else counted),
         "updatedReadyReplicas": len(ready),
@@ -37,7 +37,9 @@ def _volume_claims(state: StatefulSetState) -> Iterator[dict[str, Any]]:
     for template in state.owner.claim_templates:
         names = (storage.claim_name(state.owner, template, ordinal) for ordinal in state.owner.ordinals)
         claims = [state.claims[name] for name in names if name in state.claims]
-        fitting = [claim for claim in claims if not meta.is_deleting(claim) and _fits(claim, template)]
+        fitting = [
+            claim for claim in claims if not meta.is_deleting(claim) and _claim_matches(claim, template)
+        ]
         yield {
             "volumeClaimName": meta.name(template),
             "compatibleReplicas": len(fitting),
@@ -45,7 +47,7 @@ def _volume_claims(state: StatefulSetState) -> Iterator[dict[str, Any]]:
         }
 
 
-def _fits(claim: ReadOnlyTree, template: ReadOnlyTree) -> bool:
+def _claim_matches(claim: ReadOnlyTree, template: ReadOnlyTree) -> bool:
     """Whether its class and modes are the template's, and it requests at least as much storage."""
     claim_spec, template_spec = claim["spec"], template.get("spec") or {}
     classes = claim_spec.get("storageClassName"), template_spec.get("storageClassName")
@@ -74,7 +76,7 @@ def _amount(amounts: ReadOnlyTree) -> quantity.Quantity:
 
 def _conditions(state: StatefulSetState, account: Account) -> list[ReadOnlyTree]:
     """The failure of this round only."""
-    failed = _failed(account)
+    failed = _failure_reason(account)
     if failed is None:
         return []
     condition = {"type": failed, "status": "True", "message": _MESSAGES[failed].format(error=account.error)}
@@ -88,7 +90,7 @@ _MESSAGES: Final = {
 }
 
 
-def _failed(account: Account) -> str | None:
+def _failure_reason(account: Account) -> str | None:
     name = _name(account.error)
     if name and name in _names(account.actions, Create):
         return FAILED_CREATE

@@ -68,10 +68,10 @@ _END: Final = 2**31
 
 def ordinals(start: int, replicas: int, reserved: Sequence[IntOrString]) -> Collection[int]:
     """So many from the first, in order, without the reserved ones: others come behind for them."""
-    return dict.fromkeys(islice(_free(start, _ranges(reserved)), replicas)).keys()
+    return dict.fromkeys(islice(_free_ordinals(start, _ranges(reserved)), replicas)).keys()
 
 
-def _free(start: int, reserved: Iterable[range]) -> Iterator[int]:
+def _free_ordinals(start: int, reserved: Iterable[range]) -> Iterator[int]:
     for block in sorted(reserved, key=lambda block_range: block_range.start):
         yield from range(start, min(block.start, _END))
         start = max(start, block.stop)

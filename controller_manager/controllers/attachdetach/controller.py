@@ -144,7 +144,7 @@ def _successes(volume: NeededVolume) -> Iterator[RecordEvent]:
 def _of_pod(_: Caches, change: Change) -> Iterable[Key]:
     old, new = change
     concerned = {pod.node for pod in (old, new) if pod is not None and pod.node}
-    if not concerned or not any(True for _claim in claims_of_pod(change.latest)):
+    if not concerned or not any(True for _claim in claims_of_pod(change.last_known)):
         return ()
     is_same = (
         old is not None
@@ -156,7 +156,7 @@ def _of_pod(_: Caches, change: Change) -> Iterable[Key]:
 
 def _of_node(_: Caches, change: Change) -> Iterable[Key]:
     """Heartbeats change nothing here."""
-    key = Key("", meta.name(change.latest))
+    key = Key("", meta.name(change.last_known))
     if change.old is None or change.new is None:
         return (key,)
     return () if _facts(change.old) == _facts(change.new) else (key,)
@@ -169,7 +169,7 @@ def _facts(node: ReadOnlyTree) -> tuple[Any, ...]:
 
 def _of_attachment(caches: Caches, change: Change) -> Iterable[Key]:
     """Its node; after its deletion also the nodes that wait for its volume."""
-    latest = change.latest
+    latest = change.last_known
     yield Key("", latest["spec"].get("nodeName") or "")
     if change.new is None:
         name = next(volume_of_attachment(latest))

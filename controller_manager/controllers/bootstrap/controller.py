@@ -16,8 +16,8 @@ from mockube.controller_manager.controllers.bootstrap.tokens import (
     by_type,
     detached_signature,
     is_token,
-    remaining,
     signing_key,
+    time_left,
 )
 
 CLUSTER_INFO: Final = Key("kube-public", "cluster-info")
@@ -30,13 +30,13 @@ def reconcile_cluster_info(caches: Caches, key: Key, now: datetime) -> Plan:
     if config_map is None or _CONTENT not in data:
         return EMPTY_PLAN
     tokens = caches.of(SECRETS).by_index(BY_TYPE, TYPE)
-    signed = _signed(data, dict(found for secret in tokens if (found := signing_key(secret, now))))
+    signed = _sign(data, dict(found for secret in tokens if (found := signing_key(secret, now))))
     if signed == data:
         return EMPTY_PLAN
     return Plan(actions=(Update(resource=CONFIG_MAPS, body={**config_map, "data": signed}),))
 
 
-def _signed(data: ReadOnlyTree, keys: dict[str, bytes]) -> dict[str, str]:
+def _sign(data: ReadOnlyTree, keys: dict[str, bytes]) -> dict[str, str]:
     """With the signature of each token, and none of others."""
     others = {name: value for name, value in data.items() if not name.startswith(_SIGNATURE)}
     content = data[_CONTENT]
@@ -49,18 +49,18 @@ def reconcile_token(caches: Caches, key: Key, now: datetime) -> Plan:
     secret = caches.of(SECRETS).get(*key)
     if secret is None or not is_token(secret):
         return EMPTY_PLAN
-    left = remaining(secret, now)
+    left = time_left(secret, now)
     if left == timedelta():
         return Plan(actions=(Delete(resource=SECRETS, objects=(ObjectRef.of(secret),)),))
     return Plan(again_after=left)
 
 
 def _cluster_info_of_secret(_: Caches, change: Change) -> Iterable[Key]:
-    return (CLUSTER_INFO,) if is_token(change.latest) else ()
+    return (CLUSTER_INFO,) if is_token(change.last_known) else ()
 
 
 def _cluster_info(_: Caches, change: Change) -> Iterable[Key]:
-    return (CLUSTER_INFO,) if Key.of(change.latest) == CLUSTER_INFO else ()
+    return (CLUSTER_INFO,) if Key.of(change.last_known) == CLUSTER_INFO else ()
 
 
 def _token(_: Caches, change: Change) -> Iterable[Key]:

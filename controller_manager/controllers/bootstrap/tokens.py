@@ -32,7 +32,7 @@ def by_type(secret: Any) -> Iterator[str]:
         yield TYPE
 
 
-def remaining(secret: ReadOnlyTree, now: datetime) -> timedelta | None:
+def time_left(secret: ReadOnlyTree, now: datetime) -> timedelta | None:
     """How long a token is good for, never below 0; None is for ever. An end that cannot be read has come."""
     end = _value(secret, "expiration")
     if not end:
@@ -49,7 +49,7 @@ def signing_key(secret: ReadOnlyTree, now: datetime) -> tuple[str, bytes] | None
     key = _value(secret, "token-secret")
     if name is None or _value(secret, "token-id") != name[1].encode() or not key:
         return None
-    if remaining(secret, now) == _ENDED or _value(secret, "usage-bootstrap-signing") != b"true":
+    if time_left(secret, now) == _ENDED or _value(secret, "usage-bootstrap-signing") != b"true":
         return None
     return name[1], key
 

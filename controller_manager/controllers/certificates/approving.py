@@ -25,7 +25,7 @@ from mockube.controller_manager.control.worker import Loop, TryAgain
 from mockube.controller_manager.controllers.certificates.requests import (
     KUBELET_CLIENT,
     BadRequest,
-    Requested,
+    RequestedCertificate,
     is_issued,
     kubelet_client_problem,
     parse,
@@ -43,7 +43,7 @@ MESSAGES: Final = {
 }
 
 
-def permissions_to_try(csr: ReadOnlyTree, request: Requested) -> Iterator[str]:
+def permissions_to_try(csr: ReadOnlyTree, request: RequestedCertificate) -> Iterator[str]:
     """The subresources of which any is enough for the approval."""
     spec = csr["spec"]
     if spec["signerName"] != KUBELET_CLIENT or kubelet_client_problem(request, spec.get("usages") or ()):
@@ -72,7 +72,7 @@ def review(csr: ReadOnlyTree, subresource: str) -> ReadOnlyTree:
     }
 
 
-def approved(csr: ReadOnlyTree, subresource: str) -> ReadOnlyTree:
+def approve(csr: ReadOnlyTree, subresource: str) -> ReadOnlyTree:
     condition = {
         "type": "Approved",
         "status": "True",
@@ -92,12 +92,12 @@ class Approver:
         self._loop = Loop(QUEUE, self._reconcile, workers=5, clock=context.clock, metrics=context.metrics)
         self._loop.limiter = RateLimiter(context.clock, RETRIES)
         self._requests = context.informers.of(CERTIFICATE_SIGNING_REQUESTS)
-        self._requests.add_handler(self._changed)
+        self._requests.add_handler(self._on_change)
 
     async def run(self) -> None:
         await self._loop.run()
 
-    def _changed(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         if change.new is not None and _is_undecided(change.new):
             self._loop.add(Key("", meta.name(change.new)))
 
@@ -112,7 +112,7 @@ class Approver:
         for subresource in tried:
             answer = await self._client.create(SUBJECT_ACCESS_REVIEWS, review(csr, subresource))
             if answer["status"].get("allowed"):
-                body = approved(csr, subresource)
+                body = approve(csr, subresource)
                 await self._client.update(CERTIFICATE_SIGNING_REQUESTS, body, subresource="approval")
                 return None
         if tried:

@@ -32,7 +32,7 @@ class BadRequest(ValueError):
     """Bytes that are no request for a certificate."""
 
 
-class Requested(Struct, frozen=True, kw_only=True):
+class RequestedCertificate(Struct, frozen=True, kw_only=True):
     """The parts of a request that rules are about."""
 
     common_name: str
@@ -44,7 +44,7 @@ class Requested(Struct, frozen=True, kw_only=True):
     parsed: x509.CertificateSigningRequest
 
 
-def parse(encoded: str) -> Requested:
+def parse(encoded: str) -> RequestedCertificate:
     """Read the `spec.request` of a CertificateSigningRequest."""
     try:
         found = x509.load_pem_x509_csr(_pem(encoded))
@@ -55,7 +55,7 @@ def parse(encoded: str) -> Requested:
         raise
     except (binascii.Error, ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
         raise BadRequest(str(error)) from error
-    return Requested(
+    return RequestedCertificate(
         common_name=common_names[-1] if common_names else "",
         organizations=organizations,
         dns_names=_values(names, x509.DNSName),
@@ -96,7 +96,7 @@ def is_issued(csr: ReadOnlyTree) -> bool:
     return bool((csr.get("status") or {}).get("certificate"))
 
 
-def kubelet_client_problem(request: Requested, usages: Collection[str]) -> str:
+def kubelet_client_problem(request: RequestedCertificate, usages: Collection[str]) -> str:
     """What keeps a request from being one for a kubelet's client certificate; "" if nothing does."""
     if request.organizations != (_NODES,):
         return "subject organization is not system:nodes"
@@ -113,7 +113,7 @@ def kubelet_client_problem(request: Requested, usages: Collection[str]) -> str:
     return _usages_problem(usages, _CLIENT)
 
 
-def kubelet_serving_problem(request: Requested, usages: Collection[str]) -> str:
+def kubelet_serving_problem(request: RequestedCertificate, usages: Collection[str]) -> str:
     if request.organizations != (_NODES,):
         return "subject organization is not system:nodes"
     if not (request.dns_names or request.addresses):
@@ -135,12 +135,12 @@ def _usages_problem(usages: Collection[str], purpose: str) -> str:
     return f"usages did not match [{' '.join(sorted(required))}]"
 
 
-def client_usages_problem(_: Requested, usages: Collection[str]) -> str:
+def client_usages_problem(_: RequestedCertificate, usages: Collection[str]) -> str:
     for usage in usages:
         if usage not in (_SIGNATURE, _ENCIPHERMENT, _CLIENT):
             return f"invalid usage for client certificate: {usage}"
     return "" if _CLIENT in usages else f"missing required usage for client certificate: {_CLIENT}"
 
 
-def no_problem(_: Requested, __: Collection[str]) -> str:
+def no_problem(_: RequestedCertificate, __: Collection[str]) -> str:
     return ""

@@ -35,7 +35,7 @@ from mockube.controller_manager.controllers.certificates.requests import (
     KUBELET_SERVING,
     LEGACY_UNKNOWN,
     BadRequest,
-    Requested,
+    RequestedCertificate,
     client_usages_problem,
     is_issued,
     kubelet_client_problem,
@@ -54,7 +54,7 @@ QUEUE: Final = "certificate"
 RETRIES: Final = Retries(base=0.2, max_seconds=1000.0)
 SHORTEST: Final = timedelta(minutes=10)
 """A request for less is given so much."""
-PROBLEMS: Final[Mapping[str, Callable[[Requested, Collection[str]], str]]] = {
+PROBLEMS: Final[Mapping[str, Callable[[RequestedCertificate, Collection[str]], str]]] = {
     KUBELET_SERVING: kubelet_serving_problem,
     KUBELET_CLIENT: kubelet_client_problem,
     API_SERVER_CLIENT: client_usages_problem,

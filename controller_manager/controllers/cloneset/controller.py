@@ -55,13 +55,13 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     if first := adoption_and_release_actions(pods, PODS, owner.object, CLONE_SETS):
         return Plan(actions=first)
     history = state.history(caches, owner)
-    recorded = _recorded(caches, owner, history)
+    recorded = _sync_revision(caches, owner, history)
     snapshot = _state_of(caches, owner, pods.owned, history, recorded, now)
     if owner.deleting:
         return (
             EMPTY_PLAN
             if recorded.actions
-            else Plan(last=partial(_last, snapshot, recorded, NOTHING_TO_DO, ""))
+            else Plan(last=partial(_final_actions, snapshot, recorded, NOTHING_TO_DO, ""))
         )
     cleaned = () if owner.reuses_claims else storage.cleanup(owner, pods.owned, state.claims(caches, owner))
     scaled = scaling.plan(snapshot)
@@ -69,12 +69,12 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     failing = "FailedScale" if scaled.changes_pods else "FailedUpdate"
     return Plan(
         actions=(*cleaned, *recorded.actions, *scaled.actions, *updated.actions),
-        last=partial(_last, snapshot, recorded, updated, failing),
+        last=partial(_final_actions, snapshot, recorded, updated, failing),
         again_after=earliest(updated.again_after, _next_availability(snapshot), _deadline(snapshot)),
     )
 
 
-def _recorded(caches: Caches, owner: SetView, history: Sequence[ReadOnlyTree]) -> SyncedRevision:
+def _sync_revision(caches: Caches, owner: SetView, history: Sequence[ReadOnlyTree]) -> SyncedRevision:
     annotations = {
         **meta.annotations(owner.object),
         storage.ANNOTATION_CLAIMS_HASH: storage.claims_hash(owner),
@@ -115,7 +115,7 @@ def _state_of(
 # --- what comes last
 
 
-def _last(
+def _final_actions(
     snapshot: CloneSetState, recorded: SyncedRevision, updated: Decision, failing: str, error: ApiError | None
 ) -> tuple[Action, ...]:
     """The status, also of a round that failed, unless its revision may not exist; then the deletion of old revisions."""
@@ -127,7 +127,7 @@ def _last(
     live |= {
         meta.name(revision)
         for revision in snapshot.history
-        if any(_has(pod, revision) for pod in snapshot.pods)
+        if any(_has_revision(pod, revision) for pod in snapshot.pods)
     }
     forgotten = revisions.truncate_history(snapshot.history, live, snapshot.owner.revision_history_limit)
     # Both write the set, and the second would conflict: it follows in the next round.
@@ -142,7 +142,7 @@ def _failure(failing: str, updated: Decision, error: ApiError | None) -> Failure
     return Failure(failing, message) if message else None
 
 
-def _has(pod: PodView, revision: ReadOnlyTree) -> bool:
+def _has_revision(pod: PodView, revision: ReadOnlyTree) -> bool:
     return identity.has_revision(pod, meta.name(revision))
 
 

@@ -34,11 +34,11 @@ def creation(state: CloneSetState, diffs: Diffs) -> tuple[Action, ...]:
         done=("SuccessfulCreate", "succeed to create pod {name}"),
         failed=("FailedCreate", "failed to create pod: {error}, pod: {name}"),
     )
-    claims = storage.missing(owner, instances, state.claims)
-    return (*claims, Create(resource=PODS, bodies=bodies, event=event, then=partial(_opened, state)))
+    claims = storage.create_missing(owner, instances, state.claims)
+    return (*claims, Create(resource=PODS, bodies=bodies, event=event, then=partial(_open_gates, state)))
 
 
-def _opened(state: CloneSetState, created: ReadOnlyTree) -> tuple[Patch, ...]:
+def _open_gates(state: CloneSetState, created: ReadOnlyTree) -> tuple[Patch, ...]:
     """Open the gates of a new pod before its kubelet's first status, so that readiness changes once."""
     pod = PodView.of(created)
     return (

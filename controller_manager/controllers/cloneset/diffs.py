@@ -51,7 +51,7 @@ def diffs(limits: Limits, new: Tally, old: Tally) -> Diffs:
     unavailable = pods.preparing_delete + pods.unavailable
     outdated = max(old.active - limits.partition, 0)
     lacking = max(limits.replicas - limits.partition - new.active, 0)
-    surge, surge_old = _surge(limits, new, pods, unavailable, min(outdated, lacking))
+    surge, surge_old = _surge_counts(limits, new, pods, unavailable, min(outdated, lacking))
     update = min(outdated, lacking)
     total, total_old = pods.total, old.total
     if limits.excludes_preparing_delete:
@@ -74,7 +74,9 @@ def diffs(limits: Limits, new: Tally, old: Tally) -> Diffs:
     )
 
 
-def _surge(limits: Limits, new: Tally, pods: Tally, unavailable: int, updating: int) -> tuple[int, int]:
+def _surge_counts(
+    limits: Limits, new: Tally, pods: Tally, unavailable: int, updating: int
+) -> tuple[int, int]:
     """Surge pods replace those to delete or those to update, whichever are more."""
     replacing = min(max(unavailable + pods.to_delete - limits.max_unavailable, 0), pods.to_delete)
     if replacing < updating:

@@ -51,14 +51,14 @@ SortKey = tuple[Any, ...]
 
 
 def for_update(pods: Iterable[PodView]) -> list[PodView]:
-    return sorted(pods, key=lambda pod: (*_stage(pod), pod.is_ready, *_age(pod)))
+    return sorted(pods, key=lambda pod: (*_stage(pod), pod.is_ready, *_age_key(pod)))
 
 
 def for_deletion(
     pods: Sequence[PodView], is_available: Callable[[PodView], bool], ranks: Ranks
 ) -> list[PodView]:
     def key(pod: PodView) -> SortKey:
-        return (*_stage(pod), is_available(pod), *_cost(pod, ranks), *_age(pod))
+        return (*_stage(pod), is_available(pod), *_cost(pod, ranks), *_age_key(pod))
 
     return sorted(pods, key=key)
 
@@ -71,7 +71,7 @@ def _cost(pod: PodView, ranks: Ranks) -> SortKey:
     return pod.is_ready, deletion_cost(pod.object), -ranks.get(pod.uid, 0.0)
 
 
-def _age(pod: PodView) -> SortKey:
+def _age_key(pod: PodView) -> SortKey:
     """The last ready, the most restarted, and the youngest pod first."""
     statuses = (pod.object.get("status") or {}).get("containerStatuses") or ()
     restarts = max((status.get("restartCount") or 0 for status in statuses), default=0)
@@ -120,4 +120,4 @@ def by_topology(
 
 
 def _worst_first(pods: Iterable[PodView], ranks: Ranks) -> list[PodView]:
-    return sorted(pods, key=lambda pod: (*_stage(pod), *_cost(pod, ranks), *_age(pod)))
+    return sorted(pods, key=lambda pod: (*_stage(pod), *_cost(pod, ranks), *_age_key(pod)))

@@ -16,22 +16,22 @@ from mockube.controller_manager.workloads.inplace.lifecycle import State
 
 
 def plan(state: CloneSetState) -> Decision:
-    if regretted := _regrets(state):
+    if regretted := _cancel_deletions(state):
         return Decision(actions=regretted, changes_pods=True)
     diffs = state.diffs()
     if diffs.scale_up:
         creations = creation(state, diffs)
-        return Decision(actions=(*_limited(state, diffs), *creations), changes_pods=bool(creations))
+        return Decision(actions=(*_limit_event(state, diffs), *creations), changes_pods=bool(creations))
     prepared = [pod for pod in state.pods if is_preparing_delete(pod)]
     named = [pod for pod in state.pods if state.is_specified(pod) and not is_preparing_delete(pod)]
     ready_limit = diffs.delete_ready_limit
-    deletions = _removal(state, prepared) or _removal(state, _within(state, named, ready_limit))
+    deletions = _removal(state, prepared) or _removal(state, _deletable(state, named, ready_limit))
     if not deletions and diffs.scale_down and not prepared and not named:
-        deletions = _removal(state, _within(state, _chosen(state, diffs), ready_limit))
+        deletions = _removal(state, _deletable(state, _choose_pods(state, diffs), ready_limit))
     return Decision(actions=deletions, changes_pods=True) if deletions else NOTHING_TO_DO
 
 
-def _regrets(state: CloneSetState) -> tuple[Action, ...]:
+def _cancel_deletions(state: CloneSetState) -> tuple[Action, ...]:
     """End the preparation for deletion of pods that are needed again, unless they are specified for deletion.
 
     Not where they are out of service already.
@@ -50,7 +50,7 @@ def _regrets(state: CloneSetState) -> tuple[Action, ...]:
     )
 
 
-def _limited(state: CloneSetState, diffs: Diffs) -> tuple[RecordEvent, ...]:
+def _limit_event(state: CloneSetState, diffs: Diffs) -> tuple[RecordEvent, ...]:
     if diffs.scale_up <= diffs.scale_up_limit:
         return ()
     limit = diffs.scale_up_limit
@@ -58,7 +58,7 @@ def _limited(state: CloneSetState, diffs: Diffs) -> tuple[RecordEvent, ...]:
     return (RecordEvent(about=state.owner.object, type="Warning", reason="ScaleUpLimited", message=message),)
 
 
-def _within(state: CloneSetState, pods: Iterable[PodView], ready_limit: int) -> list[PodView]:
+def _deletable(state: CloneSetState, pods: Iterable[PodView], ready_limit: int) -> list[PodView]:
     """Those that may go now: all that do not serve, and so many that do."""
     going, left = [], ready_limit
     for pod in pods:
@@ -73,15 +73,15 @@ def _within(state: CloneSetState, pods: Iterable[PodView], ready_limit: int) -> 
 # --- pods to delete
 
 
-def _chosen(state: CloneSetState, diffs: Diffs) -> list[PodView]:
+def _choose_pods(state: CloneSetState, diffs: Diffs) -> list[PodView]:
     """Pods of the current revision first, as many as are beyond the partition."""
     old = [pod for pod in state.pods if not state.is_updated(pod)]
     new = [pod for pod in state.pods if state.is_updated(pod)]
     from_old = min(diffs.scale_down_old, diffs.scale_down)
-    return [*_first(state, old, from_old), *_first(state, new, diffs.scale_down - from_old)]
+    return [*_select_pods(state, old, from_old), *_select_pods(state, new, diffs.scale_down - from_old)]
 
 
-def _first(state: CloneSetState, pods: Sequence[PodView], count: int) -> list[PodView]:
+def _select_pods(state: CloneSetState, pods: Sequence[PodView], count: int) -> list[PodView]:
     if count >= len(pods):
         return [*pods]
     template = identity.template_of(state.update)

@@ -94,7 +94,7 @@ class SetView(Struct, frozen=True, kw_only=True, eq=False):
 
 def _limits(tree: ReadOnlyTree, spec: ReadOnlyTree, scale: ReadOnlyTree, update: ReadOnlyTree) -> Limits:
     replicas = _number(spec.get("replicas"), 1)
-    surge = 0 if update.get("paused") else _scaled(update.get("maxSurge") or 0, replicas, round_up=True)
+    surge = 0 if update.get("paused") else _scale(update.get("maxSurge") or 0, replicas, round_up=True)
     unavailable = update.get("maxUnavailable")
     allowed = _MAX_UNAVAILABLE if unavailable is None else unavailable
     while_scaling = scale.get("maxUnavailable")
@@ -102,17 +102,17 @@ def _limits(tree: ReadOnlyTree, spec: ReadOnlyTree, scale: ReadOnlyTree, update:
         replicas=replicas,
         partition=kept_by(update.get("partition"), replicas),
         # A small workload without surge could not be updated if this were rounded down.
-        max_unavailable=_scaled(allowed, replicas, round_up=surge == 0),
+        max_unavailable=_scale(allowed, replicas, round_up=surge == 0),
         max_surge=surge,
         scale_max_unavailable=(
-            None if while_scaling is None else _scaled(while_scaling, replicas, round_up=True)
+            None if while_scaling is None else _scale(while_scaling, replicas, round_up=True)
         ),
         excludes_preparing_delete=bool(scale.get("excludePreparingDelete"))
         or meta.labels(tree).get(LABEL_EXCLUDE_PREPARING_DELETE) == "true",
     )
 
 
-def _scaled(value: IntOrString, replicas: int, *, round_up: bool) -> int:
+def _scale(value: IntOrString, replicas: int, *, round_up: bool) -> int:
     try:
         return scaled_value(value, replicas, round_up=round_up)
     except IntOrStringError:

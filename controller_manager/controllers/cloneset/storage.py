@@ -65,7 +65,9 @@ def volumes(owner: SetView, instance: str, spec: ReadOnlyTree) -> dict[str, Any]
     return {"volumes": [*claimed.values(), *others]}
 
 
-def missing(owner: SetView, instances: Iterable[str], claims: Iterable[ReadOnlyTree]) -> tuple[Action, ...]:
+def create_missing(
+    owner: SetView, instances: Iterable[str], claims: Iterable[ReadOnlyTree]
+) -> tuple[Action, ...]:
     """Make the claims of new pods that are not there."""
     present = {meta.name(claim) for claim in claims}
     bodies = tuple(

@@ -29,8 +29,8 @@ class _StartedUpdates(NamedTuple):
 
 def plan(state: CloneSetState) -> Decision:
     """Lifecycle changes of pods are written first, also while the update is paused."""
-    steps = [_tended(state, pod) for pod in state.pods]
-    started = _StartedUpdates() if state.owner.paused else _start_updates(state, _chosen(state))
+    steps = [_observe_pod(state, pod) for pod in state.pods]
+    started = _StartedUpdates() if state.owner.paused else _start_updates(state, _choose_pods(state))
     tended = turn.patches_without_gates((patch for step in steps for patch in step.patches), started.patches)
     patches = tended or started.patches
     return Decision(
@@ -41,7 +41,7 @@ def plan(state: CloneSetState) -> Decision:
     )
 
 
-def _tended(state: CloneSetState, pod: PodView) -> Step:
+def _observe_pod(state: CloneSetState, pod: PodView) -> Step:
     hooks, revision = state.owner.lifecycle, identity.revision_of(pod)
     return turn.observe_pod(pod, hooks, state.now, revision=revision, desired_revision=state.update_name)
 
@@ -49,9 +49,9 @@ def _tended(state: CloneSetState, pod: PodView) -> Step:
 # --- which pods
 
 
-def _chosen(state: CloneSetState) -> list[PodView]:
+def _choose_pods(state: CloneSetState) -> list[PodView]:
     diffs = state.diffs()
-    return _limited(state, diffs, _in_order(state, _candidates(state))) if diffs.update else []
+    return _limit(state, diffs, _in_order(state, _candidates(state))) if diffs.update else []
 
 
 def _candidates(state: CloneSetState) -> list[PodView]:
@@ -71,7 +71,7 @@ def _in_order(state: CloneSetState, waiting: Sequence[PodView]) -> list[PodView]
     return sorted(ordered, key=lambda pod: lifecycle.state_of(pod) != State.PREPARING_UPDATE)
 
 
-def _limited(state: CloneSetState, diffs: Diffs, waiting: Sequence[PodView]) -> list[PodView]:
+def _limit(state: CloneSetState, diffs: Diffs, waiting: Sequence[PodView]) -> list[PodView]:
     """As many as may be unavailable. Unavailable pods do not count twice, but updated ones are limited too."""
     unavailable = [pod for pod in state.pods if not state.is_available(pod)]
     new_unavailable = sum(state.is_updated(pod) for pod in unavailable)
@@ -104,7 +104,7 @@ def _start_updates(state: CloneSetState, pods: Sequence[PodView]) -> _StartedUpd
 def _update(state: CloneSetState, pod: PodView) -> tuple[Patch, ...] | None:
     """None if the pod must be updated in place, and cannot be."""
     if state.owner.update_type == "ReCreate":
-        return _recreated(state, pod)
+        return _mark_for_recreation(state, pod)
     change = _change(state, pod)
     if change is not None:
         ordered = Order(
@@ -115,7 +115,7 @@ def _update(state: CloneSetState, pod: PodView) -> tuple[Patch, ...] | None:
         return turn.change_pod(
             pod, state.owner.lifecycle, ordered, state.now, _event_template(state, "InPlace")
         )
-    return None if state.owner.update_type == "InPlaceOnly" else _recreated(state, pod)
+    return None if state.owner.update_type == "InPlaceOnly" else _mark_for_recreation(state, pod)
 
 
 def _change(state: CloneSetState, pod: PodView) -> Change | None:
@@ -129,7 +129,7 @@ def _change(state: CloneSetState, pod: PodView) -> Change | None:
     return change_between(identity.template_of(old), identity.template_of(state.update), state.update_name)
 
 
-def _recreated(state: CloneSetState, pod: PodView) -> tuple[Patch, ...]:
+def _mark_for_recreation(state: CloneSetState, pod: PodView) -> tuple[Patch, ...]:
     """Label the pod as specified for deletion; the next round deletes and replaces it."""
     if LABEL_SPECIFIED_DELETE in pod.labels:
         return ()

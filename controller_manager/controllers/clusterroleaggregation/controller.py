@@ -22,7 +22,7 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     role = roles.get("", key.name)
     if role is None or not role.get("aggregationRule"):
         return EMPTY_PLAN
-    rules = aggregated(role, roles)
+    rules = aggregate(role, roles)
     if rules == list(map(_parts, role.get("rules") or ())):
         return EMPTY_PLAN
     body = {
@@ -36,17 +36,17 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     return Plan(actions=(patch,))
 
 
-def aggregated(role: ReadOnlyTree, roles: Lister[ReadOnlyTree]) -> Sequence[Mapping[str, Any]]:
+def aggregate(role: ReadOnlyTree, roles: Lister[ReadOnlyTree]) -> Sequence[Mapping[str, Any]]:
     """Return the rules of the selected roles, by selector and by name, each once."""
     found: list[Mapping[str, Any]] = []
     for selector in role["aggregationRule"].get("clusterRoleSelectors") or ():
-        for other in _selected(selector, roles):
+        for other in _select_roles(selector, roles):
             if meta.name(other) != meta.name(role):
                 found += (rule for rule in map(_parts, other.get("rules") or ()) if rule not in found)
     return found
 
 
-def _selected(selector: Mapping[str, Any], roles: Lister[ReadOnlyTree]) -> Sequence[ReadOnlyTree]:
+def _select_roles(selector: Mapping[str, Any], roles: Lister[ReadOnlyTree]) -> Sequence[ReadOnlyTree]:
     matches = labels.from_label_selector(selector).matches
     match_labels = selector.get("matchLabels") or {}
     first = next(iter(match_labels.items()), None)

@@ -36,7 +36,7 @@ from mockube.controller_manager.controllers.cronjob.jobs import (
     creation,
     deletion,
     name_at,
-    observed,
+    observe_jobs,
 )
 from mockube.controller_manager.metrics.durations import Histogram
 from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of
@@ -56,18 +56,20 @@ def reconcile(caches: Caches, key: Key, now: datetime, remembered: Timing | None
     remember = Remember(timing)
     jobs = caches.of(JOBS).by_index(BY_OWNER, meta.uid(cron_job))
     if remembered is not None and remembered != timing:
-        return _rescheduled(cron_job, remember, now)
+        return _plan_reschedule(cron_job, remember, now)
     surplus = beyond_history(cron_job, jobs)
     actions: tuple[Action, ...] = (deletion(cron_job, map(ObjectRef.of, surplus)),) if surplus else ()
     left = [job for job in jobs if job not in surplus]
     return Plan(
         actions=(remember, *actions),
-        then=lambda outcome: _start(caches, observed(_without(Record.of(cron_job), outcome), left), now),
+        then=lambda outcome: _start(
+            caches, observe_jobs(_without_deleted(Record.of(cron_job), outcome), left), now
+        ),
         again_after=_wait(cron_job, now),
     )
 
 
-def _rescheduled(cron_job: ReadOnlyTree, remember: Remember, now: datetime) -> Plan:
+def _plan_reschedule(cron_job: ReadOnlyTree, remember: Remember, now: datetime) -> Plan:
     """A new schedule begins with its next time: what it would have missed is not made up for."""
     return Plan(actions=(remember,), again_after=_wait(cron_job, now))
 
@@ -84,7 +86,7 @@ def _wait(cron_job: ReadOnlyTree, now: datetime) -> timedelta | None:
     return min(times.wait(cron_job, schedule, now), _LONGEST_WAIT)
 
 
-def _without(record: Record, outcome: Outcome) -> Record:
+def _without_deleted(record: Record, outcome: Outcome) -> Record:
     """Without the Jobs that were deleted."""
     deleted = {write.key for write in outcome.of(Delete)}
     uids = [
@@ -100,20 +102,20 @@ def _without(record: Record, outcome: Outcome) -> Record:
 
 def _start(caches: Caches, record: Record, now: datetime) -> Plan:
     """Start the Job that is due, if there is one and the concurrency policy allows it."""
-    record, due = _due(record, now)
+    record, due = _due_time(record, now)
     cron_job = record.cron_job
     if due is None:
-        return _written(record)
+        return _plan_status(record)
     existing = caches.of(JOBS).get(meta.namespace(cron_job), name_at(cron_job, due))
     if existing is not None:
         is_forgotten = meta.is_controlled_by(existing, cron_job) and not record.has(meta.uid(existing))
-        return _written(record.with_start(existing, due) if is_forgotten else record)
+        return _plan_status(record.with_start(existing, due) if is_forgotten else record)
     replaced: tuple[Action, ...] = ()
     if cron_job["spec"].get("concurrencyPolicy") == "Replace" and record.active:
         replaced = (deletion(cron_job, map(_victim, record.active)),)
     return Plan(
         actions=(*record.events, *replaced, creation(cron_job, due)),
-        then=lambda outcome: _started(_without(record, outcome), due, outcome),
+        then=lambda outcome: _plan_after_start(_without_deleted(record, outcome), due, outcome),
     )
 
 
@@ -121,14 +123,14 @@ def _victim(reference: ReadOnlyTree) -> ObjectRef:
     return ObjectRef(Key(reference["namespace"], reference["name"]), reference["uid"])
 
 
-def _started(record: Record, due: datetime, outcome: Outcome) -> Plan:
+def _plan_after_start(record: Record, due: datetime, outcome: Outcome) -> Plan:
     jobs = [write.answer for write in outcome.of(Create) if write.answer is not None]
     for job in jobs:
         record = record.with_start(job, due)
-    return _written(record, are_recorded=True)
+    return _plan_status(record, are_recorded=True)
 
 
-def _due(record: Record, now: datetime) -> tuple[Record, datetime | None]:
+def _due_time(record: Record, now: datetime) -> tuple[Record, datetime | None]:
     """The time whose Job is to be started now, and an event if one was missed."""
     cron_job = record.cron_job
     spec, zone = cron_job["spec"], cron_job["spec"].get("timeZone")
@@ -139,14 +141,14 @@ def _due(record: Record, now: datetime) -> tuple[Record, datetime | None]:
     if spec.get("suspend"):
         return record, None
     if times.names_zone(cron_job):
-        record = record.with_event("Warning", "UnsupportedSchedule", times.unsupported(cron_job))
+        record = record.with_event("Warning", "UnsupportedSchedule", times.unsupported_message(cron_job))
     try:
         schedule = times.schedule_of(cron_job)
     except ScheduleError as wrong:
         message = f"unparseable schedule: {gotext.quote(spec['schedule'])} : {wrong}"
         return record.with_event("Warning", "UnparseableSchedule", message), None
     try:
-        return _unmet(record, schedule, now)
+        return _missed_start(record, schedule, now)
     except ScheduleError as wrong:
         message = f"invalid schedule: {spec['schedule']} : {wrong}"
         return record.with_event("Warning", "InvalidSchedule", message), None
@@ -156,9 +158,9 @@ def _bad_zone(zone: str, problem: str) -> str:
     return f"invalid timeZone: {gotext.quote(zone)}: {problem}"
 
 
-def _unmet(record: Record, schedule: Schedule, now: datetime) -> tuple[Record, datetime | None]:
+def _missed_start(record: Record, schedule: Schedule, now: datetime) -> tuple[Record, datetime | None]:
     spec = record.cron_job["spec"]
-    found = times.missed(record.cron_job, schedule, now, within_deadline=True)
+    found = times.missed_starts(record.cron_job, schedule, now, within_deadline=True)
     if found.latest is None:
         return record, None
     if found.is_many:
@@ -181,7 +183,7 @@ def _unmet(record: Record, schedule: Schedule, now: datetime) -> tuple[Record, d
     return record, found.latest
 
 
-def _written(record: Record, *, are_recorded: bool = False) -> Plan:
+def _plan_status(record: Record, *, are_recorded: bool = False) -> Plan:
     """Record the events, unless they are recorded, and write the status if it differs."""
     events = () if are_recorded else record.events
     old, new = record.cron_job.get("status") or {}, record.status()
@@ -195,7 +197,7 @@ def _written(record: Record, *, are_recorded: bool = False) -> Plan:
 
 
 def _of_cron_job(_: Caches, change: Change) -> Iterable[Key]:
-    return (Key.of(change.latest),)
+    return (Key.of(change.last_known),)
 
 
 def _of_job(caches: Caches, change: Change) -> Iterable[Key]:

@@ -76,7 +76,7 @@ class Record(Struct, frozen=True):
         return {field: value for field, value in found.items() if value}
 
 
-def observed(record: Record, jobs: Sequence[ReadOnlyTree]) -> Record:
+def observe_jobs(record: Record, jobs: Sequence[ReadOnlyTree]) -> Record:
     """With what has become of the Jobs."""
     for job in jobs:
         name, end, is_active = meta.name(job), end_of(job), record.has(meta.uid(job))

@@ -13,7 +13,7 @@ _PADDING: Final = timedelta(milliseconds=100)
 _MANY: Final = 100
 
 
-class Missed(NamedTuple):
+class MissedStarts(NamedTuple):
     """The starts that were due since the last one."""
 
     since: datetime
@@ -38,14 +38,16 @@ def names_zone(cron_job: ReadOnlyTree) -> bool:
     return "TZ" in cron_job["spec"]["schedule"]
 
 
-def unsupported(cron_job: ReadOnlyTree) -> str:
+def unsupported_message(cron_job: ReadOnlyTree) -> str:
     """The message for a schedule that contains a time zone."""
     quoted = gotext.quote(cron_job["spec"]["schedule"])
     page = "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/"
     return f"CRON_TZ or TZ used in schedule {quoted} is not officially supported, see {page} for more details"
 
 
-def missed(cron_job: ReadOnlyTree, schedule: Schedule, now: datetime, *, within_deadline: bool) -> Missed:
+def missed_starts(
+    cron_job: ReadOnlyTree, schedule: Schedule, now: datetime, *, within_deadline: bool
+) -> MissedStarts:
     """The latest start that was due and has not happened; or `ScheduleError` for a schedule that never comes."""
     since = _last_start(cron_job) or now
     seconds = cron_job["spec"].get("startingDeadlineSeconds")
@@ -54,9 +56,9 @@ def missed(cron_job: ReadOnlyTree, schedule: Schedule, now: datetime, *, within_
     first = schedule.next(since)
     second = schedule.next(first)
     if now < first:
-        return Missed(since)
+        return MissedStarts(since)
     if now < second:
-        return Missed(since, first)
+        return MissedStarts(since, first)
     interval = round((second - first).total_seconds())
     if interval < 1:
         raise ScheduleError("time difference between two schedules is less than 1 second")
@@ -64,13 +66,13 @@ def missed(cron_job: ReadOnlyTree, schedule: Schedule, now: datetime, *, within_
     latest, time = None, schedule.next(first + timedelta(seconds=(count - 2) * interval))
     while cron.NEVER < time <= now:
         latest, time = time, schedule.next(time)
-    return Missed(since, latest, count)
+    return MissedStarts(since, latest, count)
 
 
 def wait(cron_job: ReadOnlyTree, schedule: Schedule, now: datetime) -> timedelta:
     """Until the next start."""
     try:
-        found = missed(cron_job, schedule, now, within_deadline=False)
+        found = missed_starts(cron_job, schedule, now, within_deadline=False)
     except ScheduleError:
         base = now
     else:

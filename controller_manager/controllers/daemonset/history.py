@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.patch.draft import same
+from mockube.apimachinery.patch.draft import equal
 from mockube.apimachinery.tree import ReadOnlyTree, sorted_keys
 from mockube.apimachinery.wellknown import LABEL_CONTROLLER_REVISION_HASH
 from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, DAEMON_SETS, PODS
@@ -43,11 +43,11 @@ def history_of(
     """`named` returns the ControllerRevision of a name, whatever its owner."""
     data = _data(daemon_set)
     ordered = in_order(revisions)
-    current = [revision for revision in ordered if same(revision.get("data"), data)]
+    current = [revision for revision in ordered if equal(revision.get("data"), data)]
     old = [revision for revision in ordered if revision not in current]
     newest = max(map(number, old), default=0) + 1
     if not current:
-        return _created(daemon_set, data, newest, old, named)
+        return _create_revision(daemon_set, data, newest, old, named)
     newest_revision = current[-1]
     actions = _without_duplicates(newest_revision, current[:-1], pods)
     if number(newest_revision) < newest:
@@ -77,7 +77,7 @@ def _data(daemon_set: ReadOnlyTree) -> dict[str, Any]:
     return {"spec": {"template": {**daemon_set["spec"]["template"], "$patch": "replace"}}}
 
 
-def _created(
+def _create_revision(
     daemon_set: ReadOnlyTree,
     data: ReadOnlyTree,
     newest: int,

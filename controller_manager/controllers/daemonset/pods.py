@@ -72,7 +72,7 @@ def actions_of(state: DaemonState, nodes: Sequence[str], pods: Sequence[PodView]
 def _keep_one(state: DaemonState, node: str, pods: Iterable[PodView], changes: Changes) -> None:
     """One running pod on the node, or while it is updated with surge an old and a new one."""
     running = [pod for pod in pods if not pod.deleting and not _replaces_ended(state, node, pod, changes)]
-    if state.surge(1) == 0:
+    if state.max_surge(1) == 0:
         changes.delete += oldest_first(running)[1:]
     elif len(running) > 1:
         changes.delete += _surplus(state, oldest_first(running))

@@ -25,8 +25,8 @@ def rolling_update(state: DaemonState) -> tuple[Action, ...]:
     """Empty without a rolling update strategy. Called once the nodes have the pods that they should have, new or old."""
     if (state.spec.get("updateStrategy") or {}).get("type") != "RollingUpdate":
         return ()
-    desired = state.desired
-    surge, unavailable = state.surge(desired), state.unavailable(desired)
+    desired = state.desired_count
+    surge, unavailable = state.max_surge(desired), state.unavailable(desired)
     if surge:
         return _with_surge(state, surge, desired)
     return _without_surge(state, max(unavailable, 1) if desired else unavailable)

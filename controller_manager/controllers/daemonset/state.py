@@ -59,7 +59,7 @@ class DaemonState(Struct, frozen=True, kw_only=True, dict=True):
         return {meta.name(node): fit(node) for node in self.nodes}
 
     @property
-    def desired(self) -> int:
+    def desired_count(self) -> int:
         return sum(fit.should_run for fit in self.fits.values())
 
     @property
@@ -72,7 +72,7 @@ class DaemonState(Struct, frozen=True, kw_only=True, dict=True):
     def is_updated(self, pod: PodView) -> bool:
         return is_updated(self.daemon_set, pod, self.revision_hash)
 
-    def surge(self, total: int) -> int:
+    def max_surge(self, total: int) -> int:
         return self._share("maxSurge", total)
 
     def unavailable(self, total: int) -> int:

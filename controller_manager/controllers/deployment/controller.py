@@ -50,19 +50,19 @@ def _selecting_all(deployment: ReadOnlyTree) -> Plan:
     text = "This deployment is selecting all pods. A non-empty selector is required."
     warning = RecordEvent(about=deployment, type="Warning", reason="SelectingAll", message=text)
     seen = {**view.status, "observedGeneration": meta.generation(deployment)}
-    return Plan(actions=(warning, *status.written(view, seen)))
+    return Plan(actions=(warning, *status.write_status(view, seen)))
 
 
 # --- which Deployments a change concerns
 
 
 def _of_itself(_: Caches, change: Change) -> Iterable[Key]:
-    return (Key.of(change.latest),)
+    return (Key.of(change.last_known),)
 
 
 def _of_old_pod(caches: Caches, change: Change) -> Iterable[Key]:
     """The Recreate Deployment of a pod that ended or is deleted: it waits for its last old pod to end."""
-    pod: PodView = change.latest
+    pod: PodView = change.last_known
     if change.new is not None and not pod.is_terminal:
         return
     owner = meta.controller_of(pod.object)

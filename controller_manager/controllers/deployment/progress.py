@@ -28,11 +28,11 @@ def with_pause_reason(deployment: DeploymentView, present: Conditions, now: date
     reason = conditions.reason_of(present, CONDITION_PROGRESSING)
     if deployment.progress_deadline is None or reason == conditions.PROGRESS_DEADLINE_EXCEEDED:
         return present
-    if deployment.paused == (reason == conditions.DEPLOYMENT_PAUSED):
+    if deployment.is_paused == (reason == conditions.DEPLOYMENT_PAUSED):
         return present
     reason, message = (
         (conditions.DEPLOYMENT_PAUSED, "Deployment is paused")
-        if deployment.paused
+        if deployment.is_paused
         else (conditions.DEPLOYMENT_RESUMED, "Deployment is resumed")
     )
     return conditions.with_condition(present, conditions.progressing("Unknown", reason, message, now))
@@ -92,13 +92,13 @@ def progress_conditions(
 def _gets_on(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
     return (
         _count(new, "updatedReplicas") > _count(old, "updatedReplicas")
-        or _outdated(new) < _outdated(old)
+        or _outdated_count(new) < _outdated_count(old)
         or _count(new, "readyReplicas") > _count(old, "readyReplicas")
         or _count(new, "availableReplicas") > _count(old, "availableReplicas")
     )
 
 
-def _outdated(status: ReadOnlyTree) -> int:
+def _outdated_count(status: ReadOnlyTree) -> int:
     return _count(status, "replicas") - _count(status, "updatedReplicas")
 
 
@@ -112,10 +112,12 @@ def _is_late(deployment: DeploymentView, present: Conditions, now: datetime) -> 
         return False
     if condition.get("reason") == conditions.NEW_REPLICA_SET_AVAILABLE:
         return False  # of a rollout that had come to its end, before this one has begun
-    return condition.get("reason") == conditions.PROGRESS_DEADLINE_EXCEEDED or now > _due(condition, deadline)
+    return condition.get("reason") == conditions.PROGRESS_DEADLINE_EXCEEDED or now > _deadline_time(
+        condition, deadline
+    )
 
 
-def _due(condition: ReadOnlyTree, deadline: timedelta) -> datetime:
+def _deadline_time(condition: ReadOnlyTree, deadline: timedelta) -> datetime:
     return after(parse_time(condition["lastUpdateTime"]), deadline)
 
 
@@ -127,4 +129,4 @@ def next_check(deployment: DeploymentView, status: ReadOnlyTree, now: datetime) 
         return None
     if condition.get("reason") == conditions.PROGRESS_DEADLINE_EXCEEDED:
         return None
-    return max(_due(condition, deadline) - now, timedelta()) + _LATENESS
+    return max(_deadline_time(condition, deadline) - now, timedelta()) + _LATENESS

@@ -37,7 +37,7 @@ _HISTORY_LENGTH: Final = 2000
 """Of the list of past revisions, in characters: about a hundred."""
 
 
-def newest(sets: Iterable[SetView]) -> int:
+def max_revision(sets: Iterable[SetView]) -> int:
     return max((replica_set.revision for replica_set in sets), default=0)
 
 
@@ -48,7 +48,7 @@ def sync_new_replica_set(
     deployment: DeploymentView, new: SetView, old_sets: Iterable[SetView]
 ) -> Update | None:
     """What brings the set of the Deployment's template up to it: the newest revision, its annotations, its readiness."""
-    annotations = _annotations(deployment, new.object, newest(old_sets) + 1)
+    annotations = _annotations(deployment, new.object, max_revision(old_sets) + 1)
     is_as_ready = (new.object["spec"].get("minReadySeconds") or 0) == deployment.min_ready_seconds
     if annotations == meta.annotations(new.object) and is_as_ready:
         return None

@@ -29,7 +29,7 @@ def rollback_revision(deployment: DeploymentView) -> int | None:
 def rollback_actions(state: DeploymentState, revision: int) -> tuple[Action, ...]:
     """Write the template and annotations of that revision into the Deployment, and remove the request in any case."""
     deployment = state.deployment
-    revision = revision or _last(state)
+    revision = revision or _previous_revision(state)
     if revision == 0:
         return _given_up(deployment, _NOT_FOUND, "Unable to find last revision.")
     target = next((replica_set for replica_set in state.sets if replica_set.revision == revision), None)
@@ -43,7 +43,7 @@ def rollback_actions(state: DeploymentState, revision: int) -> tuple[Action, ...
     return (Update(resource=DEPLOYMENTS, body=_with_version(deployment, target), event=event),)
 
 
-def _last(state: DeploymentState) -> int:
+def _previous_revision(state: DeploymentState) -> int:
     """The newest revision but one."""
     revisions = sorted((replica_set.revision for replica_set in state.sets), reverse=True)
     return revisions[1] if len(revisions) > 1 else 0

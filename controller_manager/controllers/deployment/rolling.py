@@ -30,27 +30,29 @@ def sizes_of_old(state: DeploymentState) -> Sizes:
     """
     new = state.new
     assert new is not None
-    unavailable = new.replicas - new.lasting
+    unavailable = new.replicas - new.available_after_scaling
     removable = (
         sum(replica_set.replicas for replica_set in state.sets) - state.deployment.min_available - unavailable
     )
     if removable <= 0:
         return {}
     healthier = _without_unhealthy(state.old_sets, removable)
-    lasting = new.lasting + sum(min(old.available, healthier[old.name]) for old in state.old_sets)
-    return _fewer(healthier, lasting - state.deployment.min_available)
+    lasting = new.available_after_scaling + sum(
+        min(old.available, healthier[old.name]) for old in state.old_sets
+    )
+    return _reduce(healthier, lasting - state.deployment.min_available)
 
 
 def _without_unhealthy(old_sets: Sequence[SetView], count: int) -> dict[str, int]:
     sizes = {}
     for old in old_sets:
-        going = min(old.replicas - old.lasting, count)
+        going = min(old.replicas - old.available_after_scaling, count)
         sizes[old.name] = old.replicas - going
         count -= going
     return sizes
 
 
-def _fewer(sizes: Sizes, count: int) -> Sizes:
+def _reduce(sizes: Sizes, count: int) -> Sizes:
     smaller = {}
     for name, size in sizes.items():
         going = min(size, max(count, 0))

@@ -76,10 +76,10 @@ def _fraction(deployment: DeploymentView, of: SetView) -> int:
     before = of.max_annotation or deployment.status.get("replicas") or 0
     if before == 0:
         return 0
-    return _rounded(of.replicas * deployment.max_replicas / before) - of.replicas
+    return _round(of.replicas * deployment.max_replicas / before) - of.replicas
 
 
-def _rounded(number: float) -> int:
+def _round(number: float) -> int:
     """A half goes away from zero."""
     return int(number + copysign(0.5, number))
 

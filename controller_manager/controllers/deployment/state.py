@@ -47,7 +47,7 @@ class DeploymentView(Struct, frozen=True, dict=True):
         return _number(self.spec.get("replicas"), 1)
 
     @property
-    def paused(self) -> bool:
+    def is_paused(self) -> bool:
         return bool(self.spec.get("paused"))
 
     @property
@@ -123,8 +123,8 @@ class SetView(Struct, frozen=True, kw_only=True, eq=False):
             available=status.get("availableReplicas") or 0,
             terminating=status.get("terminatingReplicas", None if observed else 0),
             is_observed=meta.generation(tree) <= observed,
-            desired_annotation=_annotated(tree, ANNOTATION_DESIRED_REPLICAS),
-            max_annotation=_annotated(tree, ANNOTATION_MAX_REPLICAS),
+            desired_annotation=_read_annotation(tree, ANNOTATION_DESIRED_REPLICAS),
+            max_annotation=_read_annotation(tree, ANNOTATION_MAX_REPLICAS),
         )
 
     @property
@@ -133,7 +133,7 @@ class SetView(Struct, frozen=True, kw_only=True, eq=False):
         return max(self.replicas, self.reported)
 
     @property
-    def lasting(self) -> int:
+    def available_after_scaling(self) -> int:
         """The available pods that stay when the set is scaled down to its size."""
         return min(self.available, self.replicas)
 
@@ -144,7 +144,7 @@ def revision_of(tree: ReadOnlyTree) -> int:
     return int_or_none(text) or 0
 
 
-def _annotated(tree: ReadOnlyTree, annotation: str) -> int | None:
+def _read_annotation(tree: ReadOnlyTree, annotation: str) -> int | None:
     text = meta.annotations(tree).get(annotation, "")
     return int_or_none(text, bits=32) if text.isdigit() else None
 

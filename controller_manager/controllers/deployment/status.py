@@ -78,7 +78,7 @@ def _terminating(sets: Sequence[SetView]) -> int | None:
     return sum(counted) if len(counted) == len(sets) else None
 
 
-def written(deployment: DeploymentView, status: ReadOnlyTree, revision: str = "") -> tuple[Update, ...]:
+def write_status(deployment: DeploymentView, status: ReadOnlyTree, revision: str = "") -> tuple[Update, ...]:
     """Write the status and the revision; nothing if neither differs."""
     annotated = meta.annotations(deployment.object).get(ANNOTATION_REVISION, "")
     is_numbered = not revision or revision == annotated

@@ -45,7 +45,7 @@ def plan(state: DeploymentState, now: datetime) -> Plan:
 def _next_step(state: DeploymentState, present: Conditions, now: datetime) -> Plan:
     deployment = state.deployment
     back_to = rollback.rollback_revision(deployment)
-    if deployment.paused:
+    if deployment.is_paused:
         cleanup = observe.replica_sets_to_delete(state) if back_to is None else ()
         return _with_status(
             state, (*_scale_actions(state), *cleanup), status.status_while_scaling(state, present, now)
@@ -111,7 +111,7 @@ def _recreate_actions(state: DeploymentState) -> tuple[Update, ...]:
 def _create_new_set(state: DeploymentState, present: Conditions, now: datetime) -> Plan:
     deployment = state.deployment
     replicas = size_of_new(deployment, 0, state.old_sets)
-    number = revision.newest(state.old_sets) + 1
+    number = revision.max_revision(state.old_sets) + 1
     body = revision.new_replica_set(deployment, state.hash_of_new, replicas, number)
 
     def record_outcome(error: ApiError | None) -> tuple[Action, ...]:
@@ -119,11 +119,11 @@ def _create_new_set(state: DeploymentState, present: Conditions, now: datetime) 
             return ()  # the cache will show its owner
         if error is not None:
             new_conditions = progress.not_created(deployment, meta.name(body), error, now)
-            return status.written(deployment, {**deployment.status, "conditions": new_conditions})
+            return status.write_status(deployment, {**deployment.status, "conditions": new_conditions})
         created = SetView.of(body)
         after = DeploymentState(deployment=deployment, new=created, old_sets=state.old_sets)
         new_conditions = progress.with_new_set(deployment, created.name, present, now)
-        return status.written(
+        return status.write_status(
             deployment, status.status_while_rolling(after, new_conditions, now), str(number)
         )
 
@@ -145,7 +145,7 @@ def _count_collision(state: DeploymentState) -> Plan:
     """Count the collision: the next hash is another one."""
     deployment = state.deployment
     collisions = (deployment.status.get("collisionCount") or 0) + 1
-    return Plan(actions=status.written(deployment, {**deployment.status, "collisionCount": collisions}))
+    return Plan(actions=status.write_status(deployment, {**deployment.status, "collisionCount": collisions}))
 
 
 def _with_status(
@@ -154,7 +154,7 @@ def _with_status(
     """The actions, and the status if nothing goes wrong with them."""
     new = state.new
     number = meta.annotations(new.object).get(ANNOTATION_REVISION, "") if new else ""
-    writes = status.written(state.deployment, after, number)
+    writes = status.write_status(state.deployment, after, number)
     return Plan(
         actions=actions,
         last=lambda error: () if error else writes,

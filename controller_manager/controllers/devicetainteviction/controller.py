@@ -125,13 +125,13 @@ def _end_of_toleration(result: ReadOnlyTree, taint: ReadOnlyTree) -> datetime | 
 
 
 def _of_pod(_: Caches, change: Change) -> Iterable[Key]:
-    pod: PodView = change.latest
+    pod: PodView = change.last_known
     return (pod.key,) if pod_claims(pod) else ()
 
 
 def _of_claim(caches: Caches, change: Change) -> Iterable[Key]:
     """Not all that changes in a claim matters, but little else does."""
-    users = caches.of(PODS).by_index(BY_RESOURCE_CLAIM, str(Key.of(change.latest)))
+    users = caches.of(PODS).by_index(BY_RESOURCE_CLAIM, str(Key.of(change.last_known)))
     return [pod.key for pod in users]
 
 

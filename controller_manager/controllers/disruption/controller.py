@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 
 from mockube.apimachinery import labels, meta
 from mockube.apimachinery.labels import SelectorError
-from mockube.apimachinery.patch.draft import same
+from mockube.apimachinery.patch.draft import equal
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import POD_DISRUPTION_BUDGETS, PODS
@@ -29,7 +29,7 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     if budget is None:
         return EMPTY_PLAN
     try:
-        pods = _selected(caches, budget, key.namespace)
+        pods = _select_pods(caches, budget, key.namespace)
     except SelectorError:
         return EMPTY_PLAN  # no server accepts such a budget, and trying again would not mend it
     nobody = [] if pods else [_record_event(budget, "Normal", "NoPods", "No matching pods found")]
@@ -42,32 +42,32 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
         return Plan(actions=(*nobody, event, *_status_update(budget, budget_status)))
     disrupted = budgets.disrupted_pods(budget, pods, now)
     budget_status = budgets.status(budget, pods, counts, disrupted.expected, now)
-    unmanaged = [_unmanaged(budget)] if counts.unmanaged else []
-    overdue = [_overdue(pod) for pod in disrupted.overdue]
+    unmanaged = [_unmanaged_event(budget)] if counts.unmanaged else []
+    overdue = [_overdue_event(pod) for pod in disrupted.overdue]
     return Plan(
         actions=(*nobody, *unmanaged, *overdue, *_status_update(budget, budget_status)),
         again_after=None if disrupted.next_check is None else disrupted.next_check - now,
     )
 
 
-def _selected(caches: Caches, budget: ReadOnlyTree, namespace: str) -> list[PodView]:
+def _select_pods(caches: Caches, budget: ReadOnlyTree, namespace: str) -> list[PodView]:
     selector = labels.from_label_selector(budget["spec"].get("selector"))
     return [pod for pod in caches.of(PODS).in_namespace(namespace) if selector.matches(pod.labels)]
 
 
 def _status_update(budget: ReadOnlyTree, status: dict[str, Any]) -> tuple[Action, ...]:
-    if same(budget.get("status") or {}, status):
+    if equal(budget.get("status") or {}, status):
         return ()
     body = {**budget, "status": status}
     return (Update(resource=POD_DISRUPTION_BUDGETS, body=body, subresource="status"),)
 
 
-def _unmanaged(budget: ReadOnlyTree) -> RecordEvent:
+def _unmanaged_event(budget: ReadOnlyTree) -> RecordEvent:
     text = _UNMANAGED.format(selector=labels.selector_text(budget["spec"].get("selector")))
     return _record_event(budget, "Warning", "UnmanagedPods", text)
 
 
-def _overdue(pod: PodView) -> RecordEvent:
+def _overdue_event(pod: PodView) -> RecordEvent:
     # The namespace twice, and no name: upstream's text.
     name = f"{pod.key.namespace}/{pod.key.namespace}"
     message = f"Pod was expected by PDB {name} to be deleted but it wasn't"
@@ -84,7 +84,7 @@ def _record_event(
 
 
 def _of_budget(_: Caches, change: Change) -> Iterable[Key]:
-    return (Key.of(change.latest),)
+    return (Key.of(change.last_known),)
 
 
 def _of_pod(caches: Caches, change: Change) -> Iterable[Key]:
@@ -98,7 +98,7 @@ def _of_scaled(caches: Caches, change: Change) -> Iterable[Key]:
     scales = [owner and owner["spec"].get("replicas") for owner in change]
     if scales[0] == scales[1]:
         return ()
-    owner: ReadOnlyTree = change.latest
+    owner: ReadOnlyTree = change.last_known
     template = owner["spec"].get("template") or {}
     return set(_selecting(caches, meta.namespace(owner), meta.labels(template)))
 

@@ -62,31 +62,31 @@ def _find_nothing(_: Caches, __: str, ___: ReadOnlyTree) -> Scale | None:
 
 def _find(resource: Resource[ReadOnlyTree]) -> Callable[[Caches, str, ReadOnlyTree], Scale | None]:
     def find(caches: Caches, namespace: str, reference: ReadOnlyTree) -> Scale | None:
-        owner = _referred(caches, resource, namespace, reference)
-        return None if owner is None else _of(owner)
+        owner = _find_owner(caches, resource, namespace, reference)
+        return None if owner is None else _scale_of(owner)
 
     return find
 
 
 def _find_replica_set(caches: Caches, namespace: str, reference: ReadOnlyTree) -> Scale | None:
     """A ReplicaSet of a Deployment is only a part of it: the Deployment's scale counts, if there is one."""
-    replica_set = _referred(caches, kinds.REPLICA_SETS, namespace, reference)
+    replica_set = _find_owner(caches, kinds.REPLICA_SETS, namespace, reference)
     if replica_set is None:
         return None
     above = meta.controller_of(replica_set) or {}
     is_part = above.get("kind") == kinds.DEPLOYMENTS.kind
-    deployment = _referred(caches, kinds.DEPLOYMENTS, namespace, above) if is_part else None
-    return _of(deployment or replica_set)
+    deployment = _find_owner(caches, kinds.DEPLOYMENTS, namespace, above) if is_part else None
+    return _scale_of(deployment or replica_set)
 
 
-def _referred(
+def _find_owner(
     caches: Caches, resource: Resource[ReadOnlyTree], namespace: str, reference: ReadOnlyTree
 ) -> ReadOnlyTree | None:
     owner = caches.of(resource).get(namespace, reference["name"])
     return owner if owner is not None and meta.uid(owner) == reference["uid"] else None
 
 
-def _of(owner: ReadOnlyTree) -> Scale:
+def _scale_of(owner: ReadOnlyTree) -> Scale:
     replicas = owner["spec"].get("replicas")
     return Scale(meta.uid(owner), 1 if replicas is None else replicas)
 

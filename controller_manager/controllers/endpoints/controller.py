@@ -45,7 +45,7 @@ class Changes(Struct, frozen=True):
     pods: Mapping[str, datetime]
     """When each became ready or unready, by name."""
 
-    def since(self, before: "Changes | None") -> datetime | None:
+    def oldest_new(self, before: "Changes | None") -> datetime | None:
         """The oldest of what is new; that of the service where nothing was seen before."""
         if before is None:
             return self.service
@@ -68,7 +68,7 @@ def reconcile(caches: Caches, key: Key, now: datetime, remembered: Changes | Non
     subsets = subsets_of(service, pods)
     if present is not None and _is_right(present, service, subsets):
         return Plan(actions=(remember,))
-    changed = changes.since(remembered)
+    changed = changes.oldest_new(remembered)
     trigger = {ANNOTATION_LAST_CHANGE_TRIGGER_TIME: format_time(changed) if changed else None}
     desired = meta.with_annotations(_desired_endpoints(service, present, subsets), trigger)
     return Plan(actions=(remember, _write(service, desired, is_new=present is None)))
@@ -133,7 +133,7 @@ def _write(service: ReadOnlyTree, body: ReadOnlyTree, *, is_new: bool) -> Create
 def _of_endpoints(_: Caches, change: Change) -> Iterable[Key]:
     """Endpoints that were deleted, or left over after their service. Changes by other writers stay."""
     came = change.old is None and _is_managed(change.new)
-    return (Key.of(change.latest),) if change.new is None or came else ()
+    return (Key.of(change.last_known),) if change.new is None or came else ()
 
 
 SERVICE_ENDPOINTS: Final = Controller(

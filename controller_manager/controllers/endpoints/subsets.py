@@ -48,10 +48,10 @@ def subsets_of(service: ReadOnlyTree, pods: Iterable[PodView]) -> list[dict[str,
         addresses[identity] = address
         for port in _ports(service, pod):
             by_port[port][identity] = even_not_ready or pod.is_ready
-    return _packed(by_port, addresses)
+    return _pack(by_port, addresses)
 
 
-def _packed(
+def _pack(
     by_port: Mapping[_Port | None, Mapping[tuple[str, str], bool]],
     by_identity: Mapping[tuple[str, str], Mapping[str, Any]],
 ) -> list[dict[str, Any]]:

@@ -117,7 +117,7 @@ def _of_node(caches: Caches, change: Change) -> Iterator[Key]:
     """Endpoints contain the node's zone, and wait for the node of their pod."""
     if change.old is not None and change.new is not None and _zone(change.old) == _zone(change.new):
         return
-    for pod in caches.of(PODS).by_index(BY_NODE, meta.name(change.latest)):
+    for pod in caches.of(PODS).by_index(BY_NODE, meta.name(change.last_known)):
         yield from services.of_pod(SERVICES, caches, Change(None, pod))
 
 

@@ -52,7 +52,7 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     service = caches.of(SERVICES).get(*key)
     present = caches.of(ENDPOINT_SLICES).by_index(BY_MIRRORED, str(key))
     if endpoints is None or service is None or not _is_mirrored(endpoints, service):
-        return _without(present)
+        return _delete_all(present)
     labels = {
         **meta.labels(endpoints),
         LABEL_SERVICE_NAME: key.name,
@@ -63,7 +63,7 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
         desired = _desired_endpoints(endpoints, family)
         slices = [one for one in present if one["addressType"] == family]
         if desired or slices:
-            new_slice = partial(_mirror, endpoints, labels, family)
+            new_slice = partial(_mirror_slice, endpoints, labels, family)
             shape = Shape(labels=labels, new_slice=new_slice, most=_MOST, placeholder=False)
             changes = changes + arrange(endpoints, slices, desired, shape)
     return Plan(actions=tuple(_actions(changes)))
@@ -76,7 +76,7 @@ def _is_mirrored(endpoints: ReadOnlyTree, service: ReadOnlyTree) -> bool:
     return not skipped and not is_lock and service["spec"].get("selector") is None
 
 
-def _without(present: Iterable[ReadOnlyTree]) -> Plan:
+def _delete_all(present: Iterable[ReadOnlyTree]) -> Plan:
     refs = tuple(ObjectRef.of(one) for one in present)
     return Plan(actions=(Delete(resource=ENDPOINT_SLICES, objects=refs),)) if refs else EMPTY_PLAN
 
@@ -106,7 +106,7 @@ def _endpoint(address: ReadOnlyTree, *, ready: bool) -> dict[str, Any]:
     return {"addresses": [address["ip"]], "conditions": {"ready": ready}, **optional}
 
 
-def _mirror(
+def _mirror_slice(
     endpoints: ReadOnlyTree, labels: dict[str, str], family: str, ports: Ports, found: Iterable[Any]
 ) -> dict[str, Any]:
     endpoint_slice = slice_of(endpoints, labels, family, ports, found)
@@ -122,7 +122,7 @@ def _actions(changes: Changes) -> Iterator[Action]:
         yield Create(resource=ENDPOINT_SLICES, bodies=(body,))
     for body in changes.update:
         yield Update(resource=ENDPOINT_SLICES, body=body)
-    yield from _without(changes.delete).actions
+    yield from _delete_all(changes.delete).actions
 
 
 by_mirrored: Final = by_service(MANAGER)

@@ -32,7 +32,7 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
         if claim is None:
             actions.append(_creation(pod, volume))
         elif not meta.is_controlled_by(claim, pod.object):
-            actions.append(_strangers(pod, volume))
+            actions.append(_foreign_claim_event(pod, volume))
     return Plan(actions=tuple(actions))
 
 
@@ -45,7 +45,7 @@ def _creation(pod: PodView, volume: ReadOnlyTree) -> Create:
     )
 
 
-def _strangers(pod: PodView, volume: ReadOnlyTree) -> RecordEvent:
+def _foreign_claim_event(pod: PodView, volume: ReadOnlyTree) -> RecordEvent:
     claim = f"{pod.key.namespace}/{_claim_name(pod, volume)}"
     problem = f"PVC {claim} was not created for pod {pod.key} (pod is not owner)"
     message = f"ephemeral volume {volume['name']}: {problem}"
@@ -85,10 +85,10 @@ def _of_pod(_: Caches, change: Change) -> Iterable[Key]:
 
 def _of_claim(_: Caches, change: Change) -> Iterable[Key]:
     """One that went may have to be made again for its pod."""
-    owner = meta.controller_of(change.latest)
+    owner = meta.controller_of(change.last_known)
     if change.new is not None or owner is None or owner["kind"] != PODS.kind:
         return ()
-    return (Key(meta.namespace(change.latest), owner["name"]),)
+    return (Key(meta.namespace(change.last_known), owner["name"]),)
 
 
 EPHEMERAL_VOLUME: Final = Controller(

@@ -76,25 +76,25 @@ class Collector:
     # --- what is watched
 
     async def _discover(self, _: Key) -> timedelta:
-        for resource in self._kinds.learn(await discover(self._client)):
+        for resource in self._kinds.add_discovered(await discover(self._client)):
             informer = self._informers.of(resource)
-            informer.add_handler(partial(self._changed, resource))
+            informer.add_handler(partial(self._on_change, resource))
             if resource is CUSTOM_RESOURCE_DEFINITIONS:
                 informer.add_handler(lambda _: self._discovery.add(_KINDS))
         return REFRESH
 
-    def _changed(self, resource: Resource[Any], change: Change) -> None:
+    def _on_change(self, resource: Resource[Any], change: Change) -> None:
         """Called for each change of each object: it only updates the graph."""
-        latest = resource.tree(change.latest)
+        latest = resource.tree(change.last_known)
         if change.new is None:
-            self._lost(meta.uid(latest))
+            self._on_delete(meta.uid(latest))
             return
         if change.old is not None and meta.uid(resource.tree(change.old)) != meta.uid(latest):
-            self._lost(meta.uid(resource.tree(change.old)))
-        self._look(self._graph.saw(resource, latest))
+            self._on_delete(meta.uid(resource.tree(change.old)))
+        self._look(self._graph.observe(resource, latest))
 
-    def _lost(self, uid: str) -> None:
-        look = self._graph.lost(uid)
+    def _on_delete(self, uid: str) -> None:
+        look = self._graph.remove(uid)
         if look.delete:
             self._absent.add(uid)
         self._look(look)
@@ -115,19 +115,19 @@ class Collector:
         if resource is None:
             LOG.warning("%s names an owner of a kind that the server does not have", node.identity)
             return REFRESH
-        latest = await self._latest(resource, node.identity.key, node.uid)
+        latest = await self._read_latest(resource, node.identity.key, node.uid)
         if latest is None:
-            self._lost(node.uid)
+            self._on_delete(node.uid)
         elif node.waits_for_dependents:
             await self._let_go_if_alone(resource, node, latest)
         elif meta.owner_references(latest):
             await self._judge(resource, node, latest)
         return None
 
-    async def _latest(self, resource: Resource[ReadOnlyTree], key: Key, uid: str) -> ReadOnlyTree | None:
+    async def _read_latest(self, resource: Resource[ReadOnlyTree], key: Key, uid: str) -> ReadOnlyTree | None:
         """Read the object from the server; None if it is deleted, or another one has its name."""
         place = key if resource.namespaced else Key("", key.name)
-        seen = self._seen(resource, place)
+        seen = self._find_cached(resource, place)
         if seen is not None and meta.uid(seen) == uid:
             return seen
         try:
@@ -136,8 +136,8 @@ class Collector:
             return None
         return latest if meta.uid(latest) == uid else None
 
-    def _seen(self, resource: Resource[ReadOnlyTree], key: Key) -> ReadOnlyTree | None:
-        watched = self._kinds.watched(resource)
+    def _find_cached(self, resource: Resource[ReadOnlyTree], key: Key) -> ReadOnlyTree | None:
+        watched = self._kinds.watched_row(resource)
         if watched is None:
             return None
         view = self._informers.of(watched).lister.get(*key)
@@ -156,7 +156,7 @@ class Collector:
                 self._deletions.add(Key("", dependent.uid))
 
     async def _judge(self, resource: Resource[ReadOnlyTree], node: Node, latest: ReadOnlyTree) -> None:
-        standings = [await self._standing(latest, owner) for owner in owners_of(latest)]
+        standings = [await self._state_of_owner(latest, owner) for owner in owners_of(latest)]
         verdict = judge(
             latest,
             standings,
@@ -171,7 +171,7 @@ class Collector:
             case Remove():
                 await self._remove(resource, latest, verdict)
 
-    async def _standing(self, dependent: ReadOnlyTree, owner: OwnerReference) -> OwnerState:
+    async def _state_of_owner(self, dependent: ReadOnlyTree, owner: OwnerReference) -> OwnerState:
         if owner.uid in self._absent:
             return OwnerState.DANGLING
         resource = self._kinds.resource(owner.api_version, owner.kind)
@@ -179,7 +179,7 @@ class Collector:
         if resource is None or (resource.namespaced and not namespace):
             self._warn_of_invalid(dependent, owner)
             return OwnerState.SOLID  # Unknown: it stays.
-        found = await self._latest(resource, Key(namespace, owner.name), owner.uid)
+        found = await self._read_latest(resource, Key(namespace, owner.name), owner.uid)
         if found is None:
             self._warn_if_elsewhere(dependent, owner)
             self._absent.add(owner.uid)
@@ -197,7 +197,7 @@ class Collector:
 
     def _warn_of_invalid(self, dependent: ReadOnlyTree, owner: OwnerReference) -> None:
         namespace = meta.namespace(dependent)
-        message = f'ownerRef {owner.described(namespace)} does not exist in namespace "{namespace}"'
+        message = f'ownerRef {owner.describe(namespace)} does not exist in namespace "{namespace}"'
         self._recorder.record(dependent, "Warning", "OwnerRefInvalidNamespace", message)
 
     async def _remove(self, resource: Resource[ReadOnlyTree], latest: ReadOnlyTree, verdict: Remove) -> None:
@@ -235,13 +235,15 @@ class Collector:
         for dependent in [*node.dependents.values()]:
             await self._orphan(dependent, node.uid)
         resource = self._kinds.resource(node.identity.api_version, node.identity.kind)
-        latest = await self._latest(resource, node.identity.key, node.uid) if resource else None
+        latest = await self._read_latest(resource, node.identity.key, node.uid) if resource else None
         if resource is not None and latest is not None and FINALIZER_ORPHAN in meta.finalizers(latest):
             await self._patch(resource, latest, without_finalizer_patch(latest, FINALIZER_ORPHAN))
 
     async def _orphan(self, dependent: Node, owner_uid: str) -> None:
         resource = self._kinds.resource(dependent.identity.api_version, dependent.identity.kind)
-        latest = await self._latest(resource, dependent.identity.key, dependent.uid) if resource else None
+        latest = (
+            await self._read_latest(resource, dependent.identity.key, dependent.uid) if resource else None
+        )
         if resource is None or latest is None:
             return
         other_owners = [one for one in meta.owner_references(latest) if one.get("uid") != owner_uid]

@@ -60,25 +60,25 @@ class Graph:
     def node(self, uid: str) -> Node | None:
         return self._nodes.get(uid)
 
-    def saw(self, resource: Resource[ReadOnlyTree], obj: ReadOnlyTree) -> Look:
+    def observe(self, resource: Resource[ReadOnlyTree], obj: ReadOnlyTree) -> Look:
         """A watch showed an object, for the first time or changed."""
         node = self._nodes.get(meta.uid(obj))
-        return self._came(resource, obj) if node is None else self._changed(node, resource, obj)
+        return self._add_node(resource, obj) if node is None else self._update_node(node, resource, obj)
 
-    def lost(self, uid: str) -> Look:
+    def remove(self, uid: str) -> Look:
         """An object is deleted: by a watch event, or by the server's answer for a virtual one."""
         look = Look()
         node = self._nodes.pop(uid, None)
         if node is None:
             return look
-        self._leave(node, node.owners)
+        self._remove_dependent(node, node.owners)
         look.delete += node.dependents.values()
         look.delete += self._waiting_owners(node.owners)
         return look
 
     # --- steps
 
-    def _came(self, resource: Resource[ReadOnlyTree], obj: ReadOnlyTree) -> Look:
+    def _add_node(self, resource: Resource[ReadOnlyTree], obj: ReadOnlyTree) -> Look:
         look = Look()
         node = Node(identity=identity_of(resource, obj), owners=owners_of(obj))
         self._nodes[node.uid] = node
@@ -86,10 +86,10 @@ class Graph:
         self._begin_deletion(node, obj, look)
         return look
 
-    def _changed(self, node: Node, resource: Resource[ReadOnlyTree], obj: ReadOnlyTree) -> Look:
+    def _update_node(self, node: Node, resource: Resource[ReadOnlyTree], obj: ReadOnlyTree) -> Look:
         look = Look()
         if node.is_virtual:
-            self._seen(node, identity_of(resource, obj), look)
+            self._make_real(node, identity_of(resource, obj), look)
         before, now = {*node.owners}, {*owners_of(obj)}
         present = {owner.uid for owner in now}
         had = {owner.uid for owner in before}
@@ -98,11 +98,11 @@ class Graph:
         look.delete += self._waiting_owners(freed)
         node.owners = owners_of(obj)
         self._join(node, [owner for owner in now if owner.uid not in had], look)
-        self._leave(node, [owner for owner in before if owner.uid not in present])
+        self._remove_dependent(node, [owner for owner in before if owner.uid not in present])
         self._begin_deletion(node, obj, look)
         return look
 
-    def _seen(self, node: Node, identity: Identity, look: Look) -> None:
+    def _make_real(self, node: Node, identity: Identity, look: Look) -> None:
         """A virtual node is real after all. Dependents that name it with another namespace or kind must be processed."""
         node.identity, node.is_virtual = identity, False
         look.delete += [one for one in node.dependents.values() if not _is_named_rightly(one, node)]
@@ -122,7 +122,9 @@ class Graph:
         for reference in owners:
             owner = self._nodes.get(reference.uid)
             if owner is None:
-                owner = Node(identity=_named(reference, node.identity.key.namespace), is_virtual=True)
+                owner = Node(
+                    identity=_owner_identity(reference, node.identity.key.namespace), is_virtual=True
+                )
                 self._nodes[owner.uid] = owner
                 look.delete.append(owner)
             owner.dependents[node.uid] = node
@@ -131,7 +133,7 @@ class Graph:
             if owner.waits_for_dependents or not _is_named_rightly(node, owner):
                 look.delete.append(node)
 
-    def _leave(self, node: Node, owners: Iterable[OwnerReference]) -> None:
+    def _remove_dependent(self, node: Node, owners: Iterable[OwnerReference]) -> None:
         for reference in owners:
             owner = self._nodes.get(reference.uid)
             if owner is None:
@@ -149,7 +151,7 @@ def identity_of(resource: Resource[ReadOnlyTree], obj: ReadOnlyTree) -> Identity
     return Identity(resource.api_version, resource.kind, Key.of(obj), meta.uid(obj))
 
 
-def _named(reference: OwnerReference, namespace: str) -> Identity:
+def _owner_identity(reference: OwnerReference, namespace: str) -> Identity:
     """Where an owner is, if its dependent names it rightly: in its own namespace, or in none."""
     return Identity(reference.api_version, reference.kind, Key(namespace, reference.name), reference.uid)
 

@@ -23,7 +23,7 @@ class OwnerReference(NamedTuple):
     blocks: bool
     """`blockOwnerDeletion`: the owner waits for this dependent when it is deleted in the foreground."""
 
-    def described(self, namespace: str) -> str:
+    def describe(self, namespace: str) -> str:
         return f"[{self.api_version}/{self.kind}, namespace: {namespace}, name: {self.name}, uid: {self.uid}]"
 
 
@@ -88,20 +88,20 @@ class KindMap:
         self._by_kind: dict[GroupKind, Resource[ReadOnlyTree]] = {}
         self._watched: dict[GroupResource, Resource[Any]] = {}
 
-    def learn(self, discovery: Discovery) -> list[Resource[Any]]:
+    def add_discovered(self, discovery: Discovery) -> list[Resource[Any]]:
         """What is new and to be watched."""
         for one in discovery.resources:
             self._by_kind.setdefault(one.resource.group_kind, one.resource)
-        return [*self._fresh(discovery.able("delete", "list", "watch"))]
+        return [*self._new_resources(discovery.able("delete", "list", "watch"))]
 
-    def _fresh(self, able: Iterable[Resource[ReadOnlyTree]]) -> Iterator[Resource[Any]]:
+    def _new_resources(self, able: Iterable[Resource[ReadOnlyTree]]) -> Iterator[Resource[Any]]:
         for resource in able:
             name = resource.group_resource
             if name not in self._watched and name not in _IGNORED:
                 self._watched[name] = self._row(resource)
                 yield self._watched[name]
 
-    def watched(self, resource: Resource[ReadOnlyTree]) -> Resource[Any] | None:
+    def watched_row(self, resource: Resource[ReadOnlyTree]) -> Resource[Any] | None:
         """The row whose informer watches this resource."""
         return self._watched.get(resource.group_resource)
 

@@ -78,11 +78,11 @@ class Limits(Struct, frozen=True, kw_only=True):
     downscale_stabilization: timedelta
     now: datetime
 
-    def ago(self, seconds: float) -> datetime:
+    def time_before(self, seconds: float) -> datetime:
         return self.now - timedelta(seconds=seconds)
 
 
-class Limited(NamedTuple):
+class LimitedReplicas(NamedTuple):
     replicas: int
     able: tuple[str, str]
     """The reason and message of AbleToScale."""
@@ -92,7 +92,7 @@ class Limited(NamedTuple):
     history: History
 
 
-def limit(behavior: ReadOnlyTree | None, desired: int, limits: Limits, history: History) -> Limited:
+def limit(behavior: ReadOnlyTree | None, desired: int, limits: Limits, history: History) -> LimitedReplicas:
     """The replicas to scale to, from those that the metrics propose."""
     if behavior is None:
         stable, added = _stabilize_down(desired, limits, history.recommendations)
@@ -104,7 +104,9 @@ def limit(behavior: ReadOnlyTree | None, desired: int, limits: Limits, history: 
         moved = _UP_STABILIZED if desired >= limits.current else _DOWN_STABILIZED
         able = _STABLE if stable == desired else moved
         replicas, limiting = _within_policies(stable, limits, history, up, down)
-    return Limited(replicas, able, replicas != stable, limiting, replace(history, recommendations=added))
+    return LimitedReplicas(
+        replicas, able, replicas != stable, limiting, replace(history, recommendations=added)
+    )
 
 
 def with_first(history: History, replicas: int, now: datetime) -> History:
@@ -129,10 +131,12 @@ def with_scaling(
 
 def _with_change(changes: TimedCounts, change: int, now: datetime, max_period: int) -> TimedCounts:
     cutoff = now - timedelta(seconds=max_period)
-    return _replaced(changes, lambda one: one.at < cutoff, TimedCount(change, now))
+    return _replace_expired(changes, lambda one: one.at < cutoff, TimedCount(change, now))
 
 
-def _replaced(moments: TimedCounts, is_old: Callable[[TimedCount], bool], new: TimedCount) -> TimedCounts:
+def _replace_expired(
+    moments: TimedCounts, is_old: Callable[[TimedCount], bool], new: TimedCount
+) -> TimedCounts:
     """With a new entry, in the place of the last expired one."""
     old = [at for at, one in enumerate(moments) if is_old(one)]
     return (*moments[: old[-1]], new, *moments[old[-1] + 1 :]) if old else (*moments, new)
@@ -151,7 +155,7 @@ def _rules(behavior: ReadOnlyTree, direction: str, defaults: ReadOnlyTree) -> di
 def _stabilize_down(desired: int, limits: Limits, recommendations: TimedCounts) -> tuple[int, TimedCounts]:
     cutoff = limits.now - limits.downscale_stabilization
     recent = [one.replicas for one in recommendations if one.at >= cutoff]
-    added = _replaced(recommendations, lambda one: one.at < cutoff, TimedCount(desired, limits.now))
+    added = _replace_expired(recommendations, lambda one: one.at < cutoff, TimedCount(desired, limits.now))
     return max([desired, *recent]), added
 
 
@@ -160,11 +164,11 @@ def _stabilize(
 ) -> tuple[int, TimedCounts]:
     """The recommendation nearest to the current scale among those of both windows."""
     window = down.get("stabilizationWindowSeconds", int(limits.downscale_stabilization.total_seconds()))
-    up_cutoff, down_cutoff = limits.ago(up["stabilizationWindowSeconds"]), limits.ago(window)
+    up_cutoff, down_cutoff = limits.time_before(up["stabilizationWindowSeconds"]), limits.time_before(window)
     lowest = min([desired, *(one.replicas for one in recommendations if one.at > up_cutoff)])
     highest = max([desired, *(one.replicas for one in recommendations if one.at > down_cutoff)])
     cutoff = min(up_cutoff, down_cutoff)
-    added = _replaced(recommendations, lambda one: one.at < cutoff, TimedCount(desired, limits.now))
+    added = _replace_expired(recommendations, lambda one: one.at < cutoff, TimedCount(desired, limits.now))
     return min(max(limits.current, lowest), highest), added
 
 
@@ -199,7 +203,7 @@ def _within_policies(
 
 def _up_limit(limits: Limits, history: History, rules: ReadOnlyTree) -> int:
     """The most replicas that the policies allow now."""
-    return _allowed(
+    return _allowed_replicas(
         rules,
         limits,
         history,
@@ -212,7 +216,7 @@ def _up_limit(limits: Limits, history: History, rules: ReadOnlyTree) -> int:
 
 def _down_limit(limits: Limits, history: History, rules: ReadOnlyTree) -> int:
     """The fewest replicas that the policies allow now."""
-    return _allowed(
+    return _allowed_replicas(
         rules,
         limits,
         history,
@@ -222,7 +226,7 @@ def _down_limit(limits: Limits, history: History, rules: ReadOnlyTree) -> int:
     )
 
 
-def _allowed(
+def _allowed_replicas(
     rules: ReadOnlyTree,
     limits: Limits,
     history: History,
@@ -235,14 +239,16 @@ def _allowed(
         return limits.current
     proposed = []
     for policy in rules["policies"]:
-        cutoff = limits.ago(policy["periodSeconds"])
-        start = limits.current - _changed(history.ups, cutoff) + _changed(history.downs, cutoff)
+        cutoff = limits.time_before(policy["periodSeconds"])
+        start = (
+            limits.current - _replicas_changed(history.ups, cutoff) + _replicas_changed(history.downs, cutoff)
+        )
         change = pods if policy["type"] == "Pods" else percent
         proposed.append(max(-_INT32, min(change(start, policy["value"]), _INT32 - 1)))
     return select(proposed)
 
 
-def _changed(changes: TimedCounts, cutoff: datetime) -> int:
+def _replicas_changed(changes: TimedCounts, cutoff: datetime) -> int:
     return sum(one.replicas for one in changes if one.at > cutoff)
 
 

@@ -89,7 +89,7 @@ class Autoscalers:
             clock=context.clock,
             metrics=context.metrics,
         )
-        self._autoscalers.add_handler(self._changed)
+        self._autoscalers.add_handler(self._on_change)
 
     async def run(self) -> None:
         for informer in (self._autoscalers, self._pods):
@@ -100,9 +100,9 @@ class Autoscalers:
         finally:
             self._registry.unregister(self._monitor)
 
-    def _changed(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         """An autoscaler is reconciled once in each period, whatever changes."""
-        key = Key.of(change.latest)
+        key = Key.of(change.last_known)
         if change.new is None:
             self._selectors.remove(key)
             self._monitor.desired.pop(key, None)
@@ -302,7 +302,7 @@ class Autoscalers:
             LOG.warning("%s", error)
 
     async def _write(self, autoscaler: ReadOnlyTree, status: Status) -> None:
-        changed = status.changed
+        changed = status.updated_object
         if changed is None:
             return
         try:

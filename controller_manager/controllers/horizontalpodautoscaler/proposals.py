@@ -125,7 +125,7 @@ async def _of_pods(spec: ReadOnlyTree, source: Source, situation: Situation) -> 
     name = metric["name"]
     try:
         selector = _metric_selector(metric)
-        samples = await _fetched(
+        samples = await _fetch(
             source.api.of_pods(source.namespace, source.selector, name, selector),
             f"unable to get metric {name}",
         )
@@ -217,7 +217,7 @@ async def _external_usage(
         )
     name = f"{source.namespace}/{metric['name']}/{selector_text(metric.get('selector'))}"
     request = source.api.of_external(source.namespace, metric["name"], _metric_selector(metric))
-    values = await _fetched(request, f"unable to get external metric {name}")
+    values = await _fetch(request, f"unable to get external metric {name}")
     return _usage(situation, total(values), field, _milli(source_spec["target"][field]))
 
 
@@ -244,7 +244,7 @@ _TYPES: Final[Mapping[str, Callable[[ReadOnlyTree, Source, Situation], Awaitable
 }
 
 
-async def _fetched(request: Awaitable[Any], problem: str) -> Any:
+async def _fetch(request: Awaitable[Any], problem: str) -> Any:
     try:
         return await request
     except MetricsError as error:

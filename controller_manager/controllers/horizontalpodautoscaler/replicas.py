@@ -82,7 +82,7 @@ def replicas_for_utilization(
     situation: Situation, samples: Samples, resource: str, *, container: str, target: int
 ) -> Utilization:
     """The target is a percentage of what the pods request."""
-    values, groups = _measured(situation, samples, resource)
+    values, groups = _measure(situation, samples, resource)
     requests = {pod.key.name: _request(pod.object, container, resource) for pod in situation.pods}
     percentage, average = _utilization(values, requests)
     fallback = max(100, target)
@@ -96,7 +96,7 @@ def replicas_for_utilization(
 
 def replicas_for_average(situation: Situation, samples: Samples, resource: str, *, target: int) -> Usage:
     """The target is an amount for each pod; the resource is empty where the metric is none."""
-    values, groups = _measured(situation, samples, resource)
+    values, groups = _measure(situation, samples, resource)
 
     def ratio(values: Mapping[str, int]) -> float:
         return _ratio(_average(values), target)
@@ -143,7 +143,7 @@ def _is_unready(pod: ReadOnlyTree, sample: Sample, situation: Situation) -> bool
     return is_false and start + situation.initial_readiness_delay > changed
 
 
-def _measured(situation: Situation, samples: Samples, resource: str) -> tuple[dict[str, int], PodGroups]:
+def _measure(situation: Situation, samples: Samples, resource: str) -> tuple[dict[str, int], PodGroups]:
     if not situation.pods:
         raise CalculationError(NO_PODS)
     groups = group_pods(situation, samples, resource)

@@ -54,12 +54,12 @@ class Status:
             self._tree["lastScaleTime"] = format_time(self._now)
 
     @property
-    def changed(self) -> ReadOnlyTree | None:
+    def updated_object(self) -> ReadOnlyTree | None:
         """The autoscaler with this status, if it is another than it has."""
-        if _filled(self._tree) == _filled(self._autoscaler.get("status") or {}):
+        if _without_empty(self._tree) == _without_empty(self._autoscaler.get("status") or {}):
             return None
         return {**self._autoscaler, "status": {"desiredReplicas": 0, "currentMetrics": None, **self._tree}}
 
 
-def _filled(status: ReadOnlyTree) -> dict[str, Any]:
+def _without_empty(status: ReadOnlyTree) -> dict[str, Any]:
     return {name: value for name, value in status.items() if value not in (None, 0, [])}

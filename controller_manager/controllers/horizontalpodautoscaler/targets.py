@@ -90,12 +90,12 @@ class Targets:
             except Conflict:
                 if attempt == TRIES - 1:
                     raise
-                scale = await self._latest(resource, scale)
+                scale = await self._latest_scale(resource, scale)
             else:
                 return
             await self._clock.sleep(WAIT_SECONDS)
 
-    async def _latest(self, resource: Resource[Any], scale: ReadOnlyTree) -> ReadOnlyTree:
+    async def _latest_scale(self, resource: Resource[Any], scale: ReadOnlyTree) -> ReadOnlyTree:
         try:
             return await self.scale(resource, Key.of(scale))
         except (ApiError, NoAnswer):

@@ -33,11 +33,11 @@ class Failures(Struct, frozen=True):
             return Failures(len(later), later[-1] if later else None)
         return Failures(self.count + len(times), times[-1]) if times else self
 
-    def remaining(self, now: datetime) -> timedelta:
-        return remaining(self.count, self.last or now, now)
+    def time_left(self, now: datetime) -> timedelta:
+        return backoff_left(self.count, self.last or now, now)
 
 
-def remaining(failures: int, last: datetime, now: datetime) -> timedelta:
+def backoff_left(failures: int, last: datetime, now: datetime) -> timedelta:
     """How long to wait after so many failures, the last of which was then."""
     if failures == 0:
         return timedelta()
@@ -62,12 +62,12 @@ def _containers_finished(pod: ReadOnlyTree) -> datetime | None:
     inits = spec.get("initContainers") or ()
     sidecars = {container["name"] for container in inits if container.get("restartPolicy") == "Always"}
     beside = [found for found in status.get("initContainerStatuses") or () if found["name"] in sidecars]
-    times = [*map(_finished, (*(status.get("containerStatuses") or ()), *beside))]
+    times = [*map(_finish_time, (*(status.get("containerStatuses") or ()), *beside))]
     ended = [time for time in times if time is not None]
     return max(ended) if ended and len(ended) == len(times) else None
 
 
-def _finished(status: ReadOnlyTree) -> datetime | None:
+def _finish_time(status: ReadOnlyTree) -> datetime | None:
     terminated = (status.get("state") or {}).get("terminated") or {}
     return _time(terminated.get("finishedAt"))
 
@@ -88,6 +88,6 @@ def _time(text: str | None) -> datetime | None:
     return parse_time(text) if text else None
 
 
-def earliest(spans: Iterable[timedelta]) -> timedelta | None:
+def shortest_span(spans: Iterable[timedelta]) -> timedelta | None:
     """The shortest of them that is not over."""
     return min((span for span in spans if span > timedelta()), default=None)

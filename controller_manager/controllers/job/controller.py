@@ -28,7 +28,7 @@ from mockube.controller_manager.control.actions import (
 )
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.job import ending
-from mockube.controller_manager.controllers.job.backoff import Failures, earliest
+from mockube.controller_manager.controllers.job.backoff import Failures, shortest_span
 from mockube.controller_manager.controllers.job.monitor import JobMonitor
 from mockube.controller_manager.controllers.job.pods import PodChange, deletion, pod_change
 from mockube.controller_manager.controllers.job.state import (
@@ -82,7 +82,7 @@ def _plan(state: JobState, now: datetime) -> Plan:
     return Plan(
         actions=change.actions,
         then=lambda outcome: _after_change(state, outcome, now),
-        again_after=earliest(waits),
+        again_after=shortest_span(waits),
     )
 
 
@@ -98,7 +98,7 @@ def _after_change(state: JobState, outcome: Outcome, now: datetime) -> Plan:
     active = len(left.active) + len(outcome.of(Create))
     status = _status(left, active, now)
     if ending.has_enough(state, active):
-        return track(_progress(left, status, ending.completed(now)), now)
+        return track(_progress(left, status, ending.completion_condition(now)), now)
     if meta.is_deleting(state.job):
         return track(_progress(left, status, None), now)
     status, events = _with_suspension(state, status, now)

@@ -53,7 +53,7 @@ def final_condition(interim: ReadOnlyTree, now: datetime) -> Condition:
     return condition(final, interim.get("reason", ""), interim.get("message", ""), now)
 
 
-def completed(now: datetime) -> Condition:
+def completion_condition(now: datetime) -> Condition:
     message = "Reached expected number of succeeded pods"
     return condition(SUCCESS_CRITERIA_MET, "CompletionsReached", message, now)
 
@@ -64,10 +64,10 @@ def is_success(end: ReadOnlyTree | None) -> bool:
 
 def end_of(state: JobState, now: datetime) -> ReadOnlyTree | None:
     """The condition by which the Job ends, whatever its pods do; None while it goes on."""
-    return _announced(state.job, now) or _failure(state, now) or _success(state, now)
+    return _decided_condition(state.job, now) or _failure(state, now) or _success(state, now)
 
 
-def _announced(job: ReadOnlyTree, now: datetime) -> ReadOnlyTree | None:
+def _decided_condition(job: ReadOnlyTree, now: datetime) -> ReadOnlyTree | None:
     """What an earlier reconciliation has decided."""
     if conditions.is_true(job, SUCCESS_CRITERIA_MET):
         return conditions.get(job, SUCCESS_CRITERIA_MET)

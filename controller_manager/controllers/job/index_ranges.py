@@ -39,7 +39,7 @@ def _interval_text(first: int, last: int) -> str:
     return f"{first}{',' if last == first + 1 else '-'}{last}"
 
 
-def merged(one: Intervals, other: Intervals) -> Intervals:
+def merge(one: Intervals, other: Intervals) -> Intervals:
     found: list[tuple[int, int]] = []
     for first, last in sorted((*one, *other)):
         if not found or first > found[-1][1] + 1:
@@ -50,7 +50,7 @@ def merged(one: Intervals, other: Intervals) -> Intervals:
 
 
 def with_indexes(intervals: Intervals, indexes: Iterable[int]) -> Intervals:
-    return merged(intervals, tuple((index, index) for index in sorted(set(indexes))))
+    return merge(intervals, tuple((index, index) for index in sorted(set(indexes))))
 
 
 def total(intervals: Intervals) -> int:

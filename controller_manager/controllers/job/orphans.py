@@ -50,7 +50,7 @@ def _of_pod(caches: Caches, change: Change) -> Iterable[Key]:
 
 def _of_job(caches: Caches, change: Change) -> Iterable[Key]:
     """The pods of a Job that is deleted or finished."""
-    job = change.latest
+    job = change.last_known
     if change.new is not None and not (change.old is not None and is_finished(job)):
         return ()
     return [pod.key for pod in caches.of(PODS).by_index(BY_OWNER, meta.uid(job)) if is_tracked(pod)]

@@ -28,7 +28,7 @@ from mockube.controller_manager.control.actions import (
     RemoveFinalizer,
 )
 from mockube.controller_manager.controllers.job import index_ranges
-from mockube.controller_manager.controllers.job.backoff import earliest, finish_time, remaining
+from mockube.controller_manager.controllers.job.backoff import backoff_left, finish_time, shortest_span
 from mockube.controller_manager.controllers.job.policies import pod_failure
 from mockube.controller_manager.controllers.job.state import (
     FAILURE_COUNT,
@@ -130,7 +130,7 @@ def _creation(state: JobState, count: int, now: datetime) -> PodChange:
     if count <= 0:
         return PodChange()
     job = state.job
-    if not limits_indexes(job) and (delay := state.failures.remaining(now)):
+    if not limits_indexes(job) and (delay := state.failures.time_left(now)):
         return PodChange(again_after=delay)
     count = min(count, MOST_AT_ONCE)
     if not is_indexed(job):
@@ -139,7 +139,7 @@ def _creation(state: JobState, count: int, now: datetime) -> PodChange:
     delays = {index: _delay(state.replaceable.get(index), now) for index in indexes}
     due = [index for index in indexes if not delays[index]]
     if not due:
-        return PodChange(again_after=earliest(delays.values()))
+        return PodChange(again_after=shortest_span(delays.values()))
     return PodChange(actions=(_create(job, tuple(_indexed_pod(state, index) for index in due)),))
 
 
@@ -148,7 +148,7 @@ def _first_pending(state: JobState, count: int) -> Sequence[int]:
     if replaces_failed_only(state.job):
         terminating = (pod for pod in state.pods if pod.deleting and not pod.is_terminal)
         used_indexes = index_ranges.with_indexes(used_indexes, indexes_of(terminating))
-    used_indexes = index_ranges.merged(used_indexes, state.failed_indexes or index_ranges.NONE)
+    used_indexes = index_ranges.merge(used_indexes, state.failed_indexes or index_ranges.NONE)
     return index_ranges.first_missing(used_indexes, count, state.spec["completions"])
 
 
@@ -156,7 +156,7 @@ def _delay(predecessor: PodView | None, now: datetime) -> timedelta:
     """Until an index may be tried again."""
     if predecessor is None:
         return timedelta()
-    return remaining(all_failures(predecessor) + 1, finish_time(predecessor), now)
+    return backoff_left(all_failures(predecessor) + 1, finish_time(predecessor), now)
 
 
 def _create(job: ReadOnlyTree, bodies: tuple[ReadOnlyTree, ...]) -> Create:

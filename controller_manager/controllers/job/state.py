@@ -128,12 +128,12 @@ def state_of(job: ReadOnlyTree, pods: Sequence[PodView], remembered: Failures) -
     status = job.get("status") or {}
     uncounted = status.get("uncountedTerminatedPods") or {}
     active = tuple(pod for pod in pods if pod.is_active)
-    ended = _Ended(job, pods)
+    ended = _EndedPods(job, pods)
     succeeded = ended.pods(uncounted.get("succeeded") or (), lambda pod: pod.phase == SUCCEEDED)
     failed = ended.pods(uncounted.get("failed") or (), lambda pod: is_failed(job, pod))
     indexes = _Indexes(job, pods) if is_indexed(job) else None
-    indexes_done = indexes.succeeded() if indexes else index_ranges.NONE
-    indexes_failed = indexes.failed() if indexes and limits_indexes(job) else None
+    indexes_done = indexes.succeeded_indexes() if indexes else index_ranges.NONE
+    indexes_failed = indexes.failed_indexes() if indexes and limits_indexes(job) else None
     return JobState(
         job=job,
         pods=tuple(pods),
@@ -160,7 +160,7 @@ def _count(status: ReadOnlyTree, field: str) -> int:
     return status.get(field) or 0
 
 
-class _Ended:
+class _EndedPods:
     """Which pods have ended and are not counted yet."""
 
     def __init__(self, job: ReadOnlyTree, pods: Sequence[PodView]) -> None:
@@ -182,7 +182,7 @@ class _Ended:
                 continue
             if index_ranges.contains(succeeded, index) or index_ranges.contains(failed, index):
                 continue
-            if index not in found or _follows(pod, found[index]):
+            if index not in found or _is_successor(pod, found[index]):
                 found[index] = pod
         return found
 
@@ -190,7 +190,7 @@ class _Ended:
         return not is_indexed(self._job) or _has_index_below(pod, self._job["spec"]["completions"])
 
 
-def _follows(pod: PodView, other: PodView) -> bool:
+def _is_successor(pod: PodView, other: PodView) -> bool:
     return all_failures(other) <= all_failures(pod) and finish_time(pod) >= finish_time(other)
 
 
@@ -210,11 +210,11 @@ class _Indexes:
         self._failed_before = index_ranges.parse(status.get("failedIndexes") or "", completions)
         self.counted = index_ranges.parse(status.get("completedIndexes") or "", completions)
 
-    def succeeded(self) -> Intervals:
+    def succeeded_indexes(self) -> Intervals:
         new = indexes_of(pod for pod in self._pods if pod.phase == SUCCEEDED)
         return index_ranges.with_indexes(self.counted, new)
 
-    def failed(self) -> Intervals:
+    def failed_indexes(self) -> Intervals:
         new = indexes_of(pod for pod in self._pods if self._fails_its_index(pod))
         return index_ranges.with_indexes(self._failed_before, new)
 

@@ -72,7 +72,7 @@ class Progress(Struct, frozen=True, kw_only=True):
 
 def track(progress: Progress, now: datetime) -> Plan:
     """Write the status if it differs, remove the finalizers of the pods named in it, and count them."""
-    ended, status, is_full = _named(progress)
+    ended, status, is_full = _name_uncounted(progress)
     interim = None
     if progress.end is not None and progress.end["type"] in (FAILURE_TARGET, SUCCESS_CRITERIA_MET):
         interim = progress.end
@@ -80,7 +80,7 @@ def track(progress: Progress, now: datetime) -> Plan:
             status = {**status, "conditions": [*(status.get("conditions") or ()), interim]}
     end = progress.end if interim is None else final_condition(interim, now)
     progress = replace(progress, status=status, end=end, is_full=is_full)
-    is_new = _differs(progress.state.status, status)
+    is_new = _has_changed(progress.state.status, status)
     written: tuple[Action, ...] = ()
     if is_new:
         update = Update(resource=JOBS, body=progress.body, subresource="status")
@@ -89,12 +89,12 @@ def track(progress: Progress, now: datetime) -> Plan:
     def then(outcome: Outcome) -> Plan | None:
         if outcome.error is not None:
             return None
-        return _release(_refreshed(progress, outcome), ended)
+        return _release(_refresh(progress, outcome), ended)
 
     return Plan(actions=(*progress.events, *written), then=then)
 
 
-def _refreshed(progress: Progress, outcome: Outcome) -> Progress:
+def _refresh(progress: Progress, outcome: Outcome) -> Progress:
     """With the Job as the server has it after the update."""
     answers = [write.answer for write in outcome.of(Update) if write.answer is not None]
     if not answers:
@@ -112,19 +112,19 @@ def _count(progress: Progress, outcome: Outcome) -> Plan | None:
     """Count the pods that lost their finalizer; if no more are left, finish the Job."""
     done = {write.key for write in outcome.of(RemoveFinalizer)}
     released = {pod.uid for pod in progress.state.pods if pod.key in done}
-    status = counted(progress.status, {uid for uid in progress.tracked if uid not in released})
+    status = drop_counted(progress.status, {uid for uid in progress.tracked if uid not in released})
     is_finished = outcome.error is None and _may_finish(progress, status)
     events: tuple[Action, ...] = ()
     if is_finished and progress.end is not None:
         status = _with_end(status, progress.end)
-        events = _farewell(progress, status)
+        events = _end_events(progress, status)
     if status == progress.status:
         return None
     body = {**progress.state.job, "status": status}
     return Plan(actions=(Update(resource=JOBS, body=body, subresource="status"), *events))
 
 
-def counted(status: Status, tracked: Collection[str]) -> Status:
+def drop_counted(status: Status, tracked: Collection[str]) -> Status:
     """Named pods without a finalizer are counted, and named no more."""
     uncounted = status.get("uncountedTerminatedPods") or {}
     found, left = dict(status), {}
@@ -138,7 +138,7 @@ def counted(status: Status, tracked: Collection[str]) -> Status:
 # --- naming
 
 
-def _named(progress: Progress) -> tuple[Sequence[PodView], Status, bool]:
+def _name_uncounted(progress: Progress) -> tuple[Sequence[PodView], Status, bool]:
     """Return the pods whose finalizers are to be removed, the status that names those to count, and whether it is
     full.
     """
@@ -146,7 +146,7 @@ def _named(progress: Progress) -> tuple[Sequence[PodView], Status, bool]:
     pods: Sequence[PodView] = state.pods
     if is_indexed(state.job):
         pods = sorted(pods, key=lambda pod: -1 if (index := index_of(pod)) is None else index)
-    status = counted(progress.status, progress.tracked)
+    status = drop_counted(progress.status, progress.tracked)
     names = _Names(progress, status)
     ended = []
     for pod in pods:
@@ -230,7 +230,7 @@ def _with_end(status: Status, end: ReadOnlyTree) -> Status:
     }
 
 
-def _farewell(progress: Progress, status: Status) -> tuple[RecordEvent, ...]:
+def _end_events(progress: Progress, status: Status) -> tuple[RecordEvent, ...]:
     end, job = progress.end or {}, progress.state.job
     if end["type"] != COMPLETE:
         return (RecordEvent(about=job, type="Warning", reason=end["reason"], message=end["message"]),)
@@ -246,7 +246,7 @@ _ZEROS: Final = ("active", "succeeded", "failed", "completedIndexes")
 """What is absent where it is nothing."""
 
 
-def _differs(old: Status, new: Status) -> bool:
+def _has_changed(old: Status, new: Status) -> bool:
     return _clean(old) != _clean(new)
 
 

@@ -28,12 +28,12 @@ class Namespaces:
         self._loop = Loop(
             "namespace", self._reconcile, workers=workers, clock=context.clock, metrics=context.metrics
         )
-        context.informers.of(NAMESPACES).add_handler(self._changed)
+        context.informers.of(NAMESPACES).add_handler(self._on_change)
 
     async def run(self) -> None:
         await self._loop.run()
 
-    def _changed(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         if change.new is not None and meta.is_deleting(change.new):
             self._loop.add(Key("", meta.name(change.new)))
 

@@ -37,7 +37,7 @@ class Remains(Struct):
     def is_everything_gone(self) -> bool:
         return not (self.counts or self.discovery_failures or self.deletion_failures)
 
-    def found(self, resource: GroupResource, objects: Sequence[ReadOnlyTree], estimate: timedelta) -> None:
+    def add(self, resource: GroupResource, objects: Sequence[ReadOnlyTree], estimate: timedelta) -> None:
         if objects:
             self.counts[resource] += len(objects)
             self.finalizers.update(one for obj in objects for one in meta.finalizers(obj))
@@ -58,7 +58,7 @@ def _grace_left(pod: ReadOnlyTree, now: datetime) -> timedelta:
 
 def with_conditions(namespace: ReadOnlyTree, remains: Remains, now: datetime) -> dict[str, Any] | None:
     """The namespace with conditions about the remaining content; None if they do not differ."""
-    unsaid = [one for one in _conditions(remains) if not conditions.says(namespace, one)]
+    unsaid = [one for one in _conditions(remains) if not conditions.has_condition(namespace, one)]
     if not unsaid:
         return None
     changed = dict(namespace)
@@ -122,11 +122,14 @@ def _discovery_text(failures: Sequence[str]) -> str:
 
 def _resources_text(counts: Counter[GroupResource]) -> str:
     return ", ".join(
-        sorted(f"{_dotted(resource)} has {count} resource instances" for resource, count in counts.items())
+        sorted(
+            f"{_group_resource_text(resource)} has {count} resource instances"
+            for resource, count in counts.items()
+        )
     )
 
 
-def _dotted(resource: GroupResource) -> str:
+def _group_resource_text(resource: GroupResource) -> str:
     # Upstream writes the group behind a dot even where it is empty.
     return f"{resource.resource}.{resource.group}"
 
@@ -161,7 +164,7 @@ async def _delete_all(
         except ApiError as error:
             remains.deletion_failures.append(str(error))
             continue
-        remains.found(resource.group_resource, left, estimate_of(resource.group_resource, left, now))
+        remains.add(resource.group_resource, left, estimate_of(resource.group_resource, left, now))
 
 
 async def _delete(client: Client, resource: Resource[ReadOnlyTree], namespace: str) -> Sequence[ReadOnlyTree]:

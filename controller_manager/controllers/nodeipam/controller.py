@@ -38,7 +38,7 @@ class NodeIpam:
             "cidrallocator_node", self._sync, workers=WORKERS, clock=context.clock, metrics=context.metrics
         )
         if self._is_on:
-            self._nodes.add_handler(self._changed)
+            self._nodes.add_handler(self._on_change)
 
     async def run(self) -> None:
         await self._nodes.wait_synced()
@@ -51,11 +51,11 @@ class NodeIpam:
             if one.overlaps(services):
                 one.occupy(services)
 
-    def _changed(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         if change.new is not None:
             self._loop.add(Key.of(change.new))
             return
-        node = change.latest
+        node = change.last_known
         self._allocated.pop(meta.name(node), None)
         self._release([ip_network(text, strict=False) for text in _ranges(node)])
 

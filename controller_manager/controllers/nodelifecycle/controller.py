@@ -59,7 +59,7 @@ class NodeLifecycle:
             clock=context.clock,
             metrics=context.metrics,
         )
-        self._nodes.add_handler(self._changed)
+        self._nodes.add_handler(self._on_change)
         self._known: dict[str, ReadOnlyTree] = {}
         self._health: dict[str, Health] = {}
         self._fallen: set[str] = set()
@@ -72,7 +72,7 @@ class NodeLifecycle:
             await informer.wait_synced()
         await run_all(loop=self._loop.run(), monitor=self._monitor())
 
-    def _changed(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         if change.new is not None:
             self._loop.add(Key("", meta.name(change.new)))
 
@@ -158,7 +158,7 @@ class NodeLifecycle:
         if self._is_all_disrupted:
             # If all nodes are silent, the network of this manager is more likely broken.
             for node in nodes:
-                await self._try(node, self._reprieve)
+                await self._try(node, self._remove_taint)
             return
         if was_all_disrupted:
             now = self._clock.now()
@@ -168,7 +168,7 @@ class NodeLifecycle:
         for node in nodes:
             await self._try(node, lambda node: self._taint(node, rates.get(zone_of(node), self._limits.rate)))
 
-    async def _reprieve(self, node: ReadOnlyTree) -> None:
+    async def _remove_taint(self, node: ReadOnlyTree) -> None:
         spared = taints.driving_out(node, "True", self._clock.now())
         if spared is not None:
             await self._set_taints(node, spared)

@@ -55,20 +55,20 @@ def keeping_away(node: ReadOnlyTree, now: datetime) -> Taints | None:
     }
     if node.get("spec", {}).get("unschedulable"):
         desired.add(TAINT_UNSCHEDULABLE)
-    return _exchanged(node, desired, _OURS, NO_SCHEDULE, now)
+    return _exchange(node, desired, _OURS, NO_SCHEDULE, now)
 
 
 def driving_out(node: ReadOnlyTree, ready: str, now: datetime) -> Taints | None:
     """Return the node's taints with the NoExecute taint of that status of Ready; None if they do not differ."""
     desired = {_DRIVES_OUT[ready]} if ready in _DRIVES_OUT else set()
-    return _exchanged(node, desired, _DRIVES_OUT.values(), NO_EXECUTE, now)
+    return _exchange(node, desired, _DRIVES_OUT.values(), NO_EXECUTE, now)
 
 
 def is_driving_out(node: ReadOnlyTree) -> bool:
     return any(has_taint(node, key, NO_EXECUTE) for key in _DRIVES_OUT.values())
 
 
-def _exchanged(
+def _exchange(
     node: ReadOnlyTree, desired: set[str], ours: Iterable[str], effect: str, now: datetime
 ) -> Taints | None:
     owned = frozenset(ours)

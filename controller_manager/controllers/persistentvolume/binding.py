@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.patch.draft import same
+from mockube.apimachinery.patch.draft import equal
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_PV_BIND_COMPLETED, ANNOTATION_PV_BOUND_BY_CONTROLLER
 from mockube.controller_manager.cache.store import Caches, Indexer
@@ -109,7 +109,7 @@ def _bound_status(volume: ReadOnlyTree, claim: ReadOnlyTree) -> dict[str, Any]:
 
 
 def claim_status(claim: ReadOnlyTree, new_status: ReadOnlyTree) -> tuple[Action, ...]:
-    if same(claim.get("status"), new_status):
+    if equal(claim.get("status"), new_status):
         return ()
     body = {**claim, "status": new_status}
     return (Update(resource=PERSISTENT_VOLUME_CLAIMS, body=body, subresource="status"),)
@@ -131,7 +131,7 @@ def phase(volume: ReadOnlyTree, name: str, message: str = "") -> tuple[Action, .
     return (Update(resource=PERSISTENT_VOLUMES, body=body, subresource="status"),)
 
 
-def unbind(volume: ReadOnlyTree) -> tuple[Action, ...]:
+def remove_binding(volume: ReadOnlyTree) -> tuple[Action, ...]:
     """Remove this controller's binding; a claimRef of the volume's creator stays, without the uid."""
     if is_by_controller(volume):
         spec = {field: value for field, value in volume["spec"].items() if field != "claimRef"}

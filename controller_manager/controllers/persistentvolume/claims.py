@@ -43,11 +43,11 @@ def provision(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
     name = volumes.class_name(claim)
     storage_class = caches.of(STORAGE_CLASSES).get("", name)
     if storage_class is None:
-        return (_failed(claim, f"storageclass.storage.k8s.io {gotext.quote(name)} not found"),)
+        return (_failure_event(claim, f"storageclass.storage.k8s.io {gotext.quote(name)} not found"),)
     named: str = storage_class["provisioner"]
     provisioner = MIGRATED.get(named, named)
     if provisioner.startswith(IN_TREE_PREFIX):
-        return (_failed(claim, f"no volume plugin matched name: {provisioner}"),)
+        return (_failure_event(claim, f"no volume plugin matched name: {provisioner}"),)
     if meta.annotations(claim).get(STORAGE_PROVISIONER) == provisioner:
         return ()
     marks = {STORAGE_PROVISIONER: provisioner, BETA_STORAGE_PROVISIONER: provisioner}
@@ -58,7 +58,7 @@ def provision(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
     )
 
 
-def _failed(claim: ReadOnlyTree, message: str) -> RecordEvent:
+def _failure_event(claim: ReadOnlyTree, message: str) -> RecordEvent:
     return RecordEvent(about=claim, type="Warning", reason="ProvisioningFailed", message=message)
 
 
@@ -75,23 +75,23 @@ _NO_VOLUME: Final = "no persistent volumes available for this claim and no stora
 
 
 def reconcile(caches: Caches, claim: ReadOnlyTree) -> Plan:
-    sync = _bound if binding.is_completed(claim) else _unbound
+    sync = _sync_bound if binding.is_completed(claim) else _unbound
     return Plan(actions=sync(caches, claim))
 
 
-def _bound(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
+def _sync_bound(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
     name = claim["spec"].get("volumeName")
     if not name:
-        return _lost(claim, *_LOST_REFERENCE)
+        return _mark_lost(claim, *_LOST_REFERENCE)
     volume = caches.of(PERSISTENT_VOLUMES).get("", name)
     if volume is None:
-        return _lost(claim, *_LOST_VOLUME)
+        return _mark_lost(claim, *_LOST_VOLUME)
     if (volume["spec"].get("claimRef") or {}).get("uid") in (None, meta.uid(claim)):
         return binding.bind(volume, claim)
-    return _lost(claim, *_MISBOUND)
+    return _mark_lost(claim, *_MISBOUND)
 
 
-def _lost(claim: ReadOnlyTree, reason: str, message: str) -> tuple[Action, ...]:
+def _mark_lost(claim: ReadOnlyTree, reason: str, message: str) -> tuple[Action, ...]:
     """Recorded once: the data are lost, whatever happens later."""
     binding_actions = binding.unbound_status(claim, "Lost")
     return (*binding_actions, record_event(claim, "Warning", reason, message)) if binding_actions else ()
@@ -100,12 +100,12 @@ def _lost(claim: ReadOnlyTree, reason: str, message: str) -> tuple[Action, ...]:
 def _unbound(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
     name = claim["spec"].get("volumeName")
     if name:
-        return _requested(claim, name, caches.of(PERSISTENT_VOLUMES).get("", name))
+        return _sync_requested(claim, name, caches.of(PERSISTENT_VOLUMES).get("", name))
     waits = volumes.waits_for_consumer(caches.of(STORAGE_CLASSES).get("", volumes.class_name(claim)))
     # Where a consumer is awaited the scheduler chooses, and the volume names the claim then.
     candidates = [*lookups.volumes_naming(caches, claim)]
     candidates += () if waits else lookups.free_volumes(caches, volumes.class_name(claim))
-    volume = matching.best(candidates, claim)
+    volume = matching.best_match(candidates, claim)
     if volume is not None:
         return binding.bind(volume, claim)
     default = None if volumes.names_its_class(claim) else claims.assign_default(caches, claim)
@@ -136,13 +136,13 @@ def _consumer_awaited(caches: Caches, claim: ReadOnlyTree) -> RecordEvent:
     return record_event(claim, "Normal", "WaitForPodScheduled", message)
 
 
-def _requested(claim: ReadOnlyTree, name: str, volume: ReadOnlyTree | None) -> tuple[Action, ...]:
+def _sync_requested(claim: ReadOnlyTree, name: str, volume: ReadOnlyTree | None) -> tuple[Action, ...]:
     """The claim names its volume, which may not exist yet."""
     if volume is None:
         return _pending(claim)
     quoted = gotext.quote(name)
     if volume["spec"].get("claimRef") is None:
-        problem = matching.misfit(volume, claim)
+        problem = matching.mismatch_reason(volume, claim)
         if not problem:
             return binding.bind(volume, claim)
         message = f"Cannot bind to requested volume {quoted}: {problem}"

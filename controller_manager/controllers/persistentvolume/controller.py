@@ -36,7 +36,7 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
 
 
 def _of_claim(caches: Caches, change: Change) -> Iterable[Key]:
-    claim: ReadOnlyTree = change.latest
+    claim: ReadOnlyTree = change.last_known
     yield Key.of(claim)
     yield from map(Key.of, binding.volumes_naming(caches, claim))
 
@@ -48,14 +48,14 @@ def _of_volume(caches: Caches, change: Change) -> Iterable[Key]:
         ref = volume["spec"].get("claimRef")
         if ref is not None:
             yield Key(ref["namespace"], ref["name"])
-    latest: ReadOnlyTree = change.latest
+    latest: ReadOnlyTree = change.last_known
     if latest["spec"].get("claimRef") is None:
         yield from map(Key.of, binding.unbound_claims(caches, class_name(latest)))
 
 
 def _of_class(caches: Caches, change: Change) -> Iterable[Key]:
     """The claims that wait for a volume of it, and those that would take the default."""
-    yield from map(Key.of, binding.unbound_claims(caches, meta.name(change.latest)))
+    yield from map(Key.of, binding.unbound_claims(caches, meta.name(change.last_known)))
     yield from (Key.of(claim) for claim in binding.unbound_claims(caches, "") if not names_its_class(claim))
 
 

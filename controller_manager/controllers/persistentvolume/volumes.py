@@ -33,13 +33,13 @@ def _with_claim(volume: ReadOnlyTree, claim: ReadOnlyTree) -> tuple[Action, ...]
     if named == meta.name(volume):
         return binding.phase(volume, "Bound")
     if PROVISIONED_BY in meta.annotations(volume) and _policy(volume) == "Delete":
-        return _released(volume)  # it was provisioned for this claim, which is bound to another
-    return binding.unbind(volume)
+        return _release(volume)  # it was provisioned for this claim, which is bound to another
+    return binding.remove_binding(volume)
 
 
 def _without_claim(volume: ReadOnlyTree, ref: ReadOnlyTree) -> tuple[Action, ...]:
     if _phase(volume) in _CLAIMLESS_PHASES:
-        return _released(volume)
+        return _release(volume)
     confirmed = Confirm(
         resource=PERSISTENT_VOLUME_CLAIMS,
         namespace=ref["namespace"],
@@ -64,17 +64,17 @@ def _policy(volume: ReadOnlyTree) -> str:
 # --- volumes without a claim
 
 
-def _released(volume: ReadOnlyTree) -> tuple[Action, ...]:
+def _release(volume: ReadOnlyTree) -> tuple[Action, ...]:
     """Write the phase Released first; once the cache shows it, apply the reclaim policy."""
     if _phase(volume) not in _CLAIMLESS_PHASES:
         return binding.phase(volume, "Released")
     policy = _policy(volume)
     if policy == "Recycle":
-        return _failed(volume, "VolumeFailedRecycle", "No recycler plugin found for the volume!")
-    return _deleted(volume) if policy == "Delete" else ()
+        return _mark_failed(volume, "VolumeFailedRecycle", "No recycler plugin found for the volume!")
+    return _delete(volume) if policy == "Delete" else ()
 
 
-def _deleted(volume: ReadOnlyTree) -> tuple[Action, ...]:
+def _delete(volume: ReadOnlyTree) -> tuple[Action, ...]:
     """By this controller only what it could have made; all else is its provisioner's or its driver's."""
     spec = volume["spec"]
     if PROVISIONED_BY in meta.annotations(volume) or "csi" in spec or meta.is_deleting(volume):
@@ -83,10 +83,10 @@ def _deleted(volume: ReadOnlyTree) -> tuple[Action, ...]:
     path = (spec.get("hostPath") or {}).get("path")
     if path is None:
         problem = f"error getting deleter volume plugin for volume {name}: no deletable volume plugin matched"
-        return _failed(volume, "VolumeFailedDelete", problem)
+        return _mark_failed(volume, "VolumeFailedDelete", problem)
     if not path.startswith(_DELETABLE):
         problem = f"host_path deleter only supports /tmp/.+ but received provided {path}"
-        return _failed(volume, "VolumeFailedDelete", problem)
+        return _mark_failed(volume, "VolumeFailedDelete", problem)
     ref = ObjectRef.of(volume)
     return (Delete(resource=PERSISTENT_VOLUMES, objects=(ref,)),)
 
@@ -94,7 +94,7 @@ def _deleted(volume: ReadOnlyTree) -> tuple[Action, ...]:
 _DELETABLE: Final = "/tmp/"  # noqa: S108 - where upstream's plugin may delete; nothing is written there
 
 
-def _failed(volume: ReadOnlyTree, reason: str, message: str) -> tuple[Action, ...]:
+def _mark_failed(volume: ReadOnlyTree, reason: str, message: str) -> tuple[Action, ...]:
     update = binding.phase(volume, "Failed", message)
     event = RecordEvent(about=volume, type="Warning", reason=reason, message=message)
     return (*update, event) if update else ()

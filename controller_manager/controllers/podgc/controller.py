@@ -103,14 +103,14 @@ _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 def over_threshold(pods: Iterable[PodView], threshold: int) -> Sequence[PodView]:
     """The evicted and then the oldest of those that have ended, so that as many are left as may be; 0 keeps all."""
-    ended = sorted((pod for pod in pods if pod.is_terminal), key=_order)
+    ended = sorted((pod for pod in pods if pod.is_terminal), key=_sort_key)
     return ended[: len(ended) - threshold] if 0 < threshold < len(ended) else []
 
 
 def on_given_up_nodes(pods: Iterable[PodView], nodes: Mapping[str, ReadOnlyTree]) -> Sequence[PodView]:
     """Those that are to go, on nodes that are not ready and were put out of service by hand."""
     given_up = {name for name, node in nodes.items() if _is_given_up(node)}
-    return sorted((pod for pod in pods if pod.deleting and pod.node in given_up), key=_order)
+    return sorted((pod for pod in pods if pod.deleting and pod.node in given_up), key=_sort_key)
 
 
 def on_absent_nodes(pods: Iterable[PodView], absent: frozenset[str]) -> Iterator[PodView]:
@@ -128,6 +128,6 @@ def _is_given_up(node: ReadOnlyTree) -> bool:
     return is_out and not conditions.is_true(node, CONDITION_READY)
 
 
-def _order(pod: PodView) -> tuple[bool, datetime, str]:
+def _sort_key(pod: PodView) -> tuple[bool, datetime, str]:
     was_evicted = (pod.object.get("status") or {}).get("reason") == "Evicted"
     return not was_evicted, meta.creation_timestamp(pod.object) or _NEVER, pod.key.name

@@ -87,9 +87,9 @@ def _is_same_status(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
     return (
         all((old.get(field) or 0) == (new.get(field) or 0) for field in _COUNTS)
         and all(old.get(field) == new.get(field) for field in exact)
-        and _listed(old) == _listed(new)
+        and _conditions_of(old) == _conditions_of(new)
     )
 
 
-def _listed(status: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
+def _conditions_of(status: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
     return status.get("conditions") or []

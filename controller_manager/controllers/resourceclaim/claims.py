@@ -47,7 +47,7 @@ def reconcile_claim(deleted_pods: Collection[str], caches: Caches, key: Key) -> 
             return Plan(
                 actions=(_status(_with_consumers(claim, ())),), then=partial(_without_finalizer, deletion)
             )
-        return Plan(actions=(_unfinalized(claim), *deletion))
+        return Plan(actions=(_remove_finalizer(claim), *deletion))
     return Plan(actions=deletion)
 
 
@@ -95,7 +95,7 @@ def _status(claim: ReadOnlyTree) -> Update:
     return Update(resource=RESOURCE_CLAIMS, body=claim, subresource="status")
 
 
-def _unfinalized(claim: ReadOnlyTree) -> Update:
+def _remove_finalizer(claim: ReadOnlyTree) -> Update:
     return Update(resource=RESOURCE_CLAIMS, body=meta.without_finalizer(claim, FINALIZER))
 
 
@@ -106,7 +106,7 @@ def _without_finalizer(deletion: tuple[Action, ...], outcome: Outcome) -> Plan |
         return None
     claim = answers[-1]
     is_free = FINALIZER in meta.finalizers(claim) and allocation(claim) is None
-    return Plan(actions=((_unfinalized(claim),) if is_free else ()) + deletion)
+    return Plan(actions=((_remove_finalizer(claim),) if is_free else ()) + deletion)
 
 
 def _deletion(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:

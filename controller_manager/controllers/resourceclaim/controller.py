@@ -70,7 +70,7 @@ def reconcile(deleted_pods: DeletedPods, caches: Caches, key: Key, _: datetime) 
 
 
 def _of_pod(deleted_pods: DeletedPods, caches: Caches, change: Change) -> Iterable[Key]:
-    pod: PodView = change.latest
+    pod: PodView = change.last_known
     extended = (pod.object.get("status") or {}).get("extendedResourceClaimStatus")
     if not pod_claims(pod) and not extended:
         return
@@ -84,7 +84,7 @@ def _of_pod(deleted_pods: DeletedPods, caches: Caches, change: Change) -> Iterab
 
 
 def _of_claim(caches: Caches, change: Change) -> Iterable[Key]:
-    claim = change.latest
+    claim = change.last_known
     if change.new is not None:
         yield claim_key(*Key.of(claim))
     yield from _waiting(caches, BY_RESOURCE_CLAIM, claim)
@@ -138,13 +138,13 @@ class Claims(Observer):
         present = GaugeMetricFamily(
             "resourceclaim_controller_resource_claims", text, labels=("allocated", "admin_access", "source")
         )
-        counts = Counter((_allocated(claim), _admin(claim), _source(claim)) for claim in self._list())
+        counts = Counter((_allocated_label(claim), _admin(claim), _source(claim)) for claim in self._list())
         for values, number in counts.items():
             present.add_metric(values, number)
         yield present
 
 
-def _allocated(claim: ReadOnlyTree) -> str:
+def _allocated_label(claim: ReadOnlyTree) -> str:
     return str(allocation(claim) is not None).lower()
 
 

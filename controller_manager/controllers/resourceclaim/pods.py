@@ -53,7 +53,7 @@ def reconcile_pod(caches: Caches, key: Key) -> Plan:
     for pod_claim in pod_claims(pod):
         if not _is_to_be_made(caches, pod, pod_claim):
             continue
-        present = _present(caches, pod, pod_claim)
+        present = _find_claim(caches, pod, pod_claim)
         template_name = pod_claim["resourceClaimTemplateName"]
         if present is not None:
             found[pod_claim["name"]] = meta.name(present)
@@ -93,7 +93,7 @@ def _is_to_be_made(caches: Caches, pod: PodView, pod_claim: ReadOnlyTree) -> boo
     return name is not None and (claim is None or not is_for_pod(pod, claim))
 
 
-def _present(caches: Caches, pod: PodView, pod_claim: ReadOnlyTree) -> ReadOnlyTree | None:
+def _find_claim(caches: Caches, pod: PodView, pod_claim: ReadOnlyTree) -> ReadOnlyTree | None:
     """The claim that was made before the pod's status was written."""
     owned = caches.of(RESOURCE_CLAIMS).by_index(BY_OWNER, pod.uid)
     mine = (claim for claim in owned if meta.annotations(claim).get(OF_POD_CLAIM) == pod_claim["name"])

@@ -23,10 +23,10 @@ from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.worker import Loop
 from mockube.controller_manager.controllers.resourcequota.counting import (
-    Counted,
+    CountedResource,
     count,
+    is_lower,
     is_to_count,
-    lowers,
     with_status,
 )
 from mockube.controller_manager.supervision import run_all
@@ -59,7 +59,7 @@ class Quotas:
         self._loop = loop("resourcequota_primary", self._reconcile, workers=workers)
         self._discovery = loop("resourcequota_discovery", self._discover, workers=1)
         self._quotas = context.informers.of(RESOURCE_QUOTAS)
-        self._quotas.add_handler(self._changed)
+        self._quotas.add_handler(self._on_change)
 
     async def run(self) -> None:
         await run_all(discovery=self._discovery.run(), quotas=self._loop.run())
@@ -73,18 +73,18 @@ class Quotas:
             name = resource.group_resource
             if name not in self._watched and name not in IGNORED:
                 row = self._watched[name] = self._informers.row(resource)
-                self._informers.of(row).add_handler(partial(self._freed, row))
+                self._informers.of(row).add_handler(partial(self._on_object_change, row))
                 if row is CUSTOM_RESOURCE_DEFINITIONS:
-                    self._informers.of(row).add_handler(self._defined)
+                    self._informers.of(row).add_handler(self._on_definition)
         for quota in self._quotas.lister.all() if len(self._watched) > known else ():
             self._loop.add(Key.of(quota))
         return REFRESH
 
-    def _defined(self, _: Change) -> None:
+    def _on_definition(self, _: Change) -> None:
         self._discovery.add(_KINDS)
 
-    def _changed(self, change: Change) -> None:
-        key = Key.of(change.latest)
+    def _on_change(self, change: Change) -> None:
+        key = Key.of(change.last_known)
         if change.new is None:
             self._charged.pop(key, None)
             return
@@ -95,7 +95,7 @@ class Quotas:
             self._discovery.add(_KINDS)
         self._loop.add(key)
 
-    def _freed(self, row: Resource[Any], change: Change) -> None:
+    def _on_object_change(self, row: Resource[Any], change: Change) -> None:
         """Called for each change of each object: one that is deleted, or uses less, may leave room."""
         if change.old is None:
             return
@@ -116,11 +116,11 @@ class Quotas:
         quota = self._quotas.lister.get(*key)
         if quota is None or not self._watched:
             return self._period
-        counted = [*self._counted(quota)]
+        counted = [*self._counted_resources(quota)]
         used = count(quota, (one for one in counted if one is not None), self._clock.now())
         changed = with_status(quota, used)
         quiet_at = self._charged.get(key, self._clock.now()) + QUIET
-        if changed is not None and lowers(quota, used) and self._clock.now() < quiet_at:
+        if changed is not None and is_lower(quota, used) and self._clock.now() < quiet_at:
             return quiet_at - self._clock.now()
         if changed is not None:
             try:
@@ -129,7 +129,7 @@ class Quotas:
                 return self._period
         return SOON if None in counted else self._period
 
-    def _counted(self, quota: ReadOnlyTree) -> Iterator[Counted | None]:
+    def _counted_resources(self, quota: ReadOnlyTree) -> Iterator[CountedResource | None]:
         """What the quota counts; None for what the caches do not know yet."""
         hard = (quota.get("spec") or {}).get("hard") or ()
         for name, row in self._watched.items():
@@ -137,7 +137,7 @@ class Quotas:
             if not row.namespaced or not evaluator.matching(hard):
                 continue
             objects = informer.lister.in_namespace(meta.namespace(quota)) if informer.is_synced else ()
-            yield Counted(evaluator, map(row.tree, objects)) if informer.is_synced else None
+            yield CountedResource(evaluator, map(row.tree, objects)) if informer.is_synced else None
 
     # --- device classes for counting claims
 

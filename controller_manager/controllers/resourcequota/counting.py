@@ -11,14 +11,14 @@ from mockube.apimachinery.quota.evaluator import Evaluator, is_counted, requirem
 from mockube.apimachinery.tree import ReadOnlyTree
 
 
-class Counted(NamedTuple):
+class CountedResource(NamedTuple):
     """A resource that quotas may count: its evaluator, and its objects in the quota's namespace."""
 
     evaluator: Evaluator
     objects: Iterable[ReadOnlyTree]
 
 
-def count(quota: ReadOnlyTree, resources: Iterable[Counted], now: datetime) -> Amounts:
+def count(quota: ReadOnlyTree, resources: Iterable[CountedResource], now: datetime) -> Amounts:
     """What is used of the quota, as far as these resources use it."""
     hard, requirements = read((quota.get("spec") or {}).get("hard")), requirements_of(quota)
     total: dict[str, Quantity] = {}
@@ -43,7 +43,7 @@ def with_status(quota: ReadOnlyTree, used: Amounts) -> dict[str, Any] | None:
     return meta.with_value(quota, ("status",), {"hard": to_tree(hard), "used": to_tree(after)})
 
 
-def lowers(quota: ReadOnlyTree, used: Amounts) -> bool:
+def is_lower(quota: ReadOnlyTree, used: Amounts) -> bool:
     """Whether the usage of any resource is lower than in the status."""
     before = read((quota.get("status") or {}).get("used"))
     return any(amount < before[name] for name, amount in used.items() if name in before)

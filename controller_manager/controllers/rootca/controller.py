@@ -61,7 +61,7 @@ def _of_namespace(_: Caches, change: Change) -> Iterable[Key]:
 
 
 def _of_config_map(_: Caches, change: Change) -> Iterable[Key]:
-    return (Key("", meta.namespace(change.latest)),) if meta.name(change.latest) == CONFIG_MAP else ()
+    return (Key("", meta.namespace(change.last_known)),) if meta.name(change.last_known) == CONFIG_MAP else ()
 
 
 def root_ca(bundle: str) -> Controller:

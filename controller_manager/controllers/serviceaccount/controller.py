@@ -35,8 +35,8 @@ def _of_namespace(_: Caches, change: Change) -> Iterable[Key]:
 
 def _of_account(_: Caches, change: Change) -> Iterable[Key]:
     """Only a deletion of the default account matters."""
-    is_deleted = change.new is None and meta.name(change.latest) == ACCOUNT
-    return (Key("", meta.namespace(change.latest)),) if is_deleted else ()
+    is_deleted = change.new is None and meta.name(change.last_known) == ACCOUNT
+    return (Key("", meta.namespace(change.last_known)),) if is_deleted else ()
 
 
 SERVICE_ACCOUNT: Final = Controller(

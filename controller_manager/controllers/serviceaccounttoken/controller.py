@@ -55,7 +55,7 @@ def reconcile(issuing: Issuing, caches: Caches, key: Key, _: datetime) -> Plan:
             resource=SERVICE_ACCOUNTS, namespace=key.namespace, name=name, holds=partial(_is_no_one, secret)
         )
         return Plan(actions=(confirm, Delete(resource=SECRETS, objects=(ObjectRef.of(secret),))))
-    missing = _missing(issuing, account, secret)
+    missing = _missing_data(issuing, account, secret)
     if not missing:
         return EMPTY_PLAN
     marks = {ACCOUNT: name, ACCOUNT_UID: meta.uid(account)}
@@ -63,20 +63,20 @@ def reconcile(issuing: Issuing, caches: Caches, key: Key, _: datetime) -> Plan:
     return Plan(actions=(Update(resource=SECRETS, body=meta.with_annotations(body, marks)),))
 
 
-def _missing(issuing: Issuing, account: ReadOnlyTree, secret: ReadOnlyTree) -> dict[str, str]:
+def _missing_data(issuing: Issuing, account: ReadOnlyTree, secret: ReadOnlyTree) -> dict[str, str]:
     data = secret.get("data") or {}
-    authority = _encoded(issuing.authority)
+    authority = _encode(issuing.authority)
     missing = {}
     if authority and data.get("ca.crt") != authority:
         missing["ca.crt"] = authority
     if not data.get("namespace"):
-        missing["namespace"] = _encoded(meta.namespace(secret).encode())
+        missing["namespace"] = _encode(meta.namespace(secret).encode())
     if not data.get("token"):
-        missing["token"] = _encoded(issuing.sign(claims_of(account, secret)).encode())
+        missing["token"] = _encode(issuing.sign(claims_of(account, secret)).encode())
     return missing
 
 
-def _encoded(data: bytes) -> str:
+def _encode(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
@@ -92,10 +92,10 @@ def _is_no_one(secret: ReadOnlyTree, found: Sequence[ReadOnlyTree]) -> bool:
 def _without_references(caches: Caches, secret: Key) -> Plan:
     """Remove a deleted Secret from the accounts that name it."""
     accounts = caches.of(SERVICE_ACCOUNTS).by_index(_BY_REFERENCE, str(secret))
-    return Plan(actions=tuple(_without(account, secret.name) for account in accounts))
+    return Plan(actions=tuple(_remove_secret(account, secret.name) for account in accounts))
 
 
-def _without(account: ReadOnlyTree, name: str) -> Update:
+def _remove_secret(account: ReadOnlyTree, name: str) -> Update:
     left = [one for one in account["secrets"] if one.get("name") != name]
     return Update(resource=SERVICE_ACCOUNTS, body={**account, "secrets": left})
 
@@ -110,7 +110,7 @@ def _secrets_of(account: Any) -> Iterator[str]:
 
 
 def _of_secret(_: Caches, change: Change) -> Iterable[Key]:
-    return (Key.of(change.latest),) if change.latest.get("type") == TYPE else ()
+    return (Key.of(change.last_known),) if change.last_known.get("type") == TYPE else ()
 
 
 def _of_account(caches: Caches, change: Change) -> Iterable[Key]:
@@ -119,7 +119,7 @@ def _of_account(caches: Caches, change: Change) -> Iterable[Key]:
     )
     if change.new is not None and not is_other:
         return ()
-    secrets = caches.of(SECRETS).by_index(_BY_ACCOUNT, str(Key.of(change.latest)))
+    secrets = caches.of(SECRETS).by_index(_BY_ACCOUNT, str(Key.of(change.last_known)))
     return [Key.of(secret) for secret in secrets]
 
 

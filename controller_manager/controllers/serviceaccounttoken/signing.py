@@ -64,10 +64,10 @@ def _jws(
     public = key.public_key().public_bytes(
         serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
     )
-    header = _encoded({"alg": algorithm, "kid": _base64(hashlib.sha256(public).digest())})
+    header = _encode({"alg": algorithm, "kid": _base64(hashlib.sha256(public).digest())})
 
     def token(claims: Mapping[str, Any]) -> str:
-        body = f"{header}.{_encoded(claims)}"
+        body = f"{header}.{_encode(claims)}"
         return f"{body}.{_base64(sign(body.encode()))}"
 
     return token
@@ -80,7 +80,7 @@ def _sign_by_curve(key: ec.EllipticCurvePrivateKey, data: bytes, digest: hashes.
     return b"".join(number.to_bytes(length, "big") for number in pair)
 
 
-def _encoded(value: Mapping[str, Any]) -> str:
+def _encode(value: Mapping[str, Any]) -> str:
     return _base64(orjson.dumps(value))
 
 

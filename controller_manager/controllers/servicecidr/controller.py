@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import Any, Final
 
 from mockube.apimachinery import conditions, meta
-from mockube.apimachinery.remembered import remembered
+from mockube.apimachinery.remembered import memoize
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -109,7 +109,7 @@ def can_be_deleted(caches: Caches, cidr: ReadOnlyTree) -> bool:
         return True
     families = {network.version for network in own}
     for tree in caches.of(IP_ADDRESSES).all():
-        address = _managed(tree)
+        address = _managed_address(tree)
         if address is None or address.version not in families:
             continue
         holders = [one for one in ranges.all() for network in networks(one) if contains(network, address)]
@@ -144,17 +144,17 @@ def contains(network: Network, address: Address) -> bool:
     return address in network and (address.version == 6 or address != network.broadcast_address)
 
 
-def _parsed(text: str) -> Network | None:
+def _parse(text: str) -> Network | None:
     try:
         return ip_network(text, strict=False)
     except ValueError:
         return None
 
 
-_network = remembered(64, max_length=64)(_parsed)
+_network = memoize(64, max_length=64)(_parse)
 
 
-def _managed(tree: Any) -> Address | None:
+def _managed_address(tree: Any) -> Address | None:
     """The address that an IPAddress of the API server's own is about."""
     if meta.labels(tree).get(MANAGED_BY) != ALLOCATOR:
         return None
@@ -169,9 +169,9 @@ def _managed(tree: Any) -> Address | None:
 
 def _of_cidr(caches: Caches, change: Change) -> Iterable[Key]:
     """A range that came may let others go."""
-    names = {meta.name(change.latest)}
+    names = {meta.name(change.last_known)}
     if change.old is None:
-        own = [*networks(change.latest)]
+        own = [*networks(change.last_known)]
         names |= {
             meta.name(one)
             for one in caches.of(SERVICE_CIDRS).all()
@@ -183,7 +183,7 @@ def _of_cidr(caches: Caches, change: Change) -> Iterable[Key]:
 
 def _of_address(caches: Caches, change: Change) -> Iterable[Key]:
     """One that came may keep a range, and one that went may let it go."""
-    address = _managed(change.latest) if change.old is None or change.new is None else None
+    address = _managed_address(change.last_known) if change.old is None or change.new is None else None
     if address is None:
         return ()
     ranges = caches.of(SERVICE_CIDRS).all()

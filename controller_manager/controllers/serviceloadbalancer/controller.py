@@ -17,9 +17,9 @@ from mockube.controller_manager.controllers.serviceloadbalancer.desired import (
     addresses,
     finalizer_patch,
     needs_cleanup,
+    needs_load_balancer,
     needs_look,
     status_patch,
-    wants,
 )
 from mockube.controller_manager.controllers.serviceloadbalancer.pool import (
     AddressInUse,
@@ -44,17 +44,17 @@ class ServiceLoadBalancers:
             "service", self._sync, workers=WORKERS, clock=context.clock, metrics=context.metrics
         )
         self._loop.limiter = RateLimiter(context.clock, _RETRIES)
-        self._services.add_handler(self._changed)
+        self._services.add_handler(self._on_change)
 
     async def run(self) -> None:
         await self._services.wait_synced()
         await self._nodes.wait_synced()
         for service in self._services.lister.all():
-            for address in addresses(service) if wants(service) else ():
+            for address in addresses(service) if needs_load_balancer(service) else ():
                 self._pool.note(meta.uid(service), address)
         await self._loop.run()
 
-    def _changed(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         if change.old is not None and (change.new is None or meta.uid(change.old) != meta.uid(change.new)):
             self._pool.release(meta.uid(change.old))
         if change.new is not None and needs_look(change.old, change.new):
@@ -65,7 +65,7 @@ class ServiceLoadBalancers:
         if service is None:
             return
         try:
-            if not wants(service) or needs_cleanup(service):
+            if not needs_load_balancer(service) or needs_cleanup(service):
                 await self._delete(service)
             else:
                 await self._ensure(service)

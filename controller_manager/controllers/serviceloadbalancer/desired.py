@@ -21,7 +21,7 @@ _FIELDS: Final = (
 """Those of the specification that make a load balancer another."""
 
 
-def wants(service: ReadOnlyTree) -> bool:
+def needs_load_balancer(service: ReadOnlyTree) -> bool:
     """A service of another class belongs to another implementation."""
     spec = service["spec"]
     return spec.get("type") == _LOAD_BALANCER and spec.get("loadBalancerClass") is None
@@ -36,13 +36,15 @@ def needs_cleanup(service: ReadOnlyTree) -> bool:
 def needs_look(old: ReadOnlyTree | None, new: ReadOnlyTree) -> bool:
     """Whether a change of the Service is to be acted on."""
     if needs_cleanup(new) or old is None:
-        return needs_cleanup(new) or wants(new)
-    if not wants(old) and not wants(new):
+        return needs_cleanup(new) or needs_load_balancer(new)
+    if not needs_load_balancer(old) and not needs_load_balancer(new):
         return False
-    return wants(old) != wants(new) or _relevant(old) != _relevant(new)
+    return needs_load_balancer(old) != needs_load_balancer(new) or _relevant_fields(old) != _relevant_fields(
+        new
+    )
 
 
-def _relevant(service: ReadOnlyTree) -> tuple[object, ...]:
+def _relevant_fields(service: ReadOnlyTree) -> tuple[object, ...]:
     spec = service["spec"]
     return (meta.uid(service), meta.annotations(service), *(spec.get(field) for field in _FIELDS))
 
@@ -59,7 +61,7 @@ def status_patch(service: ReadOnlyTree, address: str) -> dict[str, Any] | None:
     present = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
     if present == ingress:
         return None
-    return {"metadata": _same(service), "status": {"loadBalancer": {"ingress": ingress or None}}}
+    return {"metadata": _uid_precondition(service), "status": {"loadBalancer": {"ingress": ingress or None}}}
 
 
 def finalizer_patch(service: ReadOnlyTree, *, present: bool) -> dict[str, Any] | None:
@@ -67,9 +69,9 @@ def finalizer_patch(service: ReadOnlyTree, *, present: bool) -> dict[str, Any] |
     if (FINALIZER in meta.finalizers(service)) == present:
         return None
     field = "finalizers" if present else "$deleteFromPrimitiveList/finalizers"
-    return {"metadata": {**_same(service), field: [FINALIZER]}}
+    return {"metadata": {**_uid_precondition(service), field: [FINALIZER]}}
 
 
-def _same(service: ReadOnlyTree) -> dict[str, str]:
+def _uid_precondition(service: ReadOnlyTree) -> dict[str, str]:
     """The uid keeps a patch from another Service that took this one's name."""
     return {"uid": meta.uid(service)}

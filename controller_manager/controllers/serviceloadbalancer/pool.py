@@ -35,7 +35,7 @@ class AddressPool:
             self.release(uid)
             self.note(uid, requested)
         if uid not in self._addresses:
-            self.note(uid, self._free())
+            self.note(uid, self._find_free())
         return self._addresses[uid]
 
     def release(self, uid: str) -> None:
@@ -51,7 +51,7 @@ class AddressPool:
         if self._holders.get(requested, uid) != uid:
             raise AddressInUse(f"{requested} is the address of another service")
 
-    def _free(self) -> str:
+    def _find_free(self) -> str:
         """A range's first address is its own, and its last one reaches all."""
         last = self._network.num_addresses - 2
         for _ in range(min(last, len(self._holders) + 1)):

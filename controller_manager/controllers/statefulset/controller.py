@@ -15,7 +15,7 @@ from mockube.controller_manager.workloads.stateful.spec import SetView
 from mockube.controller_manager.workloads.stateful.state import Slot, StatefulSetState
 
 
-def _customs(*_: object) -> NoCustoms:
+def _no_customs(*_: object) -> NoCustoms:
     return NoCustoms()
 
 
@@ -35,7 +35,7 @@ def _status(state: StatefulSetState, account: Account) -> dict[str, Any]:
 _KIND: Final = Kind(
     resource=STATEFUL_SETS,
     view=partial(SetView.of, STATEFUL_SETS),
-    customs=_customs,
+    customs=_no_customs,
     current_ordinals=_current_ordinals,
     roll=roll,
     status=_status,

@@ -11,11 +11,11 @@ from mockube.controller_manager.workloads.stateful.state import Slot, StatefulSe
 def roll(state: StatefulSetState) -> RolloutResult:
     if state.owner.on_delete:
         return RolloutResult()
-    refs = _outdated(state)
+    refs = _pods_to_update(state)
     return RolloutResult(status.deletion(state.owner, refs), tuple(refs))
 
 
-def _outdated(state: StatefulSetState) -> list[PodView]:
+def _pods_to_update(state: StatefulSetState) -> list[PodView]:
     """The pods that make room now, the highest ordinal first."""
     if state.owner.max_unavailable is None:
         return _next_outdated(state)

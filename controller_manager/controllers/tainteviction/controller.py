@@ -23,7 +23,7 @@ _REASON: Final = "DeletionByTaintManager"
 _MESSAGE: Final = "Taint manager: deleting due to NoExecute taint"
 
 
-class _Scheduled(NamedTuple):
+class _ScheduledEviction(NamedTuple):
     """A pod that is to be evicted, and since when that is known."""
 
     uid: str
@@ -39,7 +39,7 @@ class TaintEviction:
         self._loop = Loop(
             "taint_eviction", self._reconcile, workers=WORKERS, clock=context.clock, metrics=context.metrics
         )
-        self._scheduled: dict[Key, _Scheduled] = {}
+        self._scheduled: dict[Key, _ScheduledEviction] = {}
         self._nodes.add_handler(self._node_changed)
         self._pods.add_handler(self._pod_changed)
 
@@ -62,7 +62,7 @@ class TaintEviction:
         if new is None:
             if old is not None:
                 self._scheduled.pop(old.key, None)
-        elif new.node and (old is None or _circumstances(old) != _circumstances(new)):
+        elif new.node and (old is None or _relevant_fields(old) != _relevant_fields(new)):
             self._loop.add(new.key)
 
     async def _reconcile(self, key: Key) -> timedelta | None:
@@ -72,14 +72,14 @@ class TaintEviction:
             return None
         node = self._nodes.lister.get("", pod.node)
         taints = [] if node is None else no_execute_taints(node)
-        allowed = stay(taints, pod.object["spec"].get("tolerations") or ()) if taints else None
+        allowed = tolerated_time(taints, pod.object["spec"].get("tolerations") or ()) if taints else None
         if allowed is None:
             self._cancel(pod)
             return None
         now = self._clock.now()
         scheduled = self._scheduled.get(key)
         if scheduled is None or scheduled.uid != pod.uid:
-            scheduled = self._scheduled[key] = _Scheduled(pod.uid, now)
+            scheduled = self._scheduled[key] = _ScheduledEviction(pod.uid, now)
         until = after(scheduled.since, allowed)
         if until > now:
             return until - now
@@ -108,7 +108,7 @@ class TaintEviction:
         self._recorder.record(pod.object, "Normal", "TaintManagerEviction", message)
 
 
-def _circumstances(pod: PodView) -> object:
+def _relevant_fields(pod: PodView) -> object:
     return pod.uid, pod.node, pod.object["spec"].get("tolerations")
 
 
@@ -124,7 +124,7 @@ def no_execute_taints(node: ReadOnlyTree) -> list[ReadOnlyTree]:
     return [taint for taint in found if taint["effect"] == NO_EXECUTE]
 
 
-def stay(taints: Sequence[ReadOnlyTree], tolerations: Sequence[ReadOnlyTree]) -> timedelta | None:
+def tolerated_time(taints: Sequence[ReadOnlyTree], tolerations: Sequence[ReadOnlyTree]) -> timedelta | None:
     """How long a pod may stay; None for ever."""
     used: list[ReadOnlyTree] = []
     for taint in taints:

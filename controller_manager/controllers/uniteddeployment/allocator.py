@@ -39,10 +39,10 @@ class SubsetInfo(Struct, frozen=True, kw_only=True):
 
 def bounds(total: int, subset: SubsetInfo) -> tuple[int, int]:
     """What cannot be read counts as none."""
-    return _bound(total, subset.min_replicas, 0), _bound(total, subset.max_replicas, UNLIMITED)
+    return _parse_bound(total, subset.min_replicas, 0), _parse_bound(total, subset.max_replicas, UNLIMITED)
 
 
-def _bound(total: int, value: IntOrString | None, absent: int) -> int:
+def _parse_bound(total: int, value: IntOrString | None, absent: int) -> int:
     if value is None:
         return absent
     try:
@@ -53,7 +53,7 @@ def _bound(total: int, value: IntOrString | None, absent: int) -> int:
 
 def allocate_specified(total: int | None, subsets: Sequence[SubsetInfo]) -> Mapping[str, int]:
     """Or `AllocationError`. Without a total, every subset must specify its replicas."""
-    specified = dict(_specified(-1 if total is None else total, subsets))
+    specified = dict(_specified_replicas(-1 if total is None else total, subsets))
     _check(total, specified, subsets)
     rest = (total or 0) - sum(specified.values())
     # The largest subset gets the remainder, so that the fewest pods move.
@@ -63,7 +63,7 @@ def allocate_specified(total: int | None, subsets: Sequence[SubsetInfo]) -> Mapp
     return specified | {name: average + (number < remainder) for number, name in enumerate(open_)}
 
 
-def _specified(total: int, subsets: Sequence[SubsetInfo]) -> list[tuple[str, int]]:
+def _specified_replicas(total: int, subsets: Sequence[SubsetInfo]) -> list[tuple[str, int]]:
     """Invalid numbers are ignored."""
     found = []
     for subset in subsets:
@@ -131,11 +131,11 @@ def allocate_adaptive(total: int, subsets: Sequence[SubsetInfo]) -> Mapping[str,
     """Or `AllocationError`."""
     limits = limits_of(total, subsets)
     return fill_subsets(
-        total, [_adapted(subset, *limit) for subset, limit in zip(subsets, limits, strict=True)]
+        total, [_adapt_limits(subset, *limit) for subset, limit in zip(subsets, limits, strict=True)]
     )
 
 
-def _adapted(subset: SubsetInfo, name: str, least: int, most: int) -> Limits:
+def _adapt_limits(subset: SubsetInfo, name: str, least: int, most: int) -> Limits:
     if subset.unschedulable:
         return name, max(subset.ready, least), min(subset.ready, most)
     if subset.exists and subset.ready > least:

@@ -41,7 +41,7 @@ def transition(condition: ReadOnlyTree) -> datetime:
 # --- of a UnitedDeployment
 
 
-def holding(conditions: Conditions, condition_type: str, now: datetime) -> Conditions:
+def with_true(conditions: Conditions, condition_type: str, now: datetime) -> Conditions:
     """With a condition that is true, and needs no reason."""
     old = find(conditions, condition_type)
     if old is not None and old["status"] == TRUE and not old.get("reason"):
@@ -92,7 +92,7 @@ def is_unschedulable(conditions: Conditions) -> bool:
     return condition is not None and condition["status"] == FALSE
 
 
-def remaining(condition: ReadOnlyTree, period: timedelta, now: datetime) -> timedelta:
+def time_left(condition: ReadOnlyTree, period: timedelta, now: datetime) -> timedelta:
     """Of a period that began when the condition last changed; negative once it is over."""
     return transition(condition) + period - now
 

@@ -52,16 +52,16 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     view = _view(caches, key)
     if view is None:
         return EMPTY_PLAN
-    found = state.belongings(caches, view)
+    found = state.owned_by(caches, view)
     # Adoption and release are a reconciliation of their own: workloads are counted after the caches show them.
     if first := state.ownership_actions(view, found):
         return Plan(actions=first)
     workloads = found.of(view.adapter)
-    if problem := state.nameless(workloads):
+    if problem := state.unlabelled_problem(workloads):
         return Plan(actions=_not_found(view, REASON_FAILED_FIND, problem, "get all Subsets for"))
     if surplus := state.duplicates(workloads):
         return _without_duplicates(view, surplus)
-    return _decided(_state_of(caches, view, found, now))
+    return _plan(_state_of(caches, view, found, now))
 
 
 def _view(caches: Caches, key: Key) -> UnitedView | None:
@@ -127,7 +127,7 @@ def _state_of(caches: Caches, view: UnitedView, found: Belongings, now: datetime
     )
 
 
-def _decided(snapshot: UnitedDeploymentState) -> Plan:
+def _plan(snapshot: UnitedDeploymentState) -> Plan:
     first = (*snapshot.history.actions, *mark_reserved_pods(snapshot))
     again_after = soonest(standing.check_after for standing in snapshot.standings.values())
     try:
@@ -140,12 +140,12 @@ def _decided(snapshot: UnitedDeploymentState) -> Plan:
         return Plan(actions=(*first, _warning(snapshot.view, REASON_FAILED_SUBSETS, str(error))))
     return Plan(
         actions=(*first, *managed.actions),
-        last=partial(_last, snapshot, goals, managed),
+        last=partial(_final_actions, snapshot, goals, managed),
         again_after=again_after,
     )
 
 
-def _last(
+def _final_actions(
     snapshot: UnitedDeploymentState,
     goals: Mapping[str, Goal],
     managed: WorkloadActions,

@@ -17,7 +17,7 @@ def partitions(requested: Mapping[str, int], replicas: Mapping[str, int]) -> Map
 def desired_subsets(state: UnitedDeploymentState) -> Mapping[str, Goal]:
     """In the order of the topology. Or `AllocationError`."""
     view, schedule = state.view, state.view.schedule
-    places = [_place(state, subset) for subset in view.subsets]
+    places = [_subset_info(state, subset) for subset in view.subsets]
     shares = allocator.allocate(
         view.replicas, places, adapts=schedule.is_adaptive, reserves=schedule.reserves
     )
@@ -34,7 +34,7 @@ def desired_subsets(state: UnitedDeploymentState) -> Mapping[str, Goal]:
     }
 
 
-def _place(state: UnitedDeploymentState, spec: SubsetSpec) -> SubsetInfo:
+def _subset_info(state: UnitedDeploymentState, spec: SubsetSpec) -> SubsetInfo:
     subset, standing = state.subsets.get(spec.name), state.standings.get(spec.name, FREE)
     return SubsetInfo(
         name=spec.name,

@@ -35,15 +35,15 @@ _BETWEEN: Final[Mapping[GroupKind, Resource[Any]]] = {
 
 
 def of_pod(caches: Caches, change: Change) -> Iterable[Key]:
-    return {key for pod in change if pod is not None for key in _above(caches, PODS.tree(pod))}
+    return {key for pod in change if pod is not None for key in _top_owner(caches, PODS.tree(pod))}
 
 
 def of_replica_set(caches: Caches, change: Change) -> Iterable[Key]:
     """A set that enters its cache after its pods: their keys were unknown until now."""
-    return {key for tree in change if tree is not None for key in _above(caches, tree)}
+    return {key for tree in change if tree is not None for key in _top_owner(caches, tree)}
 
 
-def _above(caches: Caches, obj: ReadOnlyTree) -> Iterable[Key]:
+def _top_owner(caches: Caches, obj: ReadOnlyTree) -> Iterable[Key]:
     """The UnitedDeployment at the end of the chain of owners, if it ends with one."""
     resource: Resource[Any] | None = None
     found: ReadOnlyTree | None = obj

@@ -39,8 +39,8 @@ def check_schedulability(
     marked = conditions_of.is_unschedulable(conditions)
     avoided_for = _avoided_for(schedule, conditions, now) if marked else _NO_WAIT
     if marked and avoided_for <= _NO_WAIT:
-        conditions = _recovered(schedule, conditions, now)
-    waits = _waits(subset, schedule, now)
+        conditions = _recover(schedule, conditions, now)
+    waits = _remaining_waits(subset, schedule, now)
     pending = sum(wait <= _NO_WAIT for wait in waits)
     checks = [wait for wait in (avoided_for, *waits) if wait > _NO_WAIT]
     if pending:
@@ -59,16 +59,16 @@ def check_schedulability(
 def _avoided_for(schedule: Schedule, conditions: Conditions, now: datetime) -> timedelta:
     condition = conditions_of.find(conditions, CONDITION_SCHEDULABLE)
     assert condition is not None  # the subset is marked as unschedulable
-    return conditions_of.remaining(condition, schedule.unschedulable, now)
+    return conditions_of.time_left(condition, schedule.unschedulable, now)
 
 
-def _recovered(schedule: Schedule, conditions: Conditions, now: datetime) -> Conditions:
+def _recover(schedule: Schedule, conditions: Conditions, now: datetime) -> Conditions:
     seconds = schedule.unschedulable.total_seconds()
     message = f"unschedulable subset recovered after {seconds:f} seconds"
     return conditions_of.schedulable(conditions, TRUE, "recover", message, now)
 
 
-def _waits(subset: Subset, schedule: Schedule, now: datetime) -> list[timedelta]:
+def _remaining_waits(subset: Subset, schedule: Schedule, now: datetime) -> list[timedelta]:
     """What remains to each pod that looks for a node."""
     if subset.ready_replicas >= subset.replicas:
         return []
@@ -102,7 +102,7 @@ def check_reservation(
     subset: Subset, schedule: Schedule, rollout: Rollout, conditions: Conditions, now: datetime
 ) -> SubsetCondition:
     marked = conditions_of.is_unschedulable(conditions)
-    verdicts = [_of(pod, schedule, rollout, now, marked=marked) for pod in subset.pods]
+    verdicts = [_decide_for(pod, schedule, rollout, now, marked=marked) for pod in subset.pods]
     reserved = sum(verdict.reserved for verdict in verdicts)
     status, message = (FALSE, "reserved pods found") if reserved else (TRUE, "no reserved pods")
     return SubsetCondition(
@@ -136,7 +136,7 @@ def _marks(
     )
 
 
-def _of(
+def _decide_for(
     pod: PodView, schedule: Schedule, rollout: Rollout, now: datetime, *, marked: bool
 ) -> ReschedulingDecision:
     if marked and LABEL_RESERVED_POD not in pod.labels:
@@ -185,7 +185,7 @@ def standings(
     view: UnitedView, subsets: Mapping[str, Subset], present: Conditions, expected: str, now: datetime
 ) -> Mapping[str, SubsetCondition]:
     """Of all subsets that have a place in the status, and of those that get one."""
-    known = _known(view, now)
+    known = _known_conditions(view, now)
     updated = conditions_of.find(present, CONDITION_UPDATED)
     assert updated is not None  # it is set before
     rollout = Rollout(expected=expected, since=conditions_of.transition(updated))
@@ -194,7 +194,7 @@ def standings(
     }
 
 
-def _known(view: UnitedView, now: datetime) -> Mapping[str, Conditions]:
+def _known_conditions(view: UnitedView, now: datetime) -> Mapping[str, Conditions]:
     """The conditions of each, in the order of the status. Subsets that were taken out keep their places there."""
     known = {one["name"]: one.get("conditions") or () for one in view.status.get("subsetStatuses") or ()}
     begin = _of_newcomer(now) if known and view.schedule.reserves else ()

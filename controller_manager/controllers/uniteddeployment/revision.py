@@ -36,7 +36,7 @@ def settle(caches: Caches, view: UnitedView, recorded: Sequence[ReadOnlyTree]) -
     synced = revisions.settle(desired, ordered, view.status.get("collisionCount") or 0, named)
     expected = meta.name(synced.revision)
     current = view.status.get("currentRevision") or expected
-    forgotten = _forgotten(view, ordered, {expected, current})
+    forgotten = _delete_oldest(view, ordered, {expected, current})
     return History(
         expected=expected,
         current=current if any(meta.name(revision) == current for revision in ordered) else expected,
@@ -49,7 +49,7 @@ def data_of(view: UnitedView) -> dict[str, Any]:
     return {"spec": {"template": {**view.object["spec"]["template"], "$patch": "replace"}}}
 
 
-def _forgotten(view: UnitedView, ordered: Sequence[ReadOnlyTree], used: set[str]) -> tuple[Action, ...]:
+def _delete_oldest(view: UnitedView, ordered: Sequence[ReadOnlyTree], used: set[str]) -> tuple[Action, ...]:
     """Delete the oldest revisions beyond the limit that no pod has."""
     live = {*used, (view.status.get("updateStatus") or {}).get("updatedRevision")}
     oldest = ordered[: max(len(ordered) - view.revision_history_limit, 0)]

@@ -49,7 +49,7 @@ class Belongings(Struct, frozen=True, kw_only=True):
         return sorted(owned, key=lambda workload: (meta.is_deleting(workload), meta.name(workload)))
 
 
-def belongings(caches: Caches, view: UnitedView) -> Belongings:
+def owned_by(caches: Caches, view: UnitedView) -> Belongings:
     recorded = owned_objects(caches, CONTROLLER_REVISIONS, view.object, view.selector)
     return Belongings(
         workloads={
@@ -76,7 +76,7 @@ def subset_of(caches: Caches, adapter: Adapter, workload: ReadOnlyTree) -> Subse
     return Subset(workload=workload, pods=pods, partition=adapter.partition(workload, pods))
 
 
-def nameless(workloads: Sequence[ReadOnlyTree]) -> str:
+def unlabelled_problem(workloads: Sequence[ReadOnlyTree]) -> str:
     """What is wrong with the first workload that belongs to no subset; empty if all do."""
     for workload in workloads:
         labels = meta.labels(workload)

@@ -49,7 +49,7 @@ def _status(
         **view.status,
         "observedGeneration": meta.generation(view.object),
         **counts,
-        "currentRevision": _current(state, counts),
+        "currentRevision": _current_revision(state, counts),
         "subsetReplicas": {name: goal.replicas for name, goal in goals.items()},
         "updateStatus": _update_status(state, goals),
         "subsetStatuses": _of_subsets(state, goals, standings),
@@ -61,7 +61,7 @@ def _status(
 
 def _counts(state: UnitedDeploymentState) -> dict[str, int]:
     subsets = state.subsets.values()
-    updated = [pod for one in subsets for pod in one.updated(state.history.expected)]
+    updated = [pod for one in subsets for pod in one.pods_of_revision(state.history.expected)]
     reserved = sum(state.standings[name].reserved for name in state.subsets.keys() & state.standings.keys())
     return {
         "replicas": sum(subset.replicas for subset in subsets) - reserved,
@@ -72,7 +72,7 @@ def _counts(state: UnitedDeploymentState) -> dict[str, int]:
     }
 
 
-def _current(state: UnitedDeploymentState, counts: Mapping[str, int]) -> str:
+def _current_revision(state: UnitedDeploymentState, counts: Mapping[str, int]) -> str:
     """The revision that all pods are of; the expected one as soon as enough of its pods are ready."""
     if counts["updatedReadyReplicas"] >= counts["replicas"]:
         return state.history.expected
@@ -120,8 +120,8 @@ def _conditions(state: UnitedDeploymentState, *, provisioned: bool) -> Condition
     """
     new_conditions = state.conditions
     if provisioned or state.subsets:
-        new_conditions = conditions.holding(new_conditions, CONDITION_PROVISIONED, state.now)
-    new_conditions = conditions.holding(new_conditions, CONDITION_SUBSETS_UPDATED, state.now)
+        new_conditions = conditions.with_true(new_conditions, CONDITION_PROVISIONED, state.now)
+    new_conditions = conditions.with_true(new_conditions, CONDITION_SUBSETS_UPDATED, state.now)
     return conditions.without(new_conditions, CONDITION_FAILURE)
 
 

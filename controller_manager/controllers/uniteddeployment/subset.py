@@ -66,7 +66,7 @@ class Subset(Struct, frozen=True, kw_only=True, eq=False):
     def _count(self, field: str) -> int:
         return (self.workload.get("status") or {}).get(field) or 0
 
-    def updated(self, revision: str) -> tuple[PodView, ...]:
+    def pods_of_revision(self, revision: str) -> tuple[PodView, ...]:
         """The pods of a revision that count as replicas."""
         return tuple(pod for pod in self.pods if pod.is_active and revision_of(pod) == revision)
 

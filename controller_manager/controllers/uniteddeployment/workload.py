@@ -31,24 +31,24 @@ _TERMS: Final = (
 def pod_template(template: ReadOnlyTree, subset: SubsetSpec, revision: str) -> ReadOnlyTree:
     """Or `PatchError`, where the subset's patch does not fit."""
     labelled = meta.with_labels(template, {LABEL_SUBSET_NAME: subset.name, LABEL_REVISION: revision})
-    spec = _tolerating(_placed(labelled.get("spec") or {}, subset), subset)
+    spec = _tolerating(_with_node_terms(labelled.get("spec") or {}, subset), subset)
     placed = {**labelled, "spec": spec}
     return strategic.apply(placed, subset.patch, _pod_template_type()) if subset.patch else placed
 
 
-def _placed(spec: ReadOnlyTree, subset: SubsetSpec) -> ReadOnlyTree:
+def _with_node_terms(spec: ReadOnlyTree, subset: SubsetSpec) -> ReadOnlyTree:
     """Each of the template's terms is one way to be placed, so each gets what the subset requires."""
     required = subset.node_selector_term.get("matchExpressions") or ()
     if not required:
         return spec
-    terms: Sequence[ReadOnlyTree] = _found(spec) or ({},)
+    terms: Sequence[ReadOnlyTree] = _node_terms(spec) or ({},)
     narrowed = [
         {**term, "matchExpressions": [*(term.get("matchExpressions") or ()), *required]} for term in terms
     ]
     return meta.with_value(spec, _TERMS, narrowed)
 
 
-def _found(spec: ReadOnlyTree) -> Any:
+def _node_terms(spec: ReadOnlyTree) -> Any:
     value: Any = spec
     for field in _TERMS:
         value = value.get(field) or {}

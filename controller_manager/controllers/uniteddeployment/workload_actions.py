@@ -40,21 +40,22 @@ class WorkloadActions(Struct, frozen=True, kw_only=True):
 def manage(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> WorkloadActions:
     """Or `PatchError`."""
     # Whatever refuses a creation refuses it again and again; what is to go shall not wait for that.
-    provision = (*_deleted(state, goals), *_cleaned(state), *_created(state, goals))
+    provision = (*_delete_workloads(state, goals), *_delete_foreign(state), *_create_workloads(state, goals))
     return WorkloadActions(
-        actions=(*provision, *_updated(state, goals), *_unstuck(state, goals)), provisioned=bool(provision)
+        actions=(*provision, *_update_workloads(state, goals), *_delete_stuck_pods(state, goals)),
+        provisioned=bool(provision),
     )
 
 
 # --- workloads come and go
 
 
-def _created(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> Iterable[Action]:
+def _create_workloads(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> Iterable[Action]:
     names = sorted(goals.keys() - state.subsets.keys())
     if not names:
         return
     yield SlowStart(effects=tuple(_creation(state, goals[name]) for name in names))
-    yield _done(state, f"Create {len(names)} Subset ({state.view.adapter.type})")
+    yield _success_event(state, f"Create {len(names)} Subset ({state.view.adapter.type})")
 
 
 def _creation(state: UnitedDeploymentState, goal: Goal) -> Create:
@@ -67,7 +68,7 @@ def _creation(state: UnitedDeploymentState, goal: Goal) -> Create:
     )
 
 
-def _deleted(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> Iterable[Action]:
+def _delete_workloads(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> Iterable[Action]:
     adapter = state.view.adapter
     names = sorted(state.subsets.keys() - goals.keys())
     found = [(name, state.subsets[name].workload) for name in names]
@@ -78,10 +79,10 @@ def _deleted(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> Iterabl
         )
         yield _deletion(state, adapter, [tree], failed)
     if going:
-        yield _done(state, f"Delete {len(going)} Subset ({adapter.type})")
+        yield _success_event(state, f"Delete {len(going)} Subset ({adapter.type})")
 
 
-def _cleaned(state: UnitedDeploymentState) -> Iterable[Action]:
+def _delete_foreign(state: UnitedDeploymentState) -> Iterable[Action]:
     """The workloads of another kind, of an earlier template."""
     owner = str(state.view.key)
     for adapter, found in state.foreign:
@@ -106,14 +107,14 @@ def _event_template(state: UnitedDeploymentState, failed: str) -> EventTemplate:
     return EventTemplate(about=state.view.object, failed=(REASON_FAILED_SUBSETS, failed))
 
 
-def _done(state: UnitedDeploymentState, message: str) -> RecordEvent:
+def _success_event(state: UnitedDeploymentState, message: str) -> RecordEvent:
     return RecordEvent(about=state.view.object, type="Normal", reason=REASON_UPDATED_SUBSETS, message=message)
 
 
 # --- workloads change
 
 
-def _updated(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> Iterable[Action]:
+def _update_workloads(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> Iterable[Action]:
     """All in the same round: how fast pods follow is the partitions' and the workloads' own business."""
     names = sorted(goals.keys() & state.subsets.keys())
     effects = tuple(
@@ -152,12 +153,16 @@ def _holds_up(adapter: Adapter, subset: Subset, goal: Goal) -> bool:
     """Pods that cannot run hold up the update of the others."""
     spec = subset.workload["spec"]
     place = adapter.unavailability(spec)
-    if goal.max_unavailable is None or not place or len(subset.updated(goal.revision)) >= subset.replicas:
+    if (
+        goal.max_unavailable is None
+        or not place
+        or len(subset.pods_of_revision(goal.revision)) >= subset.replicas
+    ):
         return False
     return bool(meta.with_value(spec, place, goal.max_unavailable) != spec)
 
 
-def _unstuck(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> Iterable[Action]:
+def _delete_stuck_pods(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> Iterable[Action]:
     """Once a workload is up to date: delete pods that block their own replacement."""
     adapter = state.view.adapter
     for name in sorted(goals.keys() & state.subsets.keys()):

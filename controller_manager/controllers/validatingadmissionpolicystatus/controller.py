@@ -30,12 +30,12 @@ class PolicyStatuses:
             _MANAGER, self._reconcile, workers=workers, clock=context.clock, metrics=context.metrics
         )
         self._policies = context.informers.of(VALIDATING_ADMISSION_POLICIES)
-        self._policies.add_handler(self._changed)
+        self._policies.add_handler(self._on_change)
 
     async def run(self) -> None:
         await self._loop.run()
 
-    def _changed(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         if change.new is not None and _is_unobserved(change.new):
             self._loop.add(Key("", meta.name(change.new)))
 

@@ -74,11 +74,11 @@ def find_schema(schemas: Mapping[str, Any], kind: GroupVersionKind) -> ReadOnlyT
     for name, schema in schemas.items():
         for one in schema.get(_KINDS) or ():
             if (one.get("group", ""), one.get("version"), one.get("kind")) == kind:
-                return _resolved(schema, schemas, (name,))
+                return _resolve(schema, schemas, (name,))
     return None
 
 
-def _resolved(schema: ReadOnlyTree, schemas: Mapping[str, Any], within: tuple[str, ...]) -> ReadOnlyTree:
+def _resolve(schema: ReadOnlyTree, schemas: Mapping[str, Any], within: tuple[str, ...]) -> ReadOnlyTree:
     """Return a schema without references; a recursive reference becomes any object."""
     name = next(_references(schema), None)
     if name is not None:
@@ -89,10 +89,10 @@ def _resolved(schema: ReadOnlyTree, schemas: Mapping[str, Any], within: tuple[st
     if schema.get("format") == _INT_OR_STRING:
         result[f"x-kubernetes-{_INT_OR_STRING}"] = True
     if properties := schema.get("properties"):
-        result["properties"] = {key: _resolved(value, schemas, within) for key, value in properties.items()}
+        result["properties"] = {key: _resolve(value, schemas, within) for key, value in properties.items()}
     for part in ("items", "additionalProperties"):
         if isinstance(schema.get(part), Mapping):
-            result[part] = _resolved(schema[part], schemas, within)
+            result[part] = _resolve(schema[part], schemas, within)
     return result
 
 

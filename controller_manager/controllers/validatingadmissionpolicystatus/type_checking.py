@@ -67,11 +67,11 @@ class TypeChecks:
     def add_params(self, kind: GroupVersionKind, schema: ReadOnlyTree | None) -> None:
         self._has_params = True
         if schema is not None:
-            self._params = self._declared(kind, schema, self._structs)
+            self._params = self._declare(kind, schema, self._structs)
 
     def check(self, kind: GroupVersionKind, schema: ReadOnlyTree) -> None:
         structs = dict(self._structs)
-        declared = self._declared(kind, schema, structs)
+        declared = self._declare(kind, schema, structs)
         checker = TypeChecker(declared, self._params, structs, has_params=self._has_params)
         for variable in self._variables:
             checker.add_variable(variable["name"], variable["expression"])
@@ -81,7 +81,7 @@ class TypeChecks:
             except Issues as issues:
                 self._found[field].append(f"{kind}: {issues}\n")
 
-    def _declared(
+    def _declare(
         self, kind: GroupVersionKind, schema: ReadOnlyTree, structs: dict[str, Mapping[str, Type]]
     ) -> Type | None:
         return declare_root(schema, f"{kind.kind}{self._suffix}", structs)

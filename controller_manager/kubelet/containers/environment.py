@@ -51,7 +51,7 @@ def environment_of(
         source = entry.get("valueFrom")
         if source is None:
             found[entry["name"]] = expand_references([entry.get("value") or ""], found)[0]
-        elif (value := _referenced(source, pod, container, references)) is not None:
+        elif (value := _referenced_value(source, pod, container, references)) is not None:
             found[entry["name"]] = value
     return found
 
@@ -105,7 +105,7 @@ def _whole_source(source: ReadOnlyTree, references: References) -> Mapping[str, 
     return {f"{prefix}{name}": value for name, value in data.items()}
 
 
-def _referenced(
+def _referenced_value(
     source: ReadOnlyTree, pod: ReadOnlyTree, container: ReadOnlyTree, references: References
 ) -> str | None:
     if "fieldRef" in source:
@@ -138,14 +138,14 @@ def field_value(pod: ReadOnlyTree, path: str) -> str:
         return ",".join(lists[path])
     if path in ("metadata.labels", "metadata.annotations"):
         pairs = meta.labels(pod) if path.endswith("labels") else meta.annotations(pod)
-        return "\n".join(f"{name}={_quoted(value)}" for name, value in sorted(pairs.items()))
+        return "\n".join(f"{name}={_quote(value)}" for name, value in sorted(pairs.items()))
     value: Any = pod
     for name in path.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None
     return "" if value is None else str(value)
 
 
-def _quoted(value: str) -> str:
+def _quote(value: str) -> str:
     escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
     return f'"{escaped}"'
 

@@ -6,7 +6,7 @@ from math import inf
 from typing import Final, NamedTuple
 
 from mockube.apimachinery.timestamps import after, span_of
-from mockube.controller_manager.kubelet.shell.process import Host, Output, Repeated, Run, Sleep
+from mockube.controller_manager.kubelet.shell.process import Host, Output, RepeatedTurn, Run, Sleep
 
 SLICE: Final = 500
 """Effects that are replayed in one go."""
@@ -76,7 +76,7 @@ class LogReplay:
                 yield from self._lines(stream, data)
             case Sleep(seconds=seconds):
                 self._host.elapsed += seconds
-            case Repeated(seconds=seconds):
+            case RepeatedTurn(seconds=seconds):
                 behind = (until - self._started).total_seconds() - self._host.elapsed
                 turns = int(behind / seconds) - TURNS_KEPT
                 self._answer = str(turns).encode() if turns > 0 else None

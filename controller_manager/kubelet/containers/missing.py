@@ -17,7 +17,11 @@ def _missing_variables(pod: ReadOnlyTree, container: ReadOnlyTree, references: R
     for source in container.get("envFrom") or ():
         for field, kind in (("configMapRef", "configmap"), ("secretRef", "secret")):
             chosen = source.get(field)
-            if chosen and not chosen.get("optional") and _found(kind, chosen.get("name"), references) is None:
+            if (
+                chosen
+                and not chosen.get("optional")
+                and _find_keys(kind, chosen.get("name"), references) is None
+            ):
                 yield f'{kind} "{chosen.get("name")}" not found'
     for entry in container.get("env") or ():
         value = entry.get("valueFrom") or {}
@@ -30,7 +34,7 @@ def _missing_key(kind: str, chosen: ReadOnlyTree, namespace: str, references: Re
     if chosen.get("optional"):
         return
     name, key = chosen.get("name"), chosen["key"]
-    found = _found(kind, name, references)
+    found = _find_keys(kind, name, references)
     if found is None:
         yield f'{kind} "{name}" not found'
     elif key not in found:
@@ -56,7 +60,7 @@ def _missing_sources(volume: ReadOnlyTree, pod: ReadOnlyTree, references: Refere
             if not chosen or chosen.get("optional"):
                 continue
             name = chosen.get(named) or chosen.get("name")
-            found = _found(kind, name, references)
+            found = _find_keys(kind, name, references)
             if found is None:
                 yield f'{kind} "{name}" not found'
             else:
@@ -76,7 +80,7 @@ def _missing_items(kind: str, chosen: ReadOnlyTree, found: dict[str, Any]) -> It
             yield f"references non-existent {'config' if kind == 'configmap' else 'secret'} key: {item['key']}"
 
 
-def _found(kind: str, name: Any, references: References) -> dict[str, Any] | None:
+def _find_keys(kind: str, name: Any, references: References) -> dict[str, Any] | None:
     """The keys of a ConfigMap or Secret; None if there is no such object."""
     objects = references.config_maps if kind == "configmap" else references.secrets
     found = objects.get(name or "")

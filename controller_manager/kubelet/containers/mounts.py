@@ -41,7 +41,7 @@ def files_of(pod: ReadOnlyTree, container: ReadOnlyTree, references: References)
     for mount in container.get("volumeMounts") or ():
         volume = volumes.get(mount["name"])
         if volume is not None:
-            found |= _mounted(mount, volume, pod, container, references)
+            found |= _mounted_files(mount, volume, pod, container, references)
     return found
 
 
@@ -108,7 +108,7 @@ def _system_files(pod: ReadOnlyTree) -> Iterator[tuple[str, Entry]]:
         yield f"/bin/{name}", Entry(data=b"", mode=0o755)
 
 
-def _mounted(
+def _mounted_files(
     mount: ReadOnlyTree,
     volume: ReadOnlyTree,
     pod: ReadOnlyTree,
@@ -236,10 +236,10 @@ def _content(
     match kind:
         case "configMap":
             data = _map_data(references.config_maps.get(source.get("name") or ""))
-            return _chosen(data, source.get("items"), mode)
+            return _select_items(data, source.get("items"), mode)
         case "secret":
             name = source.get("secretName") or source.get("name") or ""
-            return _chosen(decoded_data(references.secrets.get(name) or {}), source.get("items"), mode)
+            return _select_items(decoded_data(references.secrets.get(name) or {}), source.get("items"), mode)
         case "downwardAPI":
             return {
                 item["path"]: File(
@@ -266,7 +266,7 @@ def _map_data(config_map: ReadOnlyTree | None) -> Mapping[str, bytes]:
     return data | decoded_data({"data": found.get("binaryData") or {}})
 
 
-def _chosen(data: Mapping[str, bytes], items: Sequence[Mapping[str, Any]] | None, mode: int) -> Content:
+def _select_items(data: Mapping[str, bytes], items: Sequence[Mapping[str, Any]] | None, mode: int) -> Content:
     if not items:
         return {name: File(value, mode) for name, value in data.items()}
     return {

@@ -47,14 +47,14 @@ class ContainerRun(Struct, frozen=True, kw_only=True):
 
 
 def container_spec(pod: ReadOnlyTree, name: str) -> ReadOnlyTree | None:
-    return next((one for one in _named(pod.get("spec") or {}, _SPECS) if one["name"] == name), None)
+    return next((one for one in _items_of(pod.get("spec") or {}, _SPECS) if one["name"] == name), None)
 
 
 def container_status(pod: ReadOnlyTree, name: str) -> ReadOnlyTree | None:
-    return next((one for one in _named(pod.get("status") or {}, _STATUSES) if one["name"] == name), None)
+    return next((one for one in _items_of(pod.get("status") or {}, _STATUSES) if one["name"] == name), None)
 
 
-def _named(tree: ReadOnlyTree, fields: tuple[str, ...]) -> Iterator[ReadOnlyTree]:
+def _items_of(tree: ReadOnlyTree, fields: tuple[str, ...]) -> Iterator[ReadOnlyTree]:
     for field in fields:
         yield from tree.get(field) or ()
 
@@ -71,21 +71,21 @@ def run_of(pod: ReadOnlyTree, name: str, *, previous: bool = False) -> Container
     if previous:
         if last is None:
             raise NoLogs(f"previous terminated {container_ref} not found")
-        return _ended(last, restarts if "waiting" in state else restarts - 1)
+        return _ended_run(last, restarts if "waiting" in state else restarts - 1)
     if "running" in state:
         return ContainerRun(
             restarts=restarts, started=parse_time(state["running"]["startedAt"]), finished=None
         )
     end = state.get("terminated") or last
     if end is not None:
-        return _ended(end, restarts)
+        return _ended_run(end, restarts)
     reason = (state.get("waiting") or {}).get("reason")
     if reason is None:
         raise NoLogs(f"{container_ref} is waiting to start - no logs yet")
     raise NoLogs(f"{container_ref} is waiting to start: {_PULL_FAILURES.get(reason, reason)}")
 
 
-def _ended(end: Mapping[str, Any], restarts: int) -> ContainerRun:
+def _ended_run(end: Mapping[str, Any], restarts: int) -> ContainerRun:
     finished = parse_time(end["finishedAt"])
     started = parse_time(end["startedAt"]) if end.get("startedAt") else finished
     return ContainerRun(restarts=max(restarts, 0), started=started, finished=finished + _WITHIN_SECOND)

@@ -168,16 +168,16 @@ def _predicate_rejection(
 ) -> Rejection | None:
     matches = required_by(spec)
     if matches is not None and not matches(node):
-        return _failed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")
-    if any(port.collides(used_port) for used_port in usage.host_ports for port in ports):
-        return _failed("NodePorts", "node(s) didn't have free ports for the requested pod ports")
+        return _rejection("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")
+    if any(port.conflicts(used_port) for used_port in usage.host_ports for port in ports):
+        return _rejection("NodePorts", "node(s) didn't have free ports for the requested pod ports")
     taints = (node.get("spec") or {}).get("taints") or ()
     if find_untolerated_taint(spec, taints, ("NoExecute",)):
-        return _failed("TaintToleration", "node(s) had taints that the pod didn't tolerate")
+        return _rejection("TaintToleration", "node(s) had taints that the pod didn't tolerate")
     return None
 
 
-def _failed(predicate: str, reason: str) -> Rejection:
+def _rejection(predicate: str, reason: str) -> Rejection:
     return Rejection(predicate, f"Predicate {predicate} failed: {reason}")
 
 

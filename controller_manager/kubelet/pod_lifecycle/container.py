@@ -84,12 +84,12 @@ def advance(container: Container, status: ReadOnlyTree | None, now: datetime) ->
         if container.process is not None:
             update = _start_process(container, container.process, status, restarts=0)
         else:
-            update = _started(container, now, restarts=0)
+            update = _start(container, now, restarts=0)
     else:
-        update = _next(container, status, now)
+        update = _next_change(container, status, now)
     while not update.actions and update.status is not status:
         status = update.status
-        following = _next(container, status, now)
+        following = _next_change(container, status, now)
         update = replace(following, events=update.events + following.events)
     return update
 
@@ -98,7 +98,7 @@ def never_ran(status: ReadOnlyTree) -> bool:
     return "running" not in status["state"] and last_end(status) is None
 
 
-def _next(container: Container, status: ReadOnlyTree, now: datetime) -> ContainerUpdate:
+def _next_change(container: Container, status: ReadOnlyTree, now: datetime) -> ContainerUpdate:
     """The next change that is due, or the same status and when it changes."""
     started = running_since(status)
     if started is not None:
@@ -113,7 +113,7 @@ def _run(container: Container, status: ReadOnlyTree, started: datetime, now: dat
     if container.process is not None:
         return _run_process(container, status, container.process, now)
     if status["image"] != container.spec["image"]:
-        return _replaced(container, status, now)
+        return _replace(container, status, now)
     own, restarts = container.program, status["restartCount"]
     if restarts and container.restarted:
         own = container.restarted(restarts=restarts) or own
@@ -207,7 +207,7 @@ def _wait(container: Container, status: ReadOnlyTree, end: ReadOnlyTree, now: da
         restarts = status["restartCount"] + 1
         if container.process is not None:
             return _start_process(container, container.process, status, restarts=restarts, last=end)
-        return _started(container, now, restarts=restarts, last=end)
+        return _start(container, now, restarts=restarts, last=end)
     if "waiting" in status["state"]:
         return ContainerUpdate(status=status, due=after(finished, delay))
     pod = container.pod
@@ -228,7 +228,7 @@ def _wait(container: Container, status: ReadOnlyTree, end: ReadOnlyTree, now: da
     return ContainerUpdate(status=crashed, events=(event,))
 
 
-def _started(
+def _start(
     container: Container, now: datetime, *, restarts: int, last: ReadOnlyTree | None = None
 ) -> ContainerUpdate:
     state = {"running": {"startedAt": format_time(now)}}
@@ -282,7 +282,7 @@ def _start_process(
     if process.restarts != restarts:
         return ContainerUpdate(status=before, actions=(StartContainer(container.name, restarts),))
     if process.started is not None:
-        update = _started(container, process.started, restarts=restarts, last=last)
+        update = _start(container, process.started, restarts=restarts, last=last)
         seen = {"ready": serves(container) and process.is_ready, "started": process.passed_startup}
         return replace(update, status={**update.status, **seen})
     if not process.waiting_reason:
@@ -309,10 +309,10 @@ def _definition_changed(container: Container) -> str:
     return f"Container {container.name} definition changed, will be restarted"
 
 
-def _replaced(container: Container, status: ReadOnlyTree, now: datetime) -> ContainerUpdate:
+def _replace(container: Container, status: ReadOnlyTree, now: datetime) -> ContainerUpdate:
     """The image was changed: the container restarts, whatever its policy."""
     old = end_container(container, status, exit_code=container.program.stop_code, at=now)
-    new = _started(container, now, restarts=status["restartCount"] + 1, last=old["state"]["terminated"])
+    new = _start(container, now, restarts=status["restartCount"] + 1, last=old["state"]["terminated"])
     event = EmitEvent("Normal", "Killing", _definition_changed(container), container.field)
     return ContainerUpdate(status=new.status, events=(event, *new.events))
 
@@ -320,6 +320,4 @@ def _replaced(container: Container, status: ReadOnlyTree, now: datetime) -> Cont
 def restart_container(container: Container, status: ReadOnlyTree, now: datetime) -> ReadOnlyTree:
     """Restart the container at once, for a resize with RestartContainer."""
     old = end_container(container, status, exit_code=container.program.stop_code, at=now)
-    return _started(
-        container, now, restarts=status["restartCount"] + 1, last=old["state"]["terminated"]
-    ).status
+    return _start(container, now, restarts=status["restartCount"] + 1, last=old["state"]["terminated"]).status

@@ -95,7 +95,7 @@ def members_of(
 
     def member(container: ReadOnlyTree, role: Role, own: RestartPolicy) -> Container:
         process = processes.get(container["name"])
-        interpreted = _interpreted(pod, container, script)
+        interpreted = _interpreter(pod, container, script)
         # Whether it ends follows from the pod, where the command is unknown.
         unknown = ENDS_AT_ONCE if _ends(pod, container, role) else SERVICE
         program = SERVICE if process is not None else interpreted() or unknown
@@ -133,9 +133,9 @@ def members_of(
     )
 
 
-def _interpreted(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> Callable[..., Program | None]:
+def _interpreter(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> Callable[..., Program | None]:
     """What finds out what a container's command does, after so many `restarts`."""
-    before = _before(pod, container, script)
+    before = _earlier_containers(pod, container, script)
     places = shared_places(pod, container) if before else ()
     return partial(program_of, container, _context(pod, container, script, places, before))
 
@@ -157,7 +157,7 @@ def _context(
     )
 
 
-def _before(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> tuple[Invocation, ...]:
+def _earlier_containers(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> tuple[Invocation, ...]:
     """The init containers that run before a container, as far as they share volumes with others."""
     others = pod["spec"].get("initContainers")
     if not others or not container.get("volumeMounts"):

@@ -35,10 +35,10 @@ class PodState(Struct, frozen=True, kw_only=True):
 def kubelet_conditions(pod: ReadOnlyTree, state: PodState, now: datetime) -> list[ReadOnlyTree]:
     """All conditions of the pod: those of the kubelet, updated and in its order, and those of others."""
     desired = [
-        _initialized(state),
-        _ready(pod, state),
+        _initialized_condition(state),
+        _ready_condition(pod, state),
         _containers_ready(state),
-        _met(CONDITION_POD_SCHEDULED),
+        _true_condition(CONDITION_POD_SCHEDULED),
     ]
     if state.has_sandbox_condition:
         runs = state.phase not in (SUCCEEDED, FAILED)
@@ -56,42 +56,42 @@ def kubelet_conditions(pod: ReadOnlyTree, state: PodState, now: datetime) -> lis
     )
 
 
-def _met(condition_type: str) -> dict[str, Any]:
+def _true_condition(condition_type: str) -> dict[str, Any]:
     return {"type": condition_type, "status": "True"}
 
 
-def _unmet(condition_type: str, reason: str, message: str = "") -> dict[str, Any]:
+def _false_condition(condition_type: str, reason: str, message: str = "") -> dict[str, Any]:
     details = {"message": message} if message else {}
     return {"type": condition_type, "status": "False", "reason": reason, **details}
 
 
-def _initialized(state: PodState) -> dict[str, Any]:
+def _initialized_condition(state: PodState) -> dict[str, Any]:
     if state.phase == SUCCEEDED:
-        return {**_met(CONDITION_INITIALIZED), "reason": "PodCompleted"}
+        return {**_true_condition(CONDITION_INITIALIZED), "reason": "PodCompleted"}
     if not state.not_initialized:
-        return _met(CONDITION_INITIALIZED)
-    message = f"containers with incomplete status: {_listed(state.not_initialized)}"
-    return _unmet(CONDITION_INITIALIZED, "ContainersNotInitialized", message)
+        return _true_condition(CONDITION_INITIALIZED)
+    message = f"containers with incomplete status: {_list_text(state.not_initialized)}"
+    return _false_condition(CONDITION_INITIALIZED, "ContainersNotInitialized", message)
 
 
 def _containers_ready(state: PodState, condition_type: str = CONDITION_CONTAINERS_READY) -> dict[str, Any]:
     if state.phase == SUCCEEDED:
-        return _unmet(condition_type, "PodCompleted")
+        return _false_condition(condition_type, "PodCompleted")
     if state.phase == FAILED:
-        return _unmet(condition_type, "PodFailed")
+        return _false_condition(condition_type, "PodFailed")
     if not state.not_ready:
-        return _met(condition_type)
-    message = f"containers with unready status: {_listed(state.not_ready)}"
-    return _unmet(condition_type, "ContainersNotReady", message)
+        return _true_condition(condition_type)
+    message = f"containers with unready status: {_list_text(state.not_ready)}"
+    return _false_condition(condition_type, "ContainersNotReady", message)
 
 
-def _ready(pod: ReadOnlyTree, state: PodState) -> dict[str, Any]:
+def _ready_condition(pod: ReadOnlyTree, state: PodState) -> dict[str, Any]:
     containers = _containers_ready(state, CONDITION_READY)
     gates = pod["spec"].get("readinessGates") or ()
     problems = [problem for gate in gates if (problem := _gate_problem(pod, gate["conditionType"]))]
     if containers["status"] == "False" or not problems:
         return containers
-    return _unmet(CONDITION_READY, "ReadinessGatesNotReady", ", ".join(problems))
+    return _false_condition(CONDITION_READY, "ReadinessGatesNotReady", ", ".join(problems))
 
 
 def _gate_problem(pod: ReadOnlyTree, gate: str) -> str:
@@ -103,7 +103,7 @@ def _gate_problem(pod: ReadOnlyTree, gate: str) -> str:
     return f'the status of pod readiness gate "{gate}" is not "True", but {condition["status"]}'
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_text(names: Sequence[str]) -> str:
     return f"[{' '.join(names)}]"
 
 

@@ -59,23 +59,25 @@ def pods_to_preempt(candidates: Sequence[Candidate], shortage: Shortage) -> list
         [one for one in candidates if one.qos_class == qos_class]
         for qos_class in ("BestEffort", "Burstable", "Guaranteed")
     )
-    lacking = _less(shortage, [*best_effort, *burstable, *guaranteed])
+    lacking = _reduce_shortage(shortage, [*best_effort, *burstable, *guaranteed])
     if lacking:
         raise NothingToPreempt(_shortage_message(lacking))
-    from_guaranteed = _nearest(guaranteed, _less(shortage, [*best_effort, *burstable]))
-    from_burstable = _nearest(burstable, _less(shortage, [*best_effort, *from_guaranteed]))
-    from_best_effort = _nearest(best_effort, _less(shortage, [*from_burstable, *from_guaranteed]))
+    from_guaranteed = _choose_nearest(guaranteed, _reduce_shortage(shortage, [*best_effort, *burstable]))
+    from_burstable = _choose_nearest(burstable, _reduce_shortage(shortage, [*best_effort, *from_guaranteed]))
+    from_best_effort = _choose_nearest(
+        best_effort, _reduce_shortage(shortage, [*from_burstable, *from_guaranteed])
+    )
     return [*from_best_effort, *from_burstable, *from_guaranteed]
 
 
-def _nearest(candidates: list[Candidate], shortage: Shortage) -> list[Candidate]:
+def _choose_nearest(candidates: list[Candidate], shortage: Shortage) -> list[Candidate]:
     """Choose the pod that leaves least of the shortage, again and again until it is covered."""
     left, chosen = list(candidates), []
     while shortage:
         best = min(left, key=lambda one: (_distance(one, shortage), one.amount(MEMORY), one.amount(CPU)))
         chosen.append(best)
         left.remove(best)
-        shortage = _less(shortage, [best])
+        shortage = _reduce_shortage(shortage, [best])
     return chosen
 
 
@@ -84,7 +86,7 @@ def _distance(candidate: Candidate, shortage: Shortage) -> float:
     return sum(part * part for part in parts if part > 0)
 
 
-def _less(shortage: Shortage, freed: Sequence[Candidate]) -> Shortage:
+def _reduce_shortage(shortage: Shortage, freed: Sequence[Candidate]) -> Shortage:
     left = {name: amount - sum(one.amount(name) for one in freed) for name, amount in shortage.items()}
     return {name: amount for name, amount in left.items() if amount > 0}
 

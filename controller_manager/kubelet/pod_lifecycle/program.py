@@ -20,7 +20,7 @@ from mockube.controller_manager.kubelet.shell.process import (
     Effect,
     Host,
     Output,
-    Repeated,
+    RepeatedTurn,
     Run,
     Sleep,
     UnknownProgram,
@@ -91,7 +91,7 @@ def program_of(
     invocation = invocation_of(container, context)
     if invocation is None:
         return RUNS_ON if _PAUSE_IMAGE.fullmatch(container.get("image") or "") else None
-    program = _interpreted(invocation, min(restarts, MAX_RUNS))
+    program = _interpret(invocation, min(restarts, MAX_RUNS))
     if program and program.message and _needs_references(container, "\0".join(invocation.argv)):
         return replace(program, message="")
     return program
@@ -158,7 +158,7 @@ class Invocation(Struct, frozen=True, kw_only=True):
 
 
 @lru_cache(maxsize=4096)
-def _interpreted(invocation: Invocation, restarts: int) -> Program | None:
+def _interpret(invocation: Invocation, restarts: int) -> Program | None:
     """The run after so many restarts, each of which found what the runs before left in its volumes."""
     files = _first_files(invocation)
     program = _run_once(invocation, files)
@@ -254,4 +254,4 @@ def _code_of(running: Run, host: Host, log: bytearray) -> int | None:
 
 
 def _is_endless(effect: Effect) -> bool:
-    return isinstance(effect, Repeated) or (isinstance(effect, Sleep) and effect.seconds == inf)
+    return isinstance(effect, RepeatedTurn) or (isinstance(effect, Sleep) and effect.seconds == inf)

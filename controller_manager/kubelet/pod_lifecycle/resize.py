@@ -62,12 +62,12 @@ def resize(
     refusal = _refusal(pod, resources)
     if refusal:
         resize_conditions = conditions.set_condition(
-            _present_conditions(pod, PENDING), _marked(pod, PENDING, refusal), now
+            _present_conditions(pod, PENDING), _resize_condition(pod, PENDING, refusal), now
         )
         due = now + RETRY if refusal["reason"] == "Deferred" else None
         return ResizeResult(statuses=statuses, conditions=[*others, *resize_conditions], due=due)
     resize_conditions = conditions.set_condition(
-        _present_conditions(pod, IN_PROGRESS), _marked(pod, IN_PROGRESS, {}), now
+        _present_conditions(pod, IN_PROGRESS), _resize_condition(pod, IN_PROGRESS, {}), now
     )
     due = after(
         parse_time(resize_conditions[0]["lastTransitionTime"]), span_of(containers[0].script.resize_after)
@@ -103,7 +103,7 @@ def _present_conditions(pod: ReadOnlyTree, condition_type: str) -> list[ReadOnly
     return [present] if present else []
 
 
-def _marked(pod: ReadOnlyTree, condition_type: str, details: Mapping[str, str]) -> dict[str, Any]:
+def _resize_condition(pod: ReadOnlyTree, condition_type: str, details: Mapping[str, str]) -> dict[str, Any]:
     return {"type": condition_type, "status": "True", "observedGeneration": meta.generation(pod), **details}
 
 

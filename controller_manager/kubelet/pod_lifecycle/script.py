@@ -89,7 +89,7 @@ def script_of(annotations: Mapping[str, str]) -> Script:
             fields[_BY_NAME[kind]] = {**fields.get(_BY_NAME[kind], {}), about: text}
             continue
         try:
-            fields[name.replace("-", "_")] = _READERS.get(name, _unknown)(text)
+            fields[name.replace("-", "_")] = _READERS.get(name, _refuse_annotation)(text)
         except ValueError as error:
             problems.append(f"{key}: {text!r}: {error}")
     return Script(**fields, problems=tuple(problems)) if fields or problems else _PLAIN
@@ -98,7 +98,7 @@ def script_of(annotations: Mapping[str, str]) -> Script:
 _PLAIN: Final = Script()
 
 
-def _unknown(_: str) -> None:
+def _refuse_annotation(_: str) -> None:
     raise ValueError("no such annotation is known")
 
 

@@ -76,14 +76,14 @@ def _probed_run(
     startup, readiness, liveness = times
     startup_after, fail_readiness_after, fail_liveness_after = after
     started = _first_try(startup, 0.0, startup_after) if startup else 0.0
-    given_up = _failed(startup, 0.0, 0.0) if startup and startup_after else inf
+    given_up = _failure_time(startup, 0.0, 0.0) if startup and startup_after else inf
     if started > given_up or started == inf:
         return ProbedRun(inf, inf, inf, given_up, Probe.STARTUP)
-    killed = _failed(liveness, started, fail_liveness_after) if liveness else inf
+    killed = _failure_time(liveness, started, fail_liveness_after) if liveness else inf
     ready, unready = max(started, ready_after), inf
     if readiness:
-        ready = max(_passed(readiness, started), ready_after)
-        unready = _failed(readiness, started, fail_readiness_after)
+        ready = max(_success_time(readiness, started), ready_after)
+        unready = _failure_time(readiness, started, fail_readiness_after)
         ready = inf if unready <= ready or fail_readiness_after <= ready else ready
     return ProbedRun(started, ready, unready, killed, Probe.LIVENESS)
 
@@ -96,12 +96,12 @@ def _first_try(times: ProbeTimes, begin: float, after: float) -> float:
     return first if after <= first else first + ceil((after - first) / times.period) * times.period
 
 
-def _passed(times: ProbeTimes, begin: float) -> float:
+def _success_time(times: ProbeTimes, begin: float) -> float:
     """When so many tries have succeeded that it counts."""
     return _first_try(times, begin, begin) + (times.successes - 1) * times.period
 
 
-def _failed(times: ProbeTimes, begin: float, after: float) -> float:
+def _failure_time(times: ProbeTimes, begin: float, after: float) -> float:
     """When so many tries have failed that it counts, if they fail from a time on."""
     return _first_try(times, begin, after) + (times.failures - 1) * times.period
 

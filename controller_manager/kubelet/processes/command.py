@@ -88,7 +88,7 @@ def command_spec(
     argv = expand_references([*command, *arguments], environment)
     directory = _directory(container, image, root)
     return CommandSpec(
-        argv=_resolved(argv, environment, image.directory or image.folder),
+        argv=_resolve(argv, environment, image.directory or image.folder),
         environment=environment,
         directory=directory,
         identity=_identity(pod, container),
@@ -118,7 +118,7 @@ def _directory(container: ReadOnlyTree, image: LocalImage, root: Path) -> Path:
     return root / os.path.normpath(f"/{inner}").lstrip("/") if inner else image.folder
 
 
-def _resolved(argv: Sequence[str], environment: Mapping[str, str], folder: Path) -> Sequence[str]:
+def _resolve(argv: Sequence[str], environment: Mapping[str, str], folder: Path) -> Sequence[str]:
     """The program by its whole path."""
     if not argv:
         raise StartError("no command specified")

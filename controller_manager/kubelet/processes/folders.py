@@ -98,7 +98,7 @@ def write_volumes(base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, refere
 
 def replace_content(folder: Path, content: Content) -> None:
     """Put these files into a folder all at once, as a kubelet does: names lead through one link."""
-    link, present = folder / "..data", _present(folder / "..data")
+    link, present = folder / "..data", _read_files(folder / "..data")
     if present == {name: one.data for name, one in content.items()} and link.exists():
         return
     old = link.resolve() if link.exists() else None
@@ -128,7 +128,7 @@ def _replace_link(link: Path, target: str) -> None:
     fresh.replace(link)
 
 
-def _present(folder: Path) -> Mapping[str, bytes]:
+def _read_files(folder: Path) -> Mapping[str, bytes]:
     if not folder.exists():
         return {}
     return {

@@ -99,8 +99,8 @@ def _image(name: str, tree: Any, folder: Path) -> LocalImage:
     if directory is not None and not isinstance(directory, str):
         raise ImageMapError(f"{name}: directory is the path of a folder")
     return LocalImage(
-        command=_words(name, "command", tree.get("command")),
-        args=_words(name, "args", tree.get("args")),
+        command=_parse_words(name, "command", tree.get("command")),
+        args=_parse_words(name, "args", tree.get("args")),
         env=_variables(name, tree.get("env")),
         ports=_ports(name, tree.get("ports")),
         ready=_probe(name, tree.get("ready")),
@@ -109,7 +109,7 @@ def _image(name: str, tree: Any, folder: Path) -> LocalImage:
     )
 
 
-def _words(name: str, field: str, value: Any) -> Sequence[str]:
+def _parse_words(name: str, field: str, value: Any) -> Sequence[str]:
     if value is None:
         return ()
     if not isinstance(value, list | tuple) or not all(isinstance(one, str | int | float) for one in value):

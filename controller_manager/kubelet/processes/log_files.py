@@ -53,7 +53,7 @@ class LogWriter:
         data = b"".join(b"%b %b %b\n" % (head, tag, text) for tag, text in records)
         if self._size and self._size + len(data) > MAX_FILE:
             self._file.close()
-            self._path.replace(older(self._path))
+            self._path.replace(rotated_path(self._path))
             self._file = self._path.open("ab", buffering=0)
             self._size = 0
         self._file.write(data)
@@ -67,7 +67,7 @@ def _records(line: bytes, *, complete: bool) -> list[tuple[bytes, bytes]]:
     return [*((b"P", piece) for piece in pieces[:-1]), (last, pieces[-1])]
 
 
-def older(path: Path) -> Path:
+def rotated_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.1")
 
 
@@ -81,10 +81,10 @@ class LogFile:
         self._path = path
         self._file: FileIO | None = None
         self._rest = b""
-        self._open(older(path) if older(path).exists() else path)
+        self._open(rotated_path(path) if rotated_path(path).exists() else path)
 
     def is_behind(self, _: datetime) -> bool:
-        return self._remaining() > 0
+        return self._remaining_bytes() > 0
 
     def advance(self, _: datetime) -> Iterator[LogLine]:
         """The lines of the next piece of the file."""
@@ -107,20 +107,20 @@ class LogFile:
         except FileNotFoundError:
             self._file = None
 
-    def _remaining(self) -> int:
+    def _remaining_bytes(self) -> int:
         """Bytes; a file that was read to its end and replaced is followed by the one in its place."""
         if self._file is None:
             self._open(self._path)
         if self._file is None:
             return 0
-        left = self._left()
+        left = self._unread_bytes()
         if left == 0 and not self._is_current():
             self._file.close()
             self._file = self._path.open("rb", buffering=0)
-            left = self._left()
+            left = self._unread_bytes()
         return left
 
-    def _left(self) -> int:
+    def _unread_bytes(self) -> int:
         assert self._file is not None
         return fstat(self._file.fileno()).st_size - self._file.tell()
 

@@ -14,7 +14,7 @@ from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.processes.command import numbered_port
 from mockube.controller_manager.kubelet.processes.grpc_health import GrpcError, check_health
-from mockube.controller_manager.supervision import within
+from mockube.controller_manager.supervision import timeout
 
 MAX_HEAD: Final = 64 << 10
 MAX_REDIRECTS: Final = 10
@@ -30,7 +30,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
 PASSED: Final = Attempt(success=True)
 
 
-def _failed(output: str) -> Attempt:
+def _failed_attempt(output: str) -> Attempt:
     return Attempt(success=False, output=output)
 
 
@@ -54,19 +54,19 @@ class Target(Struct, frozen=True, kw_only=True):
 async def attempt(handler: ReadOnlyTree, target: Target, clock: Clock, seconds: float) -> Attempt:
     """Run the handler of a probe or a hook, for at most so many seconds."""
     try:
-        async with within(clock, seconds):
+        async with timeout(clock, seconds):
             return await _attempt(handler, target, clock)
     except TimeoutError:
         if "exec" in handler:
-            return _failed(
+            return _failed_attempt(
                 f'command timed out: "{" ".join(handler["exec"].get("command") or ())}" timed out after {seconds:g}s',
             )
         if "grpc" in handler:
             address = f"{LOOPBACK}:{target.local_port(handler['grpc']['port'])}"
-            return _failed(
+            return _failed_attempt(
                 f'timeout: failed to connect service "{address}" within {seconds:g}s: context deadline exceeded',
             )
-        return _failed("context deadline exceeded (Client.Timeout exceeded while awaiting headers)")
+        return _failed_attempt("context deadline exceeded (Client.Timeout exceeded while awaiting headers)")
 
 
 async def _attempt(handler: ReadOnlyTree, target: Target, clock: Clock) -> Attempt:
@@ -82,7 +82,7 @@ async def _attempt(handler: ReadOnlyTree, target: Target, clock: Clock) -> Attem
     if "sleep" in handler:
         await clock.sleep(handler["sleep"].get("seconds") or 0)
         return PASSED
-    return _failed("missing probe handler")
+    return _failed_attempt("missing probe handler")
 
 
 async def _connect(action: ReadOnlyTree, target: Target) -> Attempt:
@@ -90,7 +90,7 @@ async def _connect(action: ReadOnlyTree, target: Target) -> Attempt:
     try:
         _, writer = await asyncio.open_connection(action.get("host") or LOOPBACK, port)
     except OSError as error:
-        return _failed(_refused(f"{action.get('host') or LOOPBACK}:{port}", error))
+        return _failed_attempt(_dial_error(f"{action.get('host') or LOOPBACK}:{port}", error))
     await _close(writer)
     return PASSED
 
@@ -101,11 +101,11 @@ async def _check_grpc(action: ReadOnlyTree, target: Target) -> Attempt:
         reader, writer = await asyncio.open_connection(LOOPBACK, port)
     except OSError as error:
         address = f"{LOOPBACK}:{port}"
-        return _failed(f'failed to connect service "{address}": {_refused(address, error)}')
+        return _failed_attempt(f'failed to connect service "{address}": {_dial_error(address, error)}')
     try:
         status = await check_health(reader, writer, f"{LOOPBACK}:{port}", action.get("service") or "")
     except (GrpcError, OSError, EOFError) as error:
-        return _failed(f"error: health rpc failed: {error}")
+        return _failed_attempt(f"error: health rpc failed: {error}")
     finally:
         await _close(writer)
     return Attempt(success=status == "SERVING", output=f'service unhealthy (responded with "{status}")')
@@ -114,7 +114,7 @@ async def _check_grpc(action: ReadOnlyTree, target: Target) -> Attempt:
 async def _get(action: ReadOnlyTree, target: Target) -> Attempt:
     scheme = str(action.get("scheme") or "HTTP").lower()
     host = action.get("host") or LOOPBACK
-    url = f"{scheme}://{host}:{target.local_port(action['port'])}{_rooted(action.get('path') or '/')}"
+    url = f"{scheme}://{host}:{target.local_port(action['port'])}{_with_slash(action.get('path') or '/')}"
     headers = {one["name"]: one.get("value") or "" for one in action.get("httpHeaders") or ()}
     first = url
     for _ in range(MAX_REDIRECTS):
@@ -122,16 +122,16 @@ async def _get(action: ReadOnlyTree, target: Target) -> Attempt:
             code, location = await _request(url, headers)
         except (OSError, EOFError, ValueError) as error:
             parts = urlsplit(url)
-            return _failed(f"Get {quote(first)}: {_refused(parts.netloc, error)}")
+            return _failed_attempt(f"Get {quote(first)}: {_dial_error(parts.netloc, error)}")
         following = urljoin(url, location) if location and 300 <= code < 400 else ""
         if not following or urlsplit(following).hostname != urlsplit(url).hostname:
             output = f"HTTP probe failed with statuscode: {code}"
             return Attempt(success=200 <= code < 400, output=output)
         url = following
-    return _failed(f"Get {quote(first)}: stopped after {MAX_REDIRECTS} redirects")
+    return _failed_attempt(f"Get {quote(first)}: stopped after {MAX_REDIRECTS} redirects")
 
 
-def _rooted(path: str) -> str:
+def _with_slash(path: str) -> str:
     return path if path.startswith("/") else f"/{path}"
 
 
@@ -178,7 +178,7 @@ async def _close(writer: asyncio.StreamWriter) -> None:
         await writer.wait_closed()
 
 
-def _refused(address: str, error: Exception) -> str:
+def _dial_error(address: str, error: Exception) -> str:
     if isinstance(error, ConnectionRefusedError):
         return f"dial tcp {address}: connect: connection refused"
     return str(error) or "EOF"

@@ -53,7 +53,7 @@ from mockube.controller_manager.kubelet.processes.local_process import (
 from mockube.controller_manager.kubelet.processes.log_files import LogWriter, log_tail
 from mockube.controller_manager.kubelet.processes.pod_references import PodReferences
 from mockube.controller_manager.kubelet.processes.prober import Target
-from mockube.controller_manager.supervision import all_ended, start, within
+from mockube.controller_manager.supervision import all_ended, start, timeout
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -315,7 +315,7 @@ class ProcessRun:
 
     async def _drain(self, readers: "Sequence[asyncio.Task[None]]") -> None:
         with suppress(TimeoutError):
-            async with within(self._context.clock, DRAIN_SECONDS):
+            async with timeout(self._context.clock, DRAIN_SECONDS):
                 await asyncio.gather(*readers)
 
     async def _copy(self, number: int, stream: asyncio.StreamReader, log: LogWriter) -> None:
@@ -339,7 +339,7 @@ class ProcessRun:
 
     async def _wait_for_stop(self, seconds: float) -> None:
         with suppress(TimeoutError):
-            async with within(self._context.clock, seconds):
+            async with timeout(self._context.clock, seconds):
                 await self._stop_requested.wait()
 
     def _message(self, code: int) -> str:

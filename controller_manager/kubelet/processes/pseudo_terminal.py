@@ -72,7 +72,7 @@ class PseudoTerminal(asyncio.ReadTransport):
         while not self._is_over and self._read():
             pass
         if not self._is_over:
-            self._end()
+            self._on_end()
 
     def close(self) -> None:
         if self.controller >= 0:
@@ -91,10 +91,10 @@ class PseudoTerminal(asyncio.ReadTransport):
         if data:
             self.reader.feed_data(data)
         else:
-            self._end()
+            self._on_end()
         return bool(data)
 
-    def _end(self) -> None:
+    def _on_end(self) -> None:
         self.pause_reading()
         self._is_over = True
         self.reader.feed_eof()

@@ -29,7 +29,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.script import script_of
 from mockube.controller_manager.kubelet.processes.folders import write_volumes
 from mockube.controller_manager.kubelet.processes.images import ImageMap, load_images
 from mockube.controller_manager.kubelet.processes.local_process import GroupWatch
-from mockube.controller_manager.kubelet.processes.log_files import older
+from mockube.controller_manager.kubelet.processes.log_files import rotated_path
 from mockube.controller_manager.kubelet.processes.pod_references import PodReferences
 from mockube.controller_manager.kubelet.processes.process_run import ProcessRun, RunContext
 from mockube.controller_manager.kubelet.server.references import ReferenceLoader
@@ -130,7 +130,7 @@ class ProcessRuntime:
         known = self._pods.get(uid)
         return known.runs.values() if known else ()
 
-    def probed(self, pod: ReadOnlyTree) -> Mapping[tuple[str, Probe], ProbeTotals] | None:
+    def probe_totals(self, pod: ReadOnlyTree) -> Mapping[tuple[str, Probe], ProbeTotals] | None:
         """What was counted of the probes of a pod's processes."""
         known = self._pods.get(meta.uid(pod))
         return known.probed if known else None
@@ -229,7 +229,7 @@ def _containers(pod: ReadOnlyTree) -> Iterator[tuple[str, ReadOnlyTree]]:
 def _forget_log(latest: Path, restarts: int) -> None:
     name = latest.name.rsplit(".", 2)[0]
     path = latest.with_name(f"{name}.{restarts}.log")
-    for one in (path, older(path)):
+    for one in (path, rotated_path(path)):
         one.unlink(missing_ok=True)
 
 

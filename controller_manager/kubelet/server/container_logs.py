@@ -115,8 +115,8 @@ class PodWatchers:
     def __init__(self) -> None:
         self._events: dict[Key, set[asyncio.Event]] = {}
 
-    def changed(self, change: Change) -> None:
-        self.wake(change.latest.key)
+    def on_change(self, change: Change) -> None:
+        self.wake(change.last_known.key)
 
     def wake(self, key: Key) -> None:
         for event in self._events.get(key, ()):

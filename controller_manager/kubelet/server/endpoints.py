@@ -121,24 +121,24 @@ class KubeletEndpoints:
             case ("GET", ["pods" | "runningpods"]):
                 return self._list_pods(node)
             case ("GET", ["containerLogs", _, name, container]):
-                return await self._logs(request, self._required(pod, name), container)
+                return await self._logs(request, self._require_pod(pod, name), container)
             case ("GET" | "POST", ["exec", _, name, *_, container]):
-                return await self._exec(request, self._required(pod, name), container)
+                return await self._exec(request, self._require_pod(pod, name), container)
             case ("GET" | "POST", ["portForward", _, name, *_]):
-                return await self._port_forward(request, self._required(pod, name))
+                return await self._port_forward(request, self._require_pod(pod, name))
             case ("GET", ["metrics", *_] | ["stats", "summary"] | ["configz"]):
                 return await self._node_page(request, node)
             case ("GET", ["connect", address, port]):
                 return await self._connect(request, address, port, node)
             case ("GET" | "POST", ["attach", _, name, *_, container]):
-                return await self._attach(request, self._required(pod, name), container)
+                return await self._attach(request, self._require_pod(pod, name), container)
             case _:
                 raise HttpError(404, "404 page not found\n")
 
     def _find_pod(self, parts: list[str]) -> PodView | None:
         return self._pods.get(parts[1], parts[2]) if len(parts) >= 3 and parts[0] in _OF_PODS else None
 
-    def _required(self, pod: PodView | None, name: str) -> PodView:
+    def _require_pod(self, pod: PodView | None, name: str) -> PodView:
         if pod is None:
             raise HttpError(404, f'pod "{name}" does not exist')
         return pod
@@ -177,7 +177,7 @@ class KubeletEndpoints:
                     NodePages,
                 )
 
-                counted = (lambda _: None) if self.processes is None else self.processes.probed
+                counted = (lambda _: None) if self.processes is None else self.processes.probe_totals
                 self._node_pages = NodePages(self._pods, self.kwok, self._clock, self.random, counted)
             page = await self._node_pages.respond(request.path, request.query, node)
         if page is None:

@@ -32,7 +32,7 @@ def resource_metrics(measured: Measurement) -> Iterator[Family]:
             f"[STABLE] Cumulative cpu time consumed by the {dimension} in core-seconds",
             cpu,
         )
-        memory = [Sample(labels, measured.used(obj, "memory", name)) for labels, obj, name in subjects]
+        memory = [Sample(labels, measured.usage_of(obj, "memory", name)) for labels, obj, name in subjects]
         yield Family(
             f"{dimension}_memory_working_set_bytes",
             "gauge",
@@ -74,7 +74,7 @@ def cadvisor_metrics(measured: Measurement) -> Iterator[Family]:
     seen = [Sample(labels, now) for labels, _, _ in groups]
     yield Family("container_last_seen", "gauge", "Last time a container was seen by the exporter", seen)
     for name, text in _MEMORY:
-        samples = [Sample(labels, measured.used(of, "memory", one)) for labels, of, one in groups]
+        samples = [Sample(labels, measured.usage_of(of, "memory", one)) for labels, of, one in groups]
         yield Family(name, "gauge", text, samples)
     for name, text, limit in _LIMITS:
         found = [(labels, limit(container)) for labels, _, container in of_containers]

@@ -80,7 +80,7 @@ class SimulatedKubelets:
         self._processes = shared_runtime(context)
         if self._processes is not None:
             self._processes.wrote = self._watchers.wake
-        self._pods.add_handler(self._watchers.changed)
+        self._pods.add_handler(self._watchers.on_change)
         self._config_maps.add_handler(self._config_map_changed)
         self._data: dict[str, str] = {}
         self._loop = Loop(
@@ -115,7 +115,7 @@ class SimulatedKubelets:
             tls, certificate = self._credentials()
             listener = self._bind()
             await web.SockSite(runner, listener, ssl_context=tls, backlog=BACKLOG).start()
-            self._data = {"address": self._advertised(listener), "certificate": certificate}
+            self._data = {"address": self._advertised_address(listener), "certificate": certificate}
             self._loop.add(ENDPOINT)
             await self._loop.run()
 
@@ -124,7 +124,7 @@ class SimulatedKubelets:
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         return socket.create_server((address, self._options.kubelet_port), family=family, backlog=BACKLOG)
 
-    def _advertised(self, listener: socket.socket) -> str:
+    def _advertised_address(self, listener: socket.socket) -> str:
         address, port = self._options.kubelet_address, listener.getsockname()[1]
         host = socket.gethostname() if ip_address(address).is_unspecified else address
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -141,7 +141,7 @@ class SimulatedKubelets:
         return tls, pair[0].decode()
 
     def _config_map_changed(self, change: Change) -> None:
-        if self._data and Key.of(change.latest) == ENDPOINT:
+        if self._data and Key.of(change.last_known) == ENDPOINT:
             self._loop.add(ENDPOINT)
 
     async def _publish(self, key: Key) -> timedelta | None:

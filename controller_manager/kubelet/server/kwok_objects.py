@@ -69,7 +69,7 @@ class KwokObjects:
                 return found
         return None
 
-    async def listed(self, plural: str) -> Sequence[ReadOnlyTree]:
+    async def list(self, plural: str) -> Sequence[ReadOnlyTree]:
         """All objects of a kind, by name; none where the kind is not served."""
         if plural not in await self._kinds():
             return ()

@@ -40,7 +40,7 @@ def text_of(family: Family) -> str:
 
 
 def _line(name: str, sample: Sample) -> str:
-    labels = ",".join(f'{label}="{_escaped(str(of))}"' for label, of in sample.labels)
+    labels = ",".join(f'{label}="{_escape(str(of))}"' for label, of in sample.labels)
     return f"{name}{{{labels}}} {_go_float(sample.value)}" if labels else f"{name} {_go_float(sample.value)}"
 
 
@@ -49,7 +49,7 @@ def _go_float(value: float) -> str:
     return number
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
 
 

@@ -81,7 +81,7 @@ class NodePages:
         return (pod.object for pod in pods if not pod.is_terminal)
 
     async def _of_objects(self, path: str, node: str) -> list[ReadOnlyTree] | None:
-        for one in await self._kwok.listed("metrics"):
+        for one in await self._kwok.list("metrics"):
             spec = one.get("spec") or {}
             if (spec.get("path") or "").replace("{nodeName}", node) == path:
                 return list(spec.get("metrics") or ())
@@ -92,7 +92,7 @@ def configuration(node: ReadOnlyTree) -> dict[str, Any]:
     """The KubeletConfiguration of a node: the defaults, with values from its status."""
     found: dict[str, Any] = orjson.loads(_CONFIGURATION.read_bytes())
     pods = ((node.get("status") or {}).get("capacity") or {}).get("pods")
-    return {**found, "maxPods": _whole(pods)} if pods is not None else found
+    return {**found, "maxPods": _to_int(pods)} if pods is not None else found
 
 
 def summary(measured: Measurement, *, with_file_systems: bool = True) -> dict[str, Any]:
@@ -104,10 +104,10 @@ def summary(measured: Measurement, *, with_file_systems: bool = True) -> dict[st
         "nodeName": meta.name(node),
         "startTime": meta.metadata(node).get("creationTimestamp"),
         "cpu": _cpu(measured, node, at),
-        "memory": _memory(measured, node, at, room=_whole(capacity.get("memory"))),
+        "memory": _memory(measured, node, at, room=_to_int(capacity.get("memory"))),
     }
     if with_file_systems:
-        disk = _disk(_whole(capacity.get("ephemeral-storage")), at)
+        disk = _disk(_to_int(capacity.get("ephemeral-storage")), at)
         stats |= {"fs": disk, "runtime": {"imageFs": disk, "containerFs": disk}}
     return {"node": stats, "pods": [_pod_stats(measured, pod, at) for pod in measured.pods]}
 
@@ -139,7 +139,7 @@ def _containers(measured: Measurement, pod: ReadOnlyTree, at: datetime) -> Itera
 def _cpu(measured: Measurement, of: ReadOnlyTree, at: datetime, container: str = "") -> dict[str, Any]:
     return {
         "time": format_time(at),
-        "usageNanoCores": round(measured.used(of, "cpu", container) * NANO),
+        "usageNanoCores": round(measured.usage_of(of, "cpu", container) * NANO),
         "usageCoreNanoSeconds": round(measured.used_so_far(of, "cpu", container) * NANO),
     }
 
@@ -147,7 +147,7 @@ def _cpu(measured: Measurement, of: ReadOnlyTree, at: datetime, container: str =
 def _memory(
     measured: Measurement, of: ReadOnlyTree, at: datetime, container: str = "", *, room: int | None = None
 ) -> dict[str, Any]:
-    used = round(measured.used(of, "memory", container))
+    used = round(measured.usage_of(of, "memory", container))
     available = {} if room is None else {"availableBytes": max(room - used, 0)}
     return {
         "time": format_time(at),
@@ -164,7 +164,7 @@ def _disk(capacity: int, at: datetime) -> dict[str, Any]:
     return {"time": format_time(at), "availableBytes": capacity, "capacityBytes": capacity, "usedBytes": 0}
 
 
-def _whole(amount: Any) -> int:
+def _to_int(amount: Any) -> int:
     return math.floor(amount_of(amount) or 0)
 
 

@@ -49,12 +49,12 @@ class _Usages:
         return self._cluster
 
 
-class _Counted(NamedTuple):
+class _UsageTotal(NamedTuple):
     amount: float
     at: datetime
 
 
-_Totals = dict[tuple[str, str, str], _Counted]
+_Totals = dict[tuple[str, str, str], _UsageTotal]
 """By pod, container and resource: what was used until a time."""
 
 
@@ -75,13 +75,13 @@ class Measurement:
         """Each container that runs, with its pod."""
         return ((pod, container) for pod in self.pods for container in running_containers(pod))
 
-    def used(self, obj: Any, resource: str, container: str = "") -> float:
+    def usage_of(self, obj: Any, resource: str, container: str = "") -> float:
         """How much a pod, or a node with all its pods, uses now."""
-        amounts = [self._total(one, container) for one in self._of(self.usage, obj)]
+        amounts = [self._total(one, container) for one in self._select(self.usage, obj)]
         return sum(float(one[resource].number) for one in amounts if resource in one)
 
     def used_so_far(self, obj: Any, resource: str, container: str = "") -> float:
-        found = self._of(self.totals, obj)
+        found = self._select(self.totals, obj)
         return sum(
             float(amounts.get(resource, 0.0))
             for one in found
@@ -94,7 +94,7 @@ class Measurement:
         return usage.get(container, {}) if container else total(usage.values())
 
     @staticmethod
-    def _of(known: Mapping[tuple[str, str], Any], obj: Any) -> list[Any]:
+    def _select(known: Mapping[tuple[str, str], Any], obj: Any) -> list[Any]:
         """That of a pod, or of all on the node."""
         try:
             metadata = obj["metadata"]
@@ -114,17 +114,17 @@ class NodeUsage:
         self._current: Measurement | None = None
         self._totals: dict[str, _Totals] = {}
         functions: Mapping[str, Callable[..., Any]] = {
-            "metric_usage": self._used,
-            "metric_usage_container": self._used,
+            "metric_usage": self._usage_of,
+            "metric_usage_container": self._usage_of,
             "metric_cumulative": self._used_so_far,
             "metric_cumulative_container": self._used_so_far,
-            "metric_started": self._started,
+            "metric_started": self._start_time,
         }
         self._expressions = Expressions(clock, random, Library(_DECLARED, functions))
 
     async def measure(self, node: ReadOnlyTree) -> Measurement:
         usages = _Usages(
-            await self._kwok.listed("resourceusages"), await self._kwok.listed("clusterresourceusages")
+            await self._kwok.list("resourceusages"), await self._kwok.list("clusterresourceusages")
         )
         pods = [one.object for one in self._pods.by_index(BY_NODE, meta.name(node)) if not one.is_terminal]
         now = self._clock.now()
@@ -148,16 +148,16 @@ class NodeUsage:
         self._current = measured
         return self._expressions.value(text, pod, measured.node, container)
 
-    def _used(self, obj: Any, resource: str, container: str = "") -> float:
-        return self._now().used(obj, resource, container)
+    def _usage_of(self, obj: Any, resource: str, container: str = "") -> float:
+        return self._measurement().usage_of(obj, resource, container)
 
     def _used_so_far(self, obj: Any, resource: str, container: str = "") -> float:
-        return self._now().used_so_far(obj, resource, container)
+        return self._measurement().used_so_far(obj, resource, container)
 
-    def _started(self, _: Any) -> float:
-        return float(self._now().started)
+    def _start_time(self, _: Any) -> float:
+        return float(self._measurement().started)
 
-    def _now(self) -> Measurement:
+    def _measurement(self) -> Measurement:
         if self._current is None:
             raise CelError("no such overload")
         return self._current
@@ -175,7 +175,7 @@ def _totals(
     started = started_at(pod, name) or now
     for resource, amount in amounts.items():
         key = (meta.uid(pod), name, resource)
-        known = before.get(key, _Counted(0.0, started))
+        known = before.get(key, _UsageTotal(0.0, started))
         sum_ = known.amount + float(amount.number) * max((now - known.at).total_seconds(), 0.0)
-        after[key] = _Counted(sum_, now)
+        after[key] = _UsageTotal(sum_, now)
         yield resource, sum_

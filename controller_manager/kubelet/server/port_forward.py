@@ -69,7 +69,7 @@ class _Messages:
         await self._socket.send_bytes(data)
 
 
-class _Forwarded:
+class _ForwardedConnection:
     """One connection over two streams of SPDY."""
 
     def __init__(self, stream: SpdyStream) -> None:
@@ -115,7 +115,7 @@ class _Forwards:
 
     async def _forward(self, port: int, data: SpdyStream, error: SpdyStream) -> None:
         with suppress(StreamsClosed):
-            problem = await self._connect(port, _Forwarded(data))
+            problem = await self._connect(port, _ForwardedConnection(data))
             if problem:
                 await error.write(problem.encode())
             await data.end()

@@ -43,8 +43,8 @@ class ReferenceLoader:
         maps, secrets = referenced_names(pod, container)
         node = self._nodes.get("", pod["spec"].get("nodeName") or "") or {}
         return References(
-            config_maps=await self._found(CONFIG_MAPS, namespace, maps),
-            secrets=await self._found(SECRETS, namespace, secrets),
+            config_maps=await self._load(CONFIG_MAPS, namespace, maps),
+            secrets=await self._load(SECRETS, namespace, secrets),
             services=await self._services(
                 namespace, links=pod["spec"].get("enableServiceLinks") is not False
             ),
@@ -56,7 +56,7 @@ class ReferenceLoader:
             allocatable=(node.get("status") or {}).get("allocatable") or {},
         )
 
-    async def _found(self, resource: AnyResource, namespace: str, names: set[str]) -> dict[str, ReadOnlyTree]:
+    async def _load(self, resource: AnyResource, namespace: str, names: set[str]) -> dict[str, ReadOnlyTree]:
         found: dict[str, ReadOnlyTree] = {}
         for name in sorted(names):
             with suppress(NotFound):

@@ -123,7 +123,7 @@ async def _run(
 ) -> None:
     """Run the work until it is done; it is cancelled if the client disconnects."""
     listener = start("streams of a client", listening)
-    worker = start("a command for a client", _finished(streams, options, work))
+    worker = start("a command for a client", _run_to_end(streams, options, work))
     try:
         await asyncio.wait({listener, worker}, return_when=asyncio.FIRST_COMPLETED)
         if listener.done() and not worker.done():
@@ -132,7 +132,7 @@ async def _run(
         await all_ended([worker, listener])
 
 
-async def _finished(streams: Streams, options: StreamOptions, work: Work) -> None:
+async def _run_to_end(streams: Streams, options: StreamOptions, work: Work) -> None:
     try:
         await streams.finish(await _with_terminal(streams, options, work))
     except StreamsClosed:

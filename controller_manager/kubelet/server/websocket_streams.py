@@ -58,7 +58,7 @@ class WebSocketStreams:
         """Read messages until the client has closed the socket."""
         try:
             while (message := await self._socket.receive()).type not in ENDS:
-                data = self._decoded(message.data)
+                data = self._decode(message.data)
                 if data[:1] == bytes([CLOSE]):
                     if data[1:2] == bytes([STDIN]) and self.stdin is not None:
                         await self.stdin.end()
@@ -70,7 +70,7 @@ class WebSocketStreams:
             if self.stdin is not None:
                 self.stdin.cut()
 
-    def _decoded(self, data: str | bytes) -> bytes:
+    def _decode(self, data: str | bytes) -> bytes:
         if not self._is_text:
             return data if isinstance(data, bytes) else data.encode()
         text = data.decode("ascii", "replace") if isinstance(data, bytes) else data

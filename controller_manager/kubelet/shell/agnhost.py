@@ -128,7 +128,9 @@ def _test_mounts(process: Process) -> Run:
             try:
                 yield write_text(show(process, path))
             except FileError as error:
-                yield write_text(f"{_PROBLEMS.get(name, 'error')} {gotext.quote(path)}: {_worded(error)}\n")
+                yield write_text(
+                    f"{_PROBLEMS.get(name, 'error')} {gotext.quote(path)}: {_error_text(error)}\n"
+                )
                 failed = 1
     if path := options.get("file_content_in_loop"):
         failed = (yield from _show_in_loop(process, path, options)) or failed
@@ -151,13 +153,13 @@ def _show_in_loop(process: Process, path: str, options: Options) -> Run:
                 yield write_text(f"Unexpected content. Expected: {_NEW_FILE.decode()}. Retrying\n")
         except FileError as error:
             problem = 1
-            yield write_text(f"Error reading file {path}: {_worded(error, path)}, retrying\n")
+            yield write_text(f"Error reading file {path}: {_error_text(error, path)}, retrying\n")
         yield Sleep(_LOOP_SECONDS)
         waited += _LOOP_SECONDS
     return problem
 
 
-def _worded(error: FileError, path: str = "") -> str:
+def _error_text(error: FileError, path: str = "") -> str:
     text = str(error)
     words = text[:1].lower() + text[1:]
     return f"open {path}: {words}" if path else words

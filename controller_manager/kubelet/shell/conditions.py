@@ -29,21 +29,21 @@ def test(process: Process) -> Run:
         yield process.error(f"missing {closing}")
         return 2
     try:
-        return int(not _any(process, arguments))
+        return int(not _any_condition(process, arguments))
     except _BadCondition as error:
         yield process.error(str(error))
         return 2
 
 
-def _any(process: Process, arguments: Sequence[str]) -> bool:
+def _any_condition(process: Process, arguments: Sequence[str]) -> bool:
     """Conditions that `-o` joins, each of conditions that `-a` joins."""
     return any(
-        all(_condition(process, condition) for condition in _split(part, "-a"))
-        for part in _split(arguments, "-o")
+        all(_condition(process, condition) for condition in _split_at(part, "-a"))
+        for part in _split_at(arguments, "-o")
     )
 
 
-def _split(arguments: Sequence[str], mark: str) -> Sequence[Sequence[str]]:
+def _split_at(arguments: Sequence[str], mark: str) -> Sequence[Sequence[str]]:
     if len(arguments) <= 3 or mark not in arguments[1:-1]:
         return [arguments]
     parts: list[list[str]] = [[]]
@@ -120,13 +120,13 @@ _LEVELS: Final[Sequence[Mapping[str, Callable[[str, str], str]]]] = (
     {"|": lambda left, right: left if _is_true(left) else right},
     {"&": lambda left, right: left if _is_true(left) and _is_true(right) else "0"},
     {
-        "=": lambda left, right: _compared(left, right, lambda one, two: one == two),
-        "==": lambda left, right: _compared(left, right, lambda one, two: one == two),
-        "!=": lambda left, right: _compared(left, right, lambda one, two: one != two),
-        "<": lambda left, right: _compared(left, right, lambda one, two: one < two),
-        "<=": lambda left, right: _compared(left, right, lambda one, two: one <= two),
-        ">": lambda left, right: _compared(left, right, lambda one, two: one > two),
-        ">=": lambda left, right: _compared(left, right, lambda one, two: one >= two),
+        "=": lambda left, right: _compare(left, right, lambda one, two: one == two),
+        "==": lambda left, right: _compare(left, right, lambda one, two: one == two),
+        "!=": lambda left, right: _compare(left, right, lambda one, two: one != two),
+        "<": lambda left, right: _compare(left, right, lambda one, two: one < two),
+        "<=": lambda left, right: _compare(left, right, lambda one, two: one <= two),
+        ">": lambda left, right: _compare(left, right, lambda one, two: one > two),
+        ">=": lambda left, right: _compare(left, right, lambda one, two: one >= two),
     },
     {
         "+": lambda left, right: str(_number(left) + _number(right)),
@@ -134,8 +134,8 @@ _LEVELS: Final[Sequence[Mapping[str, Callable[[str, str], str]]]] = (
     },
     {
         "*": lambda left, right: str(_number(left) * _number(right)),
-        "/": lambda left, right: str(_divided(_number(left), _number(right))[0]),
-        "%": lambda left, right: str(_divided(_number(left), _number(right))[1]),
+        "/": lambda left, right: str(_divide(_number(left), _number(right))[0]),
+        "%": lambda left, right: str(_divide(_number(left), _number(right))[1]),
     },
 )
 """The operators of `expr`, those that bind least first."""
@@ -146,7 +146,7 @@ _MAX_DIGITS: Final = 19
 
 def expr(process: Process) -> Run:
     try:
-        value = _evaluated(list(process.arguments))
+        value = _evaluate(list(process.arguments))
     except _BadCondition as error:
         yield process.error(str(error))
         return 2
@@ -154,7 +154,7 @@ def expr(process: Process) -> Run:
     return int(not _is_true(value))
 
 
-def _evaluated(words: list[str]) -> str:
+def _evaluate(words: list[str]) -> str:
     if len(words) <= _MAX_WORDS:
         value = _expression(words, 0)
         if not words:
@@ -196,7 +196,7 @@ def _number(text: str) -> int:
     return number
 
 
-def _divided(left: int, right: int) -> tuple[int, int]:
+def _divide(left: int, right: int) -> tuple[int, int]:
     """Return quotient and remainder, rounded towards zero as in C."""
     if right == 0:
         raise _BadCondition("division by zero")
@@ -204,7 +204,7 @@ def _divided(left: int, right: int) -> tuple[int, int]:
     return quotient, left - quotient * right
 
 
-def _compared(left: str, right: str, holds: Callable[[Any, Any], bool]) -> str:
+def _compare(left: str, right: str, holds: Callable[[Any, Any], bool]) -> str:
     """Numbers are compared as numbers, and all else as texts."""
     numbers = int_or_none(left), int_or_none(right)
     pair = (left, right) if None in numbers else numbers

@@ -72,7 +72,7 @@ def _line(files: FileSystem, path: str, name: str, options: Mapping[str, str]) -
     return f"{kind}{bits}    1 root     root     {entry.size:9} {when:%b} {when.day:2} {when:%H:%M} {name}{arrow}\n"
 
 
-def _modified(process: Process) -> float:
+def _modification_time(process: Process) -> float:
     return process.host.now_running().timestamp()
 
 
@@ -82,7 +82,7 @@ def mkdir(process: Process) -> Run:
     for name in names:
         try:
             process.host.files.make_directory(
-                process.path(name), parents="p" in options, modified=_modified(process)
+                process.path(name), parents="p" in options, modified=_modification_time(process)
             )
         except FileError as error:
             yield process.error(f"can't create directory '{name}': {error}")
@@ -95,7 +95,9 @@ def touch(process: Process) -> Run:
     code = 0
     for name in names:
         try:
-            process.host.files.write(process.path(name), b"", append=True, modified=_modified(process))
+            process.host.files.write(
+                process.path(name), b"", append=True, modified=_modification_time(process)
+            )
         except FileError as error:
             yield process.error(f"{name}: {error}")
             code = 1
@@ -155,7 +157,7 @@ def _copy(process: Process, source: str, target: str, *, recursive: bool) -> Non
         if entry.data is None:
             files.make_directory(place, parents=True, modified=entry.modified)
         else:
-            files.write(place, entry.data, modified=_modified(process))
+            files.write(place, entry.data, modified=_modification_time(process))
 
 
 def chmod(process: Process) -> Run:
@@ -187,7 +189,9 @@ def _append(process: Process, files: FileSystem, names: Sequence[str], data: byt
     """Write to the end of files; None empties them."""
     for name in names:
         try:
-            files.write(process.path(name), data or b"", append=data is not None, modified=_modified(process))
+            files.write(
+                process.path(name), data or b"", append=data is not None, modified=_modification_time(process)
+            )
         except FileError as error:
             yield process.error(f"{name}: {error}")
             return 1

@@ -79,7 +79,7 @@ class FileSystem:
         for path, entry in (files or {}).items():
             self.put(path, entry)
 
-    def _mounted(self, path: str) -> tuple[Mount, str] | None:
+    def _find_mount(self, path: str) -> tuple[Mount, str] | None:
         """The mount that a path lies in, and the path there."""
         for place, mount in self._mounts.items():
             if path.startswith(f"{place}/"):
@@ -87,7 +87,7 @@ class FileSystem:
         return None
 
     def _mounted_for_change(self, path: str) -> "tuple[FileSystem, str] | None":
-        if not self._mounts or (found := self._mounted(path)) is None:
+        if not self._mounts or (found := self._find_mount(path)) is None:
             return None
         mount, inner = found
         if mount.read_only:
@@ -115,7 +115,7 @@ class FileSystem:
             self.put(path, entry)
 
     def entry(self, path: str) -> Entry:
-        if self._mounts and (mounted := self._mounted(path)) is not None:
+        if self._mounts and (mounted := self._find_mount(path)) is not None:
             return mounted[0].files.entry(mounted[1])
         found = self._entries.get(path)
         if found is None:
@@ -130,10 +130,10 @@ class FileSystem:
         """Whether a path that has no entry may be in the image."""
         if not self.is_partial or path.startswith(self._volumes):
             return False
-        return not self._mounts or self._mounted(path) is None
+        return not self._mounts or self._find_mount(path) is None
 
     def exists(self, path: str) -> bool:
-        if self._mounts and (mounted := self._mounted(path)) is not None:
+        if self._mounts and (mounted := self._find_mount(path)) is not None:
             return mounted[0].files.exists(mounted[1])
         return path in self._entries
 
@@ -205,7 +205,7 @@ class FileSystem:
         if self._mounts:
             if (mount := self._mounts.get(path)) is not None:
                 return mount.files._names(mount.inner or "/")  # noqa: SLF001 - of the same class
-            if (mounted := self._mounted(path)) is not None:
+            if (mounted := self._find_mount(path)) is not None:
                 return mounted[0].files._names(mounted[1])  # noqa: SLF001 - of the same class
         return self._children.get(path, ())
 

@@ -14,14 +14,14 @@ from mockube.controller_manager.kubelet.shell.process import (
     LoopControl,
     Output,
     Process,
-    Repeated,
+    RepeatedTurn,
     Run,
     ShellExit,
     Sleep,
     UnknownProgram,
     read_input,
 )
-from mockube.controller_manager.kubelet.shell.redirection import Redirected, with_input_of
+from mockube.controller_manager.kubelet.shell.redirection import RedirectedFiles, with_input_of
 from mockube.controller_manager.kubelet.shell.syntax import (
     Case,
     Command,
@@ -149,7 +149,7 @@ class Shell:
         code = 0
         match command:
             case Simple():
-                code = yield from self._simple(command)
+                code = yield from self._simple_command(command)
             case Sequential():
                 code = yield from self._sequence(command)
             case Pipeline():
@@ -192,11 +192,11 @@ class Shell:
 
     def _if(self, command: If) -> Run:
         for condition, body in command.branches:
-            if (yield from self._tested(condition)) == 0:
+            if (yield from self._run_condition(condition)) == 0:
                 return (yield from self._run(body))
         return 0 if command.otherwise is None else (yield from self._run(command.otherwise))
 
-    def _tested(self, condition: Command) -> Run:
+    def _run_condition(self, condition: Command) -> Run:
         """A command whose failure ends no script."""
         before, self.exits_on_error = self.exits_on_error, False
         code = yield from self._run(condition)
@@ -207,7 +207,7 @@ class Shell:
         code = 0
         while True:
             writes, began = self._writes, self.process.host.elapsed
-            condition = yield from self._tested(command.condition)
+            condition = yield from self._run_condition(command.condition)
             if (condition == 0) is not command.is_while:
                 return code
             try:
@@ -221,7 +221,7 @@ class Shell:
                 yield Sleep(BUSY_SECONDS)
             took = self.process.host.elapsed - began
             if writes == self._writes and took > 0:
-                turns = yield Repeated(took)
+                turns = yield RepeatedTurn(took)
                 if turns:
                     self.process.host.elapsed += took * int(turns)
 
@@ -254,15 +254,15 @@ class Shell:
         running = self._subshell().run(command.body) if command.subshell else self._run(command.body)
         if not command.redirects:
             return (yield from running)
-        return (yield from self._redirected(running, command.redirects))
+        return (yield from self._redirect(running, command.redirects))
 
-    def _redirected(self, running: Run, redirects: Sequence[Redirect]) -> Run:
+    def _redirect(self, running: Run, redirects: Sequence[Redirect]) -> Run:
         resolved = []
         for redirect in redirects:
             target = yield from expand_text(self, redirect.target)
             resolved.append((redirect.descriptor, redirect.operator, target))
         try:
-            adapter = Redirected(self.process, resolved)
+            adapter = RedirectedFiles(self.process, resolved)
         except FileError as error:
             running.close()
             yield self.process.error(str(error))
@@ -270,7 +270,7 @@ class Shell:
         self._writes += adapter.changes
         return (yield from adapter.run(running))
 
-    def _simple(self, command: Simple) -> Run:
+    def _simple_command(self, command: Simple) -> Run:
         yield CommandStart()
         argv = yield from expand_words(self, command.words)
         values = {}
@@ -282,7 +282,7 @@ class Shell:
             return self._status if command.assignments and not values else 0
         running = self._invoke(argv, values)
         if command.redirects:
-            return (yield from self._redirected(running, command.redirects))
+            return (yield from self._redirect(running, command.redirects))
         return (yield from running)
 
     def _invoke(self, argv: Sequence[str], values: Mapping[str, str]) -> Run:
@@ -293,7 +293,7 @@ class Shell:
         if name in self._functions:
             return (yield from self._call(name, argv))
         if name in _SPECIAL:
-            return (yield from self._special(argv))
+            return (yield from self._special_builtin(argv))
         own = name.rpartition("/")[2]
         process = Process(
             host=self.process.host,
@@ -322,7 +322,7 @@ class Shell:
             self._calls -= 1
             self._arguments = before
 
-    def _special(self, argv: Sequence[str]) -> Run:
+    def _special_builtin(self, argv: Sequence[str]) -> Run:
         name, *arguments = argv
         number = arguments[0] if arguments and arguments[0].isascii() and arguments[0].isdecimal() else ""
         match name:

@@ -279,7 +279,7 @@ class _Parser:
 
     def _part(self, char: str) -> Sequence[Part]:
         if char == "'":
-            return [Text(self._until("'"), quoted=True)]
+            return [Text(self._read_until("'"), quoted=True)]
         if char == '"':
             return self._double_quoted()
         if char in "$`":
@@ -292,7 +292,7 @@ class _Parser:
         self.at += len(run)
         return [Text(run, quoted=False)]
 
-    def _until(self, mark: str) -> str:
+    def _read_until(self, mark: str) -> str:
         end = self._text.find(mark, self.at + 1)
         if end < 0:
             raise ShellSyntaxError("unterminated quoted string")
@@ -322,7 +322,7 @@ class _Parser:
     def _dollar(self, *, quoted: bool) -> Part:
         text = self._text
         if text[self.at] == "`":
-            return Substitution(self._nested(self._until("`")), quoted)
+            return Substitution(self._parse_nested(self._read_until("`")), quoted)
         if text.startswith("$((", self.at):
             end = text.find("))", self.at)
             if end < 0:
@@ -339,15 +339,15 @@ class _Parser:
             self.at = inner.at
             return Substitution(script, quoted)
         if text.startswith("${", self.at):
-            return self._braced(quoted=quoted)
+            return self._parse_braces(quoted=quoted)
         match = _NAME.match(text, self.at + 1)
         self.at = match.end() if match else self.at + 1
         return Parameter(match[0], "", (), quoted) if match else Text("$", quoted=True)
 
-    def _nested(self, text: str) -> Command:
+    def _parse_nested(self, text: str) -> Command:
         return _Parser(text, self._depth + 1).list()
 
-    def _braced(self, *, quoted: bool) -> Part:
+    def _parse_braces(self, *, quoted: bool) -> Part:
         self.at += 2
         operator = ""
         word: Word = ()

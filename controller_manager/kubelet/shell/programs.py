@@ -12,7 +12,7 @@ from mockube.controller_manager.kubelet.shell.invocation import run_command, run
 from mockube.controller_manager.kubelet.shell.process import (
     Process,
     Program,
-    Repeated,
+    RepeatedTurn,
     Run,
     Sleep,
     write_text,
@@ -57,7 +57,7 @@ def date(process: Process) -> Run:
     if arguments in (["-I"], ["-Iseconds"], ["-Is"]):
         text = f"{now:%Y-%m-%d}" if arguments == ["-I"] else f"{now:%Y-%m-%dT%H:%M:%S}+00:00"
     elif arguments[0].startswith("+"):
-        text = _formatted(now, arguments[0][1:])
+        text = _format(now, arguments[0][1:])
     else:
         yield process.error(f"invalid date {arguments[0]!r}")
         return 1
@@ -65,7 +65,7 @@ def date(process: Process) -> Run:
     return 0
 
 
-def _formatted(now: datetime, form: str) -> str:
+def _format(now: datetime, form: str) -> str:
     known = {"s": f"{int(now.timestamp())}", "N": f"{now.microsecond * 1000:09}", "Z": "UTC", "z": "+0000"}
     known |= {
         "F": f"{now:%Y-%m-%d}",
@@ -127,17 +127,17 @@ def whoami(process: Process) -> Run:
 
 
 def user_id(process: Process) -> Run:
-    host, group = process.host, _named(process.host.group)
+    host, group = process.host, _id_text(process.host.group)
     if "-u" in process.arguments:
         yield write_text(f"{host.user}\n")
     elif "-g" in process.arguments:
         yield write_text(f"{host.group}\n")
     else:
-        yield write_text(f"uid={_named(host.user)} gid={group} groups={group}\n")
+        yield write_text(f"uid={_id_text(host.user)} gid={group} groups={group}\n")
     return 0
 
 
-def _named(number: int) -> str:
+def _id_text(number: int) -> str:
     return f"{number}" if number else "0(root)"
 
 
@@ -186,7 +186,7 @@ def yes(process: Process) -> Run:
     while True:
         yield write_text(line * 64)
         yield Sleep(_YES_SECONDS)
-        turns = yield Repeated(_YES_SECONDS)
+        turns = yield RepeatedTurn(_YES_SECONDS)
         process.host.elapsed += int(turns or 0) * _YES_SECONDS
 
 

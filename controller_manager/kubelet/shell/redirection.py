@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
-from mockube.controller_manager.kubelet.shell.process import Input, Output, Process, Repeated, Run
+from mockube.controller_manager.kubelet.shell.process import Input, Output, Process, RepeatedTurn, Run
 
 _NOWHERE: Final = "/dev/null"
 _DESCRIPTORS: Final = {
@@ -51,11 +51,11 @@ def _advance(writer: Run, buffer: bytearray) -> Run:
         if isinstance(effect, Output) and effect.descriptor == 1:
             buffer += effect.data
             return False
-        if not isinstance(effect, Repeated):  # what it writes has to be read
+        if not isinstance(effect, RepeatedTurn):  # what it writes has to be read
             answer = yield effect
 
 
-class Redirected:
+class RedirectedFiles:
     """Where each descriptor of a command leads; files are opened, and emptied, when it is made."""
 
     def __init__(self, process: Process, redirects: Sequence[tuple[int, str, str]]) -> None:

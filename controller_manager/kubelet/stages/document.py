@@ -116,7 +116,7 @@ class _Fields:
             raise StageError(f"{self.path(name)}: must be a list")
         return value
 
-    def nested(self, name: str) -> "_Fields":
+    def child(self, name: str) -> "_Fields":
         return _Fields(self.path(name), self.take(name, {}))
 
     def one_of(self, name: str, allowed: Sequence[str], default: str = "") -> Any:
@@ -143,12 +143,12 @@ def stage_of(tree: Any) -> Stage | None:
 
 
 def _stage(name: str, spec: _Fields) -> Stage | None:
-    with spec.nested("resourceRef") as reference:
+    with spec.child("resourceRef") as reference:
         reference.one_of("apiGroup", ["v1"], "v1")
         kind = reference.one_of("kind", SIMULATED)
     selector = spec.take("selector")
     labels, annotations, requirements = _selector(spec.path("selector"), selector or {})
-    with spec.nested("delay") as delay_fields:
+    with spec.child("delay") as delay_fields:
         delay = _amount(delay_fields, "durationMilliseconds", "durationFrom")
         jitter = _amount(delay_fields, "jitterDurationMilliseconds", "jitterDurationFrom")
     stage = Stage(
@@ -172,9 +172,9 @@ def _amount(fields: _Fields, name: str, source: str, default: float | None = Non
         isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**63
     ):
         raise StageError(f"{fields.path(name)}: must be a number, and not negative")
-    with fields.nested(source) as origin:
+    with fields.child(source) as origin:
         expression = origin.text("expressionFrom")
-        with origin.nested("jq") as newer:
+        with origin.child("jq") as newer:
             expression = newer.text("expression", expression)
     return Amount(value=value, query=compile_query(expression) if expression else None)
 
@@ -210,7 +210,7 @@ def _requirement(field_path: str, tree: Any) -> Requirement:
 
 
 def _steps(spec: _Fields) -> tuple[StageStep, ...]:
-    with spec.nested("next") as fields:
+    with spec.child("next") as fields:
         steps = _step(fields)
         other_steps = [step for step in steps if not isinstance(step, DeleteStep)]
         patches = fields.items("patches")

@@ -20,7 +20,7 @@ def is_at(stage: Stage, obj: ReadOnlyTree) -> bool:
     return (
         _holds_all(stage.labels, meta.labels(obj))
         and _holds_all(stage.annotations, meta.annotations(obj))
-        and all(_meets(requirement, obj) for requirement in stage.requirements)
+        and all(_matches(requirement, obj) for requirement in stage.requirements)
     )
 
 
@@ -28,7 +28,7 @@ def _holds_all(selector: Mapping[str, str], present: Mapping[str, str]) -> bool:
     return all(present.get(name) == value for name, value in selector.items())
 
 
-def _meets(requirement: Requirement, obj: ReadOnlyTree) -> bool:
+def _matches(requirement: Requirement, obj: ReadOnlyTree) -> bool:
     results = requirement.query(obj) or ()
     match requirement.operator:
         case "Exists":
@@ -46,10 +46,10 @@ def _has_value(results: Sequence[Any]) -> bool:
 
 
 def _is_among(results: Sequence[Any], values: frozenset[str]) -> bool:
-    return any(_written(result) in values for result in results)
+    return any(_value_text(result) in values for result in results)
 
 
-def _written(value: Any) -> str | None:
+def _value_text(value: Any) -> str | None:
     """A value as a document names it; only texts, whole numbers and truth have such names."""
     if isinstance(value, bool):
         return "true" if value else "false"

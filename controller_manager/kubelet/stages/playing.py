@@ -50,7 +50,9 @@ def _write(step: PatchStep, obj: ReadOnlyTree, environment: Environment) -> Sequ
     if step.kind == "json":
         if not isinstance(rendered, list) or not all(_is_operation(one) for one in rendered):
             raise TemplateError("what was rendered is no list of JSON patch operations")
-        operations = [{**operation, "path": _under(step.root, operation["path"])} for operation in rendered]
+        operations = [
+            {**operation, "path": _join_path(step.root, operation["path"])} for operation in rendered
+        ]
         return [Write(body=operations, kind="json", subresource=step.subresource)]
     body = {step.root: rendered} if step.root else rendered
     return [Write(body=body, kind=step.kind, subresource=step.subresource)]
@@ -67,7 +69,7 @@ def _is_operation(tree: Any) -> bool:
     return isinstance(tree, dict) and isinstance(tree.get("path"), str)
 
 
-def _under(root: str, path: str) -> str:
+def _join_path(root: str, path: str) -> str:
     return f"/{root}{path}" if root else path
 
 

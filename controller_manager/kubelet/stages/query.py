@@ -59,12 +59,12 @@ class _Parser:
         while at < len(stripped):
             found = _TOKEN.match(stripped, at)
             if found is None:
-                raise self._refused(stripped[at:].lstrip())
+                raise self._unsupported_error(stripped[at:].lstrip())
             tokens.append(found[0].strip())
             at = found.end()
         return tokens
 
-    def _refused(self, construct: str) -> StageError:
+    def _unsupported_error(self, construct: str) -> StageError:
         return StageError(f"jq {self._text!r}: {construct!r} is not supported")
 
     def _next(self) -> str:
@@ -76,14 +76,14 @@ class _Parser:
     def expect(self, token: str) -> None:
         next_token = self._take()
         if next_token != token:
-            raise self._refused(next_token or "the end")
+            raise self._unsupported_error(next_token or "the end")
 
     def pipeline(self) -> Filter:
         stages = [self._term()]
         while self._next() == "|":
             self._take()
             stages.append(self._term())
-        return _piped(stages)
+        return _pipe(stages)
 
     def _term(self) -> Filter:
         if self._next() != "select":
@@ -97,7 +97,7 @@ class _Parser:
     def _condition(self) -> Filter:
         left = self._comparison()
         while self._next() in ("and", "or"):
-            left = _joined(self._take(), left, self._comparison())
+            left = _logical(self._take(), left, self._comparison())
         return left
 
     def _comparison(self) -> Filter:
@@ -105,12 +105,12 @@ class _Parser:
         if self._next() not in ("==", "!="):
             return left
         sign = self._take()
-        return _compared(sign, left, self._operand())
+        return _equality(sign, left, self._operand())
 
     def _operand(self) -> Filter:
         token = self._next()
         if token[:1] == '"':
-            return _always(_unquoted(self._take()))
+            return _always(_unquote(self._take()))
         if token.lstrip("-").isdigit():
             return _always(int(self._take()))
         if token in _WORDS:
@@ -119,7 +119,7 @@ class _Parser:
 
     def _path(self) -> Filter:
         if self._next()[:1] != ".":
-            raise self._refused(self._next() or "the end")
+            raise self._unsupported_error(self._next() or "the end")
         steps: list[Filter] = []
         while self._next()[:1] in (".", "["):
             step = self._take()
@@ -128,11 +128,11 @@ class _Parser:
             elif step != ".":
                 steps.append(_field(step[1:]))
             elif self._next()[:1] == '"':
-                steps.append(_field(_unquoted(self._take())))
+                steps.append(_field(_unquote(self._take())))
             if self._next() == "?":
                 self._take()
-                steps = [_forgiving(_piped(steps))]
-        return _piped(steps)
+                steps = [_suppress_errors(_pipe(steps))]
+        return _pipe(steps)
 
     def _bracket(self) -> Filter:
         inside = self._take()
@@ -140,20 +140,20 @@ class _Parser:
             return _each
         self.expect("]")
         if inside[:1] == '"':
-            return _field(_unquoted(inside))
+            return _field(_unquote(inside))
         if inside.lstrip("-").isdigit():
             return _item(int(inside))
-        raise self._refused(inside)
+        raise self._unsupported_error(inside)
 
 
-def _unquoted(token: str) -> str:
+def _unquote(token: str) -> str:
     return _ESCAPE.sub(r"\1", token[1:-1])
 
 
 # --- what each part does
 
 
-def _piped(stages: Sequence[Filter]) -> Filter:
+def _pipe(stages: Sequence[Filter]) -> Filter:
     def run(value: Any, at: int = 0) -> Iterator[Any]:
         if at == len(stages):
             yield value
@@ -197,7 +197,7 @@ def _each(value: Any) -> Iterator[Any]:
         raise _Fails
 
 
-def _forgiving(inner: Filter) -> Filter:
+def _suppress_errors(inner: Filter) -> Filter:
     def run(value: Any) -> Iterator[Any]:
         try:
             yield from inner(value)
@@ -220,7 +220,7 @@ def _always(value: Any) -> Filter:
     return lambda _: iter([value])
 
 
-def _compared(sign: str, left: Filter, right: Filter) -> Filter:
+def _equality(sign: str, left: Filter, right: Filter) -> Filter:
     def run(value: Any) -> Iterator[Any]:
         for other in right(value):
             for one in left(value):
@@ -229,7 +229,7 @@ def _compared(sign: str, left: Filter, right: Filter) -> Filter:
     return run
 
 
-def _joined(word: str, left: Filter, right: Filter) -> Filter:
+def _logical(word: str, left: Filter, right: Filter) -> Filter:
     decided = word == "or"
 
     def run(value: Any) -> Iterator[Any]:

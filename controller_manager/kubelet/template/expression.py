@@ -125,7 +125,7 @@ def _command(tokens: Tokens, piped: Sequence[Expression]) -> Expression:
 def _operand(tokens: Tokens) -> Expression:
     sort, text = tokens.take()
     if sort == "text":
-        return _constant(_unquoted(text))
+        return _constant(_unquote(text))
     if sort == "number":
         return _constant(_number(text))
     if sort == "variable":
@@ -150,7 +150,7 @@ def _number(text: str) -> int | float:
     return float(text) if "." in text else int(text)
 
 
-def _unquoted(token: str) -> str:
+def _unquote(token: str) -> str:
     if token[0] == "`":
         return token[1:-1]
     return _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], found[1]), token[1:-1])

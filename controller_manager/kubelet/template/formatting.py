@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from mockube.apimachinery.gotext import general, quote
+from mockube.apimachinery.gotext import format_g, quote
 
 _VERB: Final = re.compile(r"%([-+# 0]*)([0-9]{0,3})(?:\.([0-9]{0,3}))?(.?)", re.DOTALL)
 _TYPES: Final[Mapping[type, str]] = {
@@ -123,7 +123,7 @@ def _decimal(verb: str) -> Callable[[float, str, str | None], str]:
 
 
 def _general(value: float, flags: str, precision: str | None) -> str:
-    digits = general(abs(value)) if precision is None else format(abs(value), f".{precision or 0}g")
+    digits = format_g(abs(value)) if precision is None else format(abs(value), f".{precision or 0}g")
     return _sign(value < 0, flags) + digits
 
 

@@ -118,11 +118,11 @@ class _Parser(Struct):
             tokens.finish()
             if not self.range_depth:
                 raise TemplateError(f"{{{{ {word} }}}} outside {{{{ range }}}}")
-            return _leave(_Break if word == "break" else _Continue)
+            return _raise_node(_Break if word == "break" else _Continue)
         return _statement(tokens)
 
     def _if(self, tokens: Tokens) -> Node:
-        condition = _bound(tokens)
+        condition = _parse_binding(tokens)
         body, other = self._bodies()
 
         def run(scope: Scope, out: list[str]) -> None:
@@ -132,7 +132,7 @@ class _Parser(Struct):
         return run
 
     def _with(self, tokens: Tokens) -> Node:
-        value = _bound(tokens)
+        value = _parse_binding(tokens)
         body, other = self._bodies()
 
         def run(scope: Scope, out: list[str]) -> None:
@@ -212,7 +212,7 @@ def _text(text: str) -> Node:
     return lambda _, out: out.append(text)
 
 
-def _leave(exception: type[Exception]) -> Node:
+def _raise_node(exception: type[Exception]) -> Node:
     def run(_: Scope, __: list[str]) -> None:
         raise exception
 
@@ -228,13 +228,13 @@ def _name(tokens: Tokens) -> str:
 
 def _statement(tokens: Tokens) -> Node:
     if tokens.peek()[0] == "variable" and tokens.peek(1)[1] in (":=", "="):
-        assign = _bound(tokens)
+        assign = _parse_binding(tokens)
         return lambda scope, _: assign(scope)
-    value = _bound(tokens)
+    value = _parse_binding(tokens)
     return lambda scope, out: out.append(go_string(value(scope)))
 
 
-def _bound(tokens: Tokens) -> Expression:
+def _parse_binding(tokens: Tokens) -> Expression:
     """A value, which may be given a name on the way."""
     name = ""
     declares = tokens.peek(1)[1] == ":="

@@ -35,7 +35,7 @@ class DeviceState:
         self._device_ids: dict[str, tuple[DeviceId, ...]] = {}
         self._users: Counter[DeviceId] = Counter()
         self._in_flight: dict[str, ReadOnlyTree] = {}
-        self._slices.add_index(_BY_PLACE, _place)
+        self._slices.add_index(_BY_PLACE, _node_names)
         self._claims.add_handler(self._claim_changed)
         for informer in (self._classes, self._slices):
             informer.add_handler(lambda _: changed())
@@ -75,7 +75,7 @@ class DeviceState:
         self._changed()
 
     def _claim_changed(self, change: Change) -> None:
-        uid = meta.uid(change.latest)
+        uid = meta.uid(change.last_known)
         allocated = None if change.new is None else allocation(change.new)
         if change.new is None or allocated is not None:
             self._in_flight.pop(uid, None)
@@ -98,5 +98,5 @@ class DeviceState:
         return [*lister.by_index(_BY_PLACE, node), *lister.by_index(_BY_PLACE, _ANYWHERE)]
 
 
-def _place(found: ReadOnlyTree) -> Iterable[str]:
+def _node_names(found: ReadOnlyTree) -> Iterable[str]:
     return (found["spec"].get("nodeName") or _ANYWHERE,)

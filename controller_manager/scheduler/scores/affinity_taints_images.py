@@ -26,11 +26,11 @@ def preferred_affinity(pod: PodInfo, _: ClusterSnapshot, nodes: Sequence[NodeInf
     preferred: Sequence[ReadOnlyTree] = affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
     if not preferred:
         return None
-    raw = [sum(one["weight"] for one in preferred if _prefers(one, node)) for node in nodes]
+    raw = [sum(one["weight"] for one in preferred if _matches_preference(one, node)) for node in nodes]
     return normalize_scores(raw)
 
 
-def _prefers(preference: ReadOnlyTree, node: NodeInfo) -> bool:
+def _matches_preference(preference: ReadOnlyTree, node: NodeInfo) -> bool:
     term = preference["preference"]
     is_empty = not term.get("matchExpressions") and not term.get("matchFields")
     return is_empty or term_holds(term, node.node)

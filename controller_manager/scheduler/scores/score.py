@@ -27,15 +27,15 @@ _WEIGHED: Final = (CPU, MEMORY)
 
 
 def least_allocated(pod: PodInfo, _: ClusterSnapshot, nodes: Sequence[NodeInfo]) -> list[float]:
-    return [_left(pod, node) for node in nodes]
+    return [_least_allocated(pod, node) for node in nodes]
 
 
-def _left(pod: PodInfo, node: NodeInfo) -> float:
-    shares = [BEST * (1 - _used(pod, node, name)) for name in _WEIGHED if node.allocatable[name]]
+def _least_allocated(pod: PodInfo, node: NodeInfo) -> float:
+    shares = [BEST * (1 - _used_share(pod, node, name)) for name in _WEIGHED if node.allocatable[name]]
     return sum(max(share, 0.0) for share in shares) / len(shares) if shares else 0.0
 
 
-def _used(pod: PodInfo, node: NodeInfo, name: str) -> float:
+def _used_share(pod: PodInfo, node: NodeInfo, name: str) -> float:
     return (node.weighed[name] + pod.weighed[name]) / node.allocatable[name]
 
 

@@ -43,7 +43,7 @@ def preferred_topology_spread(
             value = node.labels.get(term.topology_key)
             if value is not None:
                 raw[at] += counts[value] * weight + (term.max_skew - 1)
-    return _normalized(raw, rated)
+    return _normalize(raw, rated)
 
 
 def _spread_terms(pod: PodInfo) -> list[_SpreadTerm]:
@@ -76,7 +76,7 @@ def _counts(term: _SpreadTerm, snapshot: ClusterSnapshot) -> Counter[str]:
     return counts
 
 
-def _normalized(raw: Sequence[float], rated: Sequence[bool]) -> list[float]:
+def _normalize(raw: Sequence[float], rated: Sequence[bool]) -> list[float]:
     known = [round(value) for value, is_rated in zip(raw, rated, strict=True) if is_rated]
     least, most = min(known), max(known)
     return [

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.patch import merge
-from mockube.apimachinery.patch.draft import same
+from mockube.apimachinery.patch.draft import equal
 from mockube.apimachinery.timestamps import TimestampError, after, format_time, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
@@ -30,9 +30,9 @@ class Change(Struct, frozen=True, kw_only=True):
 def change_between(old: ReadOnlyTree, new: ReadOnlyTree, revision: str) -> Change | None:
     """None if more differs than images, labels and annotations: then a pod has to be recreated."""
     old_spec, new_spec = old.get("spec") or {}, new.get("spec") or {}
-    if not same(_without_images(old_spec), _without_images(new_spec)):
+    if not equal(_without_images(old_spec), _without_images(new_spec)):
         return None
-    if not same(_other_metadata(old), _other_metadata(new)):
+    if not equal(_other_metadata(old), _other_metadata(new)):
         return None
     pairs = zip(old_spec.get("containers") or (), new_spec.get("containers") or (), strict=True)
     return Change(
@@ -75,14 +75,14 @@ def state_text(pod: PodView, change: Change, since: datetime, *, is_made: bool) 
     state: dict[str, Any] = {
         "revision": change.revision,
         "updateTimestamp": format_time(since),
-        "lastContainerStatuses": (_replaced(pod, change.images) or None) if is_made else None,
+        "lastContainerStatuses": (_replaced_images(pod, change.images) or None) if is_made else None,
     }
     if change.images:
         state["updateImages"] = True
     return orjson.dumps(state).decode()
 
 
-def _replaced(pod: PodView, images: Mapping[str, str]) -> dict[str, ReadOnlyTree]:
+def _replaced_images(pod: PodView, images: Mapping[str, str]) -> dict[str, ReadOnlyTree]:
     """Image ids by container; a container without a status yet is not waited for."""
     return {
         status["name"]: {"imageID": status["imageID"]} if status.get("imageID") else {}
@@ -150,7 +150,7 @@ def _object(value: Any) -> ReadOnlyTree:
     return value or {}
 
 
-def until(pod: PodView, waits: Waiting) -> datetime | None:
+def update_end(pod: PodView, waits: Waiting) -> datetime | None:
     since = update_time(pod)
     return None if since is None else after(since, span_of(waits.seconds))
 

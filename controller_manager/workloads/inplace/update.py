@@ -72,10 +72,12 @@ def _runs_anew(pod: PodView) -> bool:
 
 
 def _is_replaced(status: ReadOnlyTree, image_id: str, image: str) -> bool:
-    return (status.get("imageID") or "") != image_id or _tagged(status.get("image") or "") == _tagged(image)
+    return (status.get("imageID") or "") != image_id or _with_tag(status.get("image") or "") == _with_tag(
+        image
+    )
 
 
-def _tagged(image: str) -> str:
+def _with_tag(image: str) -> str:
     return image if ":" in image else f"{image}:latest"
 
 
@@ -85,7 +87,7 @@ def _tagged(image: str) -> str:
 def begin(pod: PodView, order: Order, now: datetime, event: EventTemplate | None = None) -> tuple[Patch, ...]:
     """Close the gate first: a pod that is about to change must receive no traffic."""
     is_out = conditions.is_false(pod.object, GATE) and not pod.is_ready
-    out = (_shut(pod, now),) if readiness.has_gate(pod.object, GATE) and not is_out else ()
+    out = (_close_gate(pod, now),) if readiness.has_gate(pod.object, GATE) and not is_out else ()
     change = order.change
     annotations: dict[str, str | None] = {**lifecycle.annotations_of(now)}
     if order.grace_seconds > 0:
@@ -114,7 +116,7 @@ def _end_of_wait(pod: PodView, now: datetime, revision: str) -> Step:
     if waits is None or waits.change.revision != revision:
         annotations = {record.ANNOTATION_GRACE: None}  # the update is decided again
         return Step(patches=(_patch(pod, {"annotations": annotations}, {}),))
-    due = record.until(pod, waits)
+    due = record.update_end(pod, waits)
     if due is not None and due > now:
         return Step(again_after=due - now)
     since = record.update_time(pod) or now
@@ -152,7 +154,7 @@ def _patch(
 # --- the gate
 
 
-def _shut(pod: PodView, now: datetime) -> Patch:
+def _close_gate(pod: PodView, now: datetime) -> Patch:
     shut = [readiness.condition(pod, GATE, {"status": "False", "reason": "StartInPlaceUpdate"}, now)]
     if pod.is_ready:  # the kubelet reports when it is ready again
         shut.append(readiness.condition(pod, CONDITION_READY, {"status": "False", **_NOT_READY}, now))

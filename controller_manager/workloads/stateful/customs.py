@@ -15,10 +15,10 @@ class Customs(Protocol):
     def is_prepared(self, pod: PodView, /) -> bool:
         """Whether it is unavailable because it is about to be updated."""
 
-    def born(self, pod: ReadOnlyTree, /) -> ReadOnlyTree:
+    def new_pod_body(self, pod: ReadOnlyTree, /) -> ReadOnlyTree:
         """Return the body of a new pod."""
 
-    def tended(self, pod: PodView, /) -> Step:
+    def observe_pod(self, pod: PodView, /) -> Step:
         """Return the step of a pod that does not depend on the set's rollout."""
 
     def hold_patches(self, pod: PodView, /) -> tuple[Patch, ...] | None:
@@ -32,10 +32,10 @@ class NoCustoms:
     def is_prepared(self, _: PodView) -> bool:
         return False
 
-    def born(self, pod: ReadOnlyTree) -> ReadOnlyTree:
+    def new_pod_body(self, pod: ReadOnlyTree) -> ReadOnlyTree:
         return pod
 
-    def tended(self, _: PodView) -> Step:
+    def observe_pod(self, _: PodView) -> Step:
         return NO_STEP
 
     def hold_patches(self, _: PodView) -> tuple[Patch, ...] | None:

@@ -44,7 +44,7 @@ def _of_claims(resource: Resource[ReadOnlyTree]) -> ToKeys:
     """Known by its name alone: a claim that is kept has no owner."""
 
     def keys(caches: Caches, change: Change) -> Iterable[Key]:
-        claim: ReadOnlyTree = change.latest
+        claim: ReadOnlyTree = change.last_known
         for owner in caches.of(resource).in_namespace(meta.namespace(claim)):
             if storage.is_claim_of(owner, meta.name(claim)):
                 yield Key.of(owner)

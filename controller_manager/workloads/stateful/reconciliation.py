@@ -50,7 +50,7 @@ class Account(NamedTuple):
     """What ended it."""
 
 
-class _Seen(NamedTuple):
+class _OwnedObjects(NamedTuple):
     owner: SetView
     pods: Collection[PodView]
     history: Sequence[ReadOnlyTree]
@@ -83,20 +83,20 @@ def reconcile(kind: Kind, caches: Caches, key: Key, now: datetime) -> Plan:
         return EMPTY_PLAN  # no server accepts such a set, and trying again would not mend it
     recorded, pods = state.revisions(caches, owner), state.pods(caches, owner)
     # Adoption and release are a reconciliation of their own: pods are counted after the caches show them.
-    if first := (*_claimed(owner, CONTROLLER_REVISIONS, recorded), *_claimed(owner, PODS, pods)):
+    if first := (*_claim_actions(owner, CONTROLLER_REVISIONS, recorded), *_claim_actions(owner, PODS, pods)):
         return Plan(actions=first)
     history = revisions.in_order(recorded.owned)
     synced = _synced_revision(caches, owner, history)
-    snapshot = _state_of(kind, caches, _Seen(owner, pods.owned, history, synced.revision, now))
-    return _planned(kind, snapshot, synced)
+    snapshot = _state_of(kind, caches, _OwnedObjects(owner, pods.owned, history, synced.revision, now))
+    return _plan(kind, snapshot, synced)
 
 
-def _planned(kind: Kind, snapshot: StatefulSetState, synced: SyncedRevision) -> Plan:
+def _plan(kind: Kind, snapshot: StatefulSetState, synced: SyncedRevision) -> Plan:
     if snapshot.owner.deleting:
         account = Account(synced.collision_count)
         # A revision that the garbage collector has deleted is not created anew.
-        return Plan(last=partial(_last, kind, snapshot, synced, account))
-    tended = [snapshot.customs.tended(pod) for pod in snapshot.pods if not pod.deleting]
+        return Plan(last=partial(_final_actions, kind, snapshot, synced, account))
+    tended = [snapshot.customs.observe_pod(pod) for pod in snapshot.pods if not pod.deleting]
     patches = tuple(patch for one in tended for patch in one.patches)
     scaling = scale(snapshot)
     # Pods that change their lifecycle state are reconciled again afterwards.
@@ -107,15 +107,15 @@ def _planned(kind: Kind, snapshot: StatefulSetState, synced: SyncedRevision) -> 
     account = Account(synced.collision_count, actions, rolled.replaced)
     return Plan(
         actions=(*synced.actions, *patches_without_gates(patches, update_patches), *actions),
-        last=partial(_last, kind, snapshot, synced, account),
-        again_after=_soonest(snapshot, tended),
+        last=partial(_final_actions, kind, snapshot, synced, account),
+        again_after=_next_check(snapshot, tended),
     )
 
 
 # --- what is seen
 
 
-def _claimed(owner: SetView, resource: Resource[T], claims: OwnedObjects[T]) -> tuple[Action, ...]:
+def _claim_actions(owner: SetView, resource: Resource[T], claims: OwnedObjects[T]) -> tuple[Action, ...]:
     return claimed(claims, resource, owner.object, owner.resource)
 
 
@@ -130,7 +130,7 @@ def _synced_revision(caches: Caches, owner: SetView, history: Sequence[ReadOnlyT
     return revisions.settle(desired, history, owner.status.get("collisionCount") or 0, named)
 
 
-def _state_of(kind: Kind, caches: Caches, seen: _Seen) -> StatefulSetState:
+def _state_of(kind: Kind, caches: Caches, seen: _OwnedObjects) -> StatefulSetState:
     owner = seen.owner
     slots, condemned = by_ordinal(owner, seen.pods)
     beyond = (identity.ordinal_in(owner, pod.key.name) for pod in condemned)
@@ -154,7 +154,7 @@ def _state_of(kind: Kind, caches: Caches, seen: _Seen) -> StatefulSetState:
 # --- what comes last
 
 
-def _last(
+def _final_actions(
     kind: Kind, snapshot: StatefulSetState, synced: SyncedRevision, account: Account, error: ApiError | None
 ) -> tuple[Action, ...]:
     """The status, also of a round that failed, unless its revision may not exist; then the deletion of old revisions."""
@@ -174,7 +174,7 @@ def _status_update(owner: SetView, new: dict[str, Any]) -> tuple[Action, ...]:
     return (Update(resource=owner.resource, body=body, subresource="status"),)
 
 
-def _soonest(snapshot: StatefulSetState, tended: Sequence[Step]) -> timedelta | None:
+def _next_check(snapshot: StatefulSetState, tended: Sequence[Step]) -> timedelta | None:
     """When the next pod that is ready will have been so for long enough, or what waits falls due."""
     enough = span_of(snapshot.owner.min_ready_seconds)
     waiting = [

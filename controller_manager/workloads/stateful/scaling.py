@@ -38,14 +38,14 @@ class _Step(NamedTuple):
 
 
 def scale(state: StatefulSetState) -> ScalingResult:
-    filled = _walked(state, (_slot_step(state, slot) for slot in state.slots), state.owner.scale_limit)
+    filled = _walk(state, (_slot_step(state, slot) for slot in state.slots), state.owner.scale_limit)
     if filled.ended:
         return filled
-    cleared = _walked(state, _condemned_steps(state), None)
+    cleared = _walk(state, _condemned_steps(state), None)
     return cleared._replace(actions=(*filled.actions, *cleared.actions))
 
 
-def _walked(state: StatefulSetState, steps: Iterable[_Step], room: int | None) -> ScalingResult:
+def _walk(state: StatefulSetState, steps: Iterable[_Step], room: int | None) -> ScalingResult:
     """The actions of the steps up to the first that ends the round, or until `room` pods are unavailable."""
     walked: list[_Step] = []
     ended = halted = False
@@ -63,7 +63,7 @@ def _walked(state: StatefulSetState, steps: Iterable[_Step], room: int | None) -
     return ScalingResult(actions, ended, halted)
 
 
-def _going(state: StatefulSetState, pod: PodView, *, blocks: bool = False) -> _Step:
+def _delete_step(state: StatefulSetState, pod: PodView, *, blocks: bool = False) -> _Step:
     """Delete the pod, unless a hook holds it: then mark it for the hook's owner."""
     patches = state.customs.hold_patches(pod)
     if patches is None:
@@ -81,9 +81,9 @@ def _slot_step(state: StatefulSetState, slot: Slot) -> _Step:
     if pod.is_terminal:
         # A pod that ended is replaced whatever its exit code; the new one is created once this one is deleted.
         blocks = state.owner.waits_for_ended
-        return _Step(halts=True, blocks=blocks) if pod.deleting else _going(state, pod, blocks=blocks)
+        return _Step(halts=True, blocks=blocks) if pod.deleting else _delete_step(state, pod, blocks=blocks)
     halts = state.is_unavailable(pod)
-    stored = _stored(state, slot.ordinal, pod)
+    stored = _storage_actions(state, slot.ordinal, pod)
     waiting = pod.deleting or (halts and not state.owner.parallel)
     before = stored if waiting else (*stored, *_restoration(state, slot.ordinal, pod))
     updates = state.is_outdated(pod) and state.customs.is_prepared(pod)
@@ -102,13 +102,13 @@ def _creation(state: StatefulSetState, ordinal: int) -> _Step:
         problem = f"{create} Pod {name} in StatefulSet {set_name} failed error: pvc {ending} is being deleted"
         failed = RecordEvent(about=owner.object, type="Warning", reason="FailedCreate", message=problem)
         return _Step(halts=True, before=(failed,), blocks=blocks)
-    pod = state.customs.born(identity.new_pod(owner, ordinal, state.revision_for(ordinal)))
-    return _Step(halts=True, before=storage.missing(owner, ordinal, state.claims), created=pod)
+    pod = state.customs.new_pod_body(identity.new_pod(owner, ordinal, state.revision_for(ordinal)))
+    return _Step(halts=True, before=storage.create_missing(owner, ordinal, state.claims), created=pod)
 
 
-def _stored(state: StatefulSetState, ordinal: int, pod: PodView) -> tuple[Action, ...]:
+def _storage_actions(state: StatefulSetState, ordinal: int, pod: PodView) -> tuple[Action, ...]:
     wanting = pod.phase == PENDING and not pod.deleting
-    missing = storage.missing(state.owner, ordinal, state.claims) if wanting else ()
+    missing = storage.create_missing(state.owner, ordinal, state.claims) if wanting else ()
     return (*missing, *storage.retention(state.owner, pod, ordinal, state.claims))
 
 
@@ -116,7 +116,7 @@ def _restoration(state: StatefulSetState, ordinal: int, pod: PodView) -> tuple[A
     owner = state.owner
     if identity.matches(owner, pod, ordinal):
         return ()
-    missing = storage.missing(owner, ordinal, state.claims)
+    missing = storage.create_missing(owner, ordinal, state.claims)
     body = identity.restore_identity(owner, pod, ordinal)
     return (*missing, Update(resource=kinds.PODS, body=body, event=status.event_template(owner, "update")))
 
@@ -132,7 +132,7 @@ def _condemned_steps(state: StatefulSetState) -> Iterator[_Step]:
     first = _first_unavailable(state)
     for pod in state.condemned:
         waits = not state.owner.parallel and state.is_unavailable(pod) and pod is not first
-        yield _Step(halts=True) if pod.deleting or waits else _going(state, pod)
+        yield _Step(halts=True) if pod.deleting or waits else _delete_step(state, pod)
 
 
 def _first_unavailable(state: StatefulSetState) -> PodView | None:

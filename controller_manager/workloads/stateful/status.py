@@ -40,7 +40,7 @@ def count_pods(
 ) -> dict[str, Any]:
     """The pods that are about to be replaced no longer count to any revision."""
     pods = state.pods
-    seen = ready(pods)
+    seen = ready_pods(pods)
     staying = [identity.revision_of(pod) for pod in pods if not pod.deleting and pod not in replaced]
     return {
         "observedGeneration": meta.generation(state.owner.object),
@@ -55,7 +55,7 @@ def count_pods(
     }
 
 
-def ready(pods: Collection[PodView]) -> list[PodView]:
+def ready_pods(pods: Collection[PodView]) -> list[PodView]:
     return [pod for pod in pods if pod.phase == RUNNING and pod.is_ready]
 
 

@@ -77,7 +77,7 @@ def matches(owner: SetView, ordinal: int, pod: PodView) -> bool:
 # --- the claims' side
 
 
-def missing(owner: SetView, ordinal: int, claims: Claims) -> tuple[Action, ...]:
+def create_missing(owner: SetView, ordinal: int, claims: Claims) -> tuple[Action, ...]:
     """Make the claims of one pod that are not there."""
     bodies = tuple(
         _new_claim(owner, template, name)

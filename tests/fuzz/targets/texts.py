@@ -199,7 +199,7 @@ def _pem(text):
 
 
 def _media_type(text):
-    negotiation.sent(text)
+    negotiation.parse_content_type(text)
     wanted = [negotiation.negotiate(text, endpoint) for endpoint in negotiation.Endpoint]
     return f"wanted: {wanted[0]} {wanted.count(None)} {negotiation.matches_route(text)}"
 

@@ -15,7 +15,7 @@ import orjson
 from mockube.apimachinery.clock import RealClock
 from mockube.clusters import record
 from mockube.clusters.folders import cluster_folder, cluster_folders
-from mockube.clusters.waiting import until
+from mockube.clusters.waiting import wait_until
 from tests.architecture.source import ROOT
 from tests.support.processes.process import START_TIMEOUT, tls, token
 
@@ -105,7 +105,7 @@ def ask(kubeconfig, method, path, body=None):
 
 
 def wait_for(condition):
-    assert asyncio.run(until(condition, RealClock(), seconds=START_TIMEOUT))
+    assert asyncio.run(wait_until(condition, RealClock(), seconds=START_TIMEOUT))
 
 
 def wait_line(stream, words):

@@ -5,7 +5,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import Metric
 
 from mockube.apimachinery.exposition import metrics_text
-from mockube.apimachinery.gotext import general
+from mockube.apimachinery.gotext import format_g
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from mockube.apimachinery.gotext import general
     ],
 )
 def test_numbers(value, text):
-    assert general(value) == text
+    assert format_g(value) == text
 
 
 def test_families_and_samples_are_sorted_and_nothing_tells_when_they_began():

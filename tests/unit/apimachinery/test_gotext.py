@@ -42,7 +42,7 @@ def test_quote_bytes():
     ],
 )
 def test_numbers(value, plain, json):
-    assert gotext.plain(value) == plain
+    assert gotext.format_v(value) == plain
     assert gotext.marshal(value) == json
 
 

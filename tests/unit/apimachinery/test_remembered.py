@@ -1,12 +1,12 @@
 """What is remembered, and what is not."""
 
-from mockube.apimachinery.remembered import remembered
+from mockube.apimachinery.remembered import memoize
 
 
 def counted(**limits):
     asked = []
 
-    @remembered(**limits)
+    @memoize(**limits)
     def length(text):
         asked.append(text)
         return len(text)

@@ -14,7 +14,7 @@ from mockube.apiserver.long_work import (
     SLICE_BYTES,
     Worker,
     batches,
-    filtered,
+    filter_in_slices,
     yield_between_batches,
 )
 from tests.support.turns import turns
@@ -75,7 +75,9 @@ async def test_what_is_large_is_made_in_a_thread_and_in_order():
 
 @pytest.mark.parametrize("cost", [1, 10, 10_000])
 async def test_what_passes_a_test_is_found_in_order(cost):
-    assert await filtered(lambda number: number % 2, range(1500), cost=cost) == list(range(1, 1500, 2))
+    assert await filter_in_slices(lambda number: number % 2, range(1500), cost=cost) == list(
+        range(1, 1500, 2)
+    )
 
 
 # --- the worker

@@ -8,7 +8,7 @@ from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.timestamps import after, span_of
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.controllers.deployment import rollback, state
-from mockube.controller_manager.controllers.tainteviction.controller import stay
+from mockube.controller_manager.controllers.tainteviction.controller import tolerated_time
 from mockube.controller_manager.kubelet.pod_lifecycle.program import program_of
 from mockube.controller_manager.kubelet.template.functions import FUNCTIONS
 from mockube.controller_manager.workloads import node_selectors, ranking, tolerations
@@ -87,7 +87,7 @@ def test_a_container_may_sleep_for_ages(span):
 @pytest.mark.parametrize("seconds", [MOST, 10**11, 10**10])
 def test_a_pod_may_tolerate_a_taint_for_ages(seconds):
     taint = {"key": "a", "effect": "NoExecute"}
-    allowed = stay([taint], [{"operator": "Exists", "tolerationSeconds": seconds}])
+    allowed = tolerated_time([taint], [{"operator": "Exists", "tolerationSeconds": seconds}])
     assert allowed is not None
     assert after(NOW, allowed) - NOW == allowed > timedelta(days=365 * 200)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.cluster_client import meets, objects
+from mockube.cluster_client import objects, satisfies
 
 AVAILABLE = {"type": "Available", "status": "True"}
 NOT_YET = {"type": "Available", "status": "False"}
@@ -19,12 +19,12 @@ NOT_YET = {"type": "Available", "status": "False"}
     ],
 )
 def test_a_condition_is_of_the_object_as_it_is_now(generation, status, met):
-    assert meets({"metadata": {"generation": generation}, "status": status}, "Available") is met
+    assert satisfies({"metadata": {"generation": generation}, "status": status}, "Available") is met
 
 
 @pytest.mark.parametrize("answer", [True, False])
 def test_a_question_is_asked_of_the_object(answer):
-    assert meets({"data": {"ready": answer}}, lambda tree: tree["data"]["ready"]) is answer
+    assert satisfies({"data": {"ready": answer}}, lambda tree: tree["data"]["ready"]) is answer
 
 
 @pytest.mark.parametrize(

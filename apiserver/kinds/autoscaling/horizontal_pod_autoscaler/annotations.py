@@ -50,7 +50,7 @@ _RULES: Final = {
 BEHAVIOR: Final = {"scaleUp": _RULES, "scaleDown": _RULES}
 
 
-class Mistyped(ValueError):
+class WrongTypeError(ValueError):
     """A value is not of the type that it has in Go."""
 
 
@@ -58,7 +58,7 @@ def read(text: str, shape: Any) -> Any:
     """Return what a text holds in a shape; None for null, and for what is not JSON or not of that shape."""
     try:
         return _read(orjson.loads(text), shape)
-    except (orjson.JSONDecodeError, Mistyped):
+    except (orjson.JSONDecodeError, WrongTypeError):
         return None
 
 
@@ -81,7 +81,7 @@ def _read(value: Any, shape: Any) -> Any:
         try:
             parse_time(value)
         except TimestampError as error:
-            raise Mistyped from error
+            raise WrongTypeError from error
     return value
 
 
@@ -103,12 +103,12 @@ def _quantity(value: Any) -> str:
     try:
         return str(quantity.parse(text))
     except quantity.QuantityError as error:
-        raise Mistyped from error
+        raise WrongTypeError from error
 
 
 def _check(is_right: bool) -> None:  # noqa: FBT001 - a condition
     if not is_right:
-        raise Mistyped
+        raise WrongTypeError
 
 
 def write_behavior(behavior: Mapping[str, Any]) -> str:

@@ -41,7 +41,7 @@ def to_v2(autoscaler: Tree) -> Tree:
     v2_spec["metrics"] = metric_specs or [metrics.cpu_spec(CPU_UTILIZATION)]
     if annotated[BEHAVIOR]:
         v2_spec["behavior"] = annotated[BEHAVIOR]
-    v2_status = _subset(status, _STATUS) | {"currentMetrics": _current(status, annotated[CURRENT])}
+    v2_status = _subset(status, _STATUS) | {"currentMetrics": _current_metrics(status, annotated[CURRENT])}
     if not v2_status.get("currentReplicas"):
         v2_status.pop("currentReplicas", None)
     if annotated[CONDITIONS]:
@@ -77,7 +77,7 @@ def without_annotations(autoscaler: Tree) -> Tree:
     return _with_annotations(autoscaler, dict.fromkeys(_ANNOTATIONS))
 
 
-def _current(status: Tree, annotated: list[Tree] | None) -> list[Tree] | None:
+def _current_metrics(status: Tree, annotated: list[Tree] | None) -> list[Tree] | None:
     """The annotation knows more than the field, and takes its place."""
     if annotated is not None:
         return [metrics.status_to_v2(_without_zero(metric)) for metric in annotated] or None

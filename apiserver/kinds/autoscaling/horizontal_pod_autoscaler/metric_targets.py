@@ -96,13 +96,13 @@ _CURRENT: Final = {
 
 def metric_specs(tree: Tree) -> Sequence[Any]:
     cpu = part(tree, "spec", "targetCPUUtilizationPercentage")
-    annotated = _annotated(tree, _ANNOTATION_SPECS, "target", _TARGET)
+    annotated = _read_annotation(tree, _ANNOTATION_SPECS, "target", _TARGET)
     return items(tree, "spec", "metrics") or [*annotated, *_cpu("target", cpu)]
 
 
 def metric_statuses(tree: Tree) -> Sequence[Any]:
     cpu = part(tree, "status", "currentCPUUtilizationPercentage")
-    annotated = _annotated(tree, _ANNOTATION_STATUSES, "current", _CURRENT)
+    annotated = _read_annotation(tree, _ANNOTATION_STATUSES, "current", _CURRENT)
     return items(tree, "status", "currentMetrics") or annotated or _cpu("current", cpu)
 
 
@@ -112,15 +112,15 @@ def _cpu(side: str, utilization: int | None) -> list[Any]:
     return [{"type": "Resource", "resource": {"name": "cpu", side: {"averageUtilization": utilization}}}]
 
 
-def _annotated(tree: Tree, annotation: str, side: str, names: Mapping[str, str]) -> list[Any]:
+def _read_annotation(tree: Tree, annotation: str, side: str, names: Mapping[str, str]) -> list[Any]:
     try:
         metrics = decode(meta.annotations(tree).get(annotation) or "[]", type=list[_Metric])
-        return [_renamed(metric, side, names) for metric in metrics]
+        return [_rename_fields(metric, side, names) for metric in metrics]
     except (DecodeError, quantity.QuantityError):
         return []
 
 
-def _renamed(metric: _Metric, side: str, names: Mapping[str, str]) -> dict[str, Any]:
+def _rename_fields(metric: _Metric, side: str, names: Mapping[str, str]) -> dict[str, Any]:
     return {
         field: source if isinstance(source, str) else {**source, side: _values(source, names)}
         for field, source in metric.items()

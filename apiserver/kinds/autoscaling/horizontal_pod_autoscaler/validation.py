@@ -9,23 +9,23 @@ from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import (
     Check,
-    each,
-    every,
+    all_of,
+    each_item,
     field,
-    must,
     non_negative,
     one_of,
     optional,
     pointer,
     positive,
-    required,
-    valid,
+    report,
+    require,
+    require_that,
 )
-from mockube.apiserver.kinds.common.objects import part, within
+from mockube.apiserver.kinds.common.objects import get_struct, part
 from mockube.apiserver.kinds.common.resource_names import check_not_negative
 from mockube.apiserver.kinds.common.validation import Validation
 
-_SEGMENT: Final = valid(names.check_path_segment_name)
+_SEGMENT: Final = report(names.check_path_segment_name)
 
 
 _SCALABLE_IN_CORE: Final = frozenset({"ReplicationController"})
@@ -49,14 +49,14 @@ def _reference(*, core_allowed: bool) -> Check:
             return ()
         return (errors.invalid(path.child("apiVersion"), reference.get("apiVersion", ""), problem),)
 
-    return every(required("kind", _SEGMENT), required("name", _SEGMENT), check_version)
+    return all_of(require("kind", _SEGMENT), require("name", _SEGMENT), check_version)
 
 
 # --- metrics
 
-_METRIC: Final = field("metric", required("name", _SEGMENT, detail="must specify a metric name"), absent={})
+_METRIC: Final = field("metric", require("name", _SEGMENT, detail="must specify a metric name"), absent={})
 
-_POSITIVE: Final = must(lambda amount: quantity.parse(amount) > quantity.ZERO, "must be positive")
+_POSITIVE: Final = require_that(lambda amount: quantity.parse(amount) > quantity.ZERO, "must be positive")
 
 
 def _check_target_type(target: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -73,7 +73,7 @@ _TARGET: Final = field(
     _check_target_type,
     pointer("value", _POSITIVE),
     pointer("averageValue", _POSITIVE),
-    pointer("averageUtilization", must(lambda percent: percent > 0, "must be greater than 0")),
+    pointer("averageUtilization", require_that(lambda percent: percent > 0, "must be greater than 0")),
     absent={},
 )
 
@@ -82,7 +82,7 @@ def _one_target(first: str, second: str, *, missing: str, surplus: str = "") -> 
     """Return the check that a target has one of two fields. Without both, the first is required; with both, the second may be forbidden."""
 
     def check(source: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-        target, path = within(source, "target"), path.child("target")
+        target, path = get_struct(source, "target"), path.child("target")
         present = [name for name in (first, second) if target.get(name) is not None]
         if not present:
             yield errors.required(path.child(first), missing)
@@ -93,14 +93,14 @@ def _one_target(first: str, second: str, *, missing: str, surplus: str = "") -> 
 
 
 def _check_average(source: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    if within(source, "target").get("averageValue") is not None:
+    if get_struct(source, "target").get("averageValue") is not None:
         return ()
     return (
         errors.required(path.child("target", "averageValue"), "must specify a positive target averageValue"),
     )
 
 
-_NAME: Final = required("name", detail="must specify a resource name")
+_NAME: Final = require("name", detail="must specify a resource name")
 _RAW_OR_UTILIZATION: Final = _one_target(
     "averageUtilization",
     "averageValue",
@@ -109,13 +109,13 @@ _RAW_OR_UTILIZATION: Final = _one_target(
 )
 
 _SOURCES: Final[Mapping[str, Check]] = {
-    "object": every(
+    "object": all_of(
         field("describedObject", _reference(core_allowed=True), absent={}),
         _METRIC,
         _TARGET,
         _one_target("averageValue", "value", missing="must set either a target value or averageValue"),
     ),
-    "external": every(
+    "external": all_of(
         _METRIC,
         _TARGET,
         _one_target(
@@ -125,10 +125,10 @@ _SOURCES: Final[Mapping[str, Check]] = {
             surplus="may not set both a target value for metric and a per-pod target",
         ),
     ),
-    "pods": every(_METRIC, _TARGET, _check_average),
-    "resource": every(_NAME, _TARGET, _RAW_OR_UTILIZATION),
-    "containerResource": every(
-        _NAME, required("container", detail="must specify a container"), _TARGET, _RAW_OR_UTILIZATION
+    "pods": all_of(_METRIC, _TARGET, _check_average),
+    "resource": all_of(_NAME, _TARGET, _RAW_OR_UTILIZATION),
+    "containerResource": all_of(
+        _NAME, require("container", detail="must specify a container"), _TARGET, _RAW_OR_UTILIZATION
     ),
 }
 
@@ -170,7 +170,7 @@ def _metrics(spec: ReadOnlyTree) -> Any:
 
 def _check_metrics(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     metrics, path = _metrics(spec), path.child("metrics")
-    yield from each(_check_metric)(metrics, path)
+    yield from each_item(_check_metric)(metrics, path)
     if spec.get("minReplicas") == 0 and not any(
         metric.get("type") in ("Object", "External") for metric in metrics or ()
     ):
@@ -182,27 +182,27 @@ def _check_metrics(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
 
 
 def _at_most(limit: int) -> Check:
-    return must(lambda value: value <= limit, f"must be less than or equal to {limit}")
+    return require_that(lambda value: value <= limit, f"must be less than or equal to {limit}")
 
 
-_POLICY: Final = every(
+_POLICY: Final = all_of(
     field("type", one_of("Percent", "Pods"), absent=""),
     field("value", positive, absent=0),
     field("periodSeconds", positive, _at_most(1800), absent=0),
 )
 
-_RULES: Final = every(
+_RULES: Final = all_of(
     pointer(
         "stabilizationWindowSeconds",
-        must(lambda seconds: seconds >= 0, "must be greater than or equal to zero"),
+        require_that(lambda seconds: seconds >= 0, "must be greater than or equal to zero"),
         _at_most(3600),
     ),
     pointer("selectPolicy", one_of("Disabled", "Max", "Min")),
-    required("policies", each(_POLICY), detail="must specify at least one Policy"),
+    require("policies", each_item(_POLICY), detail="must specify at least one Policy"),
     pointer("tolerance", check_not_negative),
 )
 
-_BEHAVIOUR: Final = every(pointer("scaleUp", _RULES), pointer("scaleDown", _RULES))
+_BEHAVIOUR: Final = all_of(pointer("scaleUp", _RULES), pointer("scaleDown", _RULES))
 
 
 # --- specs
@@ -219,9 +219,10 @@ def _check_most(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
 
 
 def _spec(least: int) -> Callable[[ReadOnlyTree, Path], Iterable[FieldError]]:
-    return every(
+    return all_of(
         pointer(
-            "minReplicas", must(lambda value: value >= least, f"must be greater than or equal to {least}")
+            "minReplicas",
+            require_that(lambda value: value >= least, f"must be greater than or equal to {least}"),
         ),
         _check_most,
         field("scaleTargetRef", _reference(core_allowed=False), absent={}),
@@ -235,16 +236,16 @@ _SPEC: Final = ROOT.child("spec")
 
 
 def _create(tree: ReadOnlyTree) -> Iterable[FieldError]:
-    return _FROM_ONE(within(tree, "spec"), _SPEC)
+    return _FROM_ONE(get_struct(tree, "spec"), _SPEC)
 
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
     """Allow `minReplicas` 0 only if the old object has it."""
-    check = _FROM_ZERO if within(old, "spec").get("minReplicas") == 0 else _FROM_ONE
-    return check(within(new, "spec"), _SPEC)
+    check = _FROM_ZERO if get_struct(old, "spec").get("minReplicas") == 0 else _FROM_ONE
+    return check(get_struct(new, "spec"), _SPEC)
 
 
-_STATUS: Final = every(field("currentReplicas", non_negative), field("desiredReplicas", non_negative))
+_STATUS: Final = all_of(field("currentReplicas", non_negative), field("desiredReplicas", non_negative))
 
 VALIDATION: Final = Validation(
     create=_create, update=_update, subresources={"status": part(_STATUS, "status")}

@@ -56,14 +56,14 @@ def overlap(some: str, others: str, completions: int) -> int | None:
     """Return the first index that is in both. Invalid intervals are reported elsewhere."""
     found = [
         max(one.first, other.first)
-        for one in _readable(some, completions)
-        for other in _readable(others, completions)
+        for one in _valid_intervals(some, completions)
+        for other in _valid_intervals(others, completions)
         if one.first <= other.last and other.first <= one.last
     ]
     return min(found, default=None)
 
 
-def _readable(text: str, completions: int) -> list[Interval]:
+def _valid_intervals(text: str, completions: int) -> list[Interval]:
     intervals = []
     for part in text.split(",") if text else ():
         try:

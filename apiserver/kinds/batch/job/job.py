@@ -183,7 +183,7 @@ def _completions(job: Tree) -> str:
 
 def _duration(job: Tree, now: datetime) -> str:
     start = time(job, "status", "startTime")
-    return ages.human((time(job, "status", "completionTime") or now) - start) if start else ""
+    return ages.human_duration((time(job, "status", "completionTime") or now) - start) if start else ""
 
 
 KIND: Final = Kind(

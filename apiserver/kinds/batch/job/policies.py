@@ -12,8 +12,8 @@ from mockube.apiserver.kinds.batch.job import indexes
 from mockube.apiserver.kinds.batch.job.indexes import IndexesError
 from mockube.apiserver.kinds.common.checks import (
     Check,
-    each,
-    every,
+    all_of,
+    each_item,
     field,
     no_longer_than,
     no_more_than,
@@ -43,11 +43,11 @@ def _choice(*values: str) -> Check:
 
 # --- failing
 
-_PATTERN: Final = every(
+_PATTERN: Final = all_of(
     field("type", check_label_name, absent=""),
     field("status", _choice("False", "True", "Unknown"), absent=""),
 )
-_PATTERNS: Final = field("onPodConditions", no_more_than(_MOST_PATTERNS), each(_PATTERN), absent=())
+_PATTERNS: Final = field("onPodConditions", no_more_than(_MOST_PATTERNS), each_item(_PATTERN), absent=())
 _OPERATOR: Final = field("operator", _choice("In", "NotIn"), absent="")
 
 

@@ -37,30 +37,30 @@ class _Change(Struct, frozen=True):
     def get(self, name: str, default: Any = None) -> Any:
         return (self.new.get("status") or {}).get(name, default)
 
-    def was(self, name: str, default: Any = None) -> Any:
+    def old_value(self, name: str, default: Any = None) -> Any:
         return (self.old.get("status") or {}).get(name, default)
 
-    def changed(self, *names: str) -> bool:
-        return any(self.get(name) != self.was(name) for name in names)
+    def has_changed(self, *names: str) -> bool:
+        return any(self.get(name) != self.old_value(name) for name in names)
 
-    def turned(self, *types: str) -> bool:
+    def has_changed_condition(self, *types: str) -> bool:
         """Return whether one of these conditions has changed."""
         return any(conditions.is_true(self.new, one) != conditions.is_true(self.old, one) for one in types)
 
-    def has(self, *types: str) -> bool:
+    def has_conditions(self, *types: str) -> bool:
         return all(conditions.is_true(self.new, one) for one in types)
 
-    def had(self, *types: str) -> bool:
+    def had_conditions(self, *types: str) -> bool:
         return all(conditions.is_true(self.old, one) for one in types)
 
     @property
-    def finished(self) -> bool:
-        return self.has(COMPLETE) or self.has(FAILED)
+    def is_finished(self) -> bool:
+        return self.has_conditions(COMPLETE) or self.has_conditions(FAILED)
 
     @property
     def finishes(self) -> bool:
         """Or is no longer finished."""
-        return self.finished != (self.had(COMPLETE) or self.had(FAILED))
+        return self.is_finished != (self.had_conditions(COMPLETE) or self.had_conditions(FAILED))
 
     @property
     def spec(self) -> ReadOnlyTree:
@@ -106,29 +106,29 @@ def _excluding(one: str, other: str, problem: str, *turning: str) -> _Rule:
     """Refuse two conditions at once; with `turning`, only if one of those changes."""
 
     def check(change: _Change) -> Iterator[FieldError]:
-        if change.has(one, other) and (not turning or change.turned(*turning)):
+        if change.has_conditions(one, other) and (not turning or change.has_changed_condition(*turning)):
             yield errors.invalid(_CONDITIONS, OMITTED, problem)
 
     return check
 
 
 def _check_failure_target(change: _Change) -> Iterator[FieldError]:
-    bears = change.turned(FAILED) or change.changed("failedIndexes")
-    if bears and change.has(FAILED) and not change.has(FAILURE_TARGET):
+    bears = change.has_changed_condition(FAILED) or change.has_changed("failedIndexes")
+    if bears and change.has_conditions(FAILED) and not change.has_conditions(FAILURE_TARGET):
         problem = "cannot set Failed=True condition without the FailureTarget=true condition"
         yield errors.invalid(_CONDITIONS, OMITTED, problem)
 
 
 def _check_success_criteria(change: _Change) -> Iterator[FieldError]:
-    bears = change.turned(COMPLETE, SUCCESS_CRITERIA_MET)
-    if bears and change.has(COMPLETE) and not change.has(SUCCESS_CRITERIA_MET):
+    bears = change.has_changed_condition(COMPLETE, SUCCESS_CRITERIA_MET)
+    if bears and change.has_conditions(COMPLETE) and not change.has_conditions(SUCCESS_CRITERIA_MET):
         problem = "cannot set Complete=True condition without the SuccessCriteriaMet=true condition"
         yield errors.invalid(_CONDITIONS, OMITTED, problem)
 
 
 def _check_success_policy(change: _Change) -> Iterator[FieldError]:
     has_policy = change.spec.get("successPolicy") is not None
-    if has_policy and change.has(COMPLETE) and not change.has(SUCCESS_CRITERIA_MET):
+    if has_policy and change.has_conditions(COMPLETE) and not change.has_conditions(SUCCESS_CRITERIA_MET):
         problem = "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True"
         yield errors.invalid(_CONDITIONS, OMITTED, problem)
 
@@ -138,15 +138,15 @@ def _check_success_policy(change: _Change) -> Iterator[FieldError]:
 
 def _check_completion_time(change: _Change) -> Iterator[FieldError]:
     time, path = change.get("completionTime"), _STATUS.child("completionTime")
-    if change.turned(COMPLETE) or change.changed("completionTime"):
-        if time and not change.has(COMPLETE):
+    if change.has_changed_condition(COMPLETE) or change.has_changed("completionTime"):
+        if time and not change.has_conditions(COMPLETE):
             problem = "cannot set completionTime when there is no Complete=True condition"
             yield errors.invalid(path, time, problem)
-        if not time and change.has(COMPLETE):
+        if not time and change.has_conditions(COMPLETE):
             yield errors.required(path, "completionTime is required for Complete jobs")
     start = change.get("startTime")
     if (
-        change.changed("startTime", "completionTime")
+        change.has_changed("startTime", "completionTime")
         and start
         and time
         and parse_time(time) < parse_time(start)
@@ -157,8 +157,8 @@ def _check_completion_time(change: _Change) -> Iterator[FieldError]:
 def _check_start_time(change: _Change) -> Iterator[FieldError]:
     spec = change.spec
     is_empty = spec.get("suspend") is True and spec.get("completions") == 0
-    bears = (change.finishes or change.changed("startTime")) and not is_empty
-    if bears and change.finished and not change.get("startTime"):
+    bears = (change.finishes or change.has_changed("startTime")) and not is_empty
+    if bears and change.is_finished and not change.get("startTime"):
         yield errors.required(_STATUS.child("startTime"), "startTime is required for finished job")
 
 
@@ -167,14 +167,14 @@ def _check_start_time(change: _Change) -> Iterator[FieldError]:
 
 def _check_active(change: _Change) -> Iterator[FieldError]:
     active = change.get("active", 0)
-    if (change.finishes or change.changed("active")) and active > 0 and change.finished:
+    if (change.finishes or change.has_changed("active")) and active > 0 and change.is_finished:
         yield errors.invalid(_STATUS.child("active"), active, "active>0 is invalid for finished job")
 
 
 def _check_nothing_uncounted(change: _Change) -> Iterator[FieldError]:
     uncounted = change.get("uncountedTerminatedPods") or {}
-    bears = change.finishes or change.changed("uncountedTerminatedPods")
-    if bears and change.finished and (uncounted.get("failed") or uncounted.get("succeeded")):
+    bears = change.finishes or change.has_changed("uncountedTerminatedPods")
+    if bears and change.is_finished and (uncounted.get("failed") or uncounted.get("succeeded")):
         path = _STATUS.child("uncountedTerminatedPods")
         value = internal("batch.UncountedTerminatedPods", uncounted)
         yield errors.invalid(path, value, "must be empty for finished job")
@@ -182,14 +182,14 @@ def _check_nothing_uncounted(change: _Change) -> Iterator[FieldError]:
 
 def _check_terminating(change: _Change) -> Iterator[FieldError]:
     terminating = change.get("terminating") or 0
-    if (change.finishes or change.changed("terminating")) and terminating > 0 and change.finished:
+    if (change.finishes or change.has_changed("terminating")) and terminating > 0 and change.is_finished:
         problem = "terminating>0 is invalid for finished job"
         yield errors.invalid(_STATUS.child("terminating"), terminating, problem)
 
 
 def _check_ready(change: _Change) -> Iterator[FieldError]:
     ready = change.get("ready")
-    if ready is not None and change.changed("ready", "active") and ready > change.get("active", 0):
+    if ready is not None and change.has_changed("ready", "active") and ready > change.get("active", 0):
         yield errors.invalid(_STATUS.child("ready"), ready, "cannot set more ready pods than active")
 
 
@@ -198,7 +198,7 @@ def _check_ready(change: _Change) -> Iterator[FieldError]:
 
 def _check_format(change: _Change, name: str) -> Iterator[FieldError]:
     text, completions = change.get(name), change.spec.get("completions")
-    if text is None or completions is None or not change.changed(name):
+    if text is None or completions is None or not change.has_changed(name):
         return
     try:
         indexes.parse(text, completions)
@@ -212,11 +212,11 @@ def _check_indexes(change: _Change) -> Iterator[FieldError]:
     yield from _check_format(change, "completedIndexes")
     if has_limit:
         yield from _check_format(change, "failedIndexes")
-    if change.changed("completedIndexes") and completed and not is_indexed(change.spec):
+    if change.has_changed("completedIndexes") and completed and not is_indexed(change.spec):
         problem = "cannot set non-empty completedIndexes when non-indexed completion mode"
         yield errors.invalid(_STATUS.child("completedIndexes"), completed, problem)
     path = _STATUS.child("failedIndexes")
-    if change.changed("failedIndexes") and failed is not None and not has_limit:
+    if change.has_changed("failedIndexes") and failed is not None and not has_limit:
         problem = "cannot set non-null failedIndexes when backoffLimitPerIndex is null"
         yield errors.invalid(path, failed, problem)
     yield from _check_overlap(change, completed, failed, path)
@@ -224,7 +224,7 @@ def _check_indexes(change: _Change) -> Iterator[FieldError]:
 
 def _check_overlap(change: _Change, completed: str, failed: str | None, path: Path) -> Iterator[FieldError]:
     completions = change.spec.get("completions")
-    if failed is None or completions is None or not change.changed("completedIndexes", "failedIndexes"):
+    if failed is None or completions is None or not change.has_changed("completedIndexes", "failedIndexes"):
         return
     index = indexes.overlap(completed, failed, completions)
     if index is not None:
@@ -236,7 +236,7 @@ def _check_overlap(change: _Change, completed: str, failed: str | None, path: Pa
 
 def _check_terminal(change: _Change) -> Iterator[FieldError]:
     for condition in (FAILED, COMPLETE, FAILURE_TARGET):
-        if change.had(condition) and not change.has(condition):
+        if change.had_conditions(condition) and not change.has_conditions(condition):
             problem = f"cannot disable the terminal {condition}=True condition"
             yield errors.invalid(_CONDITIONS, OMITTED, problem)
 
@@ -246,27 +246,31 @@ def _check_counted(change: _Change) -> Iterator[FieldError]:
     spec = change.spec
     is_elastic = is_indexed(spec) and spec.get("completions") == spec.get("parallelism")
     for name in ("failed",) if is_elastic else ("failed", "succeeded"):
-        if change.get(name, 0) < change.was(name, 0):
+        if change.get(name, 0) < change.old_value(name, 0):
             problem = f"cannot decrease the {name} counter"
             yield errors.invalid(_STATUS.child(name), change.get(name, 0), problem)
 
 
 def _check_times_kept(change: _Change) -> Iterator[FieldError]:
     time, start = change.get("completionTime"), change.get("startTime")
-    if time and change.was("completionTime") and change.changed("completionTime"):
+    if time and change.old_value("completionTime") and change.has_changed("completionTime"):
         yield errors.invalid(_STATUS.child("completionTime"), time, "field is immutable")
-    resumes = change.had(SUSPENDED) and conditions.is_false(change.new, SUSPENDED)
-    bears = change.changed("startTime") and not resumes and not change.spec.get("suspend")
-    if bears and change.was("startTime"):
+    resumes = change.had_conditions(SUSPENDED) and conditions.is_false(change.new, SUSPENDED)
+    bears = change.has_changed("startTime") and not resumes and not change.spec.get("suspend")
+    if bears and change.old_value("startTime"):
         problem = "field is immutable for unsuspended job once set"
         yield errors.invalid(_STATUS.child("startTime"), start, problem)
 
 
 def _check_success_kept(change: _Change) -> Iterator[FieldError]:
-    if change.had(SUCCESS_CRITERIA_MET) and not change.has(SUCCESS_CRITERIA_MET):
+    if change.had_conditions(SUCCESS_CRITERIA_MET) and not change.has_conditions(SUCCESS_CRITERIA_MET):
         problem = "cannot disable the SuccessCriteriaMet=True condition"
         yield errors.invalid(_CONDITIONS, OMITTED, problem)
-    if change.had(COMPLETE) and change.has(SUCCESS_CRITERIA_MET) and not change.had(SUCCESS_CRITERIA_MET):
+    if (
+        change.had_conditions(COMPLETE)
+        and change.has_conditions(SUCCESS_CRITERIA_MET)
+        and not change.had_conditions(SUCCESS_CRITERIA_MET)
+    ):
         problem = "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions"
         yield errors.invalid(_CONDITIONS, OMITTED, problem)
 

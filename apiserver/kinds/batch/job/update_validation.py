@@ -92,7 +92,7 @@ def _check_template(new: ReadOnlyTree, old: ReadOnlyTree, path: Path) -> Iterabl
 
 def _check_waiting_template(new: ReadOnlyTree, old: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     new_spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
-    if _fixed(new_spec) == _fixed(old_spec):
+    if _immutable_fields(new_spec) == _immutable_fields(old_spec):
         return ()
     return (errors.invalid(path.child("template.spec"), internal("core.PodSpec", new_spec), IMMUTABLE),)
 
@@ -100,14 +100,14 @@ def _check_waiting_template(new: ReadOnlyTree, old: ReadOnlyTree, path: Path) ->
 _OPEN: Final = frozenset({"nodeSelector", "tolerations", "schedulingGates"})
 
 
-def _fixed(spec: ReadOnlyTree) -> dict[str, Any]:
+def _immutable_fields(spec: ReadOnlyTree) -> dict[str, Any]:
     """Return a pod's spec without the fields that can change while there is no pod."""
     fixed = {name: value for name, value in spec.items() if name not in _OPEN}
-    fixed["affinity"] = _without(spec.get("affinity") or {}, "nodeAffinity")
+    fixed["affinity"] = _without_field(spec.get("affinity") or {}, "nodeAffinity")
     for kind in ("containers", "initContainers"):
-        fixed[kind] = [_without(container, "resources") for container in spec.get(kind) or ()]
+        fixed[kind] = [_without_field(container, "resources") for container in spec.get(kind) or ()]
     return fixed
 
 
-def _without(tree: ReadOnlyTree, name: str) -> dict[str, Any]:
+def _without_field(tree: ReadOnlyTree, name: str) -> dict[str, Any]:
     return {field_name: value for field_name, value in tree.items() if field_name != name}

@@ -14,7 +14,7 @@ from mockube.apiserver.kinds.batch.job.policies import (
     check_success_policy,
 )
 from mockube.apiserver.kinds.common import objectmeta
-from mockube.apiserver.kinds.common.checks import Check, every, field, no_longer_than, non_negative, pointer
+from mockube.apiserver.kinds.common.checks import Check, all_of, field, no_longer_than, non_negative, pointer
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import METADATA, SUBDOMAIN
 from mockube.apiserver.kinds.common.selectors import check_selector
@@ -65,7 +65,7 @@ def _check_failed_indexes(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError
         yield errors.required(path.child("backoffLimitPerIndex"), "when maxFailedIndexes is specified")
 
 
-_NUMBERS: Final = every(
+_NUMBERS: Final = all_of(
     *(
         field(name, non_negative)
         for name in (
@@ -149,7 +149,7 @@ def _check_restarts(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         yield errors.invalid(path, policy, problem)
 
 
-_WITHOUT_TEMPLATE: Final = every(
+_WITHOUT_TEMPLATE: Final = all_of(
     _NUMBERS, _check_mode, check_pod_failure_policy, _check_success, check_pod_replacement_policy
 )
 

@@ -10,15 +10,15 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.addresses import check_protocol
 from mockube.apiserver.kinds.common.checks import (
     Check,
-    every,
+    all_of,
     field,
-    must,
     one_of,
     optional,
     port_number,
-    refused,
-    required,
-    valid,
+    refuse_any,
+    report,
+    require,
+    require_that,
 )
 from mockube.apiserver.kinds.core.pod.context import PodContext
 from mockube.apiserver.kinds.core.pod.env import check_env, check_env_from
@@ -36,10 +36,10 @@ from mockube.apiserver.kinds.core.pod.security import check_security_context
 from mockube.apiserver.kinds.core.pod.volumes import check_devices, check_mounts
 from mockube.apiserver.kinds.core.volumes.sources import PULL_POLICIES
 
-_CHECK_PORT: Final = every(
-    required("containerPort", port_number),
+_CHECK_PORT: Final = all_of(
+    require("containerPort", port_number),
     optional("hostPort", port_number),
-    required("protocol", check_protocol),
+    require("protocol", check_protocol),
 )
 
 
@@ -48,7 +48,7 @@ def check_ports(ports: Iterable[ReadOnlyTree] | None, path: Path) -> Iterator[Fi
     for index, port in enumerate(ports or ()):
         name, at = port.get("name"), path.index(index)
         if name:
-            problems = [*valid(names.check_port_name)(name, at.child("name"))]
+            problems = [*report(names.check_port_name)(name, at.child("name"))]
             if not problems and name in seen:
                 problems = [errors.duplicate(at.child("name"), name)]
             seen.add(name)
@@ -82,15 +82,15 @@ def check_host_network_ports(pod_context: PodContext, path: Path) -> Iterator[Fi
                 yield errors.invalid(at, of_host, "must match `containerPort` when `hostNetwork` is true")
 
 
-_NAME_TO_MESSAGES: Final = every(
-    required("name", valid(names.check_dns1123_label)),
-    required("image"),
-    required("terminationMessagePolicy", one_of("File", "FallbackToLogsOnError")),
+_NAME_TO_MESSAGES: Final = all_of(
+    require("name", report(names.check_dns1123_label)),
+    require("image"),
+    require("terminationMessagePolicy", one_of("File", "FallbackToLogsOnError")),
     field("ports", check_ports),
     field("env", check_env),
     field("envFrom", check_env_from),
 )
-_PULL_POLICY: Final = required("imagePullPolicy", one_of(*PULL_POLICIES))
+_PULL_POLICY: Final = require("imagePullPolicy", one_of(*PULL_POLICIES))
 
 
 def _check_common(container: ReadOnlyTree, path: Path, pod_context: PodContext) -> Iterator[FieldError]:
@@ -111,7 +111,7 @@ def _check_unique_name(name: str, path: Path, used_names: set[str]) -> Iterator[
     used_names.add(name)
 
 
-def _of(pod_context: PodContext, kind: str) -> Sequence[ReadOnlyTree]:
+def _containers_of(pod_context: PodContext, kind: str) -> Sequence[ReadOnlyTree]:
     return pod_context.spec.get(kind) or ()
 
 
@@ -119,7 +119,7 @@ def _of(pod_context: PodContext, kind: str) -> Sequence[ReadOnlyTree]:
 
 
 def check_containers(pod_context: PodContext, path: Path) -> Iterator[FieldError]:
-    path, containers = path.child("containers"), _of(pod_context, "containers")
+    path, containers = path.child("containers"), _containers_of(pod_context, "containers")
     if not containers:
         yield errors.required(path)
         return
@@ -159,8 +159,8 @@ def _check_resizes(container: ReadOnlyTree, path: Path, pod_context: PodContext)
 def check_init_containers(pod_context: PodContext, path: Path) -> Iterator[FieldError]:
     """They run one after another, so several may use the same host port; sidecars keep running."""
     path = path.child("initContainers")
-    used_names = {container.get("name", "") for container in _of(pod_context, "containers")}
-    for index, container in enumerate(_of(pod_context, "initContainers")):
+    used_names = {container.get("name", "") for container in _containers_of(pod_context, "containers")}
+    for index, container in enumerate(_containers_of(pod_context, "initContainers")):
         at, is_sidecar = path.index(index), container.get("restartPolicy") == ALWAYS
         yield from _check_common(container, at, pod_context)
         yield from check_init_restart_policy(container, at)
@@ -182,7 +182,7 @@ _NOT_EPHEMERAL: Final = (
     "ports", "resources", "resizePolicy", "restartPolicy", "restartPolicyRules", "livenessProbe", "readinessProbe",
     "startupProbe", "lifecycle",
 )  # fmt: skip
-_REFUSED: Final = refused("cannot be set for an Ephemeral Container")
+_REFUSED: Final = refuse_any("cannot be set for an Ephemeral Container")
 
 
 def check_ephemeral_containers(pod_context: PodContext, path: Path) -> Iterator[FieldError]:
@@ -191,10 +191,10 @@ def check_ephemeral_containers(pod_context: PodContext, path: Path) -> Iterator[
     others = {
         container.get("name", "")
         for kind in ("containers", "initContainers")
-        for container in _of(pod_context, kind)
+        for container in _containers_of(pod_context, kind)
     }
     used_names = {*others}
-    for index, container in enumerate(_of(pod_context, "ephemeralContainers")):
+    for index, container in enumerate(_containers_of(pod_context, "ephemeralContainers")):
         at, target = path.index(index), container.get("targetContainerName")
         yield from _check_common(container, at, pod_context)
         yield from check_trimmed_image(container, at)
@@ -216,7 +216,7 @@ def check_ephemeral_containers(pod_context: PodContext, path: Path) -> Iterator[
 
 check_trimmed_image: Final[Check] = field(
     "image",
-    must(lambda image: image == image.strip(), "must not have leading or trailing whitespace"),
+    require_that(lambda image: image == image.strip(), "must not have leading or trailing whitespace"),
     absent="",
 )
 """Not checked in templates, where a blank image may be a placeholder."""

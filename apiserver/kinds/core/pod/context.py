@@ -12,7 +12,7 @@ import orjson
 from msgspec import Struct
 
 from mockube.apimachinery.paths import Path
-from mockube.apimachinery.remembered import remembered
+from mockube.apimachinery.remembered import memoize
 from mockube.apimachinery.tree import ReadOnlyTree
 
 
@@ -125,4 +125,4 @@ def spec_cache_key(spec: ReadOnlyTree) -> bytes:
 
 def cached_by_spec(function: Callable[[ReadOnlyTree], Answer]) -> Callable[[bytes], Answer]:
     """Cache a function of a spec by `spec_cache_key`. The function gets a tree of its own."""
-    return remembered(_MAX_SPECS, max_length=_MAX_SPEC_BYTES)(lambda text: function(orjson.loads(text)))
+    return memoize(_MAX_SPECS, max_length=_MAX_SPEC_BYTES)(lambda text: function(orjson.loads(text)))

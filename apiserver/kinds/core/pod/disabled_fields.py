@@ -19,13 +19,13 @@ _STATUS: Final = (
 )
 
 OF_PODS: Final = DisabledFields(
-    (*(gate.below("spec") for gate in _SPEC), *(gate.below("status") for gate in _STATUS))
+    (*(gate.with_prefix("spec") for gate in _SPEC), *(gate.with_prefix("status") for gate in _STATUS))
 )
 
 
 def of_template(path: str, *others: Gate) -> DisabledFields:
     """Return the disabled fields of a kind with a template at a path, and with other gates."""
-    return DisabledFields((*(gate.below(f"{path}.spec") for gate in _SPEC), *others))
+    return DisabledFields((*(gate.with_prefix(f"{path}.spec") for gate in _SPEC), *others))
 
 
 OF_SPEC_TEMPLATE: Final = of_template("spec.template")

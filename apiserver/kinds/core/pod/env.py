@@ -7,7 +7,7 @@ from mockube.apimachinery import errors, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.common.checks import Check, each, every, field, optional, required, valid
+from mockube.apiserver.kinds.common.checks import Check, all_of, each_item, field, optional, report, require
 from mockube.apiserver.kinds.common.field_references import (
     check_field_of_variable,
     check_resource_of_variable,
@@ -15,16 +15,16 @@ from mockube.apiserver.kinds.common.field_references import (
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
 from mockube.apiserver.kinds.core.volumes.projected import check_no_backsteps
 
-_NAME: Final = valid(names.check_relaxed_env_var_name)
+_NAME: Final = report(names.check_relaxed_env_var_name)
 
-_KEY: Final = every(
-    field("name", valid(names.check_dns1123_subdomain), absent=""),
-    required("key", valid(names.check_config_map_key)),
+_KEY: Final = all_of(
+    field("name", report(names.check_dns1123_subdomain), absent=""),
+    require("key", report(names.check_config_map_key)),
 )
-_FILE_KEY: Final = every(
-    required("key", _NAME),
-    required("volumeName", valid(names.check_dns1123_label)),
-    required("path", check_no_backsteps),
+_FILE_KEY: Final = all_of(
+    require("key", _NAME),
+    require("volumeName", report(names.check_dns1123_label)),
+    require("path", check_no_backsteps),
 )
 _SOURCES: Final[Mapping[str, Check]] = {
     "fieldRef": check_field_of_variable,
@@ -55,12 +55,12 @@ def _check_source(variable: ReadOnlyTree, source: ReadOnlyTree, path: Path) -> I
         yield errors.invalid(path, "", _TOO_MANY)
 
 
-check_env: Final = each(required("name", _NAME), _check_value_from)
+check_env: Final = each_item(require("name", _NAME), _check_value_from)
 
 
 # --- many variables of one source
 
-_NAMED: Final = required("name", valid(SUBDOMAIN.beginning))
+_NAMED: Final = require("name", report(SUBDOMAIN.beginning))
 _FROM: Final = ("configMapRef", "secretRef")
 
 

@@ -10,17 +10,17 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.addresses import check_port
 from mockube.apiserver.kinds.common.checks import (
     Check,
-    chosen,
-    each,
-    every,
+    all_of,
+    each_item,
     field,
     member,
-    must,
     no_more_than,
     non_negative,
     one_of,
     pointer,
-    required,
+    require,
+    require_that,
+    required_one_of,
 )
 from mockube.apiserver.kinds.common.resource_names import CPU, MEMORY
 from mockube.apiserver.kinds.core.pod.context import PodContext
@@ -31,7 +31,7 @@ NEVER: Final = "Never"
 
 _POLICIES: Final = one_of(ALWAYS, NEVER, ON_FAILURE)
 
-_EXIT_CODES: Final = every(
+_EXIT_CODES: Final = all_of(
     field("operator", one_of("In", "NotIn"), absent=""), field("values", no_more_than(255), absent=())
 )
 
@@ -47,7 +47,7 @@ RESTART, RESTART_ALL = "Restart", "RestartAllContainers"
 _RULES: Final = field(
     "restartPolicyRules",
     no_more_than(20),
-    each(field("action", one_of(RESTART, RESTART_ALL), absent=""), _check_exit_codes),
+    each_item(field("action", one_of(RESTART, RESTART_ALL), absent=""), _check_exit_codes),
     absent=(),
 )
 
@@ -98,8 +98,8 @@ def _restart_action(container: ReadOnlyTree, code: int) -> str | None:
 
 NOT_REQUIRED, RESTART_CONTAINER = "NotRequired", "RestartContainer"
 
-_RESOURCES: Final = chosen(CPU, MEMORY)
-_RESTARTS: Final = chosen(NOT_REQUIRED, RESTART_CONTAINER)
+_RESOURCES: Final = required_one_of(CPU, MEMORY)
+_RESTARTS: Final = required_one_of(NOT_REQUIRED, RESTART_CONTAINER)
 
 
 def check_resize_policies(
@@ -129,13 +129,13 @@ def _check_headers(headers: Iterable[ReadOnlyTree] | None, path: Path) -> Iterat
 
 _PORT: Final = field("port", check_port, absent=0)
 
-_HTTP_GET: Final = every(
-    required("path"),
+_HTTP_GET: Final = all_of(
+    require("path"),
     _PORT,
     field("scheme", one_of("HTTP", "HTTPS"), absent=""),
     field("httpHeaders", _check_headers),
 )
-_ACTIONS: Final[Mapping[str, Check]] = {"exec": required("command"), "httpGet": _HTTP_GET, "tcpSocket": _PORT}
+_ACTIONS: Final[Mapping[str, Check]] = {"exec": require("command"), "httpGet": _HTTP_GET, "tcpSocket": _PORT}
 
 
 def _action(actions: Mapping[str, Check]) -> Check:
@@ -146,7 +146,7 @@ def _action(actions: Mapping[str, Check]) -> Check:
 
 # --- probes
 
-_CHECK_PROBE: Final = every(
+_CHECK_PROBE: Final = all_of(
     _action({**_ACTIONS, "grpc": _PORT}),
     *(
         field(name, non_negative)
@@ -158,14 +158,18 @@ _CHECK_PROBE: Final = every(
             "failureThreshold",
         )
     ),
-    pointer("terminationGracePeriodSeconds", must(lambda seconds: seconds > 0, "must be greater than 0")),
+    pointer(
+        "terminationGracePeriodSeconds", require_that(lambda seconds: seconds > 0, "must be greater than 0")
+    ),
 )
-_SUCCEEDS_ONCE: Final = field("successThreshold", must(lambda count: count == 1, "must be 1"), absent=0)
+_SUCCEEDS_ONCE: Final = field(
+    "successThreshold", require_that(lambda count: count == 1, "must be 1"), absent=0
+)
 _ENDS_NOTHING: Final = pointer(
-    "terminationGracePeriodSeconds", must(lambda _: False, "must not be set for readinessProbes")
+    "terminationGracePeriodSeconds", require_that(lambda _: False, "must not be set for readinessProbes")
 )
 
-check_probes: Final = every(
+check_probes: Final = all_of(
     pointer("livenessProbe", _CHECK_PROBE, _SUCCEEDS_ONCE),
     pointer("readinessProbe", _CHECK_PROBE, _ENDS_NOTHING),
     pointer("startupProbe", _CHECK_PROBE, _SUCCEEDS_ONCE),

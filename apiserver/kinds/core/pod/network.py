@@ -8,13 +8,21 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.addresses import check_ip
-from mockube.apiserver.kinds.common.checks import each, every, field, no_longer_than, one_of, required, valid
+from mockube.apiserver.kinds.common.checks import (
+    all_of,
+    each_item,
+    field,
+    no_longer_than,
+    one_of,
+    report,
+    require,
+)
 from mockube.apiserver.kinds.core.pod.context import PodContext, containers_of
 
-_SUBDOMAIN: Final = valid(names.check_dns1123_subdomain)
+_SUBDOMAIN: Final = report(names.check_dns1123_subdomain)
 
-check_host_aliases: Final = each(
-    field("ip", check_ip, absent=""), field("hostnames", each(_SUBDOMAIN), absent=())
+check_host_aliases: Final = each_item(
+    field("ip", check_ip, absent=""), field("hostnames", each_item(_SUBDOMAIN), absent=())
 )
 
 
@@ -22,7 +30,7 @@ check_host_aliases: Final = each(
 
 _NO_POLICY: Final = "None"
 
-check_dns_policy: Final = required(
+check_dns_policy: Final = require(
     "dnsPolicy", one_of("ClusterFirstWithHostNet", "ClusterFirst", "Default", _NO_POLICY)
 )
 
@@ -43,7 +51,7 @@ def check_dns_config(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 def _check_name_servers(servers: Sequence[str], path: Path) -> Iterator[FieldError]:
     if len(servers) > _MOST_SERVERS:
         yield errors.invalid(path, servers, f"must not have more than {_MOST_SERVERS} nameservers")
-    yield from each(check_ip)(servers, path)
+    yield from each_item(check_ip)(servers, path)
 
 
 def _check_searches(searches: Sequence[str], path: Path) -> Iterator[FieldError]:
@@ -56,7 +64,7 @@ def _check_searches(searches: Sequence[str], path: Path) -> Iterator[FieldError]
         yield errors.invalid(path, searches, problem)
     for index, search in enumerate(searches):
         if search != ".":
-            check = valid(names.check_dns1123_subdomain_with_underscore)
+            check = report(names.check_dns1123_subdomain_with_underscore)
             yield from check(search.removesuffix("."), path.index(index))
 
 
@@ -64,10 +72,10 @@ def _check_option(option: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     return () if option.get("name") else (errors.required(path, "must not be empty"),)
 
 
-_DNS_CONFIG: Final = every(
+_DNS_CONFIG: Final = all_of(
     field("nameservers", _check_name_servers, absent=()),
     field("searches", _check_searches, absent=()),
-    field("options", each(_check_option)),
+    field("options", each_item(_check_option)),
 )
 
 
@@ -81,7 +89,7 @@ def check_hostname_override(spec: ReadOnlyTree, path: Path) -> Iterator[FieldErr
     for flag in ("setHostnameAsFQDN", "hostNetwork"):
         if spec.get(flag):
             yield errors.forbidden(path, f"may not be specified when {flag} is true")
-    yield from every(no_longer_than(64), _SUBDOMAIN)(name, path)
+    yield from all_of(no_longer_than(64), _SUBDOMAIN)(name, path)
 
 
 # --- namespaces

@@ -8,7 +8,7 @@ from mockube.apimachinery import errors, names, quantity
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.common.checks import every, pointer, valid
+from mockube.apiserver.kinds.common.checks import all_of, pointer, report
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.resource_names import (
     CPU,
@@ -24,11 +24,11 @@ from mockube.apiserver.kinds.core.pod.annotations import MIRROR
 from mockube.apiserver.kinds.core.pod.context import WINDOWS, PodContext
 from mockube.apiserver.kinds.core.pod.defaults import aggregate
 
-_LABEL: Final = valid(names.check_dns1123_label)
-_SUBDOMAIN: Final = valid(names.check_dns1123_subdomain)
+_LABEL: Final = report(names.check_dns1123_label)
+_SUBDOMAIN: Final = report(names.check_dns1123_subdomain)
 
 _SOURCES: Final = ("resourceClaimName", "resourceClaimTemplateName")
-_NAMES: Final = every(*(pointer(name, _SUBDOMAIN) for name in _SOURCES))
+_NAMES: Final = all_of(*(pointer(name, _SUBDOMAIN) for name in _SOURCES))
 
 
 def claim_names(spec: ReadOnlyTree) -> frozenset[str]:
@@ -145,7 +145,7 @@ def _check_repeated(name: str, request: str, path: Path, seen: set[str]) -> Iter
         return
     key = name
     if request:
-        yield from valid(names.check_dns1123_label)(request, path.child("request"))
+        yield from report(names.check_dns1123_label)(request, path.child("request"))
         key = f"{name}/{request}"
     if key in seen:
         yield errors.duplicate(path, key)

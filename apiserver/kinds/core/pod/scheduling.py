@@ -11,16 +11,16 @@ from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import (
     Check,
-    each,
-    every,
+    all_of,
+    each_item,
     field,
-    must,
     one_of,
     optional,
     pointer,
     positive,
-    required,
-    valid,
+    report,
+    require,
+    require_that,
 )
 from mockube.apiserver.kinds.common.selectors import (
     check_label_name,
@@ -36,7 +36,7 @@ REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 _WEIGHT: Final = field(
-    "weight", must(lambda weight: 1 <= weight <= 100, "must be in the range 1-100"), absent=0
+    "weight", require_that(lambda weight: 1 <= weight <= 100, "must be in the range 1-100"), absent=0
 )
 
 
@@ -45,9 +45,9 @@ _WEIGHT: Final = field(
 
 def _node_affinity(selector: Check) -> Check:
     """Return the check of a node affinity. Label values of preferences are not checked."""
-    return every(
+    return all_of(
         pointer(REQUIRED, selector),
-        field(PREFERRED, each(_WEIGHT, field("preference", check_term_leniently, absent={}))),
+        field(PREFERRED, each_item(_WEIGHT, field("preference", check_term_leniently, absent={}))),
     )
 
 
@@ -58,7 +58,7 @@ def check_label_keys(keys: Sequence[str], selector: ReadOnlyTree | None, path: P
     """Keys of labels whose values are taken from the pod itself."""
     if keys and selector is None:
         return (errors.forbidden(path, "must not be specified when labelSelector is not set"),)
-    return each(check_label_name)(keys, path)
+    return each_item(check_label_name)(keys, path)
 
 
 def check_match_label_keys(
@@ -86,7 +86,7 @@ def check_match_label_keys(
 def _check_namespaces(namespaces: Iterable[str] | None, path: Path) -> Iterator[FieldError]:
     """`path` is the term's: upstream does not say which namespace it means."""
     for namespace in namespaces or ():
-        yield from valid(names.check_dns1123_label)(namespace, path.child("namespace"))
+        yield from report(names.check_dns1123_label)(namespace, path.child("namespace"))
 
 
 def _check_topology_key(term: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -97,7 +97,7 @@ def _check_topology_key(term: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
 
 
 def _term(selector: Check) -> Check:
-    selectors = every(pointer("labelSelector", selector), pointer("namespaceSelector", selector))
+    selectors = all_of(pointer("labelSelector", selector), pointer("namespaceSelector", selector))
 
     def check(term: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         yield from selectors(term, path)
@@ -110,17 +110,17 @@ def _term(selector: Check) -> Check:
 
 def _pod_affinity(selector: Check) -> Check:
     term = _term(selector)
-    return every(
-        field(REQUIRED, each(term)),
-        field(PREFERRED, each(_WEIGHT, field("podAffinityTerm", term, absent={}))),
+    return all_of(
+        field(REQUIRED, each_item(term)),
+        field(PREFERRED, each_item(_WEIGHT, field("podAffinityTerm", term, absent={}))),
     )
 
 
 @cache
-def _affinity(*, any_node_values: bool, any_selector_values: bool) -> Check:
+def _check_affinity(*, any_node_values: bool, any_selector_values: bool) -> Check:
     nodes = check_node_selector_leniently if any_node_values else check_node_selector
     pods = _pod_affinity(check_selector_leniently if any_selector_values else check_selector)
-    return every(
+    return all_of(
         pointer("nodeAffinity", _node_affinity(nodes)),
         pointer("podAffinity", pods),
         pointer("podAntiAffinity", pods),
@@ -128,13 +128,13 @@ def _affinity(*, any_node_values: bool, any_selector_values: bool) -> Check:
 
 
 def check_affinity(affinity: ReadOnlyTree, path: Path, options: PodValidationOptions) -> Iterable[FieldError]:
-    check = _affinity(
+    check = _check_affinity(
         any_node_values=options.node_affinity_values, any_selector_values=options.selector_values
     )
     return check(affinity, path)
 
 
-_SELECTORS: Final = every(
+_SELECTORS: Final = all_of(
     pointer("labelSelector", check_selector), pointer("namespaceSelector", check_selector)
 )
 
@@ -154,13 +154,15 @@ def has_wrong_selectors(affinity: ReadOnlyTree) -> bool:
 
 _DO_NOT_SCHEDULE: Final = "DoNotSchedule"
 
-_SKEW_AND_KEY: Final = every(
+_SKEW_AND_KEY: Final = all_of(
     field("maxSkew", positive, absent=0),
-    required("topologyKey", detail="can not be empty"),
+    require("topologyKey", detail="can not be empty"),
     field("whenUnsatisfiable", one_of(_DO_NOT_SCHEDULE, "ScheduleAnyway"), absent=""),
 )
 _INCLUSION: Final = one_of("Honor", "Ignore")
-_INCLUSIONS: Final = every(pointer("nodeAffinityPolicy", _INCLUSION), pointer("nodeTaintsPolicy", _INCLUSION))
+_INCLUSIONS: Final = all_of(
+    pointer("nodeAffinityPolicy", _INCLUSION), pointer("nodeTaintsPolicy", _INCLUSION)
+)
 
 
 def _kind(constraint: ReadOnlyTree) -> tuple[str, str]:
@@ -284,7 +286,7 @@ def _check_operator(toleration: ReadOnlyTree, path: Path, *, compared: bool) -> 
 
 
 _CHECKS: Final = {
-    compared: each(
+    compared: each_item(
         optional("key", check_label_name),
         _check_needs,
         partial(_check_operator, compared=compared),

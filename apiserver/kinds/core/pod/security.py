@@ -9,7 +9,15 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.pods import dotted_sysctl
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.common.checks import between, each, every, field, no_longer_than, one_of, pointer
+from mockube.apiserver.kinds.common.checks import (
+    all_of,
+    between,
+    each_item,
+    field,
+    no_longer_than,
+    one_of,
+    pointer,
+)
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.core.pod.context import WINDOWS, PodContext, containers_of, os_of
 from mockube.apiserver.kinds.core.pod.windows import check_windows_options
@@ -214,7 +222,7 @@ def _check_agrees(
 
 
 check_id: Final = between(0, 2**31 - 1)
-_IDS: Final = every(pointer("runAsUser", check_id), pointer("runAsGroup", check_id))
+_IDS: Final = all_of(pointer("runAsUser", check_id), pointer("runAsGroup", check_id))
 _MASKED, _UNMASKED = "Default", "Unmasked"
 
 
@@ -245,7 +253,7 @@ def _check_escalation(context: ReadOnlyTree, path: Path) -> Iterator[FieldError]
             yield errors.invalid(path, internal("core.SecurityContext", context), problem)
 
 
-_PROFILES_OF_CONTAINER: Final = every(
+_PROFILES_OF_CONTAINER: Final = all_of(
     pointer("windowsOptions", check_windows_options), pointer("appArmorProfile", check_apparmor)
 )
 
@@ -265,8 +273,8 @@ def check_security_context(
 
 # --- pods
 
-_GROUPS: Final = every(pointer("fsGroup", check_id), _IDS, field("supplementalGroups", each(check_id)))
-_POLICIES: Final = every(
+_GROUPS: Final = all_of(pointer("fsGroup", check_id), _IDS, field("supplementalGroups", each_item(check_id)))
+_POLICIES: Final = all_of(
     pointer("fsGroupChangePolicy", one_of("Always", "OnRootMismatch")),
     pointer("seccompProfile", check_seccomp),
     _PROFILES_OF_CONTAINER,

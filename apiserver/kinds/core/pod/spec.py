@@ -12,16 +12,16 @@ from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import (
     Check,
+    all_of,
     between,
-    chosen,
-    each,
-    every,
+    each_item,
     field,
     one_of,
     optional,
     pointer,
-    required,
-    valid,
+    report,
+    require,
+    required_one_of,
 )
 from mockube.apiserver.kinds.common.selectors import check_label_name, check_labels
 from mockube.apiserver.kinds.core.pod.containers import (
@@ -68,13 +68,13 @@ Part: TypeAlias = Callable[[PodContext, Path], Iterable[FieldError]]
 
 ALWAYS, ON_FAILURE, NEVER = "Always", "OnFailure", "Never"
 
-_LABEL: Final = valid(names.check_dns1123_label)
-_SUBDOMAIN: Final = valid(names.check_dns1123_subdomain)
+_LABEL: Final = report(names.check_dns1123_label)
+_SUBDOMAIN: Final = report(names.check_dns1123_subdomain)
 
 
-def alone(*checks: Check) -> Part:
+def without_context(*checks: Check) -> Part:
     """Return a part that checks fields without the pod's context."""
-    check = every(*checks)
+    check = all_of(*checks)
     return lambda pod_context, path: check(pod_context.spec, path)
 
 
@@ -138,22 +138,22 @@ _PARTS: Final[tuple[Part, ...]] = (
     check_ephemeral_containers,
     check_pod_resources,
     check_host_network_ports,
-    alone(
-        required("restartPolicy", one_of(ALWAYS, ON_FAILURE, NEVER)),
+    without_context(
+        require("restartPolicy", one_of(ALWAYS, ON_FAILURE, NEVER)),
         check_dns_policy,
         field("nodeSelector", check_labels),
     ),
     check_pod_security_context,
     _check_affinity,
-    alone(
+    without_context(
         check_dns_config,
-        field("readinessGates", each(field("conditionType", check_label_name, absent=""))),
+        field("readinessGates", each_item(field("conditionType", check_label_name, absent=""))),
         field("schedulingGates", _check_gates),
     ),
     _check_spreading,
     check_host_processes,
     check_host_users,
-    alone(
+    without_context(
         check_hostname_override,
         optional("serviceAccountName", _SUBDOMAIN),
         optional("nodeName", _SUBDOMAIN),
@@ -162,11 +162,11 @@ _PARTS: Final[tuple[Part, ...]] = (
         optional("subdomain", _LABEL),
     ),
     _check_tolerations,
-    alone(
+    without_context(
         field("hostAliases", check_host_aliases),
         optional("priorityClassName", _SUBDOMAIN),
         pointer("runtimeClassName", _SUBDOMAIN),
-        pointer("preemptionPolicy", chosen("PreemptLowerPriority", NEVER)),
+        pointer("preemptionPolicy", required_one_of("PreemptLowerPriority", NEVER)),
     ),
     _check_overhead,
     _check_os,

@@ -10,17 +10,17 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import CONDITION_POD_SCHEDULED
 from mockube.apiserver.kinds.common.addresses import check_ip, is_dual_stack, parse_sloppily
 from mockube.apiserver.kinds.common.checks import (
-    each,
-    every,
+    all_of,
+    each_item,
     field,
     immutable,
-    must,
     no_longer_than,
     one_of,
     optional,
     pointer,
-    required,
-    valid,
+    report,
+    require,
+    require_that,
 )
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.core.pod import status as of_containers
@@ -50,7 +50,7 @@ def check_transitions(
             yield errors.forbidden(path.index(index).child("state"), detail)
 
 
-def never(_name: str, _code: int) -> bool:
+def refuse_all_codes(_name: str, _code: int) -> bool:
     return False
 
 
@@ -71,10 +71,10 @@ def restarting(spec: ReadOnlyTree, kind: str) -> Callable[[str, int], bool]:
 
 # --- users
 
-_IDS: Final = every(
+_IDS: Final = all_of(
     field("uid", check_id, absent=0),
     field("gid", check_id, absent=0),
-    field("supplementalGroups", each(check_id), absent=()),
+    field("supplementalGroups", each_item(check_id), absent=()),
 )
 
 
@@ -113,7 +113,7 @@ def _check_message(message: str, path: Path) -> Iterable[FieldError]:
     return no_longer_than(1024)(message, path)
 
 
-_HEALTH: Final = every(
+_HEALTH: Final = all_of(
     field("health", one_of("Healthy", "Unhealthy", "Unknown"), absent=""), pointer("message", _check_message)
 )
 
@@ -156,8 +156,8 @@ def check_nothing_allocated(statuses: Statuses, path: Path) -> Iterator[FieldErr
             yield errors.forbidden(at, "must not be specified in container status")
 
 
-_CLAIM_NAME: Final = valid(names.check_dns1123_subdomain)
-_LABEL: Final = valid(names.check_dns1123_label)
+_CLAIM_NAME: Final = report(names.check_dns1123_subdomain)
+_LABEL: Final = report(names.check_dns1123_label)
 
 
 def check_claim_statuses(status: ReadOnlyTree, spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -201,7 +201,7 @@ def check_extended_claim(status: ReadOnlyTree, spec: ReadOnlyTree, path: Path) -
             for name in _MAPPED:
                 yield errors.duplicate(at.index(index).child(name), mapping.get(name, ""))
         seen.add(key)
-    yield from required("resourceClaimName", _CLAIM_NAME)(claim, path)
+    yield from require("resourceClaimName", _CLAIM_NAME)(claim, path)
 
 
 def _check_mapping(mapping: ReadOnlyTree, path: Path, spec: ReadOnlyTree) -> Iterator[FieldError]:
@@ -223,7 +223,7 @@ _LASTING: Final = {"containerStatuses": "containers", "initContainerStatuses": "
 """Lists of statuses, by the containers that they are of."""
 _EPHEMERAL: Final = "ephemeralContainerStatuses"
 
-_SUBDOMAIN: Final = valid(names.check_dns1123_subdomain)
+_SUBDOMAIN: Final = report(names.check_dns1123_subdomain)
 
 
 def status_of(pod: ReadOnlyTree) -> ReadOnlyTree:
@@ -252,16 +252,16 @@ def check_status_update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldE
 _OWN_CONDITIONS: Final = frozenset({CONDITION_POD_SCHEDULED, "Ready", "Initialized"})
 
 _OBSERVED: Final = optional(
-    "observedGeneration", must(lambda generation: generation >= 0, "must be a non-negative integer")
+    "observedGeneration", require_that(lambda generation: generation >= 0, "must be a non-negative integer")
 )
 
 
 def _check_type(condition: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     name = condition.get("type", "")
-    return () if name in _OWN_CONDITIONS else valid(names.check_label_key)(name, path.child("Type"))
+    return () if name in _OWN_CONDITIONS else report(names.check_label_key)(name, path.child("Type"))
 
 
-_CONDITIONS: Final = field("conditions", each(_OBSERVED, _check_type))
+_CONDITIONS: Final = field("conditions", each_item(_OBSERVED, _check_type))
 
 
 def _check_nomination(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
@@ -305,7 +305,7 @@ def _check_ips(name: str, new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[Fiel
 
 def _check_transitions(new: ReadOnlyTree, old: ReadOnlyTree, spec: ReadOnlyTree) -> Iterator[FieldError]:
     may_restart = {name: of_containers.restarting(spec, kind) for name, kind in _LASTING.items()}
-    for name, may in {**may_restart, _EPHEMERAL: of_containers.never}.items():
+    for name, may in {**may_restart, _EPHEMERAL: of_containers.refuse_all_codes}.items():
         yield from of_containers.check_transitions(
             new.get(name, ()), old.get(name, ()), _STATUS.child(name), may
         )

@@ -38,11 +38,11 @@ def _prepare_status(new: Tree, old: Tree, _request: Request) -> None:
         if field in before:
             status.setdefault(field, before[field])
     if status.get("conditions"):
-        status["conditions"] = _observed(status["conditions"], before.get("conditions", ()))
+        status["conditions"] = _observe_conditions(status["conditions"], before.get("conditions", ()))
     new["status"] = status
 
 
-def _observed(new: list[Tree], old: list[Tree]) -> list[Tree]:
+def _observe_conditions(new: list[Tree], old: list[Tree]) -> list[Tree]:
     """Conditions with the generation that they were last seen to be of. There may be several of one type."""
     generations: defaultdict[str, deque[Any]] = defaultdict(deque)
     for condition in old:
@@ -81,26 +81,26 @@ def complete_selectors(pod: Tree) -> None:
     if spec.get("affinity"):
         affinity = spec["affinity"]
         kinds = [kind for kind in ("podAffinity", "podAntiAffinity") if affinity.get(kind)]
-        changed["affinity"] = affinity | {kind: _affinity(affinity[kind], labels) for kind in kinds}
+        changed["affinity"] = affinity | {kind: _complete_affinity(affinity[kind], labels) for kind in kinds}
     if spec.get("topologySpreadConstraints"):
         constraints = spec["topologySpreadConstraints"]
-        changed["topologySpreadConstraints"] = [_completed(one, labels) for one in constraints]
+        changed["topologySpreadConstraints"] = [_complete_term(one, labels) for one in constraints]
     pod["spec"] = spec | changed
 
 
-def _affinity(affinity: Tree, labels: dict[str, str]) -> Tree:
+def _complete_affinity(affinity: Tree, labels: dict[str, str]) -> Tree:
     changed: dict[str, Any] = {}
     if _REQUIRED in affinity:
-        changed[_REQUIRED] = [_completed(term, labels) for term in affinity[_REQUIRED]]
+        changed[_REQUIRED] = [_complete_term(term, labels) for term in affinity[_REQUIRED]]
     if _PREFERRED in affinity:
         changed[_PREFERRED] = [
-            weighted | {"podAffinityTerm": _completed(weighted["podAffinityTerm"], labels)}
+            weighted | {"podAffinityTerm": _complete_term(weighted["podAffinityTerm"], labels)}
             for weighted in affinity[_PREFERRED]
         ]
     return affinity | changed
 
 
-def _completed(term: Tree, labels: dict[str, str]) -> Tree:
+def _complete_term(term: Tree, labels: dict[str, str]) -> Tree:
     """A term without a selector selects nothing, and stays so."""
     added = [
         {"key": key, "operator": operator, "values": [labels[key]]}

@@ -8,7 +8,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common import objectmeta
-from mockube.apiserver.kinds.common.checks import as_before, between, canonical, required
+from mockube.apiserver.kinds.common.checks import as_before, between, canonical, require
 from mockube.apiserver.kinds.common.internal import difference, internal
 from mockube.apiserver.kinds.common.objectmeta import METADATA, SUBDOMAIN
 from mockube.apiserver.kinds.core.pod.annotations import (
@@ -194,7 +194,7 @@ def _check_changed_spec(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[Fi
 
 def _check_images(containers: Sequence[ReadOnlyTree], path: Path) -> Iterator[FieldError]:
     for index, container in enumerate(containers):
-        yield from required("image")(container, path.index(index))
+        yield from require("image")(container, path.index(index))
         yield from check_trimmed_image(container, path.index(index))
 
 

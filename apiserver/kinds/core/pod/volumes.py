@@ -8,7 +8,7 @@ from mockube.apimachinery import errors, gotext, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.common.checks import Check, every, one_of, optional, required, valid
+from mockube.apiserver.kinds.common.checks import Check, all_of, one_of, optional, report, require
 from mockube.apiserver.kinds.core.pod.context import PodContext, PodValidationOptions
 from mockube.apiserver.kinds.core.volumes.projected import check_descending, check_projected_leniently
 from mockube.apiserver.kinds.core.volumes.sources import SOURCES, check_source
@@ -21,7 +21,7 @@ def _sources(*, in_pod: bool, any_token_path: bool) -> Mapping[str, Check]:
     """An image may be left out in templates, and a token's file lie anywhere in what is old."""
     sources = dict(SOURCES)
     if in_pod:
-        sources["image"] = every(required("reference"), SOURCES["image"])
+        sources["image"] = all_of(require("reference"), SOURCES["image"])
     if any_token_path:
         sources["projected"] = check_projected_leniently
     return sources
@@ -55,7 +55,7 @@ def _check_claim_name(
         yield errors.invalid(path.child("name"), name, f"PVC name {gotext.quote(claim)}: {problem}")
 
 
-_NAME: Final = required("name", valid(names.check_dns1123_label))
+_NAME: Final = require("name", report(names.check_dns1123_label))
 
 
 def check_volumes(

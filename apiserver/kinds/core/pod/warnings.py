@@ -49,7 +49,7 @@ def _of_all(
     if not spec.keys().isdisjoint(_PLACING):
         found += _scheduling(spec, path)
     if annotations:
-        found += _deprecated(annotations, at)
+        found += _deprecated_annotations(annotations, at)
     if volumes := spec.get("volumes"):
         found += volume_warnings(volumes, path.child("volumes"))
     if not spec.keys().isdisjoint(_LISTS):
@@ -87,7 +87,7 @@ def _scheduling(spec: ReadOnlyTree, path: Path) -> Iterator[str]:
             yield f"{at.child('labelSelector')}: {_NO_POD}"
 
 
-def _deprecated(annotations: Mapping[str, Any], at: Path) -> Iterator[str]:
+def _deprecated_annotations(annotations: Mapping[str, Any], at: Path) -> Iterator[str]:
     for name, problem in _ANNOTATIONS.items():
         if name in annotations:
             yield f"{at.child('metadata', 'annotations').key(name)}: {problem}"
@@ -95,9 +95,9 @@ def _deprecated(annotations: Mapping[str, Any], at: Path) -> Iterator[str]:
 
 def _lists(spec: ReadOnlyTree, path: Path) -> Iterator[str]:
     """Warn of duplicates in lists, and of fractional overhead."""
-    yield from _twice(spec.get("hostAliases"), "ip", path.child("hostAliases"))
+    yield from _duplicates(spec.get("hostAliases"), "ip", path.child("hostAliases"))
     secrets, at = spec.get("imagePullSecrets") or (), path.child("imagePullSecrets")
-    yield from _twice(secrets, "name", at)
+    yield from _duplicates(secrets, "name", at)
     for index, secret in enumerate(secrets):
         if not secret.get("name"):
             yield f'{at.index(index).child("name")}: invalid empty name ""'
@@ -105,7 +105,7 @@ def _lists(spec: ReadOnlyTree, path: Path) -> Iterator[str]:
         yield from fractional_byte_warnings(overhead, path.child("overhead"), ("memory", "ephemeral-storage"))
 
 
-def _twice(items: Iterable[ReadOnlyTree] | None, field: str, path: Path) -> Iterator[str]:
+def _duplicates(items: Iterable[ReadOnlyTree] | None, field: str, path: Path) -> Iterator[str]:
     seen = set()
     for index, item in enumerate(items or ()):
         value = item.get(field, "")
@@ -154,10 +154,10 @@ def port_warnings(containers: Iterable[Placed]) -> list[str]:
         for container, path in containers
         for index, port in enumerate(container.get("ports") or ())
     ]
-    return [*_clashes(placed[:COMPARED]), *_names(placed)] if placed else []
+    return [*_port_conflicts(placed[:COMPARED]), *_names(placed)] if placed else []
 
 
-def _clashes(placed: Iterable[Placed]) -> Iterator[str]:
+def _port_conflicts(placed: Iterable[Placed]) -> Iterator[str]:
     seen: dict[tuple[int, str], list[Placed]] = {}
     for port, path in placed:
         if port.get("hostIP") and not port.get("hostPort"):
@@ -223,10 +223,10 @@ def container_warnings(container: ReadOnlyTree, path: Path) -> Iterator[str]:
                 yield from fractional_byte_warnings(resources[field], path.child("resources", field), (name,))
     env = container.get("env")
     if env and len(env) > 1:
-        yield from _hidden(env, path.child("env"))
+        yield from _hidden_variables(env, path.child("env"))
 
 
-def _hidden(env: list[ReadOnlyTree], path: Path) -> Iterator[str]:
+def _hidden_variables(env: list[ReadOnlyTree], path: Path) -> Iterator[str]:
     """Warn of variables of one name, unless the later one refers to the earlier one."""
     seen = set()
     for index, variable in enumerate(env):

@@ -9,7 +9,7 @@ from mockube.apimachinery import errors, gotext, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.common.checks import every, pointer, valid
+from mockube.apiserver.kinds.common.checks import all_of, pointer, report
 from mockube.apiserver.kinds.core.pod.context import PodContext, containers_of
 
 _LARGEST_SPEC_KIB: Final = 64
@@ -64,10 +64,10 @@ def _user_problems(user: str) -> Iterator[str]:
         yield "runAsUserName's User cannot contain the following characters: \"/\\:;|=,+*?<>@[]"
 
 
-check_windows_options: Final = every(
-    pointer("gmsaCredentialSpecName", valid(names.check_dns1123_subdomain)),
-    pointer("gmsaCredentialSpec", valid(_credential_problems)),
-    pointer("runAsUserName", valid(_user_name_problems)),
+check_windows_options: Final = all_of(
+    pointer("gmsaCredentialSpecName", report(names.check_dns1123_subdomain)),
+    pointer("gmsaCredentialSpec", report(_credential_problems)),
+    pointer("runAsUserName", report(_user_name_problems)),
 )
 
 
@@ -88,7 +88,7 @@ def check_host_processes(pod_context: PodContext, path: Path) -> Iterator[FieldE
         own = _host_process(container)
         if own is not None and of_pod is not None and own != of_pod:
             place = at.child("securityContext", "windowsOptions", "hostProcess")
-            pod_value = gotext.plain(of_pod)
+            pod_value = gotext.format_v(of_pod)
             problem = f"pod hostProcess value must be identical if both are specified, was {pod_value}"
             yield errors.invalid(place, own, problem)
         host_process_flags.append(bool(of_pod if own is None else own))

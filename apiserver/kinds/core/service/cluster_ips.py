@@ -12,7 +12,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.addresses import check_ip, is_dual_stack, is_ipv6
-from mockube.apiserver.kinds.common.checks import every, field, one_of, pointer
+from mockube.apiserver.kinds.common.checks import all_of, field, one_of, pointer
 
 EXTERNAL_NAME: Final = "ExternalName"
 NO_ADDRESS: Final = "None"
@@ -49,7 +49,7 @@ def _check_families(families: Sequence[str] | None, path: Path) -> Iterator[Fiel
         seen.add(family)
 
 
-_CHOICES: Final = every(
+_CHOICES: Final = all_of(
     field("ipFamilies", _check_families),
     pointer("ipFamilyPolicy", one_of("PreferDualStack", "RequireDualStack", _SINGLE_STACK)),
 )

@@ -8,7 +8,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.addresses import check_cidr, check_endpoint_ip, check_ip, parse_sloppily
-from mockube.apiserver.kinds.common.checks import one_of, pointer, port_number, valid
+from mockube.apiserver.kinds.common.checks import one_of, pointer, port_number, report
 from mockube.apiserver.kinds.common.objectmeta import METADATA
 from mockube.apiserver.kinds.common.selectors import check_label_name
 from mockube.apiserver.kinds.core.service.strategy import (
@@ -161,6 +161,6 @@ def _check_mode(ingress: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 def _check_hostname(name: str, path: Path) -> Iterator[FieldError]:
     if not name:
         return
-    yield from valid(names.check_dns1123_subdomain)(name, path)
+    yield from report(names.check_dns1123_subdomain)(name, path)
     if parse_sloppily(name) is not None:
         yield errors.invalid(path, name, "must be a DNS name, not an IP address")

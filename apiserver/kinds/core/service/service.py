@@ -142,7 +142,7 @@ def _cells(service: Tree, now: datetime) -> list[Any]:
         meta.name(service),
         service_type,
         ips[0] if ips else "<none>",
-        _EXTERNAL_IPS.get(service_type, _unknown)(service),
+        _EXTERNAL_IPS.get(service_type, _unknown_cell)(service),
         ",".join(map(_port, items(service, "spec", "ports"))) or "<none>",
         ages.age(service, now),
         labels_text(part(service, "spec", "selector")),
@@ -155,28 +155,28 @@ def _port(port: Any) -> str:
     return f"{ports}/{text(port, 'protocol')}"
 
 
-def _own(service: Tree) -> str:
+def _external_ips(service: Tree) -> str:
     return ",".join(items(service, "spec", "externalIPs")) or "<none>"
 
 
-def _balanced(service: Tree) -> str:
+def _load_balancer_ips(service: Tree) -> str:
     points = ingress_addresses(service)
     return ",".join((*points, *items(service, "spec", "externalIPs"))) or "<pending>"
 
 
-def _named(service: Tree) -> str:
+def _external_name(service: Tree) -> str:
     return text(service, "spec", "externalName")
 
 
-def _unknown(_: Tree) -> str:
+def _unknown_cell(_: Tree) -> str:
     return "<unknown>"
 
 
 _EXTERNAL_IPS: Final[Mapping[str, Callable[[Tree], str]]] = {
-    "ClusterIP": _own,
-    "NodePort": _own,
-    "LoadBalancer": _balanced,
-    "ExternalName": _named,
+    "ClusterIP": _external_ips,
+    "NodePort": _external_ips,
+    "LoadBalancer": _load_balancer_ips,
+    "ExternalName": _external_name,
 }
 
 

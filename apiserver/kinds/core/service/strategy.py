@@ -98,11 +98,13 @@ def _without_unused_fields(spec: Tree, old: Tree) -> Tree:
     """Return the spec without the fields that the new type does not use and the client did not change."""
     removed_fields: set[str] = set()
     if needs_cluster_ip(old) and not needs_cluster_ip(spec):
-        if _same(spec, old, "clusterIP", "clusterIPs"):
+        if _has_same_fields(spec, old, "clusterIP", "clusterIPs"):
             removed_fields |= {"clusterIP", "clusterIPs"}
-        removed_fields |= {field for field in ("ipFamilies", "ipFamilyPolicy") if _same(spec, old, field)}
+        removed_fields |= {
+            field for field in ("ipFamilies", "ipFamilyPolicy") if _has_same_fields(spec, old, field)
+        }
     for field, needs in _NEEDED_BY.items():
-        if needs(old) and not needs(spec) and _same(spec, old, field):
+        if needs(old) and not needs(spec) and _has_same_fields(spec, old, field):
             removed_fields.add(field)
     new_spec = {field: value for field, value in spec.items() if field not in removed_fields}
     if needs_node_port(old) and not needs_node_port(spec) and node_ports(spec) <= node_ports(old):
@@ -127,7 +129,7 @@ _NEEDED_BY: Mapping[str, Callable[[Tree], bool]] = {
 }
 
 
-def _same(spec: Tree, old: Tree, *fields: str) -> bool:
+def _has_same_fields(spec: Tree, old: Tree, *fields: str) -> bool:
     return all(spec.get(field) == old.get(field) for field in fields)
 
 

@@ -9,14 +9,14 @@ from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.addresses import check_port, check_protocol
 from mockube.apiserver.kinds.common.checks import (
-    every,
+    all_of,
     field,
     one_of,
     pointer,
     port_number,
-    refused,
-    required,
-    valid,
+    refuse_any,
+    report,
+    require,
 )
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import LABEL, METADATA
@@ -53,7 +53,7 @@ def _check_topology(annotations: Mapping[str, str]) -> Iterator[FieldError]:
 
 # --- types
 
-_NOT_EXTERNAL: Final = refused("may not be set for ExternalName services")
+_NOT_EXTERNAL: Final = refuse_any("may not be set for ExternalName services")
 
 
 def _check_external_name(spec: ReadOnlyTree) -> Iterator[FieldError]:
@@ -62,7 +62,7 @@ def _check_external_name(spec: ReadOnlyTree) -> Iterator[FieldError]:
             yield from _NOT_EXTERNAL(spec[name], _SPEC.child(name))
     target = spec.get("externalName", "").removesuffix(".")
     path = _SPEC.child("externalName")
-    yield from valid(names.check_dns1123_subdomain)(target, path) if target else (errors.required(path),)
+    yield from report(names.check_dns1123_subdomain)(target, path) if target else (errors.required(path),)
 
 
 def _check_type_fits(spec: ReadOnlyTree) -> Iterator[FieldError]:
@@ -76,14 +76,14 @@ def _check_type_fits(spec: ReadOnlyTree) -> Iterator[FieldError]:
         yield from _check_external_name(spec)
 
 
-_TYPE: Final = required("type", one_of(_CLUSTER_IP, EXTERNAL_NAME, LOAD_BALANCER, NODE_PORT))
+_TYPE: Final = require("type", one_of(_CLUSTER_IP, EXTERNAL_NAME, LOAD_BALANCER, NODE_PORT))
 
 
 # --- ports
 
-_CHECK_PORT: Final = every(
+_CHECK_PORT: Final = all_of(
     field("port", port_number, absent=0),
-    required("protocol", check_protocol),
+    require("protocol", check_protocol),
     field("targetPort", check_port, absent=0),
     pointer("appProtocol", check_label_name),
 )
@@ -94,7 +94,7 @@ def _check_ports(ports: Sequence[ReadOnlyTree]) -> Iterator[FieldError]:
     for index, port in enumerate(ports):
         name, at = port.get("name", ""), _PORTS.index(index)
         if name:
-            yield from valid(names.check_dns1123_label)(name, at.child("name"))
+            yield from report(names.check_dns1123_label)(name, at.child("name"))
             if name in seen:
                 yield errors.duplicate(at.child("name"), name)
             seen.add(name)
@@ -134,7 +134,7 @@ _LONGEST_AFFINITY: Final = 86400
 
 def _check_affinity(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     affinity, config = spec.get("sessionAffinity", ""), spec.get("sessionAffinityConfig")
-    yield from required("sessionAffinity", one_of(_CLIENT_IP, _NO_AFFINITY))(spec, path)
+    yield from require("sessionAffinity", one_of(_CLIENT_IP, _NO_AFFINITY))(spec, path)
     path = path.child("sessionAffinityConfig")
     if affinity == _CLIENT_IP:
         yield from _check_client_ip(config, path)

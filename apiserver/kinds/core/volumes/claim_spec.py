@@ -10,14 +10,14 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.common.cells import text
 from mockube.apiserver.kinds.common.checks import (
     Check,
-    every,
+    all_of,
     field,
     one_of,
     optional,
     pointer,
-    refused,
-    required,
-    valid,
+    refuse_any,
+    report,
+    require,
 )
 from mockube.apiserver.kinds.common.objectmeta import check_annotations
 from mockube.apiserver.kinds.common.resource_names import STORAGE, check_amount, check_positive
@@ -27,7 +27,7 @@ READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
 ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", READ_WRITE_ONCE_POD)
 VOLUME_MODES: Final = ("Block", "Filesystem")
 
-_check_class_name: Final = valid(names.check_dns1123_subdomain)
+_check_class_name: Final = report(names.check_dns1123_subdomain)
 
 
 def check_access_modes(modes: Sequence[str] | None, path: Path) -> Iterator[FieldError]:
@@ -58,9 +58,9 @@ def _check_group(source: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     return (errors.invalid(path, kind, f"must be '{_CLAIM}' when referencing the default apiGroup"),)
 
 
-_DATA_SOURCE: Final = every(required("name"), required("kind"), _check_group)
-_GROUP: Final = optional("apiGroup", valid(names.check_dns1123_subdomain))
-_NAMESPACE: Final = optional("namespace", valid(names.check_dns1123_label))
+_DATA_SOURCE: Final = all_of(require("name"), require("kind"), _check_group)
+_GROUP: Final = optional("apiGroup", report(names.check_dns1123_subdomain))
+_NAMESPACE: Final = optional("namespace", report(names.check_dns1123_label))
 
 
 def _check_same_source(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
@@ -80,8 +80,8 @@ def _check_same_source(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 
 
 def _spec(selector: Check, group: Check) -> Check:
-    return every(
-        required("accessModes", detail="at least 1 access mode is required"),
+    return all_of(
+        require("accessModes", detail="at least 1 access mode is required"),
         pointer("selector", selector),
         field("accessModes", check_access_modes),
         field("resources", _check_storage, absent={}),
@@ -103,9 +103,9 @@ def check_changed_claim_spec(spec: ReadOnlyTree, old: ReadOnlyTree, path: Path) 
         (old.get(name) or {}).get("apiGroup") is not None for name in ("dataSource", "dataSourceRef")
     )
     was_wrong = any(check_selector(old.get("selector") or {}, path))
-    return _spec(check_selector_leniently if was_wrong else check_selector, every() if had_group else _GROUP)(
-        spec, path
-    )
+    return _spec(
+        check_selector_leniently if was_wrong else check_selector, all_of() if had_group else _GROUP
+    )(spec, path)
 
 
 # --- templates
@@ -126,10 +126,10 @@ def check_template_metadata(metadata: ReadOnlyTree, path: Path) -> Iterator[Fiel
     for name, spelt in _REFUSED_IN_TEMPLATES.items():
         value = metadata.get(name)
         if value or value == [] or (name == "deletionGracePeriodSeconds" and value is not None):
-            yield from refused("cannot be set")(None, path.child(spelt))
+            yield from refuse_any("cannot be set")(None, path.child(spelt))
 
 
-check_claim_template: Final = every(
+check_claim_template: Final = all_of(
     field("metadata", check_template_metadata, absent={}), field("spec", check_claim_spec, absent={})
 )
 

@@ -8,7 +8,7 @@ from mockube.apimachinery import errors
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.common.checks import between, every, field, one_of, pointer, required
+from mockube.apiserver.kinds.common.checks import all_of, between, field, one_of, pointer, require
 
 _LUN: Final = between(0, 255)
 
@@ -69,9 +69,9 @@ def _check_initiator_name(no_such_kind: str) -> Callable[[ReadOnlyTree, Path], I
 
 
 def _iscsi(no_such_kind: str) -> Callable[[ReadOnlyTree, Path], Iterable[FieldError]]:
-    return every(
-        required("targetPortal"),
-        required("iqn", _initiator(no_such_kind)),
+    return all_of(
+        require("targetPortal"),
+        require("iqn", _initiator(no_such_kind)),
         field("lun", _LUN, absent=0),
         _check_chap,
         _check_initiator_name(no_such_kind),
@@ -114,7 +114,7 @@ def check_quobyte(source: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         for pair in registry.split(","):
             if not _HOST_AND_PORT.fullmatch(pair):
                 yield errors.invalid(path.child("registry"), registry, problem)
-    yield from required("volume")(source, path)
+    yield from require("volume")(source, path)
 
 
 def check_flocker(source: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -135,7 +135,7 @@ def _check_options(options: ReadOnlyTree | None, path: Path) -> Iterator[FieldEr
             yield errors.invalid(path.key(key), key, "kubernetes.io and k8s.io namespaces are reserved")
 
 
-check_flex: Final = every(required("driver"), field("options", _check_options))
+check_flex: Final = all_of(require("driver"), field("options", _check_options))
 
 
 # --- Azure
@@ -159,9 +159,9 @@ def _check_disk_uri(source: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     return (errors.not_supported(path.child("diskURI"), uri, (example,)),)
 
 
-check_azure_disk: Final = every(
-    required("diskName"),
-    required("diskURI"),
+check_azure_disk: Final = all_of(
+    require("diskName"),
+    require("diskURI"),
     pointer("cachingMode", one_of("None", "ReadOnly", "ReadWrite")),
     pointer("kind", one_of("Dedicated", _MANAGED, "Shared")),
     _check_disk_uri,

@@ -6,16 +6,16 @@ from typing import Final
 from mockube.apimachinery import errors, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
-from mockube.apiserver.kinds.common.checks import Check, every, optional, pointer, required, valid
+from mockube.apiserver.kinds.common.checks import Check, all_of, optional, pointer, report, require
 from mockube.apiserver.kinds.core.volumes import legacy, sources
 from mockube.apiserver.kinds.core.volumes.projected import check_no_backsteps
 from mockube.apiserver.kinds.core.volumes.sources import SOURCES
 
-_LABEL: Final = valid(names.check_dns1123_label)
+_LABEL: Final = report(names.check_dns1123_label)
 
-_SECRET: Final = every(required("name"), required("namespace"))
-_CHECKED_SECRET: Final = every(
-    required("name", valid(names.check_dns1123_subdomain)), required("namespace", _LABEL)
+_SECRET: Final = all_of(require("name"), require("namespace"))
+_CHECKED_SECRET: Final = all_of(
+    require("name", report(names.check_dns1123_subdomain)), require("namespace", _LABEL)
 )
 
 
@@ -35,9 +35,9 @@ _CSI_SECRETS: Final = (
     "controllerPublishSecretRef", "controllerExpandSecretRef", "nodePublishSecretRef", "nodeExpandSecretRef",
 )  # fmt: skip
 
-_CSI: Final = every(
-    required("driver", sources.check_driver_name),
-    required("volumeHandle"),
+_CSI: Final = all_of(
+    require("driver", sources.check_driver_name),
+    require("volumeHandle"),
     *(pointer(name, _CHECKED_SECRET) for name in _CSI_SECRETS),
 )
 
@@ -45,29 +45,29 @@ PERSISTENT_SOURCES: Final[Mapping[str, Check]] = {
     "hostPath": SOURCES["hostPath"],
     "gcePersistentDisk": SOURCES["gcePersistentDisk"],
     "awsElasticBlockStore": SOURCES["awsElasticBlockStore"],
-    "glusterfs": every(
-        required("endpoints"), required("path"), pointer("endpointsNamespace", _check_namespace)
+    "glusterfs": all_of(
+        require("endpoints"), require("path"), pointer("endpointsNamespace", _check_namespace)
     ),
     "flocker": SOURCES["flocker"],
     "nfs": SOURCES["nfs"],
     "rbd": SOURCES["rbd"],
     "quobyte": SOURCES["quobyte"],
     "cephfs": SOURCES["cephfs"],
-    "iscsi": every(legacy.check_persistent_iscsi, pointer("secretRef", required("name"))),
-    "cinder": every(required("volumeID"), pointer("secretRef", _SECRET)),
+    "iscsi": all_of(legacy.check_persistent_iscsi, pointer("secretRef", require("name"))),
+    "cinder": all_of(require("volumeID"), pointer("secretRef", _SECRET)),
     "fc": SOURCES["fc"],
     "flexVolume": SOURCES["flexVolume"],
-    "azureFile": every(
-        required("secretName"), required("shareName"), pointer("secretNamespace", _check_not_empty)
+    "azureFile": all_of(
+        require("secretName"), require("shareName"), pointer("secretNamespace", _check_not_empty)
     ),
     "vsphereVolume": SOURCES["vsphereVolume"],
     "photonPersistentDisk": SOURCES["photonPersistentDisk"],
     "portworxVolume": SOURCES["portworxVolume"],
     "azureDisk": SOURCES["azureDisk"],
     "scaleIO": SOURCES["scaleIO"],
-    "local": required("path", check_no_backsteps),
-    "storageos": every(
-        required("volumeName", _LABEL), optional("volumeNamespace", _LABEL), pointer("secretRef", _SECRET)
+    "local": require("path", check_no_backsteps),
+    "storageos": all_of(
+        require("volumeName", _LABEL), optional("volumeNamespace", _LABEL), pointer("secretRef", _SECRET)
     ),
     "csi": _CSI,
 }

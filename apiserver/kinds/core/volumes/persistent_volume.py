@@ -17,24 +17,24 @@ from mockube.apiserver.kinds.common.cells import amount, items, part, text
 from mockube.apiserver.kinds.common.checks import (
     IMMUTABLE,
     Check,
-    every,
+    all_of,
     field,
     immutable,
     one_of,
     optional,
     pointer,
-    refused,
-    required,
-    valid,
+    refuse_any,
+    report,
+    require,
 )
 from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, of
 from mockube.apiserver.kinds.common.internal import difference, internal
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
-from mockube.apiserver.kinds.common.objects import as_created, created, in_order, within
+from mockube.apiserver.kinds.common.objects import as_created, from_root, get_struct, in_order
 from mockube.apiserver.kinds.common.resource_names import STORAGE, check_positive
 from mockube.apiserver.kinds.common.selectors import check_node_selector, check_node_selector_leniently
 from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation, accept_update
-from mockube.apiserver.kinds.common.warnings import always
+from mockube.apiserver.kinds.common.warnings import on_every_write
 from mockube.apiserver.kinds.core.volumes.claim_spec import (
     VOLUME_MODES,
     access_modes_text,
@@ -49,7 +49,7 @@ from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import Request, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
-_CLASS_NAME: Final = valid(names.check_dns1123_subdomain)
+_CLASS_NAME: Final = report(names.check_dns1123_subdomain)
 _RECYCLE: Final = "Recycle"
 
 
@@ -57,7 +57,7 @@ def _check_sources(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     return check_source(spec, path, PERSISTENT_SOURCES, unlimited="flexVolume")
 
 
-_MODES: Final = every(required("accessModes"), field("accessModes", check_access_modes))
+_MODES: Final = all_of(require("accessModes"), field("accessModes", check_access_modes))
 
 
 # --- on their own
@@ -86,7 +86,7 @@ def _check_capacity(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
 
 def _check_local(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     first = next((name for name in PERSISTENT_SOURCES if spec.get(name) is not None), "")
-    if first != "local" or within(spec, "nodeAffinity").get("required") is not None:
+    if first != "local" or get_struct(spec, "nodeAffinity").get("required") is not None:
         return ()
     return (errors.required(path.child("nodeAffinity"), "Local volume requires node affinity"),)
 
@@ -106,14 +106,14 @@ def _check_attributes_class(spec: ReadOnlyTree, path: Path) -> Iterator[FieldErr
     if name is None:
         return
     detail = "an empty string is disallowed"
-    yield from required("volumeAttributesClassName", _CLASS_NAME, detail=detail)(spec, path)
+    yield from require("volumeAttributesClassName", _CLASS_NAME, detail=detail)(spec, path)
     if spec.get("csi") is None:
         yield errors.required(path.child("csi"), "has to be specified when using volumeAttributesClassName")
 
 
 def _spec(selector: Check) -> Check:
-    affinity = required("required", selector, detail="must specify required node constraints")
-    return every(
+    affinity = require("required", selector, detail="must specify required node constraints")
+    return all_of(
         _MODES,
         _check_capacity,
         optional("persistentVolumeReclaimPolicy", one_of("Delete", _RECYCLE, "Retain")),
@@ -129,21 +129,21 @@ def _spec(selector: Check) -> Check:
 
 # --- in a VolumeAttachment
 
-_NOT_INLINE: Final = refused("may not be specified in the context of inline volumes")
+_NOT_INLINE: Final = refuse_any("may not be specified in the context of inline volumes")
 
 
-def _only(value: str, detail: str) -> Check:
+def _require_value(value: str, detail: str) -> Check:
     return lambda actual_value, path: () if actual_value == value else (errors.forbidden(path, detail),)
 
 
-check_inline_spec: Final = every(
+check_inline_spec: Final = all_of(
     pointer("claimRef", _NOT_INLINE),
     optional("capacity", _NOT_INLINE),
-    required("csi", detail="has to be specified in the context of inline volumes"),
+    require("csi", detail="has to be specified in the context of inline volumes"),
     _MODES,
     optional(
         "persistentVolumeReclaimPolicy",
-        _only("Retain", "may only be Retain in the context of inline volumes"),
+        _require_value("Retain", "may only be Retain in the context of inline volumes"),
     ),
     pointer("nodeAffinity", _NOT_INLINE),
     _check_sources,
@@ -151,7 +151,7 @@ check_inline_spec: Final = every(
     optional("storageClassName", _NOT_INLINE),
     pointer(
         "volumeMode",
-        _only(
+        _require_value(
             "Filesystem", "may not specify volumeMode other than Filesystem in the context of inline volumes"
         ),
     ),
@@ -172,7 +172,7 @@ _BESIDES_SOURCE: Final = frozenset(
 
 
 def _source(volume: ReadOnlyTree) -> dict[str, Any]:
-    spec = within(volume, "spec")
+    spec = get_struct(volume, "spec")
     return {name: spec[name] for name in PERSISTENT_SOURCES if spec.get(name) is not None}
 
 
@@ -190,7 +190,7 @@ def _check_same_source(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldEr
 
 
 def _check_same_mode_and_nodes(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    now, before = within(new, "spec"), within(old, "spec")
+    now, before = get_struct(new, "spec"), get_struct(old, "spec")
     yield from immutable(now.get("volumeMode"), before.get("volumeMode"), ROOT.child("volumeMode"))
     affinity, path = now.get("nodeAffinity"), ROOT.child("nodeAffinity")
     if before.get("nodeAffinity") is not None and affinity != before["nodeAffinity"]:
@@ -202,8 +202,8 @@ def _check_same_mode_and_nodes(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator
         yield errors.forbidden(ROOT.child("spec", attributes_class), detail)
 
 
-_CREATE: Final = created(field("spec", _spec(check_node_selector), absent={}))
-_RECREATE: Final = created(field("spec", _spec(check_node_selector_leniently), absent={}))
+_CREATE: Final = from_root(field("spec", _spec(check_node_selector), absent={}))
+_RECREATE: Final = from_root(field("spec", _spec(check_node_selector_leniently), absent={}))
 _AS_CREATED: Final = as_created(_RECREATE, SUBDOMAIN, namespaced=False)
 """Upstream says it twice of an update."""
 
@@ -307,7 +307,7 @@ KIND: Final = Kind(
         update=in_order(_AS_CREATED, _AS_CREATED, _check_same_source, _check_same_mode_and_nodes),
         subresources={"status": accept_update},
     ),
-    warnings=always(_warn),
+    warnings=on_every_write(_warn),
     printer=Printer(
         columns=(
             NAME,

@@ -16,10 +16,10 @@ from mockube.apiserver.kinds.common.checks import IMMUTABLE, as_before, each_val
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import difference
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
-from mockube.apiserver.kinds.common.objects import created, part, within
+from mockube.apiserver.kinds.common.objects import from_root, get_struct, part
 from mockube.apiserver.kinds.common.resource_names import STORAGE
 from mockube.apiserver.kinds.common.validation import Validation
-from mockube.apiserver.kinds.common.warnings import always
+from mockube.apiserver.kinds.common.warnings import on_every_write
 from mockube.apiserver.kinds.core.volumes.claim_spec import (
     access_modes_text,
     check_changed_claim_spec,
@@ -38,15 +38,15 @@ _CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 _ATTRIBUTES_CLASS: Final = "volumeAttributesClassName"
 
 
-def _requested(claim: ReadOnlyTree) -> Quantity:
-    return quantity.parse(within(claim, "spec", "resources", "requests").get(STORAGE, "0"))
+def _requested_storage(claim: ReadOnlyTree) -> Quantity:
+    return quantity.parse(get_struct(claim, "spec", "resources", "requests").get(STORAGE, "0"))
 
 
 # --- storage classes
 
 
 def _class_of(claim: ReadOnlyTree) -> str | None:
-    name: str | None = within(claim, "spec").get("storageClassName")
+    name: str | None = get_struct(claim, "spec").get("storageClassName")
     return name
 
 
@@ -75,7 +75,10 @@ def _check_same_class_annotation(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterab
 
 def _with_storage_as(spec: ReadOnlyTree, before: ReadOnlyTree) -> ReadOnlyTree:
     """The spec with the storage that was asked for before."""
-    resources, storage = within(spec, "resources"), within(before, "resources", "requests").get(STORAGE)
+    resources, storage = (
+        get_struct(spec, "resources"),
+        get_struct(before, "resources", "requests").get(STORAGE),
+    )
     if resources.get("requests") is None:
         return spec
     requests = {**resources["requests"], STORAGE: storage}
@@ -84,7 +87,7 @@ def _with_storage_as(spec: ReadOnlyTree, before: ReadOnlyTree) -> ReadOnlyTree:
 
 def _with_amounts(spec: ReadOnlyTree) -> ReadOnlyTree:
     """Return the spec with quantities in place of their texts: 2Gi is 2147483648."""
-    resources = within(spec, "resources")
+    resources = get_struct(spec, "resources")
     amounts = {
         name: {key: quantity.parse(text) for key, text in resources[name].items()}
         for name in ("limits", "requests")
@@ -94,14 +97,14 @@ def _with_amounts(spec: ReadOnlyTree) -> ReadOnlyTree:
 
 
 def _check_same_spec(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-    now, before = within(new, "spec"), within(old, "spec")
+    now, before = get_struct(new, "spec"), get_struct(old, "spec")
     free = [_ATTRIBUTES_CLASS]
     if not before.get("volumeName"):
         before = as_before(before, now, "volumeName")  # and so both have it where they are shown
     if _moves_class_to_spec(new, old) or _gets_class(new, old):
         free.append("storageClassName")
     now = as_before(now, before, *free)
-    if within(new, "status").get("phase") == "Bound":
+    if get_struct(new, "status").get("phase") == "Bound":
         now = _with_storage_as(now, before)
     if now == before or _with_amounts(now) == _with_amounts(before):
         return ()
@@ -112,16 +115,19 @@ def _check_same_spec(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldErro
 
 def _check_not_smaller(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
     """Check that the storage request does not shrink below the present capacity."""
-    capacity = quantity.parse(within(old, "status", "capacity").get(STORAGE, "0"))
-    if not _requested(new) < _requested(old) or _requested(new) > capacity:
+    capacity = quantity.parse(get_struct(old, "status", "capacity").get(STORAGE, "0"))
+    if not _requested_storage(new) < _requested_storage(old) or _requested_storage(new) > capacity:
         return ()
     path = _SPEC.child("resources", "requests", STORAGE)
     return (errors.forbidden(path, "field can not be less than status.capacity"),)
 
 
 def _check_attributes_class(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-    now, before = within(new, "spec").get(_ATTRIBUTES_CLASS), within(old, "spec").get(_ATTRIBUTES_CLASS)
-    if now or not before or not within(old, "status").get("currentVolumeAttributesClassName"):
+    now, before = (
+        get_struct(new, "spec").get(_ATTRIBUTES_CLASS),
+        get_struct(old, "spec").get(_ATTRIBUTES_CLASS),
+    )
+    if now or not before or not get_struct(old, "status").get("currentVolumeAttributesClassName"):
         return ()
     became = "nil" if now is None else "an empty string"
     detail = f"update from non-nil value to {became} is forbidden"
@@ -129,7 +135,7 @@ def _check_attributes_class(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[Fi
 
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    now, before = within(new, "spec"), within(old, "spec")
+    now, before = get_struct(new, "spec"), get_struct(old, "spec")
     yield from objectmeta.check(new, SUBDOMAIN, namespaced=True)
     yield from check_changed_claim_spec(now, before, _SPEC)
     yield from _check_same_class_annotation(new, old)
@@ -220,11 +226,11 @@ KIND: Final = Kind(
         prepare_create=_begin_claim, prepare_update={MAIN: _prepare_claim}, returns_deleted=True
     ),
     validation=Validation(
-        create=created(field("spec", check_claim_spec, absent={})),
+        create=from_root(field("spec", check_claim_spec, absent={})),
         update=_update,
         subresources={"status": _STATUS},
     ),
-    warnings=always(_warn),
+    warnings=on_every_write(_warn),
     printer=Printer(
         columns=(
             NAME,

@@ -7,7 +7,15 @@ from mockube.apimachinery import errors
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.common.checks import Check, each, every, field, must, pointer, required
+from mockube.apiserver.kinds.common.checks import (
+    Check,
+    all_of,
+    each_item,
+    field,
+    pointer,
+    require,
+    require_that,
+)
 from mockube.apiserver.kinds.common.field_references import check_field_of_volume, check_resource_of_volume
 
 
@@ -16,8 +24,8 @@ def check_no_backsteps(target: str, path: Path) -> Iterator[FieldError]:
         yield errors.invalid(path, target, "must not contain '..'")
 
 
-check_descending: Final = every(
-    must(lambda target: not target.startswith("/"), "must be a relative path"), check_no_backsteps
+check_descending: Final = all_of(
+    require_that(lambda target: not target.startswith("/"), "must be a relative path"), check_no_backsteps
 )
 """A path that only goes down."""
 
@@ -27,21 +35,23 @@ def _check_not_reserved(target: str, path: Path) -> Iterator[FieldError]:
         yield errors.invalid(path, target, "must not start with '..'")
 
 
-check_not_reserved: Final = every(check_descending, _check_not_reserved)
+check_not_reserved: Final = all_of(check_descending, _check_not_reserved)
 """Check a descending path whose name does not begin with two dots, like the kubelet's own names."""
 
 
-check_mode: Final = must(
+check_mode: Final = require_that(
     lambda mode: 0 <= mode <= 0o777, "must be a number between 0 and 0777 (octal), both inclusive"
 )
 
-check_key_to_path: Final = every(
-    required("key"),
-    required("path", check_not_reserved),
+check_key_to_path: Final = all_of(
+    require("key"),
+    require("path", check_not_reserved),
     pointer("mode", check_mode),
 )
 
-keys_and_mode: Final = every(pointer("defaultMode", check_mode), field("items", each(check_key_to_path)))
+keys_and_mode: Final = all_of(
+    pointer("defaultMode", check_mode), field("items", each_item(check_key_to_path))
+)
 """The common check of ConfigMap and Secret volumes."""
 
 
@@ -58,8 +68,8 @@ def _check_reference(file: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         yield errors.required(path, "one of fieldRef and resourceFieldRef is required")
 
 
-check_downward_file: Final = every(
-    required("path", check_not_reserved), _check_reference, pointer("mode", check_mode)
+check_downward_file: Final = all_of(
+    require("path", check_not_reserved), _check_reference, pointer("mode", check_mode)
 )
 
 
@@ -83,14 +93,14 @@ def _check_expiration(token: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         yield errors.invalid(path, seconds, "may not specify a duration larger than 2^32 seconds")
 
 
-_TOKEN_PATH: Final = required("path", check_not_reserved)
-_ANY_TOKEN_PATH: Final = required("path")
+_TOKEN_PATH: Final = require("path", check_not_reserved)
+_ANY_TOKEN_PATH: Final = require("path")
 
 
 _HEADS: Final[Mapping[str, Check]] = {
-    "secret": required("name"),
-    "configMap": required("name"),
-    "downwardAPI": every(),
+    "secret": require("name"),
+    "configMap": require("name"),
+    "downwardAPI": all_of(),
     "serviceAccountToken": _check_expiration,
 }
 """The checks of a source before those of its files."""
@@ -116,7 +126,7 @@ def _check_files(
             used_paths.add(target)
 
 
-def _projected(token_path: Check) -> Check:
+def _check_projected(token_path: Check) -> Check:
     def check(volume: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         yield from pointer("defaultMode", check_mode)(volume, path)
         used_paths: set[str] = set()
@@ -135,6 +145,6 @@ def _projected(token_path: Check) -> Check:
     return check
 
 
-check_projected: Final = _projected(_TOKEN_PATH)
-check_projected_leniently: Final = _projected(_ANY_TOKEN_PATH)
+check_projected: Final = _check_projected(_TOKEN_PATH)
+check_projected_leniently: Final = _check_projected(_ANY_TOKEN_PATH)
 """As the volume of an old object: a token's file may lie anywhere."""

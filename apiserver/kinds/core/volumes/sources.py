@@ -9,15 +9,15 @@ from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import (
     Check,
-    every,
+    all_of,
     field,
-    must,
     no_longer_than,
     one_of,
     optional,
     pointer,
-    required,
-    valid,
+    report,
+    require,
+    require_that,
 )
 from mockube.apiserver.kinds.common.resource_names import check_not_negative
 from mockube.apiserver.kinds.core.volumes import legacy
@@ -30,12 +30,14 @@ from mockube.apiserver.kinds.core.volumes.projected import (
     keys_and_mode,
 )
 
-_LABEL: Final = valid(names.check_dns1123_label)
+_LABEL: Final = report(names.check_dns1123_label)
 _PARTITION: Final = field(
-    "partition", must(lambda number: 0 <= number <= 255, "must be between 1 and 255, inclusive"), absent=0
+    "partition",
+    require_that(lambda number: 0 <= number <= 255, "must be between 1 and 255, inclusive"),
+    absent=0,
 )
 """0 is the whole disk, which upstream's words leave out."""
-_NAMED_SECRET: Final = pointer("secretRef", required("name"))
+_NAMED_SECRET: Final = pointer("secretRef", require("name"))
 PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 
 
@@ -56,17 +58,17 @@ _HOST_PATH_TYPES: Final = (
 
 def _check_host_path(source: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     """Without a path the type is of no interest."""
-    yield from required("path", check_no_backsteps)(source, path)
+    yield from require("path", check_no_backsteps)(source, path)
     if source.get("path"):
         yield from pointer("type", one_of(*_HOST_PATH_TYPES))(source, path)
 
 
-_NFS: Final = every(
-    required("server"),
-    required("path"),
-    field("path", must(lambda path: path.startswith("/"), "must be an absolute path"), absent=""),
+_NFS: Final = all_of(
+    require("server"),
+    require("path"),
+    field("path", require_that(lambda path: path.startswith("/"), "must be an absolute path"), absent=""),
 )
-_STORAGE_OS: Final = every(required("volumeName", _LABEL), optional("volumeNamespace", _LABEL), _NAMED_SECRET)
+_STORAGE_OS: Final = all_of(require("volumeName", _LABEL), optional("volumeNamespace", _LABEL), _NAMED_SECRET)
 
 
 def check_driver_name(name: str, path: Path) -> Iterator[FieldError]:
@@ -82,43 +84,43 @@ def _check_publish_secret(source: ReadOnlyTree, path: Path) -> Iterator[FieldErr
     if secret is not None and not secret.get("name"):
         yield errors.required(path.child("nodePublishSecretRef", "name"))
     elif secret is not None:
-        yield from valid(names.check_dns1123_subdomain)(secret["name"], path.child("name"))
+        yield from report(names.check_dns1123_subdomain)(secret["name"], path.child("name"))
 
 
 def _check_image(source: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    yield from required("pullPolicy", one_of(*PULL_POLICIES))(source, path)
+    yield from require("pullPolicy", one_of(*PULL_POLICIES))(source, path)
 
 
 SOURCES: Final[Mapping[str, Check]] = {
     "emptyDir": _check_empty_dir,
     "hostPath": _check_host_path,
-    "gitRepo": every(required("repository"), field("directory", check_descending, absent="")),
-    "gcePersistentDisk": every(required("pdName"), _PARTITION),
-    "awsElasticBlockStore": every(required("volumeID"), _PARTITION),
-    "secret": every(required("secretName"), keys_and_mode),
+    "gitRepo": all_of(require("repository"), field("directory", check_descending, absent="")),
+    "gcePersistentDisk": all_of(require("pdName"), _PARTITION),
+    "awsElasticBlockStore": all_of(require("volumeID"), _PARTITION),
+    "secret": all_of(require("secretName"), keys_and_mode),
     "nfs": _NFS,
     "iscsi": legacy.check_iscsi,
-    "glusterfs": every(required("endpoints"), required("path")),
+    "glusterfs": all_of(require("endpoints"), require("path")),
     "flocker": legacy.check_flocker,
-    "persistentVolumeClaim": required("claimName"),
-    "rbd": every(required("monitors"), required("image")),
-    "cinder": every(required("volumeID"), _NAMED_SECRET),
-    "cephfs": required("monitors"),
+    "persistentVolumeClaim": require("claimName"),
+    "rbd": all_of(require("monitors"), require("image")),
+    "cinder": all_of(require("volumeID"), _NAMED_SECRET),
+    "cephfs": require("monitors"),
     "quobyte": legacy.check_quobyte,
     "downwardAPI": check_downward,
     "fc": legacy.check_fc,
     "flexVolume": legacy.check_flex,
-    "configMap": every(required("name"), keys_and_mode),
-    "azureFile": every(required("secretName"), required("shareName")),
-    "vsphereVolume": required("volumePath"),
-    "photonPersistentDisk": required("pdID"),
-    "portworxVolume": required("volumeID"),
+    "configMap": all_of(require("name"), keys_and_mode),
+    "azureFile": all_of(require("secretName"), require("shareName")),
+    "vsphereVolume": require("volumePath"),
+    "photonPersistentDisk": require("pdID"),
+    "portworxVolume": require("volumeID"),
     "azureDisk": legacy.check_azure_disk,
     "storageos": _STORAGE_OS,
     "projected": check_projected,
-    "scaleIO": every(required("gateway"), required("system"), required("volumeName")),
-    "csi": every(required("driver", check_driver_name), _check_publish_secret),
-    "ephemeral": required("volumeClaimTemplate", check_claim_template),
+    "scaleIO": all_of(require("gateway"), require("system"), require("volumeName")),
+    "csi": all_of(require("driver", check_driver_name), _check_publish_secret),
+    "ephemeral": require("volumeClaimTemplate", check_claim_template),
     "image": _check_image,
 }
 

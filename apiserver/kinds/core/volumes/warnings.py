@@ -64,7 +64,7 @@ class _File(NamedTuple):
     def __str__(self) -> str:
         if not self.word:
             return quote(self.path)
-        return f"{quote(self.path)} ({_titled(self.word, self.name)})"
+        return f"{quote(self.path)} ({_name_text(self.word, self.name)})"
 
     def is_beside(self, other: "_File") -> bool:
         """Whether both can be there: neither is the other, nor in the other's folder."""
@@ -78,17 +78,17 @@ def _overlaps(volume: ReadOnlyTree) -> Iterator[str]:
     for field, (word, name) in _SOURCES.items():
         if source := volume.get(field):
             for problem in _collisions(_items(source), []):
-                title = _titled(word, source.get(name, "") if name else None)
-                yield f"{_named(volume)} ({title}): {problem}"
+                title = _name_text(word, source.get(name, "") if name else None)
+                yield f"{_volume_text(volume)} ({title}): {problem}"
     seen: list[_File] = []
     for source in (volume.get("projected") or {}).get("sources") or ():
         if not source:
-            yield f"{_named(volume)} (Projected) has no sources provided"
-        for problem in _collisions(_projected(source), seen):
-            yield f"{_named(volume)} (Projected): {problem}"
+            yield f"{_volume_text(volume)} (Projected) has no sources provided"
+        for problem in _collisions(_projected_files(source), seen):
+            yield f"{_volume_text(volume)} (Projected): {problem}"
 
 
-def _named(volume: ReadOnlyTree) -> str:
+def _volume_text(volume: ReadOnlyTree) -> str:
     return f"volume {quote(volume.get('name', ''))}"
 
 
@@ -110,7 +110,7 @@ _SOURCES: Final = {
 _WITH_FILES: Final = frozenset({*_SOURCES, "projected"})
 
 
-def _titled(word: str, name: str | None) -> str:
+def _name_text(word: str, name: str | None) -> str:
     return word if name is None else f"{word} {quote(name)}"
 
 
@@ -152,7 +152,7 @@ _PROJECTED: Final[Mapping[str, Callable[[ReadOnlyTree], list[_File]]]] = {
 }
 
 
-def _projected(projection: ReadOnlyTree) -> list[_File]:
+def _projected_files(projection: ReadOnlyTree) -> list[_File]:
     """The files of one source of a projected volume."""
     for field, source in projection.items():
         if source and field in _PROJECTED:

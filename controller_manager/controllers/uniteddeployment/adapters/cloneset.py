@@ -24,7 +24,7 @@ def _partition(workload: ReadOnlyTree, _: Sequence[PodView]) -> int:
         return 0
 
 
-def _partitioned(spec: ReadOnlyTree, partition: int) -> ReadOnlyTree:
+def _with_partition(spec: ReadOnlyTree, partition: int) -> ReadOnlyTree:
     return {**spec, "updateStrategy": {**_strategy(spec), "partition": partition}}
 
 
@@ -37,6 +37,6 @@ CLONE_SET_SUBSETS: Final = Adapter(
     template="cloneSetTemplate",
     resource=CLONE_SETS,
     partition=_partition,
-    partitioned=_partitioned,
+    partitioned=_with_partition,
     unavailability=_unavailability,
 )

@@ -21,7 +21,7 @@ def _partition(_: ReadOnlyTree, __: Sequence[PodView]) -> int:
     return 0
 
 
-def _partitioned(spec: ReadOnlyTree, _: int) -> ReadOnlyTree:
+def _with_partition(spec: ReadOnlyTree, _: int) -> ReadOnlyTree:
     return spec
 
 
@@ -35,7 +35,7 @@ DEPLOYMENT_SUBSETS: Final = Adapter(
     template="deploymentTemplate",
     resource=DEPLOYMENTS,
     partition=_partition,
-    partitioned=_partitioned,
+    partitioned=_with_partition,
     unavailability=_unavailability,
     pods=_pods,
 )

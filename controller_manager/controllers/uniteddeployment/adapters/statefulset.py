@@ -46,7 +46,7 @@ def unavailability(spec: ReadOnlyTree) -> tuple[str, ...]:
     return () if is_on_delete(spec) else _MAX_UNAVAILABLE
 
 
-def _partitioned(spec: ReadOnlyTree, partition: int) -> ReadOnlyTree:
+def _with_partition(spec: ReadOnlyTree, partition: int) -> ReadOnlyTree:
     if statefulset.is_on_delete(spec):
         return spec
     return statefulset.with_partition(
@@ -54,7 +54,7 @@ def _partitioned(spec: ReadOnlyTree, partition: int) -> ReadOnlyTree:
     )
 
 
-def _stuck(subset: Subset, revision: str, partition: int) -> Iterator[PodView]:
+def _stuck_pods(subset: Subset, revision: str, partition: int) -> Iterator[PodView]:
     workload = subset.workload
     observed = (workload.get("status") or {}).get("observedGeneration") or 0
     if statefulset.is_on_delete(workload["spec"]) or observed < meta.generation(workload):
@@ -71,9 +71,9 @@ STATEFUL_SET_SUBSETS: Final = Adapter(
     template="statefulSetTemplate",
     resource=STATEFUL_SETS,
     partition=statefulset.partition,
-    partitioned=_partitioned,
+    partitioned=_with_partition,
     unavailability=statefulset.unavailability,
-    stuck=_stuck,
+    stuck=_stuck_pods,
 )
 
 

@@ -17,7 +17,7 @@ TREE = {"b": [1, 2.5, "x", None], "a": {"c": True}}
     ],
 )
 def test_plain(value, text):
-    assert gofmt.plain(value) == text
+    assert gofmt.format_verb_v(value) == text
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 import pytest
 
 from mockube.apimachinery.schema.model import Field, Shape, Type
-from mockube.apimachinery.schema.zero import OMITTED, absent, drops_empty, zero
+from mockube.apimachinery.schema.zero import OMITTED, absent_value, drops_empty, zero
 
 
 def struct(*fields):
@@ -49,7 +49,7 @@ def test_the_zero_of_a_struct_shows_what_is_always_written():
     ],
 )
 def test_what_is_written_of_a_field_that_was_not_given(shape, facts, expected):
-    assert absent(field(shape, **facts)) == expected
+    assert absent_value(field(shape, **facts)) == expected
 
 
 @pytest.mark.parametrize(

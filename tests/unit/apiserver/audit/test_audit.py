@@ -77,15 +77,15 @@ def policy(tmp_path, *rules, **rest):
     ],
 )
 def test_rules(tmp_path, rule, method, path, fits):
-    found = policy(tmp_path, rule | {"level": "Request"}).verdict(ALICE, parse(method, path, watch=False))
+    found = policy(tmp_path, rule | {"level": "Request"}).decide(ALICE, parse(method, path, watch=False))
     assert found.level is (Level.REQUEST if fits else Level.NONE)
 
 
 def test_the_first_rule_that_fits_decides(tmp_path):
     rules = policy(tmp_path, {"level": "None", "users": ["alice"]}, {"level": "Metadata"})
     info = parse("GET", POD, watch=False)
-    assert rules.verdict(ALICE, info).level is Level.NONE
-    assert rules.verdict(User(name="bob"), info).level is Level.METADATA
+    assert rules.decide(ALICE, info).level is Level.NONE
+    assert rules.decide(User(name="bob"), info).level is Level.METADATA
 
 
 @pytest.mark.parametrize("text", [b"[]", b"kind: Pod", b"kind: Policy\nrules: [{level: All}]", b"a: b: c"])

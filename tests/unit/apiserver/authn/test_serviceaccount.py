@@ -243,8 +243,8 @@ def test_users_that_are_service_accounts(name, found):
 
 def test_the_other_alphabet_of_base_64_is_none_of_a_token():
     data = b"\xfb\xff\xfe"
-    assert jwt._decoded("-__-") == data
-    assert jwt._decoded("+//+") is None
+    assert jwt._decode("-__-") == data
+    assert jwt._decode("+//+") is None
 
 
 @pytest.mark.parametrize(("later", "word"), [(3607, "valid_tokens"), (3617, "stale_tokens")])

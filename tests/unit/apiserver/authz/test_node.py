@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from mockube.apiserver.authz.chain import Attributes, Authorization, Decision, Unprepared
+from mockube.apiserver.authz.chain import Attributes, Authorization, Decision, PreparationNeeded
 from mockube.apiserver.authz.node import graph as graphs
 from mockube.apiserver.authz.node.authorizer import NodeAuthorizer
 from mockube.apiserver.authz.node.graph import GROUPS, NodeGraph
@@ -247,7 +247,7 @@ async def test_many_pods_are_taken_in_between_other_requests():
     world = World()
     for number in range(graphs.AT_ONCE + 1):
         world.put("pods", f"p{number}", POD)
-    with pytest.raises(Unprepared):
+    with pytest.raises(PreparationNeeded):
         world.ask("get", "secrets", "key", namespace="ns")
     question = Attributes(user=NODE, verb="get", resource="secrets", name="key", namespace="ns")
     assert (await Authorization([world.authorizer]).authorize(question))[0] is Decision.ALLOW

@@ -9,7 +9,7 @@ from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.authn.request_headers import RequestHeaders
 from mockube.apiserver.bootstrap.authentication_trust import (
     OWN_HEADERS,
-    Trusted,
+    TrustedAuthorities,
     authentication_data,
     combine,
 )
@@ -24,7 +24,7 @@ def authorities():
 
 
 def data(clients, proxies="", headers=OWN_HEADERS):
-    return authentication_data(Trusted(clients.encode(), proxies.encode(), headers))
+    return authentication_data(TrustedAuthorities(clients.encode(), proxies.encode(), headers))
 
 
 def test_without_proxies_only_clients_are_told_of(authorities):

@@ -231,14 +231,14 @@ def test_settings_that_kube_apiserver_would_honour_and_this_server_cannot_are_to
         "--enable-admission-plugins=LimitRanger",
         "--allow-privileged=false",
     )
-    assert config.unhonoured() == (
+    assert config.ignored_flags() == (
         "--feature-gates=GangScheduling=true",
         "--feature-gates=AllAlpha=true",
         "--watch-cache=false",
         "--default-watch-cache-size=0",
         "--watch-cache-sizes=pods#0",
     )
-    assert (config.ignored, read().unhonoured()) == ((), ())
+    assert (config.ignored, read().ignored_flags()) == ((), ())
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_settings_that_kube_apiserver_would_honour_and_this_server_cannot_are_to
 def test_gates_are_those_of_the_minor(minor, gate, says, capsys):
     flags = [f"--kubernetes-version={minor}", f"--feature-gates={gate}"]
     if not says:
-        assert read(*flags).unhonoured() == (f"--feature-gates={gate}",)
+        assert read(*flags).ignored_flags() == (f"--feature-gates={gate}",)
         return
     with pytest.raises(SystemExit):
         read(*flags)
@@ -355,7 +355,7 @@ def test_runtime_config_takes_what_upstream_takes(given):
 
 
 def test_apis_that_cannot_be_served_are_named_where_they_are_some_of_many():
-    named = read("--runtime-config=api/beta=true").unhonoured()
+    named = read("--runtime-config=api/beta=true").ignored_flags()
     assert "--runtime-config=coordination.k8s.io/v1beta1/leasecandidates=true" in named
 
 

@@ -17,7 +17,7 @@ def test_definitions_of_older_minors_are_whole(minor):
     assert definitions.of_kinds()["apps", "v1", "Deployment"] == "io.k8s.api.apps.v1.Deployment"
     policy = definitions.schema("io.k8s.api.core.v1.Container", schemas.V3)["properties"]["imagePullPolicy"]
     assert policy["enum"] == ["Always", "IfNotPresent", "Never"]
-    needed = definitions.needed(["io.k8s.api.core.v1.PodList"])
+    needed = definitions.with_references(["io.k8s.api.core.v1.PodList"])
     assert all(definitions.schema(name, schemas.V2) for name in needed)
 
 

@@ -5,7 +5,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.request.health import Health, ping
-from mockube.apiserver.request.metrics_endpoint import metrics_page, negotiated
+from mockube.apiserver.request.metrics_endpoint import metrics_page, negotiate
 from tests.support.server.handler_requests import request_of
 
 MESSAGES = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
@@ -25,7 +25,7 @@ TEXT = "text/plain; version=0.0.4; charset=utf-8; escaping="
     ],
 )
 def test_a_format_is_chosen(accept, expected):
-    assert negotiated(accept) == expected
+    assert negotiate(accept) == expected
 
 
 async def test_samples_are_messages_after_their_lengths():

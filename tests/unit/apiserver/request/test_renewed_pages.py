@@ -1,6 +1,6 @@
 """Pages that tell of what comes and goes."""
 
-from mockube.apiserver.request.pages import Renewed
+from mockube.apiserver.request.pages import RenewedPages
 
 
 def test_pages_are_made_when_they_are_asked_for_and_kept():
@@ -10,7 +10,7 @@ def test_pages_are_made_when_they_are_asked_for_and_kept():
         made.append(object())
         return {"/apis": made[-1]}
 
-    pages = Renewed(make)
+    pages = RenewedPages(make)
     assert made == []
     first = pages.get("/apis")
     assert (pages.get("/apis"), pages.get("/other"), [*pages], len(pages)) == (first, None, ["/apis"], 1)

@@ -4,11 +4,11 @@ import pytest
 from mockube.apiserver.wire.protobuf.decode import decoder
 from mockube.apiserver.wire.protobuf.errors import ProtobufError
 from mockube.apiserver.wire.protobuf.tables import MAX_DEPTH
-from mockube.apiserver.wire.protobuf.varint import FIXED64, LENGTH, VARINT, sized, tag_of, varint
+from mockube.apiserver.wire.protobuf.varint import FIXED64, LENGTH, VARINT, tag_of, varint, with_length
 
 
 def part(number, payload):
-    return varint(tag_of(number, LENGTH)) + sized(payload)
+    return varint(tag_of(number, LENGTH)) + with_length(payload)
 
 
 def number(of, value):

@@ -11,7 +11,7 @@ from mockube.apiserver.wire.protobuf.encode import encoder
 from mockube.apiserver.wire.protobuf.envelope import MAGIC, decode, encode, watch_events
 from mockube.apiserver.wire.protobuf.errors import ProtobufError
 from mockube.apiserver.wire.protobuf.tables import MAX_DEPTH, fields_of
-from mockube.apiserver.wire.protobuf.varint import sized
+from mockube.apiserver.wire.protobuf.varint import with_length
 
 MESSAGES = [
     "certificates.v1.CertificateSigningRequestSpec",
@@ -97,7 +97,7 @@ def trees(draw, message, depth=0):
     tree = {}
     for field in fields_of(message):
         if field.json_option == "inline":
-            tree |= draw(trees(field.of, depth))
+            tree |= draw(trees(field.element_type, depth))
             continue
         value = draw(members(field, depth))
         if value is not None or field.json_option == "always":
@@ -108,15 +108,15 @@ def trees(draw, message, depth=0):
 def members(field, depth):
     """None where the field is nil, or has the zero that JSON leaves out."""
     value = values(field, depth)
-    if field.repeated:
+    if field.is_repeated:
         return st.none() | st.lists(value, min_size=1, max_size=2)
-    if field.mapped:
+    if field.is_map:
         return st.none() | st.dictionaries(TEXT, value, min_size=1, max_size=2).map(in_order)
     if field.optional:
         return st.none() | value
-    if field.of in SCALARS and field.json_option == "omitempty":
+    if field.element_type in SCALARS and field.json_option == "omitempty":
         return value.map(lambda drawn: drawn or None)
-    return st.none() | value if field.of == "bytes" else value
+    return st.none() | value if field.element_type == "bytes" else value
 
 
 def in_order(entries):
@@ -124,10 +124,10 @@ def in_order(entries):
 
 
 def values(field, depth):
-    if field.of in SCALARS | FORMED:
-        return (SCALARS | FORMED)[field.of]
-    too_deep = depth == DEPTH and (field.repeated or field.mapped or field.optional)
-    return st.nothing() if too_deep else trees(field.of, depth + 1)
+    if field.element_type in SCALARS | FORMED:
+        return (SCALARS | FORMED)[field.element_type]
+    too_deep = depth == DEPTH and (field.is_repeated or field.is_map or field.optional)
+    return st.nothing() if too_deep else trees(field.element_type, depth + 1)
 
 
 @given(st.data(), st.sampled_from(MESSAGES))
@@ -151,7 +151,9 @@ def test_bytes_are_read_or_refused(encoded, data):
 def test_made_up_bytes_are_read_or_refused(payload):
     for version, kind in (("v1", "Pod"), ("apiextensions.k8s.io/v1", "CustomResourceDefinition")):
         with contextlib.suppress(ProtobufError):
-            assert orjson.dumps(decode(MAGIC + b"\x12" + sized(payload), api_version=version, kind=kind))
+            assert orjson.dumps(
+                decode(MAGIC + b"\x12" + with_length(payload), api_version=version, kind=kind)
+            )
 
 
 @given(st.binary(max_size=64))

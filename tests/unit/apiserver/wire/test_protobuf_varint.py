@@ -10,10 +10,10 @@ from mockube.apiserver.wire.protobuf.varint import (
     read_parts,
     read_payload,
     read_varint,
-    sized,
     skip,
     tag_of,
     varint,
+    with_length,
 )
 
 
@@ -39,7 +39,7 @@ def test_a_number_that_does_not_end_is_refused():
 
 
 def test_a_payload_longer_than_the_data_is_refused():
-    assert read_payload(sized(b"abc"), 0) == (b"abc", 4)
+    assert read_payload(with_length(b"abc"), 0) == (b"abc", 4)
     with pytest.raises(ProtobufError, match="unexpected EOF"):
         read_payload(b"\x04abc", 0)
 

@@ -162,8 +162,8 @@ async def test_an_object_of_wrong_types_stops_no_other(clock, spec):
     informer = Informer(PODS, clock=clock)
     informer.add_index("first", lambda view: [view.object["spec"]["containers"][0]["name"]])
     seen = []
-    informer.add_handler(lambda change: seen.append((change.latest.key.name, change.new is not None)))
-    informer.add_handler(lambda change: change.latest.object["spec"]["containers"][0]["name"])
+    informer.add_handler(lambda change: seen.append((change.last_known.key.name, change.new is not None)))
+    informer.add_handler(lambda change: change.last_known.object["spec"]["containers"][0]["name"])
     good = {"containers": [{"name": "c"}]}
     informer.replace([pod("bad", 1, spec), pod("good", 2, good)], 3)
     assert ("good", True) in seen

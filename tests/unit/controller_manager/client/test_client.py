@@ -9,7 +9,7 @@ from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.credentials import FixedToken
 from mockube.controller_manager.client.flowcontrol import Rate
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, PODS
-from mockube.controller_manager.client.resources import Key, Resource, whole
+from mockube.controller_manager.client.resources import Key, Resource, whole_tree
 from mockube.controller_manager.client.sender import Sender
 from mockube.controller_manager.client.service_accounts import SharedIdentity
 from mockube.controller_manager.client.wire import Answer, OutcomeUnknown, Unreachable
@@ -22,7 +22,7 @@ ROLES = Resource(
     plural="clusterroles",
     kind="ClusterRole",
     namespaced=False,
-    view=whole,
+    view=whole_tree,
 )
 LIST = answer(body={"metadata": {"resourceVersion": "7"}, "items": [{"metadata": {"name": "a"}}]})
 A = Key("default", "a")

@@ -10,9 +10,9 @@ from mockube.apimachinery.clock import RealClock, SteppedClock
 from mockube.controller_manager.client.connections import (
     IDLE_SECONDS,
     Address,
-    Broken,
+    ConnectionBroken,
     Connections,
-    Unconnected,
+    NotConnected,
 )
 from tests.support.server.raw_server import answer, serving
 from tests.support.turns import until
@@ -126,7 +126,7 @@ async def test_no_answer_of_http_breaks_the_connection():
         writer.write(b"SSH-2.0\r\n\r\n")
 
     async with serving(talk) as server, reaching(server) as connections:
-        with pytest.raises(Broken, match="the answer begins with b'SSH"):
+        with pytest.raises(ConnectionBroken, match="the answer begins with b'SSH"):
             await ask(connections)
 
 
@@ -141,5 +141,5 @@ async def test_nobody_is_reached_where_nobody_listens():
     async with serving() as server:
         pass
     async with reaching(server) as connections:
-        with pytest.raises(Unconnected):
+        with pytest.raises(NotConnected):
             await ask(connections)

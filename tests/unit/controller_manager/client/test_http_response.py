@@ -4,7 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockube.controller_manager.client.http_response import MOST_HEAD, MOST_LINE, Malformed, ResponseReader
+from mockube.controller_manager.client.http_response import (
+    MOST_HEAD,
+    MOST_LINE,
+    MalformedResponse,
+    ResponseReader,
+)
 
 COUNTED = b"HTTP/1.1 200 OK\r\nContent-Type: a/b\r\nContent-LENGTH: \t5 \r\n\r\nhello"
 CHUNKED = (
@@ -82,5 +87,5 @@ def test_what_is_cut_off_is_no_answer(said):
     ],
 )
 def test_what_is_no_answer_is_refused(said, problem):
-    with pytest.raises(Malformed, match=problem):
+    with pytest.raises(MalformedResponse, match=problem):
         ResponseReader().feed(said)

@@ -7,9 +7,9 @@ from mockube.controller_manager.config.selection import (
     MISSING,
     OFF,
     is_wanted,
-    missing,
+    missing_names,
     switched_off,
-    unknown,
+    unknown_names,
 )
 
 UPSTREAM = frozenset(
@@ -93,13 +93,13 @@ def test_is_wanted(wanted, by_default, expected):
 
 
 def test_names_that_nobody_has():
-    assert unknown(["*", "-deployment", "kube-scheduler", "-route", "a", "-b"], KNOWN) == ["a", "b"]
+    assert unknown_names(["*", "-deployment", "kube-scheduler", "-route", "a", "-b"], KNOWN) == ["a", "b"]
 
 
 def test_what_is_asked_for_and_does_not_run():
     wanted = ["*", "selinux-warning-controller", "-ttl-controller", "route", "-cloud-node-lifecycle", "job"]
-    assert missing(wanted) == ["selinux-warning-controller"]
-    assert missing(["-selinux-warning-controller"]) == []
+    assert missing_names(wanted) == ["selinux-warning-controller"]
+    assert missing_names(["-selinux-warning-controller"]) == []
     assert switched_off(wanted) == ["node-route-controller"]
 
 

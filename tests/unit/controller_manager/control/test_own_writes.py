@@ -77,7 +77,7 @@ def test_a_key_without_writes_waits_for_nothing(own):
 
 def test_a_key_waits_until_the_cache_has_come_to_its_last_write(own, caches):
     for revision in (20, 22, 21):
-        own.of(WEB).wrote(PODS, object_at(revision))
+        own.of(WEB).note_write(PODS, object_at(revision))
     assert waits_for(own, WEB) == [22]
     assert waits_for(own, OTHER) == []
     caches[PODS].revision = 21
@@ -87,20 +87,20 @@ def test_a_key_waits_until_the_cache_has_come_to_its_last_write(own, caches):
 
 
 def test_each_resource_is_waited_for(own, caches):
-    own.of(WEB).wrote(PODS, object_at(20))
-    own.of(WEB).wrote(REPLICA_SETS, object_at(21))
+    own.of(WEB).note_write(PODS, object_at(20))
+    own.of(WEB).note_write(REPLICA_SETS, object_at(21))
     caches[PODS].revision = 30
     assert waits_for(own, WEB) == [21]
 
 
 def test_what_nobody_watches_is_not_waited_for(own):
-    own.of(WEB).wrote(SECRETS, object_at(20))
-    own.of(WEB).deleted(SECRETS, VICTIM, None)
+    own.of(WEB).note_write(SECRETS, object_at(20))
+    own.of(WEB).note_deletion(SECRETS, VICTIM, None)
     assert waits_for(own, WEB) == []
 
 
 def test_what_was_never_seen_expires(own, clock):
-    own.of(WEB).wrote(PODS, object_at(20))
+    own.of(WEB).note_write(PODS, object_at(20))
     clock.advance(EXPIRY_SECONDS - 1)
     assert waits_for(own, WEB) == [20]
     clock.advance(1)
@@ -118,18 +118,18 @@ def test_what_was_never_seen_expires(own, clock):
 )
 def test_a_deletion_without_a_revision_is_waited_for_by_uid(own, caches, shown, expected):
     caches[PODS].objects["default", "a"] = shown
-    own.of(WEB).deleted(PODS, VICTIM, {"kind": "Status", "metadata": {}})
+    own.of(WEB).note_deletion(PODS, VICTIM, {"kind": "Status", "metadata": {}})
     assert waits_for(own, WEB) == expected
 
 
 def test_a_deletion_with_a_revision_is_a_write(own):
-    own.of(WEB).deleted(PODS, VICTIM, object_at(20))
+    own.of(WEB).note_deletion(PODS, VICTIM, object_at(20))
     assert waits_for(own, WEB) == [20]
 
 
 async def test_after_a_write_without_an_answer_the_server_is_asked_what_there_is(own, server):
     server.objects = [pod(uid="u-b", resourceVersion="50").object, pod(uid="u-c", resourceVersion="7").object]
-    own.of(WEB).lost(PODS)
+    own.of(WEB).note_unknown(PODS)
     server.fails = True
     with pytest.raises(Unreachable):
         await own.resolve(WEB)
@@ -142,7 +142,7 @@ async def test_after_a_write_without_an_answer_the_server_is_asked_what_there_is
 
 async def test_and_what_is_there_no_more_has_to_go_from_the_cache(own, server, caches):
     caches[PODS].objects["default", "a"] = pod()
-    own.of(WEB).lost(PODS)
+    own.of(WEB).note_unknown(PODS)
     await own.resolve(WEB)
     assert waits_for(own, WEB) == [11]
     caches[PODS].objects.clear()
@@ -150,7 +150,7 @@ async def test_and_what_is_there_no_more_has_to_go_from_the_cache(own, server, c
 
 
 async def test_waiting_ends_when_the_caches_have_come_far_enough(own):
-    own.of(WEB).wrote(PODS, object_at(20))
+    own.of(WEB).note_write(PODS, object_at(20))
     await own.wait(WEB)
     assert waits_for(own, WEB) == []
 
@@ -162,6 +162,6 @@ async def test_a_history_that_begins_anew_is_not_waited_for(own, caches):
         caches[PODS].revision = 3
 
     caches[PODS].when_reached = let_go
-    own.of(WEB).wrote(PODS, object_at(20))
+    own.of(WEB).note_write(PODS, object_at(20))
     await own.wait(WEB)
     assert waits_for(own, WEB) == []

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from mockube.controller_manager.controllers.tainteviction.controller import no_execute_taints, stay
+from mockube.controller_manager.controllers.tainteviction.controller import no_execute_taints, tolerated_time
 
 UNREACHABLE = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
 GPU = {"key": "gpu", "value": "a100", "effect": "NoExecute"}
@@ -43,7 +43,7 @@ def tolerating(key="", seconds=None, **fields):
 )
 def test_how_long_a_pod_may_stay(taints, tolerations, seconds):
     expected = None if seconds is None else timedelta(seconds=seconds)
-    assert stay(taints, tolerations) == expected
+    assert tolerated_time(taints, tolerations) == expected
 
 
 def test_only_taints_that_drive_out_count():

@@ -23,14 +23,14 @@ def settling(clock, came):
 def test_a_key_comes_when_its_changes_have_ended_or_last_too_long(settling, clock, came, changes, expected):
     for at, key in changes:
         clock.advance(at - clock.monotonic())
-        settling.changed(key, quiet=2, max_delay=5)
+        settling.add_after_quiet(key, quiet=2, max_delay=5)
     clock.advance(10)
     assert came == expected
     assert clock.next_due() is None
 
 
 def test_nothing_comes_any_more_once_it_is_closed(settling, clock, came):
-    settling.changed("a", quiet=2, max_delay=5)
+    settling.add_after_quiet("a", quiet=2, max_delay=5)
     settling.close()
     clock.advance(10)
     assert came == []

@@ -12,7 +12,7 @@ RWO, RWX = "ReadWriteOnce", "ReadWriteMany"
 
 
 def best(storage, claim):
-    found = matching.best(storage.all(PERSISTENT_VOLUMES), claim)
+    found = matching.best_match(storage.all(PERSISTENT_VOLUMES), claim)
     return None if found is None else meta.name(found)
 
 
@@ -50,13 +50,13 @@ def best(storage, claim):
 )
 def test_fit(volume, claim, problem):
     storage = Storage()
-    assert matching.misfit(storage.volume(**volume), storage.claim(**claim)) == problem
+    assert matching.mismatch_reason(storage.volume(**volume), storage.claim(**claim)) == problem
 
 
 def test_a_deleting_volume_fits_nobody():
     storage = Storage()
     volume = meta.with_metadata(storage.volume(), deletionTimestamp="2030-01-01T00:00:00Z")
-    assert matching.misfit(volume, storage.claim()) == 'the volume is marked for deletion "vol"'
+    assert matching.mismatch_reason(volume, storage.claim()) == 'the volume is marked for deletion "vol"'
 
 
 def test_the_smallest_that_is_large_enough():

@@ -4,15 +4,15 @@ import argparse
 
 import pytest
 
-from mockube.apimachinery.flags import natural
-from mockube.cli.parsing import Parser, nearest, variable
+from mockube.apimachinery.flags import non_negative_int
+from mockube.cli.parsing import Parser, suggestion, variable
 
 
 @pytest.fixture
 def parser():
     parser = Parser(prog="mockube try")
     parser.add_argument("--data-dir")
-    parser.add_argument("-c", "--count", type=natural, default=3)
+    parser.add_argument("-c", "--count", type=non_negative_int, default=3)
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--colour", choices=["red", "blue"])
     parser.add_argument("--label", action="append", default=[])
@@ -95,7 +95,7 @@ def test_a_wrong_word_is_named(parser, arguments, says, capsys):
 def test_flags_of_commands_below_are_heard_as_well():
     parser = Parser(prog="mockube try")
     below = parser.add_subparsers(dest="what").add_parser("save")
-    below.add_argument("--far", type=natural)
+    below.add_argument("--far", type=non_negative_int)
     assert read(parser, "save", FAR="4").far == 4
     assert "--far" in parser.flags()
 
@@ -114,5 +114,5 @@ def test_a_variable_is_called_as_the_long_flag():
 
 
 def test_only_what_is_alike_is_suggested():
-    assert nearest("stauts", ["status", "up"]) == ": did you mean status?"
-    assert nearest("xyz", ["status", "up"]) == ""
+    assert suggestion("stauts", ["status", "up"]) == ": did you mean status?"
+    assert suggestion("xyz", ["status", "up"]) == ""

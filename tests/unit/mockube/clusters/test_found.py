@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from mockube.apimachinery.clock import SteppedClock
 from mockube.clusters import record
 from mockube.clusters.found import State, find, look, running
-from mockube.clusters.lock import ClusterLocked, holding
+from mockube.clusters.lock import ClusterLocked, hold_lock
 from mockube.failure import Missing
 from tests.support.processes.clusters import STARTING, ready
 from tests.support.turns import until
@@ -36,7 +36,7 @@ async def test_its_state_is_known(folder, written, held, state):
     if written:
         record.write(folder, written)
     if held:
-        async with holding(folder, SteppedClock()):
+        async with hold_lock(folder, SteppedClock()):
             assert look(folder).state is state
     else:
         assert look(folder).state is state
@@ -44,7 +44,7 @@ async def test_its_state_is_known(folder, written, held, state):
 
 async def test_a_cluster_is_held_by_one_at_a_time_and_free_afterwards(folder):
     clock = SteppedClock()
-    async with holding(folder, clock):
+    async with hold_lock(folder, clock):
         second = asyncio.create_task(_hold(folder, clock))
         while not second.done():
             await until(lambda: second.done() or clock.next_due() is not None)
@@ -55,7 +55,7 @@ async def test_a_cluster_is_held_by_one_at_a_time_and_free_afterwards(folder):
 
 
 async def _hold(folder, clock):
-    async with holding(folder, clock):
+    async with hold_lock(folder, clock):
         pass
 
 
@@ -73,5 +73,5 @@ def test_what_is_not_there_is_missing_and_said_how_to_get(environment, folder):
 
 async def test_one_that_runs_is_found_with_its_record(environment, folder):
     record.write(folder, READY)
-    async with holding(folder, SteppedClock()):
+    async with hold_lock(folder, SteppedClock()):
         assert running("one", environment) == (folder, READY)

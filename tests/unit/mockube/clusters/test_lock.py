@@ -13,7 +13,7 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.cli import down
 from mockube.clusters.found import look
-from mockube.clusters.lock import Holder, holder, holding, send_signals
+from mockube.clusters.lock import Holder, hold_lock, holder, send_signals
 from mockube.failure import Failure
 from tests.support.processes.process import ROOT
 
@@ -36,7 +36,7 @@ def started(pid):
 
 
 async def test_the_holder_is_this_process_and_then_nobody(folder):
-    async with holding(folder, SteppedClock()):
+    async with hold_lock(folder, SteppedClock()):
         found = holder(folder.lock)
         assert found == Holder(os.getpid(), started(os.getpid()))
         assert look(folder).holder == found
@@ -48,7 +48,7 @@ async def test_the_holder_is_this_process_and_then_nobody(folder):
 async def test_what_one_that_was_killed_left_behind_is_no_holder(folder):
     folder.lock.write_text("1 1\n")
     assert holder(folder.lock) is None
-    async with holding(folder, SteppedClock()):
+    async with hold_lock(folder, SteppedClock()):
         assert holder(folder.lock).pid == os.getpid()
 
 
@@ -75,7 +75,7 @@ async def test_a_lock_that_leads_elsewhere_is_not_followed(folder, tmp_path):
     target.write_text("kept")
     folder.lock.symlink_to(target)
     with pytest.raises(OSError, match="symbolic links"):
-        async with holding(folder, SteppedClock()):
+        async with hold_lock(folder, SteppedClock()):
             pytest.fail("it was followed")
     with pytest.raises(OSError, match="symbolic links"):
         holder(folder.lock)
@@ -85,18 +85,18 @@ async def test_a_lock_that_leads_elsewhere_is_not_followed(folder, tmp_path):
 async def test_a_folder_that_others_can_change_is_refused(folder):
     folder.path.chmod(0o777)
     with pytest.raises(Failure, match="can be changed by every user: `chmod go-w"):
-        async with holding(folder, SteppedClock()):
+        async with hold_lock(folder, SteppedClock()):
             pytest.fail("it was used")
 
 
 HOLDS = """
 import asyncio, sys
 from mockube.apimachinery.clock import RealClock
-from mockube.clusters.lock import holding
+from mockube.clusters.lock import hold_lock
 from mockube.clusters.folders import cluster_folder
 
 async def hold():
-    async with holding(cluster_folder("one", {"XDG_DATA_HOME": sys.argv[1]}), RealClock()):
+    async with hold_lock(cluster_folder("one", {"XDG_DATA_HOME": sys.argv[1]}), RealClock()):
         print(flush=True)
         await asyncio.get_running_loop().create_future()
 
@@ -114,7 +114,7 @@ def test_down_does_not_wait_for_the_successor_of_the_process_that_it_ended(folde
         first.wait()
         with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as second:
             second.stdout.readline()
-            down._end(meant, down.AT_ONCE)
+            down._end_process(meant, down.AT_ONCE)
             assert second.poll() is None
             assert look(folder).holder.pid == second.pid
             second.kill()

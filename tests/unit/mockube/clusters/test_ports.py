@@ -7,7 +7,7 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.clusters import ports, record
 from mockube.clusters.folders import cluster_folder
-from mockube.clusters.lock import holding
+from mockube.clusters.lock import hold_lock
 from mockube.failure import Failure
 from tests.support.processes.clusters import ready
 
@@ -24,21 +24,21 @@ def served_before(folder, port):
 
 
 def test_the_default_cluster_has_upstreams_port(environment):
-    assert ports.usual(cluster_folder("default", environment), environment) == 6443
+    assert ports.default_port(cluster_folder("default", environment), environment) == 6443
 
 
 def test_another_has_a_free_one_and_then_the_same(environment, taken):
     folder = cluster_folder("other", environment)
-    assert ports.usual(folder, environment) == 0
+    assert ports.default_port(folder, environment) == 0
     served_before(folder, taken)
-    assert ports.usual(folder, environment) == 0, "somebody else has it now"
+    assert ports.default_port(folder, environment) == 0, "somebody else has it now"
     served_before(folder, port := _free())
-    assert ports.usual(folder, environment) == port
+    assert ports.default_port(folder, environment) == port
 
 
 def test_what_the_server_would_hear_is_heard(environment):
     said = {**environment, ports.VARIABLE: "7443"}
-    assert ports.usual(cluster_folder("default", environment), said) == 7443
+    assert ports.default_port(cluster_folder("default", environment), said) == 7443
 
 
 def test_a_free_port_and_any_port_will_do(environment):
@@ -53,7 +53,7 @@ def test_the_process_that_has_it_is_named(environment, taken):
 
 async def test_the_cluster_that_has_it_is_named(environment, taken):
     folder = cluster_folder("one", environment)
-    async with holding(folder, SteppedClock()):
+    async with hold_lock(folder, SteppedClock()):
         record.write(folder, ready(f"https://127.0.0.1:{taken}"))
         with pytest.raises(
             Failure, match='in use by the cluster "one" \\(`mockube down --name one` stops it\\)'

@@ -5,14 +5,14 @@ import asyncio
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.clusters.waiting import until
+from mockube.clusters.waiting import wait_until
 from tests.support import turns
 
 
 @pytest.mark.parametrize(("true_after", "answer"), [(0.0, True), (3.0, True), (9.0, False)])
 async def test_it_is_told_whether_it_came_about_in_time(true_after, answer):
     clock = SteppedClock()
-    waiting = asyncio.create_task(until(lambda: clock.monotonic() >= true_after, clock, seconds=5))
+    waiting = asyncio.create_task(wait_until(lambda: clock.monotonic() >= true_after, clock, seconds=5))
     while not waiting.done():
         await turns.until(lambda: waiting.done() or clock.next_due() is not None)
         clock.advance(clock.next_due() or 0)

@@ -64,7 +64,7 @@ def test_steps_have_an_order():
         "i:2",
         "i:10",
     ]
-    assert sorted(in_order, key=elements.order) == in_order
+    assert sorted(in_order, key=elements.sort_key) == in_order
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from mockube.apimachinery.patch.apply.compare import compare
 from mockube.apimachinery.patch.apply.fieldset import difference, union
 from mockube.apimachinery.patch.apply.merge import merge
 from mockube.apimachinery.patch.apply.ownership import NEVER_OWNED
-from mockube.apimachinery.patch.apply.places import applied_fields, entire, remove
+from mockube.apimachinery.patch.apply.places import all_fields, applied_fields, remove
 from tests.support.server.fields import field_paths
 from tests.support.server.things import EMPTY, applied, managers, thing, updated
 from tests.support.server.typed import THING
@@ -45,9 +45,9 @@ ATOM = atom_of(THING)
 def test_what_was_merged_says_what_was_applied(live, applied):
     merged = merge(ATOM, live, applied)
     assert merge(ATOM, merged, applied) is merged
-    assert not compare(ATOM, merge(ATOM, live, applied), merged).written
+    assert not compare(ATOM, merge(ATOM, live, applied), merged).changed_fields
     assert not difference(
-        applied_fields(ATOM, applied), union(entire(ATOM, merged), applied_fields(ATOM, merged))
+        applied_fields(ATOM, applied), union(all_fields(ATOM, merged), applied_fields(ATOM, merged))
     )
 
 
@@ -109,7 +109,7 @@ def test_who_updates_owns_what_changed(story, config):
         "metadata": as_thing(config)["metadata"] | {"managedFields": live["metadata"].get("managedFields")}
     }
     after = updated(live, new, "x")
-    changed = difference(compare(ATOM, live, after).written, NEVER_OWNED)
+    changed = difference(compare(ATOM, live, after).changed_fields, NEVER_OWNED)
     if managers(after):
         assert not difference(changed, fieldsv1.decode(managers(after).get("x", {})).fields)
 

@@ -5,7 +5,7 @@ from mockube.apimachinery.patch.apply.atoms import atom_of
 from mockube.apimachinery.patch.apply.conflicts import Conflict, Conflicts
 from mockube.apimachinery.patch.apply.elements import MalformedFields
 from mockube.apimachinery.patch.apply.fieldset import of_fields
-from mockube.apimachinery.patch.apply.managers import APPLY, UPDATE, Manager, Owned
+from mockube.apimachinery.patch.apply.managers import APPLY, UPDATE, Manager, OwnedFields
 from mockube.apimachinery.patch.apply.reconcile import reconcile_owned_fields
 from tests.support.server.fields import field_paths
 from tests.support.server.typed import BOX
@@ -75,14 +75,14 @@ def test_entries_are_written_as_they_were_read():
 def test_the_order_of_entries():
     fields = of_fields("a")
     in_order = [
-        (Manager("z", APPLY), Owned(fields, "v1")),
-        (Manager("a", APPLY), Owned(fields, "v1", "2024-01-01T00:00:00Z")),
-        (Manager("z", UPDATE, "v1"), Owned(fields, "v1")),
-        (Manager("a", UPDATE, "v1"), Owned(fields, "v1", "2024-01-01T00:00:00Z")),
-        (Manager("a", UPDATE, "v1", "status"), Owned(fields, "v1", "2024-01-01T00:00:00Z")),
-        (Manager("a", UPDATE, "v2"), Owned(fields, "v2", "2024-01-01T00:00:00Z")),
-        (Manager("b", UPDATE, "v1"), Owned(fields, "v1", "2024-01-01T00:00:00Z")),
-        (Manager("a", UPDATE, "v1", "x"), Owned(fields, "v1", "2024-01-01T00:00:01Z")),
+        (Manager("z", APPLY), OwnedFields(fields, "v1")),
+        (Manager("a", APPLY), OwnedFields(fields, "v1", "2024-01-01T00:00:00Z")),
+        (Manager("z", UPDATE, "v1"), OwnedFields(fields, "v1")),
+        (Manager("a", UPDATE, "v1"), OwnedFields(fields, "v1", "2024-01-01T00:00:00Z")),
+        (Manager("a", UPDATE, "v1", "status"), OwnedFields(fields, "v1", "2024-01-01T00:00:00Z")),
+        (Manager("a", UPDATE, "v2"), OwnedFields(fields, "v2", "2024-01-01T00:00:00Z")),
+        (Manager("b", UPDATE, "v1"), OwnedFields(fields, "v1", "2024-01-01T00:00:00Z")),
+        (Manager("a", UPDATE, "v1", "x"), OwnedFields(fields, "v1", "2024-01-01T00:00:01Z")),
     ]
     written = managers.encode(dict(reversed(in_order)))
     assert [(each["manager"], each.get("subresource", "")) for each in written] == [
@@ -94,11 +94,13 @@ def test_the_order_of_entries():
 
 
 def updater(number, version="v1"):
-    return Manager(f"u{number:02}", UPDATE, version), Owned(of_fields(f"f{number}"), version, f"T{number:02}")
+    return Manager(f"u{number:02}", UPDATE, version), OwnedFields(
+        of_fields(f"f{number}"), version, f"T{number:02}"
+    )
 
 
 def test_ten_updaters_are_kept_apart():
-    managed = dict(map(updater, range(10))) | {Manager("a", APPLY): Owned(of_fields("a"), "v1")}
+    managed = dict(map(updater, range(10))) | {Manager("a", APPLY): OwnedFields(of_fields("a"), "v1")}
     assert managers.cap_managers(managed) == managed
 
 
@@ -167,6 +169,6 @@ def test_reconciled(tree, expected):
 
 def test_what_needs_no_change_is_the_same():
     (owned,) = managers.decode([entry(fields={"f:one": {"f:a": {}}})]).values()
-    made = Owned(of_fields("whole.a"), "v1")
+    made = OwnedFields(of_fields("whole.a"), "v1")
     assert reconcile_owned_fields(atom_of(BOX), owned) is owned
     assert reconcile_owned_fields(atom_of(BOX), made) is made

@@ -3,7 +3,7 @@ import pytest
 
 from mockube.apimachinery.patch.apply.atoms import atom_of
 from mockube.apimachinery.patch.apply.fieldset import of_paths
-from mockube.apimachinery.patch.apply.places import applied_fields, entire, remove, with_fields
+from mockube.apimachinery.patch.apply.places import all_fields, applied_fields, remove, with_fields
 from tests.support.server.fields import field_paths, place
 from tests.support.server.typed import BOX, named
 
@@ -58,7 +58,7 @@ def test_what_is_not_typed_is_deduced():
 
 def test_what_is_added_has_the_objects_and_lists_around_it():
     value = {"one": {"a": "1"}, "names": ["x", "x"], "plain": [], "labels": {}, "free": {"x": [1]}}
-    assert field_paths(entire(ATOM, value)) == [
+    assert field_paths(all_fields(ATOM, value)) == [
         ".free",
         ".labels",
         ".names",

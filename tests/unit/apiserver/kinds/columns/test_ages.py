@@ -38,7 +38,7 @@ SECOND, MINUTE, HOUR, DAY, YEAR = 1, 60, 3600, 86400, 365 * 86400
     ],
 )
 def test_spans_are_told_in_units_that_suit_them(seconds, expected):
-    assert ages.human(timedelta(seconds=seconds)) == expected
+    assert ages.human_duration(timedelta(seconds=seconds)) == expected
 
 
 @pytest.mark.parametrize(

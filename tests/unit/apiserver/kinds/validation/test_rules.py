@@ -3,10 +3,18 @@
 import pytest
 
 from mockube.apimachinery.paths import ROOT
-from mockube.apiserver.kinds.common.checks import each, every, field, must, optional, pointer, required
+from mockube.apiserver.kinds.common.checks import (
+    all_of,
+    each_item,
+    field,
+    optional,
+    pointer,
+    require,
+    require_that,
+)
 
-REFUSE = must(lambda _value: False, "no")
-NOT_ONE = must(lambda value: value != 1, "one")
+REFUSE = require_that(lambda _value: False, "no")
+NOT_ONE = require_that(lambda value: value != 1, "one")
 
 GONE = object()
 """The field is not there."""
@@ -26,10 +34,10 @@ def found(check, value):
         (pointer("x", REFUSE), GONE, []),
         (pointer("x", REFUSE), None, []),
         (pointer("x", REFUSE), "", ['x: Invalid value: "": no']),
-        (required("x", REFUSE), GONE, ["x: Required value"]),
-        (required("x", REFUSE), "", ["x: Required value"]),
-        (required("x", REFUSE, detail="it is"), None, ["x: Required value: it is"]),
-        (required("x", REFUSE), "a", ['x: Invalid value: "a": no']),
+        (require("x", REFUSE), GONE, ["x: Required value"]),
+        (require("x", REFUSE), "", ["x: Required value"]),
+        (require("x", REFUSE, detail="it is"), None, ["x: Required value: it is"]),
+        (require("x", REFUSE), "a", ['x: Invalid value: "a": no']),
         (field("x", NOT_ONE), GONE, []),
         (field("x", NOT_ONE), 0, []),
         (field("x", NOT_ONE), 1, ["x: Invalid value: 1: one"]),
@@ -42,8 +50,10 @@ def test_each_way_into_a_field(way, value, told):
 
 
 def test_checks_of_a_value_and_of_its_fields_keep_their_order():
-    check = every(
-        required("a"), must(lambda tree: len(tree) > 1, "small"), every(pointer("b", REFUSE), required("c"))
+    check = all_of(
+        require("a"),
+        require_that(lambda tree: len(tree) > 1, "small"),
+        all_of(pointer("b", REFUSE), require("c")),
     )
     assert found(check, {"b": 0}) == [
         "a: Required value",
@@ -54,7 +64,7 @@ def test_checks_of_a_value_and_of_its_fields_keep_their_order():
 
 
 def test_paths_lead_through_lists():
-    check = required("list", each(every(required("name"), optional("port", REFUSE))))
+    check = require("list", each_item(all_of(require("name"), optional("port", REFUSE))))
     assert found(check, {"list": [{"name": "a"}, {"port": 1}]}) == [
         "list[1].name: Required value",
         "list[1].port: Invalid value: 1: no",

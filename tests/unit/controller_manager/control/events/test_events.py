@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mockube.controller_manager.control.events.correlation import Counted, Occurrence, Series, reference
+from mockube.controller_manager.control.events.correlation import CountedEvents, Occurrence, Series, reference
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 NANOSECONDS = int(START.timestamp()) * 10**9
@@ -38,7 +38,7 @@ def short(write):
 
 @pytest.fixture
 def counted():
-    return Counted("deployment-controller")
+    return CountedEvents("deployment-controller")
 
 
 def test_an_event_tells_what_was_said_about_what(counted):
@@ -177,7 +177,7 @@ def test_the_second_time_makes_it_a_series_and_later_ones_are_only_counted(serie
 
 
 def overdue(series, after):
-    return [write.change["series"]["count"] for write in series.overdue(START + timedelta(seconds=after))]
+    return [write.change["series"]["count"] for write in series.due_writes(START + timedelta(seconds=after))]
 
 
 def test_a_series_that_ended_is_written_once_more_and_forgotten(series):

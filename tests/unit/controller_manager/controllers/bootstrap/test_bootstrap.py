@@ -13,7 +13,7 @@ from mockube.controller_manager.controllers.bootstrap.controller import (
     CLUSTER_INFO,
     TOKEN_CLEANER,
 )
-from mockube.controller_manager.controllers.bootstrap.tokens import TYPE, remaining
+from mockube.controller_manager.controllers.bootstrap.tokens import TYPE, time_left
 from tests.support.controllers.planned import World
 
 KUBECONFIG = "apiVersion: v1\nkind: Config\nclusters: []\n"
@@ -105,4 +105,4 @@ def test_other_tokens_stay(secret):
 def test_data_that_is_no_text():
     secret = token("abcdef")
     secret["data"]["expiration"] = "/w=="
-    assert remaining(secret, NOW) == timedelta()
+    assert time_left(secret, NOW) == timedelta()

@@ -12,7 +12,7 @@ from mockube.apimachinery.randomness import SeededRandom
 from mockube.apimachinery.timestamps import format_time
 from mockube.apiserver.pki.issue import make_authority
 from mockube.controller_manager.controllers.certificates.approving import (
-    approved,
+    approve,
     is_of_no_use,
     permissions_to_try,
     review,
@@ -56,7 +56,7 @@ def test_the_one_who_requests_is_asked_about():
 
 
 def test_an_approval_says_why():
-    assert approved({"spec": KUBELET}, "nodeclient")["status"]["conditions"] == [
+    assert approve({"spec": KUBELET}, "nodeclient")["status"]["conditions"] == [
         {
             "type": "Approved",
             "status": "True",

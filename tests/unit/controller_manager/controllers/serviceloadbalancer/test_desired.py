@@ -6,9 +6,9 @@ from mockube.controller_manager.controllers.serviceloadbalancer.desired import (
     FINALIZER,
     finalizer_patch,
     needs_cleanup,
+    needs_load_balancer,
     needs_look,
     status_patch,
-    wants,
 )
 
 
@@ -36,7 +36,7 @@ OURS = {"finalizers": [FINALIZER]}
     ],
 )
 def test_what_it_needs(subject, wanted, cleanup):
-    assert (wants(subject), needs_cleanup(subject)) == (wanted, cleanup)
+    assert (needs_load_balancer(subject), needs_cleanup(subject)) == (wanted, cleanup)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def owner(name, *, kind="ConfigMap", blocks=False):
 
 
 def saw(graph, *things):
-    looks = [graph.saw(kinds.CONFIG_MAPS, one) for one in things]
+    looks = [graph.observe(kinds.CONFIG_MAPS, one) for one in things]
     return names(look.delete for look in looks), names(look.orphan for look in looks)
 
 
@@ -50,7 +50,7 @@ def test_an_owner_that_was_never_seen_is_looked_for_once():
 def test_an_owner_that_is_absent_leaves_its_dependents_to_be_looked_at():
     graph = Graph()
     saw(graph, thing("b", owner("a")), thing("c", owner("a")))
-    look = graph.lost("uid-a")
+    look = graph.remove("uid-a")
     assert names([look.delete]) == ["b", "c"]
     assert graph.node("uid-a") is None
 
@@ -90,7 +90,7 @@ def test_an_owner_of_another_version_is_the_same():
 def test_the_last_dependent_takes_a_virtual_owner_along():
     graph = Graph()
     saw(graph, thing("b", owner("a")))
-    graph.lost("uid-b")
+    graph.remove("uid-b")
     assert len(graph) == 0
 
 
@@ -101,7 +101,7 @@ def test_foreground_deletion_looks_at_all_dependents_and_the_owner():
     assert saw(graph, going) == (["b", "c", "a"], [])
     assert saw(graph, going) == ([], [])
     assert [node.uid for node in graph.node("uid-a").blocking_dependents] == ["uid-b"]
-    assert names([graph.lost("uid-b").delete]) == ["a"]
+    assert names([graph.remove("uid-b").delete]) == ["a"]
 
 
 def test_a_dependent_that_comes_while_its_owner_waits():
@@ -129,5 +129,5 @@ def test_orphaning_deletion():
 
 
 def test_what_was_never_there_is_not_lost():
-    look = Graph().lost("uid-a")
+    look = Graph().remove("uid-a")
     assert (look.delete, look.orphan) == ([], [])

@@ -66,8 +66,8 @@ def test_an_empty_namespace():
 
 def test_what_remains():
     remains = Remains()
-    remains.found(PODS, [thing(), thing("a/b")], timedelta(seconds=30))
-    remains.found(JOBS, [thing("a/b")], timedelta(seconds=15))
+    remains.add(PODS, [thing(), thing("a/b")], timedelta(seconds=30))
+    remains.add(JOBS, [thing("a/b")], timedelta(seconds=15))
     assert not remains.is_everything_gone
     assert remains.estimate == timedelta(seconds=30)
     now_said = said(remains)

@@ -8,7 +8,7 @@ from mockube.controller_manager.kubelet.processes.log_files import (
     LogFile,
     LogWriter,
     log_tail,
-    older,
+    rotated_path,
 )
 
 NOW = datetime(2030, 1, 1, 12, 0, 0, 5, tzinfo=UTC)
@@ -60,7 +60,7 @@ def test_a_log_has_two_files_at_most_and_a_reader_goes_from_one_to_the_other(tmp
     log = LogFile(path)
     for _ in range(int(1.5 * MAX_FILE / len(line))):
         writer.write(1, line)
-    assert older(path).stat().st_size <= MAX_FILE
+    assert rotated_path(path).stat().st_size <= MAX_FILE
     assert len(read(log)) == 1 + int(1.5 * MAX_FILE / len(line))
     writer.close()
     log.close()
