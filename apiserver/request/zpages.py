@@ -25,7 +25,7 @@ _HEAD: Final = """
 {component} {name}
 Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.
 """
-_NOT_LISTED: Final = frozenset({"index.html", "apis", "api", "openid", "openapi", ".well-known"})
+_NOT_LISTED: Final = frozenset({"index.html", "apis", "api", "openid", "openapi", ".well-known", "mockube"})
 _UNIX_DATE: Final = "%a %b %e %H:%M:%S UTC %Y"
 
 

@@ -62,11 +62,12 @@ def read_value(value: bytes) -> bytes:
 def _tree(value: bytes) -> Tree:
     try:
         tree = envelope.decode(value) if envelope.is_protobuf(value) else orjson.loads(value)
-        kind, api_version, uid = tree["kind"], tree["apiVersion"], tree["metadata"]["uid"]
-    except (ProtobufError, orjson.JSONDecodeError, KeyError, TypeError) as error:
+        kind, api_version, metadata = tree["kind"], tree["apiVersion"], tree["metadata"]
+        metadata.setdefault("uid", "")  # what others put into the store may have none
+    except (ProtobufError, orjson.JSONDecodeError, AttributeError, KeyError, TypeError) as error:
         raise Unreadable(f"a stored value is no object: {error}: {value[:100]!r}") from error
-    if not (kind and api_version and uid):
-        raise Unreadable(f"a stored value has no kind, version or uid: {value[:100]!r}")
+    if not (kind and api_version):
+        raise Unreadable(f"a stored value has no kind or version: {value[:100]!r}")
     found: Tree = tree
     return found
 

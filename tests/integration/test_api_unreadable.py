@@ -220,3 +220,14 @@ async def test_node_ports_wait_until_no_other_service_is_unreadable(client):
     assert other_ip not in await addresses(client)
     for name, port in (("a", first), ("b", other)):
         assert given(await node_port(client, name, port=port))[1] == port
+
+
+async def test_an_object_without_a_uid_is_served_and_updated(client):
+    await write(client, b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"bad","namespace":"default"}}')
+    assert await names(client) == ["bad"]
+    answer = await client.get(f"{MAPS}/bad")
+    assert (answer.status, answer.body["metadata"]["uid"]) == (200, "")
+    changed = answer.body | {"data": {"a": "b"}}
+    assert (await client.put(f"{MAPS}/bad", changed)).body["data"] == {"a": "b"}
+    assert (await client.delete(f"{MAPS}/bad")).status == 200
+    assert await names(client) == []

@@ -30,7 +30,6 @@ VALUES = {
     "no metadata": b'{"kind":"ConfigMap","apiVersion":"v1"}',
     "metadata that is a text": b'{"kind":"ConfigMap","apiVersion":"v1","metadata":"x"}',
     "metadata that is null": b'{"kind":"ConfigMap","apiVersion":"v1","metadata":null}',
-    "no uid": b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"bad","namespace":"default"}}',
     "labels that are a list": text({"labels": ["a"]}),
     "a label that is a number": text({"labels": {"a": 1}}),
     "annotations that are a text": text({"annotations": "x"}),
