@@ -53,9 +53,12 @@ def _bands(network: Network) -> Sequence[range]:
 
 def _candidates(network: Network, band: range, most: int, source: Random) -> Iterator[str]:
     """Addresses from a random one on, round and round; after as many as are taken there must have been a free one."""
-    start = int(randomness.fraction(source) * len(band))
-    for step in range(min(most, len(band))):
-        yield str(network.network_address + band[(start + step) % len(band)])
+    count = max(
+        band.stop - band.start, 0
+    )  # beyond what len() returns, of a network with 64 bits of addresses
+    start = int(randomness.fraction(source) * count)
+    for step in range(min(most, count)):
+        yield str(network.network_address + band[(start + step) % count])
 
 
 def record(address: str, *, namespace: str, name: str, uid: str, now: datetime) -> Tree:

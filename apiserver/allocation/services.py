@@ -115,7 +115,7 @@ class ServiceAllocator(Struct, frozen=True, kw_only=True):
             raise status.invalid(SERVICE, meta.name(new), problems)
         if not needs_cluster_ip(spec) or is_headless(spec):
             return
-        networks = [*self.networks, *_more_networks(backend)]
+        networks = self._networks(backend)
         cluster_ips, old_addresses = spec.get("clusterIPs", []), _allocated_addresses(before)
         for address in cluster_ips:
             if address not in old_addresses:
@@ -132,6 +132,13 @@ class ServiceAllocator(Struct, frozen=True, kw_only=True):
                 cluster_ips or [""] * len(missing_families),
             )
         spec["clusterIP"], spec["clusterIPs"] = addresses_by_family[0], addresses_by_family
+
+    def _networks(self, backend: Backend) -> Sequence[Network]:
+        """Return the networks of the ServiceCIDRs that are ready, those of the flag first; without ServiceCIDRs, the flag's."""
+        if not backend.all_seen(SERVICE_CIDRS):
+            return self.networks
+        ready_networks = dict.fromkeys(_ready_networks(backend, self.networks))
+        return sorted(ready_networks, key=lambda network: network not in self.networks)
 
     async def _allocate_ports(
         self, backend: Backend, new: Tree, before: Tree, *, dry_run: bool
@@ -183,13 +190,18 @@ def _is_of(reference: Tree | None, owner: Mapping[str, str]) -> bool:
     return reference is not None and all(reference.get(field) == value for field, value in owner.items())
 
 
-def _more_networks(backend: Backend) -> Iterator[Network]:
-    """Yield the networks that ServiceCIDRs add to a running cluster."""
+def _ready_networks(backend: Backend, configured: Sequence[Network]) -> Iterator[Network]:
+    """Yield the networks of the ServiceCIDRs that are ready and are not being deleted.
+
+    A configured network is ready from the first moment: this server makes its ServiceCIDR ready.
+    """
     for stored in backend.all_seen(SERVICE_CIDRS):
         tree = stored.tree()
-        if conditions.is_true(tree, "Ready") and not meta.is_deleting(tree):
+        condition = conditions.get(tree, "Ready")
+        if not meta.is_deleting(tree) and (condition is None or condition.get("status") == "True"):
             try:
-                yield from [ip_network(cidr) for cidr in tree["spec"].get("cidrs") or ()]
+                networks = [ip_network(cidr) for cidr in tree["spec"].get("cidrs") or ()]
+                yield from [network for network in networks if condition or network in configured]
             except OF_WRONG_TYPES as error:
                 backend.watch_cache.report_malformed(stored, error)
 
@@ -207,8 +219,9 @@ async def _check_chosen(
     backend: Backend, service: Tree, address: str, networks: Sequence[Network], *, dry_run: bool
 ) -> None:
     """Refuse an address that the client chose and that is not free; a dry run checks the range only."""
-    if dry_run:
-        network = next((one for one in networks if one.version == ip_address(address).version), networks[0])
+    version = ip_address(address).version
+    network = next((one for one in networks if one.version == version), None)
+    if dry_run and network is not None:
         if addresses.contains(network, address):
             return
         problem = (

@@ -2,14 +2,17 @@
 
 import asyncio
 import contextlib
+from ipaddress import ip_address, ip_network
 
 import pytest
 
 from mockube.apimachinery.clock import RealClock
+from mockube.apiserver.http.settings import Settings
 from mockube.etcd.embedded.memory import MemoryStore
 from tests.support.server import apiserver
 
 SERVICES = "/api/v1/namespaces/default/services"
+DEFAULT = "10.0.0.0/16"
 ADDRESSES = "/apis/networking.k8s.io/v1/ipaddresses"
 
 
@@ -125,10 +128,47 @@ async def test_a_service_cidr_adds_to_what_can_be_had(client):
     await client.post(ranges, {"metadata": {"name": "more"}, "spec": {"cidrs": ["10.9.0.0/24"]}})
     wished = service("a", clusterIP="10.9.0.7")
     assert (await client.post(SERVICES, wished)).status == 422
-    ready = {"type": "Ready", "status": "True", "reason": "Ready", "message": ""}
-    ready |= {"lastTransitionTime": "2030-01-01T00:00:00Z"}
-    await client.patch(f"{ranges}/more/status", {"status": {"conditions": [ready]}})
+    await client.patch(f"{ranges}/more/status", ready("True"))
     assert (await client.post(SERVICES, wished)).status == 201
+
+
+def ready(status):
+    condition = {"type": "Ready", "status": status, "reason": "Ready", "message": ""}
+    return {"status": {"conditions": [condition | {"lastTransitionTime": "2030-01-01T00:00:00Z"}]}}
+
+
+async def test_a_service_cidr_that_is_not_ready_gives_out_nothing(client):
+    """Also the one of the flag, from which a cluster migrates to another in this way."""
+    ranges = "/apis/networking.k8s.io/v1/servicecidrs"
+    default = {"metadata": {"name": "kubernetes", "finalizers": ["a.com/b"]}, "spec": {"cidrs": [DEFAULT]}}
+    assert (await client.post(ranges, default)).status == 201
+    first = (await client.post(SERVICES, service("before"))).body["spec"]["clusterIP"]
+    assert ip_address(first) in ip_network(DEFAULT)
+    await client.post(ranges, {"metadata": {"name": "more"}, "spec": {"cidrs": ["10.9.0.0/24"]}})
+    await client.patch(f"{ranges}/more/status", ready("True"))
+    await client.patch(f"{ranges}/kubernetes/status", ready("False"))
+    second = (await client.post(SERVICES, service("between"))).body["spec"]["clusterIP"]
+    assert ip_address(second) in ip_network("10.9.0.0/24")
+    await client.patch(f"{ranges}/kubernetes/status", ready("True"))
+    await client.delete(f"{ranges}/kubernetes")
+    third = (await client.post(SERVICES, service("after"))).body["spec"]["clusterIP"]
+    assert ip_address(third) in ip_network("10.9.0.0/24")
+    await client.patch(f"{ranges}/more/status", ready("False"))
+    none = await client.post(SERVICES, service("none"))
+    assert (none.status, none.body["message"].rpartition(": ")[2]) == (500, "range is full")
+    for query in ("", "?dryRun=All"):
+        chosen = await client.post(f"{SERVICES}{query}", service("chosen", clusterIP="10.9.0.7"))
+        assert chosen.body["message"].endswith("the provided network does not match the current range")
+
+
+async def test_a_network_may_have_more_addresses_than_fit_a_signed_number():
+    network = ip_network("2001:db8::/64")
+    settings = Settings(service_cluster_ip_ranges=(network,))
+    async with apiserver.running(settings=settings) as client:
+        created = [(await client.post(SERVICES, service(name))).body for name in ("a", "b")]
+        given = [ip_address(tree["spec"]["clusterIP"]) for tree in created]
+        assert all(one in network for one in given)
+        assert len({*given}) == 2
 
 
 async def test_endpoints_go_with_their_service(client):

@@ -223,7 +223,9 @@ async def test_node_ports_wait_until_no_other_service_is_unreadable(client):
 
 
 async def test_an_object_without_a_uid_is_served_and_updated(client):
-    await write(client, b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"bad","namespace":"default"}}')
+    await write(
+        client, b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"bad","namespace":"default"}}'
+    )
     assert await names(client) == ["bad"]
     answer = await client.get(f"{MAPS}/bad")
     assert (answer.status, answer.body["metadata"]["uid"]) == (200, "")

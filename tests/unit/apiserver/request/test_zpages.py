@@ -13,7 +13,17 @@ from mockube.apiserver.request.zpages import zpages
 from tests.support.server.handler_requests import request_of
 
 STATUS = "g=config.k8s.io;v={};as=Statusz"
-PATHS = ["/", "/apis/apps", "/api", "/livez/ping", "/livez", "/statusz", "/version", "/index.html", "/mockube/snapshot"]
+PATHS = [
+    "/",
+    "/apis/apps",
+    "/api",
+    "/livez/ping",
+    "/livez",
+    "/statusz",
+    "/version",
+    "/index.html",
+    "/mockube/snapshot",
+]
 
 
 async def ask(accept, path="/statusz"):
