@@ -1,24 +1,32 @@
-"""The identity Lease of this server, which shows that it is alive."""
+"""The identity Lease of this server, which shows that it is alive, and the removal of those of servers that are gone."""
 
 import base64
 import hashlib
 import logging
+import math
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime, timedelta
 
-from mockube.apimachinery import wellknown
+import orjson
+
+from mockube.apimachinery import meta, wellknown
 from mockube.apimachinery.clock import Clock
-from mockube.apimachinery.status import ApiError
-from mockube.apimachinery.timestamps import format_micro_time
-from mockube.apiserver.bootstrap.ensure import ensure
+from mockube.apimachinery.status import ApiError, Conflict, NotFound
+from mockube.apimachinery.timestamps import TimestampError, format_micro_time, parse_micro_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.bootstrap.ensure import SERVER, USER_AGENT, ensure
 from mockube.apiserver.bootstrap.required_object import Name, RequiredObject
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.call import Body, Call
+from mockube.apiserver.registry.delete import delete
 from mockube.etcd.errors import KVError
 
 LOG = logging.getLogger(__name__)
 
 LEASES = ("coordination.k8s.io", "v1", "leases")
-DURATION_SECONDS, RENEW_SECONDS = 3600, 10.0
+DURATION_SECONDS, RENEW_SECONDS, REMOVAL_SECONDS = 3600, 10.0, 3600.0
 LABEL_IDENTITY = "apiserver.kubernetes.io/identity"
 
 
@@ -37,13 +45,42 @@ async def keep_alive(
     holder: str,
     clock: Clock,
 ) -> None:
-    """Renew the Lease until cancelled."""
+    """Renew the Lease until cancelled, and remove expired ones at times."""
+    removed_at = -math.inf
     while True:
         try:
             await ensure(backend, resources, [_lease(host, name, holder, format_micro_time(clock.now()))])
-        except (ApiError, KVError) as error:
+            if clock.monotonic() - removed_at >= REMOVAL_SECONDS:
+                removed_at = clock.monotonic()
+                await _remove_expired(backend, resources(LEASES), clock.now())
+        except (ApiError, KVError, TimestampError) as error:
             LOG.warning("The lease of this server was not renewed: %s", error)
         await clock.sleep(RENEW_SECONDS)
+
+
+async def _remove_expired(backend: Backend, row: Resource, now: datetime) -> None:
+    """Delete the identity Leases of servers that have not renewed them in time."""
+    for stored in backend.all_seen(row.group_resource, wellknown.NAMESPACE_SYSTEM):
+        if stored.labels.get(LABEL_IDENTITY) == "kube-apiserver" and _is_expired(stored.tree(), now):
+            call = Call(
+                verb="delete",
+                resource=row,
+                namespace=wellknown.NAMESPACE_SYSTEM,
+                name=meta.name(stored.tree()),
+                body=Body(data=orjson.dumps({"preconditions": {"resourceVersion": str(stored.revision)}})),
+                user=SERVER,
+                user_agent=USER_AGENT,
+            )
+            with suppress(NotFound, Conflict):  # another server removed it, or its own one renewed it
+                await delete(backend, call)
+
+
+def _is_expired(lease: ReadOnlyTree, now: datetime) -> bool:
+    spec = lease.get("spec") or {}
+    renewed_at, seconds = spec.get("renewTime"), spec.get("leaseDurationSeconds")
+    if not renewed_at or seconds is None:
+        return True
+    return parse_micro_time(renewed_at) + timedelta(seconds=seconds) < now
 
 
 def _lease(host: str, name: str, holder: str, now: str) -> RequiredObject:

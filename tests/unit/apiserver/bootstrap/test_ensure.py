@@ -1,11 +1,13 @@
 """Objects of the system are made once, what people change stays, and what tells of the server is made true again."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 from msgspec.structs import replace
 
 from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.timestamps import format_micro_time
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.bootstrap.apiservices import API_SERVICES, GROUP_PRIORITY, NOT_REGISTERED
@@ -19,7 +21,7 @@ from mockube.apiserver.bootstrap.cluster import (
 )
 from mockube.apiserver.bootstrap.ensure import ensure
 from mockube.apiserver.bootstrap.flowcontrol import FLOW_SCHEMAS, LIMITED, SCHEMAS
-from mockube.apiserver.bootstrap.identity import server_name
+from mockube.apiserver.bootstrap.identity import LABEL_IDENTITY, LEASES, keep_alive, server_name
 from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.kinds.metrics.resource_metrics import GROUPS as METRICS
 from mockube.apiserver.kinds.registry import GROUPS
@@ -183,6 +185,34 @@ async def test_no_flow_schema_dangles(server):
                 await turn()
         (condition,) = tree["status"]["conditions"]
         assert (condition["type"], condition["status"]) == ("Dangling", "False")
+
+
+async def test_leases_of_servers_that_are_gone_are_removed(server):
+    clock, backend, row = server.backend.clock, server.backend, server.resources[LEASES]
+    identity, namespace = {LABEL_IDENTITY: "kube-apiserver"}, "kube-system"
+    await make(server)
+
+    async def lease(name, labels, namespace=namespace, **spec):
+        content = {"metadata": {"labels": labels}, "spec": spec}
+        one = RequiredObject(resource=LEASES, name=name, namespace=namespace, content=content)
+        await ensure(backend, server.resources.__getitem__, [one])
+
+    past, now = (format_micro_time(clock.now() - timedelta(seconds=ago)) for ago in (61, 59))
+    await lease("expired", identity, renewTime=past, leaseDurationSeconds=60)
+    await lease("fresh", identity, renewTime=now, leaseDurationSeconds=60)
+    await lease("never-renewed", identity)
+    await lease("of-another-component", {LABEL_IDENTITY: "other"}, renewTime=past, leaseDurationSeconds=60)
+    await lease("elsewhere", identity, namespace="default", renewTime=past, leaseDurationSeconds=60)
+    renewing = keep_alive(
+        backend, server.resources.__getitem__, host="a", name="own", holder="own_1", clock=clock
+    )
+    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as tasks:
+        task = tasks.create_task(renewing)
+        while await backend.find(row, namespace, "never-renewed") is not None:
+            await turn()
+        task.cancel()
+    left = {stored.tree()["metadata"]["name"] for stored in backend.all_seen(row.group_resource)}
+    assert left == {"fresh", "of-another-component", "elsewhere", "own"}
 
 
 def test_a_server_has_its_name_again_and_shares_it_with_none():
