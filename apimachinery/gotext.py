@@ -29,8 +29,6 @@ _HTML_ESCAPES = str.maketrans(
     {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 )
 
-_INDENTED = re.compile(r"^ +", re.MULTILINE)
-
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _UNSIGNED = re.compile(r"[0-9]+")
 
@@ -129,15 +127,30 @@ def _pieces(value: Any, limit: int) -> Iterator[str]:
         yield marshal(value[: limit + 1] if isinstance(value, str) else value)
 
 
-def marshal_indent(value: Any) -> str:
-    """A JSON tree without floating numbers as `json.MarshalIndent` writes it, a space for each level."""
-    indented = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
-    halved = _INDENTED.sub(lambda found: found[0][::2], indented)
-    return halved.translate(_HTML_ESCAPES)
+def marshal_indent(value: Any) -> Iterator[str]:
+    """The lines of a JSON tree without floating numbers as `json.MarshalIndent` writes it, a space for each level."""
+    return _indented(value, "", "", "")
 
 
-def _marshal_text(text: str) -> str:
-    return orjson.dumps(text).decode().translate(_HTML_ESCAPES)
+def _indented(value: Any, indent: str, before: str, after: str) -> Iterator[str]:
+    if isinstance(value, dict) and value:
+        yield f"{indent}{before}{{"
+        last = len(value) - 1
+        for index, (key, item) in enumerate(value.items()):
+            yield from _indented(item, f"{indent} ", f"{_marshal_text(key)}: ", "," if index < last else "")
+        yield f"{indent}}}{after}"
+    elif isinstance(value, list | tuple) and value:
+        yield f"{indent}{before}["
+        last = len(value) - 1
+        for index, item in enumerate(value):
+            yield from _indented(item, f"{indent} ", "", "," if index < last else "")
+        yield f"{indent}]{after}"
+    else:
+        yield f"{indent}{before}{_marshal_text(value)}{after}"
+
+
+def _marshal_text(value: Any) -> str:
+    return orjson.dumps(value).decode().translate(_HTML_ESCAPES)
 
 
 def _marshal_float(value: float) -> str:

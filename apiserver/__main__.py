@@ -5,6 +5,7 @@ import gc
 if __name__ == "__main__":
     gc.disable()  # what is imported stays: to look for garbage in it took a tenth of the start
 
+import asyncio
 import logging
 import os
 import sys
@@ -14,6 +15,7 @@ import uvloop
 
 from mockube.apimachinery import klog
 from mockube.apimachinery.records import ConfigurationError
+from mockube.apiserver import garbage
 from mockube.apiserver.audit.audit import BadAuditLog
 from mockube.apiserver.audit.policy import BadPolicy
 from mockube.apiserver.authn.serviceaccount.keys import BadKey
@@ -28,9 +30,6 @@ from mockube.etcd.archive.read import BadArchive
 from mockube.etcd.errors import KVError
 
 LOG = logging.getLogger(__name__)
-
-COLLECT_AFTER = (100_000, 20, 20)
-"""Python's own garbage: requests leave little of it behind, and to look for it after every 700 objects costs each a share."""
 
 SWITCH_SECONDS = 0.001
 """For how long a thread that computes keeps the event loop waiting each time: large bodies are worked on in one."""
@@ -50,8 +49,9 @@ _WRONG_FILES = (
 
 def main(arguments: Sequence[str]) -> int:
     gc.freeze()
-    gc.set_threshold(*COLLECT_AFTER)
+    gc.set_threshold(*garbage.THRESHOLD)
     gc.enable()
+    old_objects = garbage.OldObjects()
     config = parse(arguments, os.environ)
     klog.attach(logging.getLogger(), config.logging)
     for name in config.ignored:
@@ -60,8 +60,9 @@ def main(arguments: Sequence[str]) -> int:
         LOG.warning("%s is not supported and is ignored", setting)
 
     def ready() -> None:
-        # What is there by now stays as long as the process: no collection needs to look at it again.
-        gc.freeze()
+        # What is there by now stays as long as the process.
+        old_objects.begin()
+        old_objects.age_often(asyncio.get_running_loop())
         sys.setswitchinterval(SWITCH_SECONDS)
         notify_ready(os.environ)
 

@@ -10,6 +10,7 @@ import orjson
 
 from mockube.apimachinery import gotext
 from mockube.apimachinery.patch.errors import Inapplicable
+from mockube.apimachinery.pieces import sorted_in_pieces
 
 MAX_COPIED_BYTES: Final = 3 * 1024 * 1024
 """What all `copy` operations of one patch may add to an object together."""
@@ -70,8 +71,8 @@ class Draft:
 
     def _copy(self, value: Any) -> Any:
         if isinstance(value, dict):
-            members = sorted(value.items()) if id(value) in self._copies else value.items()
-            return {key: self._copy(member) for key, member in members}
+            names = sorted_in_pieces(value) if id(value) in self._copies else value
+            return {key: self._copy(value[key]) for key in names}
         return [self._copy(item) for item in value] if isinstance(value, list) else value
 
     def reach(self, value: Any, depth: int = 0) -> Any:
@@ -91,7 +92,7 @@ class Draft:
         _encode(self.root)
         for copy in self._copies.values():
             if isinstance(copy, dict):
-                items = sorted(copy.items())
+                items = {key: copy[key] for key in sorted_in_pieces(copy)}
                 copy.clear()
                 copy.update(items)
         return self.root

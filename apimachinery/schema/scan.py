@@ -20,6 +20,9 @@ _ALL_ELSE: Final = bytes(set(range(256)) - set(_BRACKETS))
 _STEPS: Final = bytes.maketrans(_BRACKETS, bytes((1, 1, 255, 255)))
 """One level down for what opens and one up for what closes, which is 255 in a signed byte."""
 
+_PIECE: Final = 1 << 16
+"""Brackets for one call: no other thread runs meanwhile."""
+
 
 def is_too_deep(text: bytes) -> bool:
     """Whether a JSON text is nested deeper than `MAX_DEPTH`. About what is no JSON it may say anything."""
@@ -37,7 +40,13 @@ def has_duplicates(text: bytes, tree: Any) -> bool:
 
 def _depth(text: bytes) -> int:
     steps = memoryview(_punctuation(text).translate(_STEPS, _ALL_ELSE)).cast("b")
-    return max(accumulate(steps), default=0)
+    depth = deepest = 0
+    for start in range(0, len(steps), _PIECE):
+        piece = steps[start : start + _PIECE]
+        deepest_here = max(accumulate(piece, initial=depth))
+        deepest = max(deepest, deepest_here)
+        depth += sum(piece)
+    return deepest
 
 
 def _members(text: bytes) -> int:

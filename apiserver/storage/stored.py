@@ -43,19 +43,19 @@ class _Object(msgspec.Struct):
 _read_metadata = msgspec.json.Decoder(_Object).decode
 
 
-class Stored:
-    """One object at one revision. `key` and `value` are the store's; everything else follows from them."""
+class Stored(msgspec.Struct, eq=False, gc=False):
+    """One object at one revision. `key` and `value` are the store's; everything else follows from them.
 
-    __slots__ = ("_item", "_labels", "_selectable", "_shared", "key", "revision", "value")
+    There are as many as there are objects, and none is part of a cycle: the garbage collector does not look at them.
+    """
 
-    def __init__(self, key: bytes, value: bytes, revision: int) -> None:
-        self.key = key
-        self.value = value
-        self.revision = revision
-        self._item: bytes | None = None
-        self._labels: Mapping[str, str] | None = None
-        self._selectable: tuple[object, Mapping[str, str]] | None = None
-        self._shared: ReadOnlyTree | None = None
+    key: bytes
+    value: bytes
+    revision: int
+    _item: bytes | None = None
+    _labels: Mapping[str, str] | None = None
+    _selectable: tuple[object, Mapping[str, str]] | None = None
+    _shared: ReadOnlyTree | None = None
 
     @classmethod
     def unversioned(cls, value: bytes) -> "Stored":

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import status
 from mockube.apimachinery.gonumbers import rewritten
+from mockube.apimachinery.pieces import sorted_in_pieces
 from mockube.apimachinery.schema.scan import has_duplicates, is_too_deep
 from mockube.apimachinery.yaml_decode import YamlError, load
 from mockube.apiserver.wire import go_json
@@ -87,7 +88,7 @@ def _yaml(data: bytes) -> ParsedObject:
 def _sort_keys(tree: Any) -> Any:
     """The tree with its keys in the order in which Go writes those of a map, and so complains about them."""
     if isinstance(tree, dict):
-        return {key: _sort_keys(tree[key]) for key in sorted(tree)}
+        return {key: _sort_keys(tree[key]) for key in sorted_in_pieces(tree)}
     return [_sort_keys(item) for item in tree] if isinstance(tree, list) else tree
 
 

@@ -18,7 +18,7 @@ from aiohttp import web
 from benchmarks.hostile_requests import MAPS, Request, stored, table
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
-from mockube.apiserver.__main__ import COLLECT_AFTER
+from mockube.apiserver import garbage
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.etcd.embedded.disk import Disk
@@ -103,7 +103,7 @@ def serving(open_store):
     thresholds = gc.get_threshold()
     gc.collect()
     gc.freeze()  # as a server does, so that what tests have made is not looked at
-    gc.set_threshold(*COLLECT_AFTER)
+    gc.set_threshold(*garbage.THRESHOLD)
     with asyncio.Runner() as runner, measured() as slices:
         stack = contextlib.AsyncExitStack()
 

@@ -16,6 +16,7 @@ from mockube.apimachinery.patch.apply.elements import FIELD, Element, sort_key
 from mockube.apimachinery.patch.apply.fieldset import EMPTY, SELF, FieldSet, difference, of_fields, union
 from mockube.apimachinery.patch.apply.fieldsv1 import encode
 from mockube.apimachinery.patch.apply.ownership import NEVER_OWNED, Json, Versions
+from mockube.apimachinery.pieces import sorted_in_pieces
 from mockube.apimachinery.remembered import memoize
 
 Fields: TypeAlias = dict[str, Any]
@@ -85,7 +86,7 @@ def _write_of_shared(atom: Atom, before: Json, never: FieldSet) -> Write:
 
     def write(after: Json) -> Fields:
         fields: Fields = {}
-        for name in sorted(after):
+        for name in sorted_in_pieces(after):
             element, write_new = members[name]
             ignored = never.get(element, EMPTY)
             if SELF in ignored and write_new is _leaf:
@@ -156,7 +157,7 @@ def _object(atom: MapAtom | Untyped) -> Write:
     plans: dict[tuple[str, ...], _Plan] = {}
 
     def plan(names: tuple[str, ...]) -> _Plan:
-        steps = [(name, *members[name]) for name in sorted(names)]
+        steps = [(name, *members[name]) for name in sorted_in_pieces(names)]
         fields = {SELF: _LEAF} | {element: _LEAF for _, element, _ in steps}
         new_plan = _Plan(fields, [step for step in steps if step[2] is not _leaf])
         # Members come in few combinations, but the keys of maps are anybody's.
@@ -191,6 +192,6 @@ def _items(atom: ListAtom) -> Write:
         for element, item in zip(atom.elements(value), value, strict=True):
             # What is there more than once is one place, and nothing below it.
             items[element] = _LEAF if element in items else write_item(item)
-        return {SELF: _LEAF} | {element: items[element] for element in sorted(items, key=sort_key)}
+        return {SELF: _LEAF} | {element: items[element] for element in sorted_in_pieces(items, sort_key)}
 
     return write

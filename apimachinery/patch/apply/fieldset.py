@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
 from mockube.apimachinery.patch.apply.elements import FIELD, Element, format_element, sort_key
+from mockube.apimachinery.pieces import sorted_in_pieces
 
 SELF: Final = "."
 
@@ -51,7 +52,7 @@ def of_fields(*names: str) -> FieldSet:
 
 def paths(fields: FieldSet, above: Path = ()) -> Iterator[Path]:
     """Every place, in order, those of a node before those below it."""
-    elements = sorted((element for element in fields if element != SELF), key=sort_key)
+    elements = sorted_in_pieces(fields.keys() - {SELF}, sort_key)
     for element in elements:
         if SELF in fields[element]:
             yield (*above, element)

@@ -9,6 +9,7 @@ import orjson
 
 from mockube.apimachinery.patch.apply.elements import MalformedFields, canonical, sort_key
 from mockube.apimachinery.patch.apply.fieldset import EMPTY, LEAF, SELF, FieldSet, is_leaf
+from mockube.apimachinery.pieces import sorted_in_pieces
 from mockube.apimachinery.remembered import memoize
 
 REMEMBERED: Final = 1024
@@ -49,7 +50,7 @@ def encode(fields: FieldSet) -> dict[str, Any]:
     """A set as it is written, with all steps in order. The parts that sets share are made once."""
     if not hasattr(fields, "tree"):
         tree: dict[str, Any] = {SELF: _LEAF} if SELF in fields else {}
-        for element in sorted(fields.keys() - {SELF}, key=sort_key):
+        for element in sorted_in_pieces(fields.keys() - {SELF}, sort_key):
             node = fields[element]
             tree[element] = _LEAF if is_leaf(node) else encode(node)
         fields.tree = tree

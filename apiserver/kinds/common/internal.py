@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from msgspec.json import decode
 
 from mockube.apimachinery import gotext
+from mockube.apimachinery.pieces import release
 from mockube.apimachinery.tree import ReadOnlyTree
 
 _NAMES_OF_FILES: Final = 2
@@ -27,12 +28,14 @@ def difference(struct: str, old: ReadOnlyTree, new: ReadOnlyTree, *, without: Co
         _lines({name: value for name, value in internal(struct, tree).items() if name not in without})
         for tree in (old, new)
     )
-    lines = unified_diff(before, after)
-    return "".join(islice(lines, _NAMES_OF_FILES, None))
+    text = "".join(islice(unified_diff(before, after), _NAMES_OF_FILES, None))
+    release(before)
+    release(after)
+    return text
 
 
 def _lines(value: Mapping[str, Any]) -> list[str]:
-    return [f"{line}\n" for line in gotext.marshal_indent(value).split("\n")]
+    return [f"{line}\n" for line in gotext.marshal_indent(value)]
 
 
 class _Field(Struct, frozen=True):

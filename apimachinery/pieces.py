@@ -1,0 +1,36 @@
+"""Sorting and release of what a client sent, in pieces: there may be a million items, and during a single call of a function
+that is not written in Python no other thread runs.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from heapq import merge
+from itertools import pairwise
+from typing import Any, Final, TypeVar
+
+PIECE: Final = 4096
+"""Items for one call: a few milliseconds, whatever they are."""
+
+_T = TypeVar("_T", bound=Any)
+
+
+def sorted_in_pieces(items: Collection[_T], key: Callable[[_T], Any] | None = None) -> list[_T]:
+    """The same as `sorted`; many items piece by piece, which are merged item by item."""
+    if len(items) <= PIECE:
+        return sorted(items, key=key)
+    if key is None:
+        return _merged([*items])
+    keyed = [(key(item), place, item) for place, item in enumerate(items)]
+    return [item for _, _, item in _merged(keyed)]
+
+
+def _merged(items: Sequence[_T]) -> list[_T]:
+    sorted_pieces = [sorted(items[start : start + PIECE]) for start in range(0, len(items), PIECE)]
+    if all(before[-1] <= after[0] for before, after in pairwise(sorted_pieces)):
+        return [item for piece in sorted_pieces for item in piece]
+    return [*merge(*sorted_pieces)]
+
+
+def release(items: list[Any]) -> None:
+    """Empty a list that nobody else has: what is in it is freed piece by piece."""
+    while items:
+        del items[-PIECE:]

@@ -1,0 +1,50 @@
+"""When a server's process looks for garbage: cycles of objects that nothing else refers to.
+
+Nothing else runs meanwhile, for a second if there are millions of objects. So each object is looked at once, when it is
+young. What is old is looked at when it has doubled only: requests, stored objects and compiled schemas have no cycles,
+and are freed without being looked for.
+"""
+
+import gc
+from asyncio import AbstractEventLoop
+from typing import Final
+
+NEVER: Final = 2**31 - 1
+THRESHOLD: Final = (50_000, NEVER, NEVER)
+"""The objects that come, beyond those that go, before the young ones are looked at: some 10 ms."""
+INTERVAL: Final = 30.0
+"""Seconds between two looks at how many objects have become old. What large requests are made of is gone by the second."""
+
+
+class OldObjects:
+    """Sets aside the objects that are old, for which the interpreter has a place that it does not look at: the frozen ones."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        """How many there were when all of them were in use."""
+
+    def begin(self) -> None:
+        """Take all that there is for old and in use, as when a program has started."""
+        gc.freeze()
+        self._count = gc.get_freeze_count()
+
+    def age(self) -> bool:
+        """Set aside what is there, and look for garbage in all of it if those set aside before have doubled."""
+        is_doubled = gc.get_freeze_count() > 2 * self._count
+        gc.collect(0)
+        if is_doubled:
+            gc.unfreeze()
+            gc.collect()
+        gc.freeze()
+        if is_doubled:
+            self._count = gc.get_freeze_count()
+        return is_doubled
+
+    def age_often(self, loop: AbstractEventLoop, interval: float = INTERVAL) -> None:
+        """Do so from now on, as long as the loop runs."""
+
+        def again() -> None:
+            self.age()
+            loop.call_later(interval, again)
+
+        loop.call_later(interval, again)

@@ -1,0 +1,85 @@
+"""Many items are sorted as few are, and no single call has to do with all of them."""
+
+import sys
+import weakref
+
+import pytest
+
+from mockube.apimachinery.pieces import PIECE, release, sorted_in_pieces
+from tests.support.seeded import source
+
+MANY = 3 * PIECE + 5
+
+
+class Counted:
+    """Counts comparisons."""
+
+    count = 0
+
+    def __init__(self, number):
+        self.number = number
+
+    def __lt__(self, other):
+        Counted.count += 1
+        return self.number < other.number
+
+    def __le__(self, other):
+        return self.number <= other.number
+
+
+def shuffled(size):
+    numbers = [*range(size)]
+    source(7).shuffle(numbers)
+    return numbers
+
+
+@pytest.mark.parametrize("size", [0, 1, PIECE, PIECE + 1, MANY])
+def test_the_order_is_that_of_sorted(size):
+    numbers = shuffled(size)
+    assert sorted_in_pieces(numbers) == sorted(numbers)
+    assert sorted_in_pieces([*range(size)]) == [*range(size)]
+    assert sorted_in_pieces(numbers, lambda number: -number) == sorted(numbers, reverse=True)
+    assert sorted_in_pieces({*numbers}) == sorted(numbers)
+
+
+def test_items_with_the_same_key_keep_their_order():
+    numbers = shuffled(MANY)
+    assert sorted_in_pieces(numbers, lambda number: number % 10) == sorted(
+        numbers, key=lambda number: number % 10
+    )
+
+
+def test_no_call_compares_all_items():
+    begun, most = [], 0
+
+    def note(_frame, event, called):
+        nonlocal most
+        if event == "c_call":
+            begun.append(Counted.count)
+        elif event in ("c_return", "c_exception"):
+            most = max(most, Counted.count - begun.pop())
+
+    items = [*map(Counted, shuffled(MANY))]
+    Counted.count = 0
+    sys.setprofile(note)
+    try:
+        ordered = sorted_in_pieces(items)
+    finally:
+        sys.setprofile(None)
+    assert [item.number for item in ordered] == [*range(MANY)]
+    assert 0 < most <= PIECE * PIECE.bit_length()
+
+
+def test_what_is_released_is_freed_piece_by_piece():
+    left = []
+
+    class Item:
+        def __del__(self):
+            left.append(len(items))
+
+    items = [Item() for _ in range(2 * PIECE + 1)]
+    last = weakref.ref(items[-1])
+    release(items)
+    assert last() is None
+    assert not items
+    assert max(map(left.count, {*left})) <= PIECE

@@ -1,0 +1,97 @@
+"""When a process looks for garbage: in a process of its own each, since the interpreter's settings are everybody's."""
+
+import subprocess
+import sys
+
+import pytest
+
+BEGIN = """
+import asyncio, gc
+from mockube.apiserver.garbage import THRESHOLD, OldObjects
+
+class Cycle:
+    gone = 0
+    def __init__(self):
+        self.itself = self
+    def __del__(self):
+        Cycle.gone += 1
+
+gc.disable()
+gc.collect()
+old = OldObjects()
+old.begin()
+here = gc.get_freeze_count()
+"""
+
+
+def run(script):
+    done = subprocess.run(
+        [sys.executable, "-c", BEGIN + script], check=False, capture_output=True, text=True, timeout=30
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_is_old_is_not_looked_at_until_it_has_doubled():
+    run("""
+cycles = [Cycle() for _ in range(here * 3 // 4)]
+assert not old.age()        # they become old
+del cycles
+assert not old.age()        # and are garbage, but less than all that there is besides
+assert Cycle.gone == 0
+more = [Cycle() for _ in range(here // 2)]
+assert not old.age()
+del more
+assert old.age()
+assert Cycle.gone == here * 3 // 4 + here // 2
+assert not old.age()
+""")
+
+
+def test_what_is_gone_before_the_next_time_does_not_count():
+    run("""
+for _ in range(3):
+    request = [[] for _ in range(here * 3)]
+    assert not old.age()
+    del request
+""")
+
+
+def test_young_garbage_is_found_at_once():
+    run("""
+Cycle()
+old.age()
+assert Cycle.gone == 1
+""")
+
+
+def test_by_themselves_only_young_objects_are_looked_at():
+    run("""
+found = []
+gc.callbacks.append(lambda phase, about: found.append((about["generation"], gc.get_count()[0])))
+gc.set_threshold(*THRESHOLD)
+gc.enable()
+large = [[] for _ in range(60 * THRESHOLD[0])]
+assert len(found) >= 50
+assert {generation for generation, _ in found} == {0}
+assert max(count for _, count in found) < 2 * THRESHOLD[0]
+""")
+
+
+def test_it_ages_as_long_as_the_loop_runs():
+    run("""
+async def main():
+    old.age_often(asyncio.get_running_loop(), 0.0)
+    while Cycle.gone < 3:
+        Cycle()
+        await asyncio.sleep(0)
+
+asyncio.run(main())
+""")
+
+
+@pytest.mark.parametrize("size", [1, 1 << 20])
+def test_stored_objects_are_not_looked_at(size):
+    run(f"""
+from mockube.apiserver.storage.stored import Stored
+assert not gc.is_tracked(Stored(b"key", b"x" * {size}, 1))
+""")
