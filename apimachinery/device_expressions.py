@@ -8,7 +8,7 @@ from mockube.apimachinery.cel import types
 from mockube.apimachinery.cel.cost.ranges import Range
 from mockube.apimachinery.cel.environment import CompiledExpression, Environment
 from mockube.apimachinery.cel.libraries import semver
-from mockube.apimachinery.cel.libraries.quantities import QuantityValue
+from mockube.apimachinery.cel.libraries.quantities import QuantityValue, quantity_value
 from mockube.apimachinery.cel.macros import BINDINGS
 from mockube.apimachinery.cel.program import ProgramError
 from mockube.apimachinery.cel.schema_types import DeclaredStructs, DeclaredType, sizes_of
@@ -123,4 +123,4 @@ def attribute_value(attribute: ReadOnlyTree) -> Any:
 
 
 def _capacity(capacity: ReadOnlyTree) -> QuantityValue:
-    return QuantityValue(from_json(capacity["value"]))
+    return quantity_value(from_json(capacity["value"]))

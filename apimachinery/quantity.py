@@ -192,6 +192,41 @@ def _fits_int64(digits: str, scale: int, base: int, exponent: int) -> bool:
     return scale == 0 and len(digits) + exponent * 3 // 10 <= _BINARY_DIGITS
 
 
+class Amount(NamedTuple):
+    """A number in 64 bits times a power of ten, as upstream counts while it can."""
+
+    value: int
+    scale: int
+
+    def plus(self, other: "Amount") -> "Amount | None":
+        """Return the sum, or None if 64 bits do not hold it."""
+        if not other.value or not self.value:
+            return other if other.value else self
+        scale = min(self.scale, other.scale)
+        parts = [amount.value * 10 ** (amount.scale - scale) for amount in (self, other)]
+        fits = all(-(2**63) <= number < 2**63 for number in (*parts, sum(parts)))
+        return Amount(sum(parts), scale) if fits else None
+
+    def whole(self) -> int | None:
+        """Return the integer, or None where upstream sees none: not in `1000m` either."""
+        number = self.value * 10**self.scale if self.scale >= 0 else 2**63
+        return number if -(2**63) <= number < 2**63 else None
+
+
+def amount_of(text: str) -> Amount | None:
+    """Return the amount that a valid text is read as, or None if upstream takes a decimal for it."""
+    found = _PARTS.fullmatch(text)
+    assert found is not None
+    sign, whole, fraction, suffix = found.groups("")
+    base, exponent, _ = _interpret(suffix)
+    digits = (whole.lstrip("0") or "0") + fraction
+    scale = -len(fraction) if base == 2 else exponent - len(fraction)
+    if not _fits_int64(digits, scale, base, exponent):
+        return None
+    value = int(sign + digits) * (2**exponent if base == 2 else 1)
+    return Amount(value, scale)
+
+
 def _is_kept(digits: str, scale: int, base: int) -> bool:
     """Whether upstream takes a text for canonical already, without looking closely."""
     if base == 2:

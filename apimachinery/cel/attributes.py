@@ -81,7 +81,10 @@ class LazyMap:
 def find(value: Any, key: Any) -> tuple[bool, Any]:
     """Return whether there is such a key or index, and what is there; raise for an index of a wrong type."""
     if isinstance(value, dict):
-        key = map_key(key) if type(key) is not str else key
+        if type(key) is not str:
+            if type(key) in NO_QUALIFIERS:
+                raise CelError(f"invalid qualifier type: types.{NO_QUALIFIERS[type(key)]}")
+            key = map_key(key)
         return (True, value[key]) if key in value else (False, None)
     if isinstance(value, list):
         index = _index(key)
@@ -120,7 +123,7 @@ NO_QUALIFIERS: Final[Mapping[type, str]] = {
     Duration: "Duration",
     Timestamp: "Timestamp",
 }
-"""Constants that nothing can be selected by, as cel-go calls their types."""
+"""Values that nothing can be selected by, as cel-go calls their types."""
 
 
 class Qualifier(NamedTuple):

@@ -150,6 +150,10 @@ def _duration(text: str) -> Duration:
         raise _conversion_error("string", "google.protobuf.Duration") from None
 
 
+def _no_duration(_value: int) -> Duration:
+    raise _conversion_error("int", "google.protobuf.Duration")
+
+
 def _timestamp(text: str) -> Timestamp:
     found = times.parse(text)
     if found is None:
@@ -171,7 +175,7 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "string_to_double": _double_of_text,
     "uint64_to_double": float,
     "duration_to_duration": _identity,
-    "int64_to_duration": Duration,
+    "int64_to_duration": _no_duration,
     "string_to_duration": _duration,
     "int64_to_int64": _identity,
     "double_to_int64": _int_of_double,

@@ -4,8 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mockube.apimachinery.cel.attributes import Frame, Run
+from mockube.apimachinery.cel.cost.runtime import MEASURED_ARGUMENTS
 from mockube.apimachinery.cel.values import (
     CelError,
+    CelPanic,
     Optional,
     Uint,
     equals,
@@ -56,8 +58,35 @@ def _binary(function: Callable[..., Any], left: Run, right: Run, cost: int) -> R
 def _measured_call(
     function: Callable[..., Any], args: tuple[Run, ...], cost: Callable[[Sequence[Any], Any], int]
 ) -> Run:
+    index, conversion = MEASURED_ARGUMENTS.get(cost, (len(args), ""))
+    if index < len(args):
+        return _call_of_measured(function, args, cost, index, conversion)
+
     def call(frame: Frame) -> Any:
         values = [arg(frame) for arg in args]
+        result = function(*values)
+        frame[0] += cost(values, result)
+        return result
+
+    return call
+
+
+def _call_of_measured(
+    function: Callable[..., Any],
+    args: tuple[Run, ...],
+    cost: Callable[[Sequence[Any], Any], int],
+    index: int,
+    conversion: str,
+) -> Run:
+    """Return a call that ends the evaluation if one of its arguments is an error."""
+    before, after = args[:index], args[index + 1 :]
+
+    def call(frame: Frame) -> Any:
+        try:
+            measured = args[index](frame)
+        except CelError as error:
+            raise CelPanic(f"interface conversion: {conversion}") from error
+        values = [*(arg(frame) for arg in before), measured, *(arg(frame) for arg in after)]
         result = function(*values)
         frame[0] += cost(values, result)
         return result

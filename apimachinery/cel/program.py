@@ -36,6 +36,7 @@ from mockube.apimachinery.cel.schema_types import unescape
 from mockube.apimachinery.cel.standard import UNGUARDED
 from mockube.apimachinery.cel.values import (
     CelError,
+    CelPanic,
     CostExceeded,
     TypeValue,
     map_key,
@@ -103,8 +104,8 @@ class Program:
                 raise CostExceeded from error
             error.cost = frame[0]
             raise
-        except (AttributeError, TypeError) as error:  # a value is not of the type that was declared for it
-            raise CelError("no such overload") from error
+        except (CelPanic, AttributeError, TypeError) as error:  # or a value of an undeclared type
+            raise CelError(str(error) if type(error) is CelPanic else "no such overload") from error
         if frame[0] > limit:
             raise CostExceeded
         return value, frame[0]
@@ -188,7 +189,7 @@ class Planner:
         cost = self.implementation.call_cost(expr.function, overload)
         if len(plans) == 1 and isinstance(plans[0], Constant) and expr.function in _CONVERSIONS:
             return fold_constant(function, plans[0].value)
-        if expr.function in _REGEX_ARGUMENTS and isinstance(plans[1], Constant):
+        if expr.function in ("matches", "find", "findAll") and isinstance(plans[1], Constant):
             check_pattern(plans[1].value)
         return operators.strict_call(function, tuple(map(run_of, plans)), cost)
 
@@ -258,7 +259,7 @@ class Planner:
                 for k, v, _ in entries
                 if isinstance(k, Constant) and isinstance(v, Constant)
             ]
-            return Constant({map_key(key): value for key, value in constants})
+            return fold_constant(lambda pairs: {map_key(key): value for key, value in pairs}, constants)
         return operators.create_map(tuple((run_of(k), run_of(v), o) for k, v, o in entries))
 
     def create_struct(self, expr: CreateStruct) -> Plan:
@@ -350,7 +351,7 @@ def dispatch(
 def fold_constant(function: Callable[..., Any], value: Any) -> Plan:
     try:
         return Constant(function(value))
-    except CelError as error:
+    except (CelError, CelPanic) as error:
         raise ProgramError(str(error)) from error
 
 
@@ -375,7 +376,6 @@ def attribute_of(planned: Plan) -> Attribute:
 _CONVERSIONS = frozenset(
     ("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint")
 )
-_REGEX_ARGUMENTS = frozenset(("matches", "find", "findAll"))
 _SPECIAL_CALLS: dict[str, Callable[[Planner, Sequence[Expr]], Plan]] = {
     "_&&_": Planner.logical_and,
     "_||_": Planner.logical_or,

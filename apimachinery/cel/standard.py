@@ -11,7 +11,7 @@ from mockube.apimachinery.cel.values import (
     CelError,
     TypeValue,
     compare,
-    equals,
+    is_found,
     map_key,
     size,
     type_name,
@@ -128,7 +128,7 @@ def _comparison(operator: str, holds: Callable[[int], bool]) -> Callable[[Any, A
 def contains(element: Any, container: Any) -> bool:
     """Whether a list has an element, or a map a key."""
     if isinstance(container, list):
-        return any(equals(element, item) for item in container)
+        return any(is_found(element, item) for item in container)
     if isinstance(container, dict):
         return map_key(element) in container
     raise CelError("no such overload")

@@ -26,6 +26,13 @@ class CelError(Exception):
     """What the evaluation cost until then."""
 
 
+class CelPanic(Exception):
+    """An error that ends the whole evaluation, where upstream's own code fails."""
+
+    def __str__(self) -> str:
+        return f"internal error: {self.args[0]}"
+
+
 class CostExceeded(Exception):
     """An evaluation was more expensive than its limit; nothing absorbs it."""
 
@@ -108,17 +115,28 @@ class _BoolKey:
 _BOOL_KEYS = {True: _BoolKey(value=True), False: _BoolKey(value=False)}
 
 
+class _IdentityKey:
+    """A list or a map as a key: upstream hashes where it is, so that no other equals it."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
 def map_key(value: Any) -> Any:
     """Return what stands for the value in a dict."""
     if value is True or value is False:
         return _BOOL_KEYS[value]
-    if isinstance(value, (str, int, float, bytes)) or value is None:
+    if isinstance(value, (str, int, float, Duration, Timestamp, TypeValue)) or value is None:
         return value
-    raise CelError(f"unsupported key type: {type_name(value)}")
+    if isinstance(value, bytes):
+        raise CelPanic("runtime error: hash of unhashable type types.Bytes")
+    return _IdentityKey(value)
 
 
 def from_map_key(key: Any) -> Any:
-    return key.value if type(key) is _BoolKey else key
+    return key.value if isinstance(key, (_BoolKey, _IdentityKey)) else key
 
 
 _TYPE_NAMES: dict[type, str] = {
@@ -202,13 +220,29 @@ def _in_range(number: float, other: float) -> bool:
 def _lists_equal(left: list[Any], right: list[Any]) -> bool:
     if isinstance(left, TypedList):
         return left.equals(right)
-    return len(left) == len(right) and all(map(equals, left, right))
+    return len(left) == len(right) and all(map(_parts_equal, left, right))
+
+
+def _parts_equal(left: Any, right: Any) -> bool:
+    """Whether elements are equal; upstream takes those for equal that cannot be compared."""
+    try:
+        return equals(left, right)
+    except CelError:
+        return True
+
+
+def is_found(item: Any, element: Any) -> bool:
+    """Whether an item is the element that is looked for: none that cannot be compared."""
+    try:
+        return equals(item, element)
+    except CelError:
+        return False
 
 
 def _maps_equal(left: dict[Any, Any], right: dict[Any, Any]) -> bool:
     if len(left) != len(right):
         return False
-    return all(key in right and equals(value, right[key]) for key, value in left.items())
+    return all(key in right and _parts_equal(value, right[key]) for key, value in left.items())
 
 
 def _optionals_equal(left: Optional, right: Optional) -> bool:

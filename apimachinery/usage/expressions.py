@@ -13,7 +13,7 @@ from mockube.apimachinery import quantity
 from mockube.apimachinery.cel import arithmetic, types
 from mockube.apimachinery.cel.declarations import declare
 from mockube.apimachinery.cel.environment import CompiledExpression, Environment, Library
-from mockube.apimachinery.cel.libraries.quantities import QuantityValue
+from mockube.apimachinery.cel.libraries.quantities import QuantityValue, quantity_value
 from mockube.apimachinery.cel.program import ProgramError
 from mockube.apimachinery.cel.source import Issues
 from mockube.apimachinery.cel.standard import SINGLETONS
@@ -129,7 +129,7 @@ def _amount(value: Any) -> Quantity:
 
 def _quantity(text: str) -> QuantityValue:
     try:
-        return QuantityValue(quantity.parse(text))
+        return quantity_value(quantity.parse(text))
     except QuantityError as error:
         raise CelError(str(error)) from error
 
@@ -156,7 +156,7 @@ def _binary(
         if not isinstance(left, QuantityValue):
             return otherwise(left, right)
         result = of_quantities(left.quantity, right)
-        return QuantityValue(result) if isinstance(result, Quantity) else result
+        return quantity_value(result) if isinstance(result, Quantity) else result
 
     return operate
 
@@ -189,7 +189,7 @@ def _scale(amount: Quantity, factor: Decimal) -> Quantity:
 
 
 def _negate(value: Any) -> Any:
-    return QuantityValue(-value.quantity) if isinstance(value, QuantityValue) else arithmetic.negate(value)
+    return quantity_value(-value.quantity) if isinstance(value, QuantityValue) else arithmetic.negate(value)
 
 
 def _operators(standard: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:

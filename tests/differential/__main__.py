@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 
 from tests.conformance.golden import golden
-from tests.differential import custom, table, updates, users, verbs
+from tests.differential import custom, expressions, managers, table, updates, users, verbs
 from tests.differential.answers import (
     comparable,
     generated_name,
@@ -64,6 +64,8 @@ def main() -> int:
             real, ours = _start(stack, Path(folder))
         servers = golden.Server(real, TOKEN), golden.Server(ours, TOKEN)
         found, settings = _cases(options, servers)
+        if options.stop:
+            settings["goes_on"] = False
         report = run(servers, found, jobs=options.jobs, seconds=options.seconds, **settings)
     for group in report.sorted()[: options.groups]:
         resources = ", ".join(f"{name} {count}" for name, count in group.resources.most_common(4))
@@ -83,8 +85,13 @@ def _cases(options, servers):
     many = {"requests": options.requests}
     if options.custom:
         return custom.cases(seed), many | {"prefix": f"c{seed}", "goes_on": True}
+    if options.expressions:
+        return expressions.cases(seed), many | {"prefix": f"e{seed}", "goes_on": True}
     if options.users:
         return users.cases(seed, _resources(real)), many | {"prefix": f"u{seed}", "goes_on": True}
+    if options.managers:
+        found = managers.cases(seed, _resources(real), _schemas(real))
+        return found, many | {"prefix": f"m{seed}"}
     if options.verbs:
         return verbs.cases(seed, _resources(real), _schemas(real)), many | {"prefix": f"v{seed}"}
     if options.updates is not None:
@@ -248,6 +255,11 @@ def _options():
         "--custom", action="store_true", help="custom kinds, whose definitions are made by chance"
     )
     parser.add_argument(
+        "--expressions",
+        action="store_true",
+        help="rules of custom kinds, whose expressions are made by chance",
+    )
+    parser.add_argument(
         "--table", nargs="*", metavar="RESOURCE", help="the table of one-field changes, of these or all"
     )
     parser.add_argument(
@@ -258,11 +270,17 @@ def _options():
         action="store_true",
         help="all methods of all subresources, options, pages, directives of patches, formats",
     )
+    parser.add_argument(
+        "--managers",
+        action="store_true",
+        help="several field managers, each of which applies parts of objects",
+    )
     parser.add_argument("--users", action="store_true", help="users that may do less than everything")
     parser.add_argument("--jobs", type=int, default=4)
     parser.add_argument("--groups", type=int, default=40, help="how many groups of differences to print")
     parser.add_argument("--seconds", type=int, help="after how long no other conversation begins")
     parser.add_argument("--output", help="a file for every group's smallest reproducers, one a line")
+    parser.add_argument("--stop", action="store_true", help="end a conversation at its first difference")
     parser.add_argument("--examples", type=int, default=1, help="how many reproducers of each group")
     parser.add_argument("--least", type=float, default=0.0, help="per cent that have to be the same")
     parser.add_argument("--real", help="the address of a real server that runs, which knows the token admin")

@@ -25,6 +25,7 @@ OWN_REVISION = re.compile(r"(ResourceVersion in (?:object meta: |record \())\d+"
 SHOWN_REVISION = re.compile(r"( resourceVersion:)\d+\b")
 ERRORS = re.compile(r'(errors:)((?:\\n  [^"\\]*(?:\\[^n][^"\\]*)*)+)')
 """Of a typed object, which upstream finds in no order."""
+OWN_TYPE = re.compile(r"(?<=selfType)\d+")
 OWN_CHECK = re.compile(r"\[\+\]task-[^\\]*\\n")
 LISTED = ("resourceRules", "nonResourceRules")
 """Of a review, in no order as well."""
@@ -82,7 +83,7 @@ def without_generated(answer, names):
     text = OWN_VOLUME.sub("kube-api-access-<generated>", json.dumps(answer))
     text = CLUSTER_IP.sub("<ip>", text)
     text = SHOWN_REVISION.sub(r"\1<rv>", text)
-    text = OWN_REVISION.sub(r"\1<rv>", OWN_CHECK.sub("", text))
+    text = OWN_REVISION.sub(r"\1<rv>", OWN_TYPE.sub("", OWN_CHECK.sub("", text)))
     text = TEXT.sub(lambda match: OWN_PORT.sub(r"\1<port>", match[0]), text)
     text = ERRORS.sub(lambda match: match[1] + r"\n  ".join(sorted(match[2].split(r"\n  "))), text)
     for name in names:
@@ -134,7 +135,9 @@ def _without_order(body):
     if body.get("kind") in ("FlowSchema", "FlowSchemaList"):
         items = [_without_dangling(item) for item in body.get("items") or ()]
         return body | {"items": items} if "items" in body else _without_dangling(body)
-    status = body.get("status")
+    status, details = body.get("status"), body.get("details")
+    if isinstance(details, dict) and body.get("reason") == "Conflict" and details.get("causes"):
+        return body | {"details": details | {"causes": sorted(details["causes"], key=json.dumps)}}
     if isinstance(status, dict) and status.keys() & {*LISTED}:
         rules = {name: sorted(status.get(name) or (), key=json.dumps) for name in LISTED}
         return body | {"status": status | rules}

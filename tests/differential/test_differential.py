@@ -3,7 +3,7 @@
 import contextlib
 import json
 
-from tests.differential import custom, table, updates, users, verbs
+from tests.differential import custom, expressions, managers, table, updates, users, verbs
 from tests.differential.__main__ import Resource
 from tests.differential.answers import comparable, learn, translated, without_suffix
 from tests.differential.conversations import Conversations
@@ -162,6 +162,42 @@ def test_verbs_reach_every_method_every_patch_and_every_kind_of_list():
     paths = " ".join(request["path"] for request in sent)
     assert all(part in paths for part in ("watch=true", "continue=", "fieldSelector=", "/status", "dryRun="))
     assert any("$patch" in json.dumps(request.get("body")) for request in sent)
+
+
+def test_managers_apply_parts_of_an_object():
+    resources = {PATH: Resource("", "v1", "ConfigMap", ())}
+    cases = managers.cases(3, resources, lambda *_: Schemas(DOCUMENT))
+    sent = [request for _, case in zip(range(40), cases, strict=False) for request in answered(case)]
+    paths = " ".join(request["path"] for request in sent)
+    assert all(f"fieldManager={manager}" in paths for manager in managers.MANAGERS)
+    applied = [request for request in sent if managers.APPLY in request.get("headers", {}).values()]
+    assert {"force=true" in request["path"] for request in applied} == {True, False}
+    assert len({json.dumps(request["body"], sort_keys=True) for request in applied}) > len(applied) / 2
+
+
+def test_expressions_are_of_every_library():
+    found = expressions.cases(3)
+    rules = [rule for _ in range(60) for rule in _rules(next(next(found))["body"])]
+    text = json.dumps(rules)
+    known = (
+        "quantity(",
+        "ip(",
+        "cidr(",
+        "url(",
+        "semver(",
+        "format.",
+        "sets.",
+        "optional.",
+        ".sortBy(",
+        "math.",
+    )
+    assert all(part in text for part in known)
+    assert any("messageExpression" in rule for rule in rules)
+
+
+def _rules(definition):
+    version = definition["spec"]["versions"][0]
+    return version["schema"]["openAPIV3Schema"]["properties"]["spec"]["x-kubernetes-validations"]
 
 
 def answered(case):

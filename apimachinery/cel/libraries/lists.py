@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from mockube.apimachinery.cel import arithmetic
 from mockube.apimachinery.cel.declarations import declare, merge
-from mockube.apimachinery.cel.values import CelError, Duration, Uint, compare, equals, type_name
+from mockube.apimachinery.cel.values import CelError, Duration, Uint, compare, equals, is_found, type_name
 
 _COMPARABLE = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
 _SUMMABLE: dict[str, Any] = {"int": 0, "uint": Uint(0), "double": 0.0, "duration": Duration(0)}
@@ -69,11 +69,11 @@ def _extreme(name: str, sign: int) -> Callable[[list[Any]], Any]:
 
 
 def _index_of(items: list[Any], element: Any) -> int:
-    return next((i for i, item in enumerate(items) if equals(item, element)), -1)
+    return next((i for i, item in enumerate(items) if is_found(item, element)), -1)
 
 
 def _last_index_of(items: list[Any], element: Any) -> int:
-    return next((i for i in range(len(items) - 1, -1, -1) if equals(items[i], element)), -1)
+    return next((i for i in range(len(items) - 1, -1, -1) if is_found(items[i], element)), -1)
 
 
 def _slice(items: list[Any], start: int, end: int) -> list[Any]:

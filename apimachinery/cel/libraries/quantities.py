@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from mockube.apimachinery import quantity as quantities
 from mockube.apimachinery.cel.declarations import declare
-from mockube.apimachinery.cel.values import INT_MAX, INT_MIN, CelError, Opaque
+from mockube.apimachinery.cel.values import CelError, Opaque
 
 DECLARED: Final = declare(
     """
@@ -24,17 +24,23 @@ DECLARED: Final = declare(
     sub quantity_sub_int kubernetes.Quantity.(int) -> kubernetes.Quantity
     """
 )
+_FLOAT_DIGITS: Final = 290
+"""A float has a few more, but not after it was multiplied."""
 
 
 class QuantityValue(Opaque):
-    __slots__ = ("quantity",)
+    __slots__ = ("amount", "is_sum", "quantity")
     type_name = "kubernetes.Quantity"
 
-    def __init__(self, quantity: quantities.Quantity) -> None:
+    def __init__(self, quantity: quantities.Quantity, amount: quantities.Amount | None = None) -> None:
         self.quantity = quantity
+        self.amount = amount
+        """What decides whether it is an integer."""
+        self.is_sum = False
+        """Upstream compares nothing with the result of an addition."""
 
     def equals(self, other: object, /) -> bool:
-        if not isinstance(other, QuantityValue):
+        if not isinstance(other, QuantityValue) or other.is_sum:
             raise CelError("no such overload")
         return self.quantity == other.quantity
 
@@ -42,9 +48,14 @@ class QuantityValue(Opaque):
         return str(self.quantity)
 
 
+def quantity_value(quantity: quantities.Quantity) -> QuantityValue:
+    """Return the value of a quantity as an object has it."""
+    return QuantityValue(quantity, quantities.amount_of(str(quantity)))
+
+
 def _quantity(text: str) -> QuantityValue:
     try:
-        return QuantityValue(quantities.parse(text))
+        return QuantityValue(quantities.parse(text), quantities.amount_of(text))
     except quantities.QuantityError as error:
         raise CelError(str(error)) from error
 
@@ -62,19 +73,51 @@ def _compare(left: QuantityValue, right: QuantityValue) -> int:
     return int(a > b) - int(a < b)
 
 
-def _is_integer(value: QuantityValue) -> bool:
-    number = value.quantity
-    return number.is_whole and INT_MIN <= number.number <= INT_MAX
+def _integer(value: QuantityValue) -> int | None:
+    return value.amount.whole() if value.amount is not None else None
 
 
 def _as_integer(value: QuantityValue) -> int:
-    if not _is_integer(value):
+    number = _integer(value)
+    if number is None:
         raise CelError("cannot convert value to integer")
-    return int(value.quantity.number)
+    return number
 
 
-def _quantity_of_int(number: int) -> quantities.Quantity:
-    return quantities.Quantity(number, quantities.Format.DECIMAL_EXPONENT)
+def _value_of_int(number: int) -> QuantityValue:
+    quantity = quantities.Quantity(number, quantities.Format.DECIMAL_EXPONENT)
+    return QuantityValue(quantity, quantities.Amount(number, 0))
+
+
+def _sum(left: QuantityValue, right: QuantityValue) -> QuantityValue:
+    amount = None
+    if left.amount is not None and right.amount is not None:
+        amount = left.amount.plus(right.amount)
+    return _result(left.quantity + right.quantity, amount)
+
+
+def _difference(left: QuantityValue, right: QuantityValue) -> QuantityValue:
+    amount = None
+    if left.amount is not None and right.amount is not None:
+        amount = left.amount.plus(quantities.Amount(-right.amount.value, right.amount.scale))
+    return _result(left.quantity - right.quantity, amount)
+
+
+def _result(quantity: quantities.Quantity, amount: quantities.Amount | None) -> QuantityValue:
+    found = QuantityValue(quantity, amount)
+    found.is_sum = True
+    return found
+
+
+def _as_float(value: QuantityValue) -> float:
+    """Return the nearest number times a power of ten, which is not always the nearest to the quantity."""
+    if value.amount is not None:
+        number, exponent = value.amount
+        return float(number) * float(f"1e{exponent}") if exponent else float(number)
+    decimal = value.quantity.number
+    if decimal.adjusted() > _FLOAT_DIGITS:
+        return float(decimal)
+    return float(int(decimal.scaleb(-quantities.NANO))) * 10.0**quantities.NANO
 
 
 def _sign(value: QuantityValue) -> int:
@@ -88,11 +131,11 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "quantity_is_greater_than": lambda left, right: _compare(left, right) > 0,
     "quantity_is_less_than": lambda left, right: _compare(left, right) < 0,
     "quantity_compare_to": _compare,
-    "quantity_get_float": lambda value: float(value.quantity.number),
+    "quantity_get_float": _as_float,
     "quantity_get_int": _as_integer,
-    "quantity_is_integer": _is_integer,
-    "quantity_add": lambda left, right: QuantityValue(left.quantity + right.quantity),
-    "quantity_add_int": lambda left, right: QuantityValue(left.quantity + _quantity_of_int(right)),
-    "quantity_sub": lambda left, right: QuantityValue(left.quantity - right.quantity),
-    "quantity_sub_int": lambda left, right: QuantityValue(left.quantity - _quantity_of_int(right)),
+    "quantity_is_integer": lambda value: _integer(value) is not None,
+    "quantity_add": _sum,
+    "quantity_add_int": lambda left, right: _sum(left, _value_of_int(right)),
+    "quantity_sub": _difference,
+    "quantity_sub_int": lambda left, right: _difference(left, _value_of_int(right)),
 }

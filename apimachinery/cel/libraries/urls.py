@@ -97,8 +97,7 @@ def _reason(text: str) -> str:
     found = _SCHEME.match(text)
     rest = (text[found.end() :] if found else text).partition("?")[0]
     if not found and not rest.startswith("/"):
-        colon_first = re.match("[^/?#]*:", text) and not re.match("[A-Za-z]", text)
-        return "first path segment in URL cannot contain colon" if colon_first else _NOT_FOR_REQUEST
+        return _NOT_FOR_REQUEST
     return _authority_reason(rest[2:].partition("/")[0] if found and rest.startswith("//") else "", rest)
 
 

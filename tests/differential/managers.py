@@ -1,0 +1,157 @@
+"""Conversations of several field managers: each applies a part of an object, takes fields over, and gives them up."""
+
+import copy
+from collections.abc import Generator, Iterator
+from random import Random
+
+from tests.differential.conversations import (
+    APPLY,
+    JSON_PATCH,
+    MERGE,
+    STRATEGIC,
+    Change,
+    accepted_bodies,
+    request,
+)
+from tests.differential.mutations import mutated
+
+MANAGERS = ("one", "two", "three")
+STEPS = 12
+"""Requests of one case after the first."""
+IDENTITIES = (
+    "name",
+    "key",
+    "type",
+    "ip",
+    "containerPort",
+    "port",
+    "protocol",
+    "mountPath",
+    "devicePath",
+    "uid",
+    "topologyKey",
+)
+"""Keys of lists that are maps: an element is cut down to the others only."""
+
+
+def cases(seed: int, resources, schemas_of) -> Iterator[Generator[dict, dict, None]]:
+    """Yield conversations without end; `resources` are known by their paths."""
+    bodies = accepted_bodies(tables=False)
+    paths = sorted(path for path in bodies if path in resources)
+    number = 0
+    while True:
+        random = Random(f"managers/{seed}/{number}")
+        path = random.choice(paths)
+        resource = resources[path]
+        schemas = schemas_of(resource.group, resource.version)
+        schema = schemas.of_kind(resource.group, resource.version, resource.kind) or {}
+        yield _Case(Change(random, schemas, schema), path, resource, bodies[path]).requests()
+        number += 1
+
+
+class _Case:
+    def __init__(self, change, path, resource, bodies):
+        self.change, self.random = change, change.random
+        self.path, self.resource = path, resource
+        self.whole = copy.deepcopy(self.random.choice(bodies))
+        self.whole |= {
+            "apiVersion": "/".join(filter(None, (resource.group, resource.version))),
+            "kind": resource.kind,
+        }
+        self.whole.pop("status", None)
+        metadata = self.whole["metadata"] = dict(self.whole.get("metadata") or {})
+        metadata.pop("generateName", None)
+        metadata.setdefault("name", "x")
+        if "${ns}" not in path and resource.kind not in {"CustomResourceDefinition", "IPAddress"}:
+            metadata["name"] = "${ns}-x"
+        metadata["labels"] = {"a": "1", "b": "2"} | (metadata.get("labels") or {})
+        metadata["finalizers"] = ["example.com/a", "example.com/b"]
+        self.current = {}
+
+    def requests(self) -> Generator[dict, dict, None]:
+        random = self.random
+        if random.random() < 0.5:
+            first = request("POST", self.path, "fieldManager=zero", self.whole)
+        else:
+            first = self._applied("", self.whole)
+        answer = yield first
+        for _ in range(STEPS):
+            found = answer["body"]
+            if (
+                answer["status"] in (200, 201)
+                and isinstance(found, dict)
+                and found.get("kind") == self.resource.kind
+            ):
+                self.current = found
+            answer = yield self._next()
+
+    def _next(self):
+        random = self.random
+        inner = ""
+        if self.resource.subresources and random.random() < 0.15:
+            inner = "/" + random.choice(self.resource.subresources)
+        draw = random.random()
+        if draw < 0.65 or not self.current:
+            part = self._part(self.whole if random.random() < 0.7 or not self.current else self._seen())
+            return self._applied(
+                inner,
+                mutated(random, part, self.change.schemas, self.change.schema, random.choice((0, 0, 0, 1))),
+            )
+        if draw < 0.75:
+            body = self._part(self._seen())
+            return request("PUT", self._one(inner), f"fieldManager={random.choice(MANAGERS)}", body)
+        if draw < 0.9:
+            body = self._part(self.whole)
+            return request(
+                "PATCH",
+                self._one(inner),
+                f"fieldManager={random.choice(MANAGERS)}",
+                body,
+                content=random.choice((MERGE, STRATEGIC)),
+            )
+        body = [self.change.operation(self._seen())]
+        return request(
+            "PATCH", self._one(inner), f"fieldManager={random.choice(MANAGERS)}", body, content=JSON_PATCH
+        )
+
+    def _one(self, inner=""):
+        return f"{self.path}/{self.whole['metadata']['name']}{inner}"
+
+    def _applied(self, inner, body):
+        random = self.random
+        options = [f"fieldManager={random.choice(MANAGERS)}"]
+        options += random.choice(
+            ([], [], ["force=true"], ["force=true"], ["dryRun=All"], ["fieldValidation=Strict"])
+        )
+        return request("PATCH", self._one(inner), "&".join(options), body, content=APPLY)
+
+    def _seen(self):
+        body = copy.deepcopy(self.current)
+        for key in ("managedFields", "resourceVersion", "uid", "creationTimestamp", "generation"):
+            body.get("metadata", {}).pop(key, None)
+        body.pop("status", None)
+        return body
+
+    def _part(self, body):
+        """Return a part of an object that still names it."""
+        random = self.random
+        kept = random.choice((1, 0.95, 0.8, 0.5, 0.2))
+        part = _cut(random, body, kept)
+        part["metadata"] = part.get("metadata") or {}
+        part["metadata"]["name"] = self.whole["metadata"]["name"]
+        return part | {"apiVersion": self.whole["apiVersion"], "kind": self.whole["kind"]}
+
+
+def _cut(random, value, kept):
+    if isinstance(value, dict):
+        return {
+            key: _cut(random, member, kept)
+            for key, member in value.items()
+            if key in IDENTITIES or random.random() < kept
+        }
+    if isinstance(value, list):
+        items = [_cut(random, item, kept) for item in value if random.random() < kept]
+        return items[::-1] if random.random() < 0.2 else items
+    if random.random() < 0.1:
+        return f"{value}-x" if isinstance(value, str) else value + 1 if value.__class__ is int else value
+    return copy.deepcopy(value)
