@@ -1,4 +1,4 @@
-"""What `mockube snapshot` does with what its flags say: to a running cluster, a folder or an etcd."""
+"""Where `mockube snapshot` reads and writes: to a running cluster, a folder or an etcd."""
 
 import argparse
 from collections.abc import Callable, Coroutine, Mapping
@@ -15,18 +15,18 @@ from mockube.snapshots.locations import Etcd, Folder, Running, SnapshotLocation,
 
 
 async def save(options: argparse.Namespace) -> None:
-    saved = await write(options.file, _folder(options).pieces())
+    saved = await write(options.file, _location(options).pieces())
     print(f"{options.file}: {saved.count} objects at revision {saved.opening.revision}")
 
 
 async def restore(options: argparse.Namespace) -> None:
-    folder = _folder(options)
+    location = _location(options)
     async with opened_snapshot(options.file) as found:
-        await folder.put(found, replace=options.replace)
+        await location.put(found, replace=options.replace)
         print(f"{options.file}: {found.count} objects restored")
 
 
-def _folder(options: argparse.Namespace) -> SnapshotLocation:
+def _location(options: argparse.Namespace) -> SnapshotLocation:
     flags = {name: getattr(options, name) for name in STORE_FLAGS if getattr(options, name)}
     store, clock = Store(**flags), RealClock()
     if problem := store_problem(store):
