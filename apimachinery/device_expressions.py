@@ -14,8 +14,8 @@ from mockube.apimachinery.cel.program import ProgramError
 from mockube.apimachinery.cel.schema_types import DeclaredStructs, DeclaredType, sizes_of
 from mockube.apimachinery.cel.source import Issues
 from mockube.apimachinery.cel.values import CelError, CostExceeded
+from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.quantity import from_json
-from mockube.apimachinery.remembered import memoize
 from mockube.apimachinery.tree import ReadOnlyTree
 
 MAX_COST: Final = 1_000_000

@@ -129,21 +129,23 @@ def _pieces(value: Any, limit: int) -> Iterator[str]:
 
 def marshal_indent(value: Any) -> Iterator[str]:
     """The lines of a JSON tree without floating numbers as `json.MarshalIndent` writes it, a space for each level."""
-    return _indented(value, "", "", "")
+    return _marshal_lines(value, "", "", "")
 
 
-def _indented(value: Any, indent: str, before: str, after: str) -> Iterator[str]:
+def _marshal_lines(value: Any, indent: str, before: str, after: str) -> Iterator[str]:
     if isinstance(value, dict) and value:
         yield f"{indent}{before}{{"
         last = len(value) - 1
         for index, (key, item) in enumerate(value.items()):
-            yield from _indented(item, f"{indent} ", f"{_marshal_text(key)}: ", "," if index < last else "")
+            yield from _marshal_lines(
+                item, f"{indent} ", f"{_marshal_text(key)}: ", "," if index < last else ""
+            )
         yield f"{indent}}}{after}"
     elif isinstance(value, list | tuple) and value:
         yield f"{indent}{before}["
         last = len(value) - 1
         for index, item in enumerate(value):
-            yield from _indented(item, f"{indent} ", "", "," if index < last else "")
+            yield from _marshal_lines(item, f"{indent} ", "", "," if index < last else "")
         yield f"{indent}]{after}"
     else:
         yield f"{indent}{before}{_marshal_text(value)}{after}"

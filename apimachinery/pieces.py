@@ -18,12 +18,12 @@ def sorted_in_pieces(items: Collection[_T], key: Callable[[_T], Any] | None = No
     if len(items) <= PIECE:
         return sorted(items, key=key)
     if key is None:
-        return _merged([*items])
+        return _merge_pieces([*items])
     keyed = [(key(item), place, item) for place, item in enumerate(items)]
-    return [item for _, _, item in _merged(keyed)]
+    return [item for _, _, item in _merge_pieces(keyed)]
 
 
-def _merged(items: Sequence[_T]) -> list[_T]:
+def _merge_pieces(items: Sequence[_T]) -> list[_T]:
     sorted_pieces = [sorted(items[start : start + PIECE]) for start in range(0, len(items), PIECE)]
     if all(before[-1] <= after[0] for before, after in pairwise(sorted_pieces)):
         return [item for piece in sorted_pieces for item in piece]

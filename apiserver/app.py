@@ -328,7 +328,8 @@ class ApiServer:
     def _find_row(self, group: str, version: str, name: str) -> Resource | None:
         remotes = self.aggregator.remotes
         if remotes and (
-            GroupVersion(group, version) in remotes.served or group in self.aggregator.replaced_metrics()
+            GroupVersion(group, version) in remotes.served_remotes
+            or group in self.aggregator.replaced_metrics()
         ):
             return None
         return self.resources.get((group, version, name))

@@ -42,9 +42,9 @@ async def _open(settings: Store, clock: Clock) -> KV:
     if settings.etcd_servers:
         return await connect(settings, clock)
     if settings.snapshot is None:
-        return await _embedded(settings, clock)
+        return await _open_embedded(settings, clock)
     async with opened_snapshot(settings.snapshot, replaces=False) as archive:
-        kv = await _embedded(settings, clock, restored=archive.opening.revision)
+        kv = await _open_embedded(settings, clock, restored=archive.opening.revision)
         try:
             await restore(kv, archive, restore_target(Layout(settings.etcd_prefix).root), replace=False)
         except NotEmpty as error:  # as after a restart, with a store on disk
@@ -55,7 +55,7 @@ async def _open(settings: Store, clock: Clock) -> KV:
     return kv
 
 
-async def _embedded(settings: Store, clock: Clock, *, restored: Revision = 0) -> EmbeddedStore:
+async def _open_embedded(settings: Store, clock: Clock, *, restored: Revision = 0) -> EmbeddedStore:
     if settings.data_dir is not None:
         disk = Disk(fsync=settings.fsync)
         return await open_durable(settings.data_dir, clock, disk=disk, restored=restored)

@@ -78,7 +78,7 @@ def call(resource: str, body: Tree, *, group: str = "", language: str = "") -> C
     )
 
 
-def named(tree: Tree, name: str) -> Tree:
+def with_name(tree: Tree, name: str) -> Tree:
     return tree | {"metadata": {**tree["metadata"], "name": name}}
 
 
@@ -112,7 +112,7 @@ async def stages(server: ApiServer) -> dict[str, float]:
     read = orjson.dumps(begun)
     admitted = _attributes(request, orjson.loads(read))
     await backend.admission.mutate(backend, admitted)
-    stored = (await create(backend, call("pods", named(POD, "stored")))).stored
+    stored = (await create(backend, call("pods", with_name(POD, "stored")))).stored
     assert stored is not None
     whole, ready = stored.value, orjson.loads(stored.value)
 
@@ -149,8 +149,8 @@ def writes() -> dict[str, Callable[[int], Call]]:
         return {"metadata": {"annotations": {"number": str(number)}}}
 
     return {
-        "create a Pod": lambda number: call("pods", named(POD, f"pod-{number}")),
-        "create a ConfigMap": lambda number: call("configmaps", named(MAP, f"map-{number}")),
+        "create a Pod": lambda number: call("pods", with_name(POD, f"pod-{number}")),
+        "create a ConfigMap": lambda number: call("configmaps", with_name(MAP, f"map-{number}")),
         "merge patch of a ConfigMap": lambda number: call(
             "configmaps", {"data": {"number": str(number)}}, language="merge-patch"
         ),
@@ -165,8 +165,8 @@ async def main() -> None:
         backend = server.backend
         for resource in ("namespaces", "serviceaccounts"):
             await create(backend, call(resource, {"metadata": {"name": "default"}}))
-        await create(backend, call("configmaps", named(MAP, ONE)))
-        await create(backend, call("deployments", named(DEPLOYMENT, ONE), group="apps"))
+        await create(backend, call("configmaps", with_name(MAP, ONE)))
+        await create(backend, call("deployments", with_name(DEPLOYMENT, ONE), group="apps"))
         gc.freeze()  # as the server does when it is ready
 
         async def carry_out(made: Call) -> None:

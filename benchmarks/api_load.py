@@ -91,7 +91,7 @@ async def report() -> None:
                 sample = await _sample(api, shape)
                 (folder / "answer").write_bytes(sample)
                 async with _bare(folder) as floor:
-                    ours, bare = [await _asked(folder, url, shape, number) for url in (api, floor)]
+                    ours, bare = [await _measure_rate(folder, url, shape, number) for url in (api, floor)]
                 print(f"{name:<20}{ours:>12.0f}{bare:>10.0f}{ours / bare:>8.2f}")
 
 
@@ -193,7 +193,7 @@ async def _sample(api: str, shape: Shape) -> bytes:
         return await answer.read()
 
 
-async def _asked(folder: Path, url: str, shape: Shape, number: int) -> float:
+async def _measure_rate(folder: Path, url: str, shape: Shape, number: int) -> float:
     """Requests a second; none of them may fail."""
     script = folder / "requests.lua"
     script.write_text(SCRIPT % (f"n{number}", shape.method, shape.path, _text(shape), NAME))

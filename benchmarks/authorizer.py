@@ -44,7 +44,7 @@ def put(rights: Rights, resource: str, tree: dict[str, object]) -> None:
     rights.rbac.change(resource, Change(ChangeKind.ADDED, Stored(key, orjson.dumps(tree), 1), None, 0.0))
 
 
-def furnished() -> Rights:
+def make_rights() -> Rights:
     rights = Rights(("Node", "RBAC"), rbac.rules_of_nodes(), STORED)
     for wanted in rbac.policy():
         tree = wanted.tree()
@@ -90,7 +90,7 @@ def measure(
 
 
 def main() -> None:
-    rights = furnished()
+    rights = make_rights()
     users, masters = questions(("dev", "system:authenticated")), questions(("system:masters",))
     role: dict[str, object] = {"metadata": {"name": "own", "namespace": "ns0"}, "rules": RULES}
     measure("remembered", rights.authorization, users, lambda: None)

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import uvloop
 
 from benchmarks.api_load import HOST, TOKEN, _free_port, _process
-from benchmarks.hostile_requests import Request, stored, table
+from benchmarks.hostile_requests import Request, objects_before, table
 
 P99, LONGEST = 0.100, 0.300
 SIZE, OBJECTS = (3 << 20) - 4096, 100_000
@@ -72,7 +72,7 @@ def send(port: int, request: Request) -> int:
 def fill(port: int, objects: int, size: int) -> None:
     connection = http.client.HTTPConnection(HOST, port, timeout=PATIENCE)
     with contextlib.closing(connection):
-        for path, body in stored(objects, size):
+        for path, body in objects_before(objects, size):
             connection.request("POST", path, body, HEADERS)
             answer = connection.getresponse()
             data = answer.read()

@@ -339,7 +339,7 @@ def table(size: int) -> Mapping[str, Request]:
     return found | last
 
 
-def stored(objects: int, size: int, kinds: int = KINDS) -> Iterator[tuple[str, bytes]]:
+def objects_before(objects: int, size: int, kinds: int = KINDS) -> Iterator[tuple[str, bytes]]:
     """What is there before: many small objects, and some that are as large as the store takes them; by collection."""
     yield "/api/v1/namespaces", orjson.dumps(_object("Namespace", "default", {}))
     yield from stored_kinds(size, kinds)

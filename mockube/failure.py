@@ -8,7 +8,7 @@ class Failure(Exception):
     """It could not be done."""
 
 
-class Misused(Failure):
+class UsageError(Failure):
     """It was asked for in a way that makes no sense."""
 
 

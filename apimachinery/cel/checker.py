@@ -88,7 +88,7 @@ class Checker:
     def literal(self, node: Literal) -> None:
         """Its type is known since it was parsed."""
 
-    def unspecified(self, node: Unspecified) -> None:
+    def check_unspecified(self, node: Unspecified) -> None:
         node.type = types.ERROR
 
     def ident(self, node: Ident) -> None:
@@ -334,7 +334,7 @@ def qualified_name(node: Expr) -> str:
 
 _CHECKS: dict[type, Callable[[Checker, Any], None]] = {
     Literal: Checker.literal,
-    Unspecified: Checker.unspecified,
+    Unspecified: Checker.check_unspecified,
     Ident: Checker.ident,
     Select: Checker.select,
     Call: Checker.call,

@@ -61,7 +61,7 @@ class Library:
 
 class _Implementation:
     def __init__(self, *libraries: Any) -> None:
-        self.declared = merge(standard.DECLARED, *(library.DECLARED for library in libraries))
+        self.declarations = merge(standard.DECLARED, *(library.DECLARED for library in libraries))
         self.functions: dict[str, Callable[..., Any]] = dict(standard.FUNCTIONS)
         self.singletons: dict[str, Callable[..., Any]] = dict(standard.SINGLETONS)
         for library in libraries:
@@ -110,7 +110,7 @@ class Environment:
         self.structs = structs or DeclaredStructs()
         self._macros = language.macros_of(macros)
         self._implementation = _Implementation(*LIBRARIES, *libraries) if libraries else _BASE
-        self._declared = language.functions_of(self._implementation.declared)
+        self._declared = language.functions_of(self._implementation.declarations)
         self._checks_literals = language.checks_literals
 
     def check(self, text: str) -> Expr:

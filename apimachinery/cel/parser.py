@@ -231,12 +231,12 @@ class Parser:
             self.at = end
             return self.struct(name)
         if token.text in RESERVED:
-            return self._reserved(first, token)
+            return self._reserved_identifier(first, token)
         if self.kind == "(":
             return self.call(leading + token.text, None)
         return Ident(token.start, leading + token.text)
 
-    def _reserved(self, first: Token, token: Token) -> Expr:
+    def _reserved_identifier(self, first: Token, token: Token) -> Expr:
         if self.kind == "(":
             issues = len(self.issues)
             self.call(token.text, None)

@@ -69,7 +69,7 @@ class Implementation(Protocol):
         """By name: these look at their arguments themselves."""
 
     @property
-    def declared(self) -> Functions: ...
+    def declarations(self) -> Functions: ...
 
     def call_cost(self, function: str, overload: str) -> CallCost: ...
 
@@ -198,7 +198,7 @@ class Planner:
         singleton = self.implementation.singletons.get(expr.function)
         if singleton is not None:
             return singleton
-        candidates = self.implementation.declared[expr.function]
+        candidates = self.implementation.declarations[expr.function]
         functions = self.implementation.functions
         if overload and not any(may_differ(node.type) for node in nodes):
             return functions[overload]

@@ -103,13 +103,13 @@ def declare(schema: Schema, *, root: bool = False) -> DeclaredType | None:
     return _SCALARS.get(kind or "")
 
 
-def _embedded(schema: Schema) -> DeclaredType | None:
+def _declare_embedded(schema: Schema) -> DeclaredType | None:
     return declare(schema, root=bool(schema.get("x-kubernetes-embedded-resource")))
 
 
 def _array(schema: Schema) -> DeclaredType | None:
     items = schema.get("items")
-    element = _embedded(items) if isinstance(items, Mapping) else None
+    element = _declare_embedded(items) if isinstance(items, Mapping) else None
     if element is None:
         return None
     limit = schema.get("maxItems")
@@ -128,7 +128,7 @@ def _object(schema: Schema, *, root: bool) -> DeclaredType | None:
     fields: dict[str, DeclaredType] = {}
     min_size = 2
     for name, value in properties.items():
-        declared = _embedded(value)
+        declared = _declare_embedded(value)
         if declared is None:
             continue
         escaped = escape(name)
@@ -148,7 +148,7 @@ def _root_metadata(properties: Schema) -> Schema:
 
 
 def _map(schema: Schema, additional: Schema) -> DeclaredType | None:
-    element = _embedded(additional)
+    element = _declare_embedded(additional)
     if element is None:
         return None
     limit = schema.get("maxProperties")

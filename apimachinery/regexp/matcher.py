@@ -5,10 +5,10 @@ from threading import Lock
 from typing import Final
 
 from mockube.apimachinery.cancellation import check_wanted
+from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.regexp.engine import Program, compile_program
 from mockube.apimachinery.regexp.errors import Problem, RegexpError
 from mockube.apimachinery.regexp.parser import parse
-from mockube.apimachinery.remembered import memoize
 
 MAX_COST: Final = 350_000
 """Instructions of a program: 0.2 s to compile. Go has no such bound: there, a class of many characters is one instruction."""

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
 from mockube.apimachinery import quantity, timestamps
-from mockube.apimachinery.remembered import memoize
+from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.schema import base64text
 from mockube.apimachinery.schema.model import Shape, Type
 

@@ -33,7 +33,7 @@ class DeviceAdminAccess(Plugin):
         if path is None:
             return
         await backend.watch_cache.fresh()
-        namespace = backend.seen(NAMESPACES, "", attributes.namespace)
+        namespace = backend.find_cached(NAMESPACES, "", attributes.namespace)
         if namespace is not None and meta.labels(namespace.tree()).get(_LABEL) == "true":
             return
         resource, wrong = attributes.resource, [errors.forbidden(path, _PROBLEM)]

@@ -32,7 +32,7 @@ class NamespaceLifecycle(Plugin):
 
 def _check(backend: Backend, attributes: Attributes) -> None:
     name = attributes.namespace
-    stored = backend.seen(NAMESPACES, "", name)
+    stored = backend.find_cached(NAMESPACES, "", name)
     if stored is None:
         raise status.not_found(NAMESPACES, name)
     if (stored.shared_tree().get("status") or {}).get("phase") == "Terminating":

@@ -22,7 +22,7 @@ def _lacks_namespace(backend: Backend, attributes: Attributes) -> bool:
     name = attributes.namespace
     if not name or attributes.resource.group_resource == NAMESPACES:
         return False
-    return backend.seen(NAMESPACES, "", name) is None
+    return backend.find_cached(NAMESPACES, "", name) is None
 
 
 class NamespaceAutoProvision(Plugin):

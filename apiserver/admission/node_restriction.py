@@ -97,7 +97,7 @@ def _of_new_pod(backend: Backend, pod: Tree, node: str) -> Iterator[str]:
         yield f"node {name} can only create pods with a controller owner reference set to itself"
     if owner.get("blockOwnerDeletion"):
         yield f"node {name} must not set blockOwnerDeletion on an owner reference"
-    stored = backend.seen(_NODES, "", node)
+    stored = backend.find_cached(_NODES, "", node)
     if stored is None:
         raise status.not_found(GroupResource("", "node"), node)
     uid = meta.uid(stored.tree())
@@ -120,7 +120,7 @@ def _first_reference(pod: Tree) -> str:
 
 
 def _existing_pod(backend: Backend, namespace: str, name: str) -> ReadOnlyTree:
-    stored = backend.seen(_PODS, namespace, name)
+    stored = backend.find_cached(_PODS, namespace, name)
     if stored is None:
         raise status.not_found(GroupResource("", "pod"), name)
     return stored.tree()
@@ -310,7 +310,7 @@ def _driver(backend: Backend, pod: ReadOnlyTree, volume: ReadOnlyTree) -> str:
 
 def _existing(backend: Backend, resource: GroupResource, namespace: str, name: str) -> ReadOnlyTree:
     """Return the object as it was last seen, or raise NotFound, which names the resource as a lister does."""
-    found = backend.seen(resource, namespace, name) if name else None
+    found = backend.find_cached(resource, namespace, name) if name else None
     if found is None:
         raise status.not_found(GroupResource(resource.group, resource.resource.removesuffix("s")), name)
     return found.tree()

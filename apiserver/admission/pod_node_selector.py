@@ -38,12 +38,12 @@ class PodNodeSelector(Plugin):
         _check_conflicts(attributes, self._of_namespace(backend, attributes), pod_selector)
         allowed = _labels(self._selectors.get(attributes.namespace, ""))
         if allowed and not pod_selector.items() <= allowed.items():
-            raise _forbidden(
+            raise _forbidden_error(
                 attributes, "pod node label selector labels conflict with its namespace whitelist"
             )
 
     def _of_namespace(self, backend: Backend, attributes: Attributes) -> Mapping[str, str]:
-        stored = backend.seen(NAMESPACES, "", attributes.namespace)
+        stored = backend.find_cached(NAMESPACES, "", attributes.namespace)
         if stored is None:
             raise status.internal_error(f"namespace {attributes.namespace} does not exist")
         text = meta.annotations(stored.tree()).get(_ANNOTATION)
@@ -55,10 +55,10 @@ def _check_conflicts(
 ) -> None:
     if any(pod_selector.get(name, value) != value for name, value in namespace_selector.items()):
         problem = "pod node label selector conflicts with its namespace node label selector"
-        raise _forbidden(attributes, problem)
+        raise _forbidden_error(attributes, problem)
 
 
-def _forbidden(attributes: Attributes, problem: str) -> ApiError:
+def _forbidden_error(attributes: Attributes, problem: str) -> ApiError:
     assert attributes.object is not None
     name = attributes.object["metadata"].get("name", "")
     return status.forbidden(attributes.resource.group_resource, name, problem)

@@ -24,7 +24,7 @@ class PodTopologyLabels(Plugin):
             if attributes.target == POD
             else written.get("target", {}).get("name", "")
         )
-        stored = backend.seen(NODES, "", named) if named else None
+        stored = backend.find_cached(NODES, "", named) if named else None
         if stored is None:
             return
         added = {name: value for name, value in stored.labels.items() if name in TOPOLOGY}

@@ -97,7 +97,7 @@ def _difference_text(field: str, value: object, computed: object) -> str:
 
 
 def _of_name(backend: Backend, attributes: Attributes, name: str) -> _ComputedPriority:
-    stored = backend.seen(PRIORITY_CLASSES, "", name)
+    stored = backend.find_cached(PRIORITY_CLASSES, "", name)
     if stored is None:
         raise forbidden(attributes, f"no PriorityClass with name {name} was found")
     return _of_class(stored.shared_tree())

@@ -358,7 +358,7 @@ class _SeenDevices:
         return {meta.name(tree): tree["spec"].get("extendedResourceName", "") for tree in trees}
 
     def pod(self, namespace: str, name: str) -> ReadOnlyTree | None:
-        stored = self._backend.seen(self.PODS, namespace, name)
+        stored = self._backend.find_cached(self.PODS, namespace, name)
         return None if stored is None else stored.tree()
 
     def claims(self, namespace: str) -> Iterable[ReadOnlyTree]:

@@ -68,7 +68,7 @@ class NodeDeclaredFeatureValidator(Plugin):
         needed = [feature for feature, is_used in _FEATURES if is_used(old["spec"], pod["spec"])]
         if not needed:
             return
-        stored = backend.seen(_NODES, "", name)
+        stored = backend.find_cached(_NODES, "", name)
         if stored is None:
             raise forbidden(attributes, f"node {quote(name)} not found")
         declared = (stored.tree().get("status") or {}).get("declaredFeatures") or ()
@@ -111,7 +111,7 @@ class PodResizeValidator(Plugin):
         name = pod["spec"].get("nodeName")
         if not name or pod["metadata"].get("generation") == old["metadata"].get("generation"):
             return
-        stored = backend.seen(_NODES, "", name)
+        stored = backend.find_cached(_NODES, "", name)
         if stored is None:
             raise forbidden(attributes, f"node {quote(name)} not found")
         system = stored.labels.get(_OS, "linux")

@@ -60,7 +60,7 @@ class RoleEscalation(Plugin):
         self._check(attributes, tree.get("rules") or ())
         is_aggregated = _has_aggregation(tree) or (old is not None and _has_aggregation(old))
         if is_aggregated and self._problem(attributes, FULL_AUTHORITY):
-            raise _forbidden(attributes, _AGGREGATION)
+            raise _forbidden_error(attributes, _AGGREGATION)
 
     def _check_binding(self, attributes: Attributes, tree: Tree) -> None:
         role = tree.get("roleRef") or {}
@@ -94,13 +94,13 @@ class RoleEscalation(Plugin):
     def _check(self, attributes: Attributes, rules: Sequence[PolicyRule]) -> None:
         problem = self._problem(attributes, rules)
         if problem:
-            raise _forbidden(attributes, problem)
+            raise _forbidden_error(attributes, problem)
 
     def _problem(self, attributes: Attributes, rules: Sequence[PolicyRule]) -> str:
         return escalation(self._policy, attributes.call.user, attributes.namespace, rules)
 
 
-def _forbidden(attributes: Attributes, problem: str) -> status.Forbidden:
+def _forbidden_error(attributes: Attributes, problem: str) -> status.Forbidden:
     assert attributes.object is not None
     name = attributes.object["metadata"].get("name", "")
     return status.forbidden(attributes.resource.group_resource, name, problem)

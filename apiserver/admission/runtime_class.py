@@ -41,7 +41,7 @@ def _runtime_class(backend: Backend, attributes: Attributes, pod: Tree) -> Tree 
     name = pod["spec"].get("runtimeClassName")
     if name is None:
         return None
-    stored = backend.seen(RUNTIME_CLASSES, "", name) if name else None
+    stored = backend.find_cached(RUNTIME_CLASSES, "", name) if name else None
     if stored is None:
         raise forbidden(attributes, f"pod rejected: RuntimeClass {gotext.quote(name)} not found")
     return stored.tree()

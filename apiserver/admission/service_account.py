@@ -76,7 +76,7 @@ async def _check_secrets(backend: Backend, attributes: Attributes, spec: Tree, a
 
 
 async def _account(backend: Backend, attributes: Attributes, name: str) -> ReadOnlyTree:
-    stored = backend.seen(SERVICE_ACCOUNTS, attributes.namespace, name)
+    stored = backend.find_cached(SERVICE_ACCOUNTS, attributes.namespace, name)
     if stored is None and attributes.operation is not Operation.CREATE:  # the cache may be behind
         stored = await backend.find(backend.rows[SERVICE_ACCOUNTS], attributes.namespace, name)
     if stored is None:

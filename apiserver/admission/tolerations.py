@@ -73,7 +73,7 @@ class PodTolerationRestriction(Plugin):
 
 def _of_namespace(backend: Backend, attributes: Attributes, annotation: str) -> Sequence[Toleration] | None:
     """Return the tolerations of a namespace's annotation; None if it has none."""
-    stored = backend.seen(NAMESPACES, "", attributes.namespace)
+    stored = backend.find_cached(NAMESPACES, "", attributes.namespace)
     text = None if stored is None else meta.annotations(stored.tree()).get(annotation)
     if not text:
         return None if text is None else []

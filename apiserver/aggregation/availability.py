@@ -168,7 +168,7 @@ class Availability:
     def _problem_of_service(self, remote: Remote) -> tuple[str, str]:
         namespace, name, number = remote.service
         subject = f'service/{name} in "{namespace}"'
-        service = self._backend.seen(SERVICES, namespace, name)
+        service = self._backend.find_cached(SERVICES, namespace, name)
         if service is None:
             return "ServiceNotFound", f"{subject} is not present"
         spec = service.tree()["spec"]

@@ -107,7 +107,7 @@ class Registration:
 
     async def _settle(self, version: GroupVersion) -> None:
         name = f"{version.version}.{version.group}"
-        present = self._backend.seen(self._api_services.group_resource, "", name)
+        present = self._backend.find_cached(self._api_services.group_resource, "", name)
         if self._servers[version] > 0:
             await self._attempt(name, self._register(name, version, present))
             return

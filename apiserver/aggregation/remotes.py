@@ -100,7 +100,7 @@ class Remotes:
         return bool(self._served)
 
     @property
-    def served(self) -> Mapping[GroupVersion, Remote]:
+    def served_remotes(self) -> Mapping[GroupVersion, Remote]:
         if self._is_outdated:
             self._look()
         return self._served
@@ -159,7 +159,7 @@ class Remotes:
         parts = path.removeprefix("/openapi/v3").split("/", 4)
         if len(parts) < 4 or parts[1] != "apis":
             return None
-        return self.served.get(GroupVersion(parts[2], parts[3]))
+        return self.served_remotes.get(GroupVersion(parts[2], parts[3]))
 
 
 class _ApiResource(msgspec.Struct, rename="camel"):

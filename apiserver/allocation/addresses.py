@@ -37,7 +37,7 @@ def find_free_address(backend: Backend, network: Network, source: Random) -> str
     used_count = len(backend.all_seen(IP_ADDRESSES))
     for band in _bands(network):
         for address in _candidates(network, band, used_count + 1, source):
-            if backend.seen(IP_ADDRESSES, "", address) is None:
+            if backend.find_cached(IP_ADDRESSES, "", address) is None:
                 return address
     return ""
 

@@ -46,7 +46,7 @@ class WebhookConfiguration(Record, frozen=True, kw_only=True):
     match_conditions: tuple[WebhookMatchCondition, ...] = ()
 
     @property
-    def authorized(self) -> int:
+    def allow_nanoseconds(self) -> int:
         """Return the nanoseconds for which an allowed request is cached, with upstream's default."""
         return _nanoseconds(self.authorized_ttl) or 300 * SECOND
 
@@ -56,7 +56,7 @@ class WebhookConfiguration(Record, frozen=True, kw_only=True):
         return _nanoseconds(self.timeout) / SECOND
 
     @property
-    def unauthorized(self) -> int:
+    def deny_nanoseconds(self) -> int:
         return _nanoseconds(self.unauthorized_ttl) or 30 * SECOND
 
 
@@ -119,7 +119,7 @@ def _decode_configuration(data: bytes) -> AuthorizationConfiguration:
     found: AuthorizationConfiguration = decode(tree, AuthorizationConfiguration)
     for one in found.authorizers:
         if one.webhook is not None:
-            _ = one.webhook.authorized, one.webhook.unauthorized, one.webhook.seconds
+            _ = one.webhook.allow_nanoseconds, one.webhook.deny_nanoseconds, one.webhook.seconds
     return found
 
 
@@ -165,7 +165,10 @@ def _webhook(webhook: WebhookConfiguration, path: Path) -> Iterator[FieldError]:
         yield errors.required(path.child("timeout"))
     elif not 0 < timeout <= 30 * SECOND:
         yield errors.invalid(path.child("timeout"), format_duration(timeout), "must be > 0s and <= 30s")
-    for name, span in (("authorizedTTL", webhook.authorized), ("unauthorizedTTL", webhook.unauthorized)):
+    for name, span in (
+        ("authorizedTTL", webhook.allow_nanoseconds),
+        ("unauthorizedTTL", webhook.deny_nanoseconds),
+    ):
         if span < 0:
             yield errors.invalid(path.child(name), format_duration(span), "must be > 0s")
     yield from _versions(webhook, path)

@@ -63,7 +63,7 @@ class ConfiguredAuthorizers:
         self._data = settings.data
         self._required = [one.type for one in settings.configuration.authorizers if one.type != WEBHOOK]
         self._use(settings.configuration)
-        self._observer.applied(settings.data)
+        self._observer.record_config(settings.data)
 
     def _use(self, configuration: AuthorizationConfiguration) -> None:
         configured = configuration.authorizers
@@ -86,13 +86,13 @@ class ConfiguredAuthorizers:
             send=self._remote.send,
             clock=clock,
             seconds=hook.seconds,
-            observe=lambda result, seconds: observer.evaluated(name, result, seconds),
+            observe=lambda result, seconds: observer.record_evaluation(name, result, seconds),
         )
         settings = WebhookSettings(
             name=name,
             version=hook.subject_access_review_version,
-            authorized_seconds=hook.authorized / SECOND if hook.cache_authorized_requests else 0,
-            unauthorized_seconds=hook.unauthorized / SECOND if hook.cache_unauthorized_requests else 0,
+            authorized_seconds=hook.allow_nanoseconds / SECOND if hook.cache_authorized_requests else 0,
+            unauthorized_seconds=hook.deny_nanoseconds / SECOND if hook.cache_unauthorized_requests else 0,
             on_error=Decision.DENY if hook.failure_policy == DENY else Decision.NO_OPINION,
             conditions=conditions_of(hook),
         )
@@ -122,8 +122,8 @@ class ConfiguredAuthorizers:
             self._use(read_configuration(data, self._required))
         except (OSError, ConfigurationError) as error:
             LOG.error('"reloading authorization config" err=%s', gotext.quote(str(error)))  # noqa: TRY400 - upstream's
-            self._observer.reloaded(success=False)
+            self._observer.record_reload(success=False)
             return
         LOG.info("reloaded authz config")
-        self._observer.reloaded(success=True)
-        self._observer.applied(data)
+        self._observer.record_reload(success=True)
+        self._observer.record_config(data)

@@ -154,7 +154,7 @@ class WebhookAuthorizer:
         finally:
             seconds = self._clock.monotonic() - began
             excluded = not (holds or failed)
-            self._observer.matched(self._settings.name, seconds, failed=failed, excluded=excluded)
+            self._observer.record_match(self._settings.name, seconds, failed=failed, excluded=excluded)
         return holds
 
     def _cache_review(self, key: bytes, attributes: Attributes, status: Mapping[str, Any]) -> None:

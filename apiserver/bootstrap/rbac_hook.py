@@ -91,7 +91,9 @@ class BootstrapRoles:
 
     def _find_present(self, required_object: RequiredObject) -> Stored | None:
         resource = self._resources(required_object.resource)
-        return self._backend.seen(resource.group_resource, required_object.namespace, required_object.name)
+        return self._backend.find_cached(
+            resource.group_resource, required_object.namespace, required_object.name
+        )
 
     async def _complete(self, required_object: RequiredObject) -> bool:
         """Create an object, or add what it lacks; return whether that succeeded."""

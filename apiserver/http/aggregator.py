@@ -76,20 +76,20 @@ class Aggregator:
         return None if remote is None else self._forwarding(remote)
 
     def pages(self) -> Pages:
-        return {remote.path: self._forwarding(remote) for remote in self.remotes.served.values()}
+        return {remote.path: self._forwarding(remote) for remote in self.remotes.served_remotes.values()}
 
     def replaced_metrics(self) -> frozenset[str]:
         """Return the groups of metrics that are not simulated, for another server serves a version of them."""
         return self.remotes.groups & _SIMULATED
 
     def other_groups(self) -> OtherGroups:
-        served, documents = tuple(self.remotes.served.values()), self.remotes.documents
+        served, documents = tuple(self.remotes.served_remotes.values()), self.remotes.documents
         return OtherGroups(
             remotes=served, documents=documents, priorities=GROUP_PRIORITY, of_versions=VERSION_PRIORITY
         )
 
     def foreign_documents(self) -> Iterator[Foreign]:
-        for remote in self.remotes.served.values():
+        for remote in self.remotes.served_remotes.values():
             documents = self.remotes.documents.get(remote.name)
             if documents is not None:
                 yield Foreign(remote.path, documents.index, documents.v2)

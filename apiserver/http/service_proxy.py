@@ -113,7 +113,7 @@ class ServiceProxy:
         except (ClientError, OSError, TimeoutError, ValueError) as error:
             reason = failure_reason(error, f"https://{remote.host}")
             return text_response(f"error trying to reach service: {reason}\n", HTTPStatus.SERVICE_UNAVAILABLE)
-        return await self._returned(request, response)
+        return await self._response_of(request, response)
 
     async def _forward_to_pod(self, remote: Remote, request: Request, pod: Location, target: str) -> Response:
         """Forward a request to a pod, over a connection for this request alone."""
@@ -127,14 +127,14 @@ class ServiceProxy:
         elif body is not None and "Content-Length" not in headers:
             headers["Transfer-Encoding"] = "chunked"
         try:
-            async with self._connected(remote, pod) as backend:
+            async with self._connect(remote, pod) as backend:
                 await backend.send_head(request.method, target, [("Host", pod.authority), *headers.items()])
                 if has_tunnel:
                     return await switch_protocols(request, backend)
                 await send_body(backend, body, is_chunked="Transfer-Encoding" in headers)
                 head = await backend.read_head()
                 if head.code in _REDIRECTS:
-                    return _redirected()
+                    return _redirect_error()
                 returned = _returned_headers(dict(head.headers))
                 response = Response(head.code, (), head.header("content-type"), headers=returned)
                 return await copy_body(request, response, backend.body(head, request.method))
@@ -143,7 +143,7 @@ class ServiceProxy:
             return text_response(reason, HTTPStatus.SERVICE_UNAVAILABLE)
 
     @asynccontextmanager
-    async def _connected(self, remote: Remote, pod: Location) -> AsyncIterator[BackendConnection]:
+    async def _connect(self, remote: Remote, pod: Location) -> AsyncIterator[BackendConnection]:
         async with self._dialer.dial(pod) as connection:
             await connection.writer.start_tls(self._context(remote), server_hostname=remote.host)
             yield connection
@@ -172,10 +172,10 @@ class ServiceProxy:
             reason = _dial_problem(error, host, port) if isinstance(error, OSError) else error
             raise status.internal_error(f"error dialing backend: {reason}") from error
 
-    async def _returned(self, request: Request, service_response: ClientResponse) -> Response:
+    async def _response_of(self, request: Request, service_response: ClientResponse) -> Response:
         if service_response.status in _REDIRECTS:
             service_response.close()
-            return _redirected()
+            return _redirect_error()
         headers = _returned_headers(service_response.headers)
         content_type = service_response.headers.get("Content-Type", "")
         response = Response(service_response.status, (), content_type, headers=headers)
@@ -197,7 +197,7 @@ class ServiceProxy:
 
     async def inspect(self, remote: Remote) -> Documents:
         """Fetch the documents of a server, or raise `Unreachable`."""
-        data = await self._checked(remote)
+        data = await self._fetch_resources(remote)
         documents = Documents()
         try:
             documents.resources = await asyncio.to_thread(resources_of, data)
@@ -211,7 +211,7 @@ class ServiceProxy:
         documents.v2 = await self._document(remote, "/openapi/v2")
         return documents
 
-    async def _checked(self, remote: Remote) -> bytes:
+    async def _fetch_resources(self, remote: Remote) -> bytes:
         """The resources of a version as the server lists them, which it must."""
         address = self._resolve(remote)
         url = f"https://{_authority(address)}{remote.path}"
@@ -252,7 +252,7 @@ class ServiceProxy:
         self, remote: Remote, pod: Location, path: str, headers: Mapping[str, str]
     ) -> tuple[int, bytes]:
         data = bytearray()
-        async with self._connected(remote, pod) as backend:
+        async with self._connect(remote, pod) as backend:
             own = {"Host": pod.authority, "Connection": "close"}
             await backend.send_head("GET", path, [*own.items(), *headers.items()])
             head = await backend.read_head()
@@ -300,7 +300,7 @@ def _add_upgrade(headers: CIMultiDict[str], request: Request) -> None:
         headers[SUBPROTOCOL] = ", ".join(others)
 
 
-def _redirected() -> Response:
+def _redirect_error() -> Response:
     return Response(HTTPStatus.BAD_GATEWAY, [_REDIRECTED.encode()], "text/plain; charset=utf-8")
 
 

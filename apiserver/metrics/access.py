@@ -133,7 +133,7 @@ class AccessMetrics(Collector):
         self.impersonation = ImpersonationMetrics()
         self._users: Counter[str] = Counter()
 
-    def authenticated(self, user: str, began: float) -> None:
+    def record_user(self, user: str, began: float) -> None:
         """Count a user who was authenticated, by one of few names."""
         self._users[user if user in _NAMED else "email_id" if "@" in user else "other"] += 1
         self.authentication[SUCCESS].observe(self.monotonic() - began)

@@ -35,12 +35,12 @@ class AuthenticationMetrics(Collector):
             registry=None,
         )
         self._file = ConfigReloadMetrics("authentication", server, clock)
-        self.applied, self.reloaded = self._file.applied, self._file.reloaded
+        self.record_config, self.record_reload = self._file.record_config, self._file.record_reload
 
-    def authenticated(self, issuer: str, seconds: float, *, success: bool) -> None:
+    def record_authentication(self, issuer: str, seconds: float, *, success: bool) -> None:
         self._latency.labels(_result(success=success), digest(issuer)).observe(seconds)
 
-    def fetched(self, issuer: str, body: bytes | None) -> None:
+    def record_fetch(self, issuer: str, body: bytes | None) -> None:
         """Note the keys of an issuer; None: they were not found."""
         name = digest(issuer)
         if body is not None:

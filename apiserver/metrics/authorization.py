@@ -20,7 +20,7 @@ class AuthorizationMetrics(Collector):
 
     def __init__(self, server: str, clock: Clock) -> None:
         self._file = ConfigReloadMetrics("authorization", server, clock)
-        self.applied, self.reloaded = self._file.applied, self._file.reloaded
+        self.record_config, self.record_reload = self._file.record_config, self._file.record_reload
         labels = ["name", "result"]
         self._evaluations = Counter(
             f"{_PREFIX}_webhook_evaluations", "Round-trips to authorization webhooks.", labels, registry=None
@@ -55,14 +55,14 @@ class AuthorizationMetrics(Collector):
             registry=None,
         )
 
-    def evaluated(self, name: str, result: str, seconds: float) -> None:
+    def record_evaluation(self, name: str, result: str, seconds: float) -> None:
         self._evaluations.labels(name, result).inc()
         self._duration.labels(name, result).observe(seconds)
 
     def failed_open(self, name: str, result: str) -> None:
         self._failed_open.labels(name, result).inc()
 
-    def matched(self, name: str, seconds: float, *, failed: bool, excluded: bool) -> None:
+    def record_match(self, name: str, seconds: float, *, failed: bool, excluded: bool) -> None:
         self._conditions.labels(_TYPE, name).observe(seconds)
         if failed:
             self._failures.labels(_TYPE, name).inc()

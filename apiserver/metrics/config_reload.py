@@ -31,10 +31,10 @@ class ConfigReloadMetrics:
             registry=None,
         )
 
-    def applied(self, data: bytes) -> None:
+    def record_config(self, data: bytes) -> None:
         self._config_hash = digest(data)
 
-    def reloaded(self, *, success: bool) -> None:
+    def record_reload(self, *, success: bool) -> None:
         status = "success" if success else "failure"
         self._reloads.labels(status, self._server).inc()
         self._last_reload.labels(status, self._server).set(self._clock.now().timestamp())

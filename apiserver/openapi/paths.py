@@ -82,7 +82,7 @@ class _Endpoint(Struct, frozen=True):
         return group, version, (self.sub and self.sub.kind) or self.row.kind
 
     @property
-    def named(self) -> tuple[str, str, str]:
+    def group_version_kind(self) -> tuple[str, str, str]:
         """The group, version and kind of the operations."""
         return (*self.row.group_version, self.row.kind) if self.row.custom else self.gvk
 
@@ -291,7 +291,7 @@ class Writer(Struct):
         parameters: Sequence[Tree],
         contents: Tree,
     ) -> Tree:
-        group, version, kind = endpoint.named
+        group, version, kind = endpoint.group_version_kind
         return {
             "tags": [f"{group_tag(endpoint.row.group)}_{endpoint.row.version}"],
             "description": words,
@@ -304,7 +304,7 @@ class Writer(Struct):
 
     def _scope_parameters(self, endpoint: _Endpoint, *, named: bool) -> Iterator[Tree]:
         if named:
-            yield _path_parameter("name", f"name of the {endpoint.named[2]}")
+            yield _path_parameter("name", f"name of the {endpoint.group_version_kind[2]}")
         if endpoint.namespaced:
             yield _path_parameter("namespace", _NAMESPACE)
         yield _parameter("pretty", "string", _PRETTY)

@@ -108,7 +108,9 @@ def definitions_of(custom: Custom, prefix: str) -> Mapping[str, Schema]:
     if prefix == V2 and schema.get("x-kubernetes-preserve-unknown-fields"):
         published_schema: Schema = {"type": "object"}
     else:
-        published_schema = _embedded(_without_unsupported(schema) if prefix == V2 else schema, prefix)
+        published_schema = _express_extensions(
+            _without_unsupported(schema) if prefix == V2 else schema, prefix
+        )
         if "properties" in published_schema or "type" in published_schema:
             published_schema["properties"] = {
                 **(published_schema.get("properties") or {}),
@@ -150,9 +152,9 @@ def _map_parts(schema: Mapping[str, Any], change: Callable[[Mapping[str, Any]], 
     return copy
 
 
-def _embedded(schema: Mapping[str, Any], prefix: str) -> Schema:
+def _express_extensions(schema: Mapping[str, Any], prefix: str) -> Schema:
     """Return the schema with its extensions expressed in OpenAPI."""
-    embedded_schema = _map_parts(schema, lambda below: _embedded(below, prefix))
+    embedded_schema = _map_parts(schema, lambda below: _express_extensions(below, prefix))
     if schema.get("x-kubernetes-int-or-string") and prefix == V3:
         embedded_schema.setdefault("anyOf", [{"type": "integer"}, {"type": "string"}])
     is_open = prefix == V2 and schema.get("x-kubernetes-preserve-unknown-fields")

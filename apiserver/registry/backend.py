@@ -192,7 +192,7 @@ class Backend(Struct, frozen=True, kw_only=True):
         expiry = self.expiry.get(resource.group_resource)
         return NO_LEASE if expiry is None else await expiry.lease()
 
-    def seen(self, resource: GroupResource, namespace: str, name: str) -> Stored | None:
+    def find_cached(self, resource: GroupResource, namespace: str, name: str) -> Stored | None:
         """An object as the watch cache shows it, which must be fresh."""
         try:
             key = self.layout.object(self.rows[resource], namespace, name)

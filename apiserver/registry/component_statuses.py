@@ -78,7 +78,7 @@ class ComponentStatuses:
             "metadata": {"name": name},
             "conditions": [condition | {field: text for field, text in messages.items() if text}],
         }
-        return Stored.unversioned(canonical(tree))
+        return Stored.without_revision(canonical(tree))
 
 
 async def _of_store(backend: Backend) -> Health:

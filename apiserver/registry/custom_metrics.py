@@ -95,7 +95,7 @@ class CustomMetrics:
     def _objects(self, row: Resource, namespace: str, name: str, selector: Selector) -> Iterable[Stored]:
         scope = namespace if row.namespaced else ""
         if name != ALL:
-            stored = self._backend.seen(row.group_resource, scope, name)
+            stored = self._backend.find_cached(row.group_resource, scope, name)
             return () if stored is None else (stored,)
         found = self._backend.all_seen(row.group_resource, scope)
         return [stored for stored in found if selector.matches(stored.labels)]

@@ -39,7 +39,7 @@ class StoredUsages:
     def of_pod(self, namespace: str, name: str) -> ReadOnlyTree | None:
         if RESOURCE_USAGES not in self._backend.rows:
             return None
-        stored = self._backend.seen(RESOURCE_USAGES, namespace, name)
+        stored = self._backend.find_cached(RESOURCE_USAGES, namespace, name)
         return None if stored is None else stored.tree()
 
     def of_cluster(self) -> Iterable[ReadOnlyTree]:
@@ -66,7 +66,7 @@ class Measure:
 
     def ready_node(self, name: str) -> ReadOnlyTree | None:
         if name not in self._nodes:
-            stored = self._backend.seen(NODES, "", name) if name else None
+            stored = self._backend.find_cached(NODES, "", name) if name else None
             node = None if stored is None else stored.tree()
             is_ready = node is not None and conditions.is_true(node, "Ready")
             self._nodes[name] = node if is_ready else None
@@ -94,7 +94,7 @@ class ResourceMetrics:
         return find
 
     async def get_pod(self, backend: Backend, call: Call) -> ObjectAnswer:
-        stored = backend.seen(PODS, call.namespace, call.name)
+        stored = backend.find_cached(PODS, call.namespace, call.name)
         if stored is None:
             raise status.not_found(PODS, call.name)
         metrics = _pod_metrics(backend, Measure(backend, self._expressions), stored)
@@ -116,7 +116,7 @@ class ResourceMetrics:
         return _list(call, items)
 
     async def get_node(self, backend: Backend, call: Call) -> ObjectAnswer:
-        if backend.seen(NODES, "", call.name) is None:
+        if backend.find_cached(NODES, "", call.name) is None:
             raise status.not_found(NODES, call.name)
         measure = Measure(backend, self._expressions)
         node = measure.ready_node(call.name)
@@ -179,7 +179,7 @@ def _as_stored(backend: Backend, kind: str, about: ReadOnlyTree, content: Mappin
     named = {"name": meta.name(about), "namespace": meta.namespace(about), "labels": meta.labels(about)}
     metadata = {"creationTimestamp": now, **{name: value for name, value in named.items() if value}}
     tree = {"kind": kind, "apiVersion": POD_METRICS.resource.api_version, "metadata": metadata}
-    return Stored.unversioned(canonical({**tree, "timestamp": now, "window": WINDOW, **content}))
+    return Stored.without_revision(canonical({**tree, "timestamp": now, "window": WINDOW, **content}))
 
 
 def _list(call: Call, items: Sequence[Stored]) -> ListAnswer:

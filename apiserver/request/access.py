@@ -43,7 +43,7 @@ def with_authentication(handle: Handle, config: Config) -> Handle:
             response = error_response(error, request)
             observer.reject(request, response)
             return response
-        access.authenticated(user.name, began)
+        access.record_user(user.name, began)
         request.user = request.authenticated = user
         if presented.notes:
             _annotate(presented.notes[-1], request)

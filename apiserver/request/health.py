@@ -139,10 +139,10 @@ def server_checks(
     async def shutdown() -> str:
         return "process is shutting down" if is_stopping() else ""
 
-    async def started() -> str:
+    async def check_started() -> str:
         return "" if is_started() else "not finished"
 
-    hooks: dict[str, Check] = dict.fromkeys(HOOKS, started)
+    hooks: dict[str, Check] = dict.fromkeys(HOOKS, check_started)
     if roles_problem is None:
         del hooks[ROLES_HOOK]
     else:
@@ -150,7 +150,7 @@ def server_checks(
     return {
         "ping": ping,
         "log": ping,
-        "loopback-serving-certificate": started,
+        "loopback-serving-certificate": check_started,
         "etcd": store_check(backend),
         "etcd-readiness": store_check(backend),
         "informer-sync": watch_cache_check(backend),

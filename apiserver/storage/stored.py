@@ -58,7 +58,7 @@ class Stored(msgspec.Struct, eq=False, gc=False):
     _shared: ReadOnlyTree | None = None
 
     @classmethod
-    def unversioned(cls, value: bytes) -> "Stored":
+    def without_revision(cls, value: bytes) -> "Stored":
         """Return an object that is not in the store, and so has no resourceVersion."""
         stored = cls(b"", value, 0)
         stored._item = b",{" + value[value.index(b'"metadata":') :]

@@ -97,10 +97,12 @@ class Sender(Struct, frozen=True, kw_only=True):
 
     def _count(self, request: Request, code: int | None, started: float) -> None:
         seconds = self.clock.monotonic() - started
-        self.metrics.answered(code=code, host=self.transport.host, method=request.method, seconds=seconds)
+        self.metrics.record_result(
+            code=code, host=self.transport.host, method=request.method, seconds=seconds
+        )
 
     def _count_retry(self, request: Request, outcome: Answer | NoAnswer) -> None:
-        self.metrics.retried(code=_code(outcome), host=self.transport.host, method=request.method)
+        self.metrics.record_retry(code=_code(outcome), host=self.transport.host, method=request.method)
 
 
 def _code(outcome: Answer | NoAnswer) -> int | None:

@@ -82,7 +82,7 @@ class Loop:
             )  # a thousand keys that need nothing shall not keep the lease from being renewed
 
     async def _handle(self, key: Key) -> None:
-        began, result = self._runs.began(), ERROR
+        began, result = self._runs.start(), ERROR
         try:
             again_after = await self._reconcile(key)
             result = AGAIN if again_after else SUCCESS
@@ -90,7 +90,7 @@ class Loop:
             self._fail(key, error)
             return
         finally:
-            self._runs.ended(began, result)
+            self._runs.finish(began, result)
         self.limiter.forget(key)
         if again_after is not None:
             self.add_after(key, again_after)
@@ -102,6 +102,6 @@ class Loop:
         elif isinstance(error, ApiError | NoAnswer | TryAgain):
             LOG.warning("%s: %s: %s", self.name, key, error)
         else:
-            self._runs.panicked()
+            self._runs.record_panic()
             LOG.error("%s: %s: reconciling failed", self.name, key, exc_info=error)
         self._delaying.add_after(key, self.limiter.when(key))

@@ -30,11 +30,11 @@ class OneQueue:
         self.queued = Durations(QUEUE_BUCKETS)
         self.worked = Durations(QUEUE_BUCKETS)
 
-    def added(self, key: Hashable) -> None:
+    def add(self, key: Hashable) -> None:
         self.adds += 1
         self._added.setdefault(key, self._clock.monotonic())
 
-    def started(self, key: Hashable) -> None:
+    def get(self, key: Hashable) -> None:
         now = self._clock.monotonic()
         self._processing[key] = now
         self.queued.observe(now - self._added.pop(key, now))

@@ -28,22 +28,22 @@ _AT_ONCE: Final = "requeue"
 class Runs(Protocol):
     """Receives each reconciliation."""
 
-    def began(self) -> float:
+    def start(self) -> float:
         """Returns the value to pass to the end."""
 
-    def ended(self, began: float, result: str) -> None: ...
+    def finish(self, began: float, result: str) -> None: ...
 
-    def panicked(self) -> None:
+    def record_panic(self) -> None:
         """It failed with an unexpected exception; its end is reported as well."""
 
 
 class NoRuns:
-    def began(self) -> float:
+    def start(self) -> float:
         return 0.0
 
-    def ended(self, began: float, result: str) -> None: ...
+    def finish(self, began: float, result: str) -> None: ...
 
-    def panicked(self) -> None: ...
+    def record_panic(self) -> None: ...
 
 
 UNOBSERVED: Final = NoRuns()
@@ -58,16 +58,16 @@ class OneController:
         self.results = dict.fromkeys((SUCCESS, ERROR, _AT_ONCE, AGAIN), 0)
         self.took = Durations(BUCKETS)
 
-    def began(self) -> float:
+    def start(self) -> float:
         self.active += 1
         return self._clock.monotonic()
 
-    def ended(self, began: float, result: str) -> None:
+    def finish(self, began: float, result: str) -> None:
         self.active -= 1
         self.results[result] += 1
         self.took.observe(self._clock.monotonic() - began)
 
-    def panicked(self) -> None:
+    def record_panic(self) -> None:
         self.panics += 1
 
 

@@ -27,12 +27,12 @@ class ClientMetrics(Collector):
         self._durations: dict[Labels, Durations] = defaultdict(_durations)
         self._waits: dict[Labels, Durations] = defaultdict(_durations)
 
-    def answered(self, *, code: int | None, host: str, method: str, seconds: float) -> None:
+    def record_result(self, *, code: int | None, host: str, method: str, seconds: float) -> None:
         """An attempt is over; without a code when there was no answer."""
         self._requests[NO_CODE if code is None else str(code), host, method] += 1
         self._durations[host, method].observe(seconds)
 
-    def retried(self, *, code: int | None, host: str, method: str) -> None:
+    def record_retry(self, *, code: int | None, host: str, method: str) -> None:
         self._retries[NO_CODE if code is None else str(code), host, method] += 1
 
     def held_back(self, *, host: str, method: str, seconds: float) -> None:

@@ -14,10 +14,10 @@ K = TypeVar("K", bound=Hashable)
 class QueueMetrics(Protocol):
     """Receives every step of a key."""
 
-    def added(self, key: Hashable) -> None:
+    def add(self, key: Hashable) -> None:
         """It waits for a worker."""
 
-    def started(self, key: Hashable) -> None: ...
+    def get(self, key: Hashable) -> None: ...
 
     def done(self, key: Hashable) -> None: ...
 
@@ -43,7 +43,7 @@ class WorkQueue(Generic[K]):
         if self._closed or key in self._dirty:
             return
         self._dirty.add(key)
-        self._metrics.added(key)
+        self._metrics.add(key)
         if key not in self._processing:
             self._line_up(key)
 
@@ -56,7 +56,7 @@ class WorkQueue(Generic[K]):
         key = self._order.popleft()
         self._dirty.remove(key)
         self._processing.add(key)
-        self._metrics.started(key)
+        self._metrics.get(key)
         return key
 
     def done(self, key: K) -> None:

@@ -78,7 +78,7 @@ class Leases:
         """Each lease's TTL as it was granted."""
         return {lease: granted.ttl for lease, granted in self._granted.items()}
 
-    def expired(self, now: float) -> list[LeaseId]:
+    def expired_leases(self, now: float) -> list[LeaseId]:
         """Those whose time is over, the longest over first."""
         over = [
             (granted.deadline, lease) for lease, granted in self._granted.items() if granted.deadline <= now

@@ -295,7 +295,7 @@ class EmbeddedStore:
         # Looked up anew after each: while its end was recorded, others may have been renewed or revoked.
         while True:
             await self._rewritten()
-            if not (expired := self._core.leases.expired(self._clock.monotonic())):
+            if not (expired := self._core.leases.expired_leases(self._clock.monotonic())):
                 break
             try:
                 await self.revoke(expired[0])

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from mockube.cli.parsing import Parser
-from mockube.failure import Misused
+from mockube.failure import UsageError
 
 SHELLS: Final = ("bash", "zsh", "fish", "tcsh", "powershell")
 
@@ -25,6 +25,6 @@ def run(options: argparse.Namespace) -> int:
 
     shell = options.shell or Path(os.environ.get("SHELL", "")).name
     if shell not in SHELLS:
-        raise Misused(f"unknown shell: name one of {', '.join(SHELLS)}")
+        raise UsageError(f"unknown shell: name one of {', '.join(SHELLS)}")
     print(shtab.complete(parser(), shell))
     return 0

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Final
 
-from mockube.failure import Failure, Missing, Misused, TimedOut
+from mockube.failure import Failure, Missing, TimedOut, UsageError
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
@@ -27,7 +27,7 @@ class Code(IntEnum):
 
 CODES: Final[Mapping[type[Failure], Code]] = {
     Failure: Code.ERROR,
-    Misused: Code.USAGE,
+    UsageError: Code.USAGE,
     Missing: Code.NOT_FOUND,
     TimedOut: Code.TIMEOUT,
 }

@@ -8,7 +8,7 @@ from mockube.apimachinery.clock import RealClock
 from mockube.cli.parsing import Parser
 from mockube.cli.progress import print_line
 from mockube.cli.shared_flags import add_runtime, add_shape, version_flags
-from mockube.failure import Misused
+from mockube.failure import UsageError
 
 
 def add_flags(parser: Parser) -> None:
@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
 
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not command:
-        raise Misused("no command: use `mockube run -- CMD ...`")
+        raise UsageError("no command: use `mockube run -- CMD ...`")
     return asyncio.run(
         run_once(
             command,

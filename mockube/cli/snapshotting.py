@@ -10,7 +10,7 @@ from mockube.apiserver.config.settings import Store
 from mockube.apiserver.snapshots import opened_snapshot
 from mockube.cli.snapshot import STORE_FLAGS
 from mockube.cli.target import server_of
-from mockube.failure import Misused
+from mockube.failure import UsageError
 from mockube.snapshots.locations import Etcd, Folder, Running, SnapshotLocation, write
 
 
@@ -30,10 +30,10 @@ def _location(options: argparse.Namespace) -> SnapshotLocation:
     flags = {name: getattr(options, name) for name in STORE_FLAGS if getattr(options, name)}
     store, clock = Store(**flags), RealClock()
     if problem := store_problem(store):
-        raise Misused(problem)
+        raise UsageError(problem)
     if flags and not (store.data_dir or store.etcd_servers):
         flag = next(iter(flags)).replace("_", "-")
-        raise Misused(f"--{flag} needs --data-dir or --etcd-servers")
+        raise UsageError(f"--{flag} needs --data-dir or --etcd-servers")
     if store.etcd_servers:
         return Etcd(settings=store, clock=clock)
     if store.data_dir is not None:

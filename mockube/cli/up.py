@@ -31,7 +31,7 @@ from mockube.clusters.ports import LOOPBACK, default_port, refuse_taken
 from mockube.clusters.record import MEMORY, Record
 from mockube.clusters.supervisor import ClusterSpec, Supervisor
 from mockube.clusters.waiting import wait_until
-from mockube.failure import Failure, Misused
+from mockube.failure import Failure, UsageError
 
 READY: Final = """mockube {version}: a Kubernetes cluster is ready, with {nodes} simulated nodes{elsewhere}:
 
@@ -158,7 +158,7 @@ def _cluster_spec(options: argparse.Namespace, folder: ClusterFolder) -> Cluster
         refuse_others(folder, copy_to)
     etcd = flags[f"{SERVER}.etcd-servers"]
     if etcd and (options.keep or options.data_dir):
-        raise Misused(
+        raise UsageError(
             "--etcd-servers, and --keep or --data-dir, cannot be set together: objects are stored in etcd or here"
         )
     data_dir = None if etcd else _data_dir(options, folder)

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.etcd.errors import UnsafeDirectory
-from mockube.failure import Failure, Misused
+from mockube.failure import Failure, UsageError
 
 DEFAULT: Final = "default"
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
@@ -74,7 +74,7 @@ class ClusterFolder(Struct, frozen=True, kw_only=True):
 
 def cluster_folder(name: str, environment: Mapping[str, str]) -> ClusterFolder:
     if not _NAME.fullmatch(name):
-        raise Misused(
+        raise UsageError(
             f'"{name}" is not a valid cluster name: use lower-case letters, digits and "-" between them, at most 40'
         )
     return ClusterFolder(name=name, path=clusters_folder(environment) / name)

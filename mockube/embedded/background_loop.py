@@ -66,10 +66,10 @@ class HostedRun(Generic[T]):
     def call(self, function: Callable[[], R]) -> R:
         """Have it called in the loop, and wait for what it answers: it must not take long."""
 
-        async def called() -> R:
+        async def run_function() -> R:
             return function()
 
-        return self.submit(called()).result()
+        return self.submit(run_function()).result()
 
     def _run(self) -> None:
         try:

@@ -56,18 +56,18 @@ class Running(Struct, frozen=True, kw_only=True):
     clock: Clock
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
-        async with self._connected() as client, client.download(PATH, within=SECONDS) as stream:
+        async with self._connect() as client, client.download(PATH, within=SECONDS) as stream:
             async for piece in stream.chunks():
                 yield piece
 
     async def put(self, found: Archive, *, replace: bool) -> None:
         found.file.seek(0)
         query = f"?name={quote(found.name, safe='')}&replace={str(replace).lower()}"
-        async with self._connected() as client:
+        async with self._connect() as client:
             await client.with_timeout(SECONDS).raw("PUT", PATH + query, body=found.file.read())
 
     @asynccontextmanager
-    async def _connected(self) -> AsyncIterator[Client]:
+    async def _connect(self) -> AsyncIterator[Client]:
         async with open_client(self.access, self.clock) as client:
             try:
                 yield client
@@ -87,16 +87,16 @@ class Folder(Struct, frozen=True, kw_only=True):
     async def pieces(self) -> AsyncGenerator[bytes, None]:
         if is_new(self.path / STORE_FOLDER):
             raise Missing(f"{self.path} contains no store: name the folder of `mockube up --data-dir`")
-        async with self._opened() as kv:
+        async with self._open() as kv:
             async for piece in _pieces(kv, self.prefix, self.clock):
                 yield piece
 
     async def put(self, found: Archive, *, replace: bool) -> None:
-        async with self._opened(restored=found.opening.revision) as kv:
+        async with self._open(restored=found.opening.revision) as kv:
             await _put(kv, found, self.prefix, replace=replace)
 
     @asynccontextmanager
-    async def _opened(self, *, restored: Revision = 0) -> AsyncIterator[KV]:
+    async def _open(self, *, restored: Revision = 0) -> AsyncIterator[KV]:
         try:
             kv = await open_durable(self.path, self.clock, disk=Disk(), restored=restored)
         except Locked as error:
@@ -114,16 +114,16 @@ class Etcd(Struct, frozen=True, kw_only=True):
     clock: Clock
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
-        async with self._opened() as kv:
+        async with self._open() as kv:
             async for piece in _pieces(kv, self.settings.etcd_prefix, self.clock):
                 yield piece
 
     async def put(self, found: Archive, *, replace: bool) -> None:
-        async with self._opened() as kv:
+        async with self._open() as kv:
             await _put(kv, found, self.settings.etcd_prefix, replace=replace)
 
     @asynccontextmanager
-    async def _opened(self) -> AsyncIterator[KV]:
+    async def _open(self) -> AsyncIterator[KV]:
         kv = await connect(self.settings, self.clock)
         try:
             yield kv

@@ -233,6 +233,20 @@ def test_all_names(code, expected):
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
+        pytest.param("def changed(): ...\nasync def _lost(): ...", [1, 2], id="functions"),
+        pytest.param("class Pod:\n    def _written(self): ...", [2], id="a method"),
+        pytest.param("def f():\n    def served(): ...", [2], id="an inner function"),
+        pytest.param("def is_changed(): ...\nchanged = 1\nclass Stored: ...", [], id="other names"),
+        pytest.param("def proceed(): ...\ndef forbidden(): ...", [], id="a verb, and a reason"),
+    ],
+)
+def test_names_of_functions(code, expected):
+    assert lines(public_names.check_functions, "etcd/planted.py", code) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
         pytest.param("import time\ntime.sleep(1)", [2], id="time"),
         pytest.param("from asyncio import sleep\nawait_(sleep(0.1))", [2], id="asyncio"),
         pytest.param("import asyncio\nf(pause=asyncio.sleep)", [2], id="passed on"),

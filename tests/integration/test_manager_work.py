@@ -12,7 +12,7 @@ from mockube.controller_manager.client.kinds import CONFIG_MAPS
 from mockube.controller_manager.config.settings import Config
 from mockube.controller_manager.control.runnable import Runnable
 from mockube.controller_manager.metrics.queues import Metrics
-from mockube.controller_manager.running import Dependencies, Work
+from mockube.controller_manager.running import Dependencies, ManagerRun
 from tests.support.controllers.informed import Told
 from tests.support.controllers.manager_client import client_of
 from tests.support.server.apiserver import running
@@ -63,7 +63,7 @@ def work(client):
         informer_settings=Settings(clock=clock, random=SeededRandom()),
     )
     runnables = [Runnable(name=name, service_account=name, build=Recorded) for name in ("one", "other")]
-    return Work(outfit, controllers=[], runnables=runnables)
+    return ManagerRun(outfit, controllers=[], runnables=runnables)
 
 
 async def test_engines_see_what_was_there_before_them(client, work):

@@ -30,7 +30,7 @@ def from_somewhere(stock: Stock) -> Mapping[str, str]:
     """For an engine that was there already."""
     try:
         log("images from registries")
-        for image in _pulled():
+        for image in _images_to_pull():
             run("docker", "pull", "--quiet", image)
         _build(os.environ)
     except Impossible as reason:
@@ -56,7 +56,7 @@ def from_stock(stock: Stock, environment: Mapping[str, str]) -> Mapping[str, str
     return {**OURS, **dict.fromkeys(OTHERS, SERVERS)}
 
 
-def _pulled() -> list[str]:
+def _images_to_pull() -> list[str]:
     """What compose.yaml names where no variable names another, and says nothing of how it is built."""
     services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"].values()
     return sorted(

@@ -143,7 +143,7 @@ def _parse_v6(whole: str) -> tuple[IPv6Address, str]:
         digits = _group(text, whole)
         after = text[digits : digits + 1]
         if after == ".":
-            data += _embedded(text, whole, len(data), ellipsis)
+            data += _parse_embedded_ipv4(text, whole, len(data), ellipsis)
             text = ""
             break
         data += int(text[:digits], 16).to_bytes(2, "big")
@@ -181,7 +181,7 @@ def _after_group(text: str, whole: str) -> str:
     return text[1:]
 
 
-def _embedded(text: str, whole: str, length: int, ellipsis: int) -> bytes:
+def _parse_embedded_ipv4(text: str, whole: str, length: int, ellipsis: int) -> bytes:
     """Read an IPv4 address at the end of an IPv6 one."""
     if ellipsis < 0 and length != 12:
         raise _problem(whole, "embedded IPv4 address must replace the final 2 fields of the address", text)

@@ -77,7 +77,7 @@ def _replace(text: str, old: str, new: str, count: int = -1) -> str:
     return text.replace(old, new, max(count, -1))
 
 
-def _split(text: str, separator: str, count: int = -1) -> list[str]:
+def _split_text(text: str, separator: str, count: int = -1) -> list[str]:
     if count == 0:
         return []
     if separator:
@@ -118,8 +118,8 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "string_lower_ascii": lambda text: text.translate(_LOWER),
     "string_replace_string_string": _replace,
     "string_replace_string_string_int": _replace,
-    "string_split_string": _split,
-    "string_split_string_int": _split,
+    "string_split_string": _split_text,
+    "string_split_string_int": _split_text,
     "string_substring_int": _substring,
     "string_substring_int_int": _substring_to,
     "string_trim": lambda text: text.strip(_SPACE),

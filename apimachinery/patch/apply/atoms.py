@@ -9,9 +9,9 @@ from enum import Enum
 from typing import Any, Final, TypeAlias
 
 from mockube.apimachinery import gotext
+from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.patch import gofmt
 from mockube.apimachinery.patch.apply.elements import FIELD, KEY, Element, of_keys, of_value, quote_text
-from mockube.apimachinery.remembered import memoize
 from mockube.apimachinery.schema.model import Field, Shape, Type
 
 _NAMES: Final = 1024

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import orjson
 
+from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.patch.apply.atoms import DEDUCED, Atom, ListAtom, MapAtom, Scalar, Untyped
 from mockube.apimachinery.patch.apply.compare import compare
 from mockube.apimachinery.patch.apply.elements import FIELD, Element, sort_key
@@ -17,7 +18,6 @@ from mockube.apimachinery.patch.apply.fieldset import EMPTY, SELF, FieldSet, dif
 from mockube.apimachinery.patch.apply.fieldsv1 import encode
 from mockube.apimachinery.patch.apply.ownership import NEVER_OWNED, Json, Versions
 from mockube.apimachinery.pieces import sorted_in_pieces
-from mockube.apimachinery.remembered import memoize
 
 Fields: TypeAlias = dict[str, Any]
 """A set of fields as `fieldsV1` has it, in order. Parts are shared, and so never changed."""

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 import orjson
 
 from mockube.apimachinery import gotext
-from mockube.apimachinery.remembered import memoize
+from mockube.apimachinery.memoize import memoize
 
 Element: TypeAlias = str
 

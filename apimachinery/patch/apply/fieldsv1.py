@@ -7,10 +7,10 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.patch.apply.elements import MalformedFields, canonical, sort_key
 from mockube.apimachinery.patch.apply.fieldset import EMPTY, LEAF, SELF, FieldSet, is_leaf
 from mockube.apimachinery.pieces import sorted_in_pieces
-from mockube.apimachinery.remembered import memoize
 
 REMEMBERED: Final = 1024
 MAX_LENGTH: Final = 16 * 1024

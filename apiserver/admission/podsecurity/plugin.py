@@ -142,7 +142,7 @@ class PodSecurity(Plugin):
 
 async def _namespace(backend: Backend, attributes: Attributes) -> Stored:
     name = attributes.namespace
-    stored = backend.seen(NAMESPACES, "", name)
+    stored = backend.find_cached(NAMESPACES, "", name)
     if stored is None:
         stored = await backend.find(backend.rows[NAMESPACES], "", name)
     if stored is None:

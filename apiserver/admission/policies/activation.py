@@ -94,7 +94,7 @@ def _answers(authorization: Authorization, user: User) -> Authorizer:
 def _namespace(backend: Backend, attributes: Attributes) -> Tree | None:
     if not attributes.namespace or attributes.target[:2] == ("", "namespaces"):
         return None
-    stored = backend.seen(NAMESPACES, "", attributes.namespace)
+    stored = backend.find_cached(NAMESPACES, "", attributes.namespace)
     if stored is None:
         return None
     tree = stored.tree()

@@ -57,7 +57,7 @@ def namespace_labels(backend: Backend, attributes: Attributes) -> Mapping[str, s
         name = attributes.name
     if not name:
         return None
-    stored = backend.seen(NAMESPACES, "", name)
+    stored = backend.find_cached(NAMESPACES, "", name)
     if stored is None:
         raise status.not_found(NAMESPACES, name)
     return stored.labels

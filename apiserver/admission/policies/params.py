@@ -36,7 +36,7 @@ def collect(
     params_namespace = _namespace(row, reference, namespace)
     found: list[Tree] = []
     if name := reference.get("name"):
-        stored = backend.seen(row.group_resource, params_namespace, name)
+        stored = backend.find_cached(row.group_resource, params_namespace, name)
         found = [] if stored is None else [stored.tree()]
     else:
         selector = labels.from_label_selector(reference.get("selector") or {})

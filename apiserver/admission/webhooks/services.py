@@ -103,7 +103,7 @@ def resolve(
     at = overrides.get(f"{namespace}/{name}")
     if at is not None:
         return at
-    stored = backend.seen(SERVICES, namespace, name)
+    stored = backend.find_cached(SERVICES, namespace, name)
     if stored is None:
         raise NoAddress(f'service "{name}" not found')
     spec = stored.tree().get("spec") or {}
@@ -151,7 +151,7 @@ def _simulated_node(backend: Backend, endpoint: ReadOnlyTree) -> ReadOnlyTree | 
     if (target.get("apiVersion", "v1"), target.get("kind")) != _POD:
         return None
     name = endpoint.get("nodeName") or ""
-    node = backend.seen(NODES, "", name) if name else None
+    node = backend.find_cached(NODES, "", name) if name else None
     if node is None:
         return {}
     tree = node.tree()

@@ -39,13 +39,13 @@ _FILES: Final = frozenset(
 class Observer(Protocol):
     """Counts, under upstream's names."""
 
-    def authenticated(self, issuer: str, seconds: float, *, success: bool) -> None: ...
+    def record_authentication(self, issuer: str, seconds: float, *, success: bool) -> None: ...
 
-    def fetched(self, issuer: str, body: bytes | None) -> None: ...
+    def record_fetch(self, issuer: str, body: bytes | None) -> None: ...
 
-    def applied(self, data: bytes) -> None: ...
+    def record_config(self, data: bytes) -> None: ...
 
-    def reloaded(self, *, success: bool) -> None: ...
+    def record_reload(self, *, success: bool) -> None: ...
 
 
 class JWTSettings(Struct, frozen=True, kw_only=True):
@@ -131,7 +131,7 @@ class IssuerAuthenticator:
 
     async def initialize(self) -> None:
         try:
-            self._use(await self._provider.keys(lambda body: self._observer.fetched(self.issuer, body)))
+            self._use(await self._provider.keys(lambda body: self._observer.record_fetch(self.issuer, body)))
         except NotInitialized as error:
             LOG.error("oidc authenticator: initializing plugin: %s", error)  # noqa: TRY400 - there is no fault of ours
             self.problem = (
@@ -143,9 +143,9 @@ class IssuerAuthenticator:
         try:
             user = await self._authenticate(token)
         except BadToken:
-            self._observer.authenticated(self.issuer, self._clock.monotonic() - began, success=False)
+            self._observer.record_authentication(self.issuer, self._clock.monotonic() - began, success=False)
             raise
-        self._observer.authenticated(self.issuer, self._clock.monotonic() - began, success=True)
+        self._observer.record_authentication(self.issuer, self._clock.monotonic() - began, success=True)
         return user
 
     async def _authenticate(self, token: str) -> User:
@@ -176,7 +176,7 @@ class JWTAuthenticators:
         if problems:
             raise ConfigurationError(errors.aggregate(problems))
         self._authenticators = self._build(settings.configuration, mappers)
-        observer.applied(settings.data)
+        observer.record_config(settings.data)
 
     def _build(
         self, configuration: AuthenticationConfiguration, mappers: Sequence[Mapper]
@@ -261,12 +261,12 @@ class JWTAuthenticators:
             await _initialize(authenticators.values())
         self._authenticators, self._data = authenticators, data
         LOG.info("reloaded authentication config")
-        self._observer.reloaded(success=True)
-        self._observer.applied(data)
+        self._observer.record_reload(success=True)
+        self._observer.record_config(data)
 
     def _fail(self, message: str, problem: object) -> None:
         LOG.error('"%s" err=%s', message, gotext.quote(str(problem)))
-        self._observer.reloaded(success=False)
+        self._observer.record_reload(success=False)
 
 
 async def _initialize(authenticators: Collection[IssuerAuthenticator]) -> None:

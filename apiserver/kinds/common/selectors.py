@@ -5,8 +5,8 @@ from typing import Final
 
 from mockube.apimachinery import errors, names
 from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.paths import Path
-from mockube.apimachinery.remembered import memoize
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import Check, all_of, each_item, field, report, require
 

@@ -8,8 +8,8 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.intstr import IntOrString
 from mockube.apimachinery.labels.requirement import SelectorError
 from mockube.apimachinery.labels.selector import Selector, from_label_selector
+from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.paths import ROOT, Path
-from mockube.apimachinery.remembered import memoize
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.common.cells import number
 from mockube.apiserver.kinds.common.checks import Check, all_of, field, non_negative, report

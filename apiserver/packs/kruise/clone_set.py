@@ -101,7 +101,7 @@ def _pods_to_delete(tree: ReadOnlyTree) -> Sequence[str]:
 
 
 def _pod_problem(backend: Backend, clone_set: ReadOnlyTree, name: str) -> str:
-    stored = backend.seen(PODS, meta.namespace(clone_set), name)
+    stored = backend.find_cached(PODS, meta.namespace(clone_set), name)
     if stored is None:
         return f'failed: Pod "{name}" not found'
     pod = stored.tree()

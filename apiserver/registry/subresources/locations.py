@@ -199,7 +199,7 @@ def gateway_of(backend: Backend, node: ReadOnlyTree) -> Gateway | None:
     key, value = SIMULATED
     if meta.annotations(node).get(key) != value:
         return None
-    found = backend.seen(_CONFIG_MAPS, _SYSTEM, _KUBELETS)
+    found = backend.find_cached(_CONFIG_MAPS, _SYSTEM, _KUBELETS)
     data = {} if found is None else found.tree().get("data") or {}
     host, _, port = (data.get("address") or "").rpartition(":")
     if not host or not port.isascii() or not port.isdecimal():

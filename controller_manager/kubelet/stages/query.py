@@ -49,9 +49,9 @@ def compile_query(text: str) -> Query:
 class _Parser:
     def __init__(self, text: str) -> None:
         self._text = text
-        self._tokens = self._split(text)
+        self._tokens = self._tokenize(text)
 
-    def _split(self, text: str) -> list[str]:
+    def _tokenize(self, text: str) -> list[str]:
         if len(text) > MAX_LENGTH:
             raise StageError(f"jq: a query of more than {MAX_LENGTH} characters is not supported")
         tokens, at = [], 0

@@ -25,7 +25,7 @@ MOST_IMMEDIATE: Final = 100
 """Consecutive stages with immediateNextStage: more are a cycle."""
 
 
-class _Chosen(NamedTuple):
+class _ChosenStage(NamedTuple):
     uid: str
     stage: Stage
     due: datetime
@@ -46,7 +46,7 @@ class StageRunner:
         self._environment = environment
         self._clock = clock
         self._random = random
-        self._chosen: dict[Key, _Chosen] = {}
+        self._chosen: dict[Key, _ChosenStage] = {}
 
     def forget(self, key: Key) -> None:
         self._chosen.pop(key, None)
@@ -67,7 +67,7 @@ class StageRunner:
         LOG.warning("%s: %d stages in a row want the next at once", key, MOST_IMMEDIATE)
         return None
 
-    def _choose(self, key: Key, obj: ReadOnlyTree) -> _Chosen | None:
+    def _choose(self, key: Key, obj: ReadOnlyTree) -> _ChosenStage | None:
         possible = stages_at(self._stages, obj)
         chosen = self._chosen.pop(key, None)
         if chosen is None or chosen.uid != meta.uid(obj) or chosen.stage not in possible:
@@ -75,7 +75,7 @@ class StageRunner:
             if stage is None:
                 return None
             now = self._clock.now()
-            chosen = _Chosen(meta.uid(obj), stage, now + delay_of(stage, obj, now, self._random))
+            chosen = _ChosenStage(meta.uid(obj), stage, now + delay_of(stage, obj, now, self._random))
         self._chosen[key] = chosen
         return chosen
 

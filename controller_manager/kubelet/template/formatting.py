@@ -38,7 +38,7 @@ def go_string(value: Any) -> str:
 def sprintf(template: str, *arguments: Any) -> str:
     remaining = list(arguments)
 
-    def formatted(found: re.Match[str]) -> str:
+    def format_value(found: re.Match[str]) -> str:
         flags, width, precision, verb = found.groups()
         if verb == "%":
             return "%"
@@ -46,15 +46,15 @@ def sprintf(template: str, *arguments: Any) -> str:
             return "%!(NOVERB)"
         if not remaining:
             return f"%!{verb}(MISSING)"
-        return _padded(_format(verb, remaining.pop(0), flags, precision), flags, width)
+        return _pad(_format(verb, remaining.pop(0), flags, precision), flags, width)
 
-    text = _VERB.sub(formatted, template)
+    text = _VERB.sub(format_value, template)
     if remaining:
-        text += f"%!(EXTRA {', '.join(map(_named, remaining))})"
+        text += f"%!(EXTRA {', '.join(map(_kind_name, remaining))})"
     return text
 
 
-def _named(value: Any) -> str:
+def _kind_name(value: Any) -> str:
     return "<nil>" if value is None else f"{_type(value)}={_plain(value)}"
 
 
@@ -76,23 +76,23 @@ def _format(verb: str, value: Any, flags: str, precision: str | None) -> str:
         return "<nil>" if value is None else _type(value)
     if isinstance(value, Mapping | list | tuple) and verb in "sdq":
         return _collection(verb, value, flags, precision)
-    return f"%!{verb}({_named(value)})"
+    return f"%!{verb}({_kind_name(value)})"
 
 
 def _collection(verb: str, value: Any, flags: str, precision: str | None) -> str:
-    def formatted(item: Any) -> str:
+    def format_value(item: Any) -> str:
         return _format(verb, item, flags, precision)
 
     if isinstance(value, Mapping):
-        return f"map[{' '.join(f'{formatted(key)}:{formatted(value[key])}' for key in sorted(value))}]"
-    return f"[{' '.join(map(formatted, value))}]"
+        return f"map[{' '.join(f'{format_value(key)}:{format_value(value[key])}' for key in sorted(value))}]"
+    return f"[{' '.join(map(format_value, value))}]"
 
 
 def _text(value: str, _: str, precision: str | None) -> str:
     return value if precision is None else value[: int(precision or 0)]
 
 
-def _quoted(value: str, flags: str, precision: str | None) -> str:
+def _quote(value: str, flags: str, precision: str | None) -> str:
     return quote(_text(value, flags, precision))
 
 
@@ -101,11 +101,11 @@ def _hexadecimal(value: str, _: str, __: str | None) -> str:
 
 
 def _whole(base: str) -> Callable[[int, str, str | None], str]:
-    def formatted(value: int, flags: str, precision: str | None) -> str:
+    def format_value(value: int, flags: str, precision: str | None) -> str:
         digits = format(abs(value), base).rjust(int(precision or 0), "0")
         return _sign(value < 0, flags) + digits
 
-    return formatted
+    return format_value
 
 
 def _sign(is_negative: bool, flags: str) -> str:  # noqa: FBT001 - private
@@ -115,11 +115,11 @@ def _sign(is_negative: bool, flags: str) -> str:  # noqa: FBT001 - private
 
 
 def _decimal(verb: str) -> Callable[[float, str, str | None], str]:
-    def formatted(value: float, flags: str, precision: str | None) -> str:
+    def format_value(value: float, flags: str, precision: str | None) -> str:
         places = 6 if precision is None else int(precision or 0)
         return _sign(value < 0, flags) + format(abs(value), f".{places}{verb}")
 
-    return formatted
+    return format_value
 
 
 def _general(value: float, flags: str, precision: str | None) -> str:
@@ -133,7 +133,7 @@ def _character(value: int, _: str, __: str | None) -> str:
 
 _Verbs = Mapping[str, Callable[[Any, str, str | None], str]]
 _VERBS: Final[Sequence[tuple[frozenset[type], _Verbs]]] = (
-    (frozenset({str}), {"s": _text, "v": _text, "q": _quoted, "x": _hexadecimal}),
+    (frozenset({str}), {"s": _text, "v": _text, "q": _quote, "x": _hexadecimal}),
     (frozenset({bool}), {"t": lambda value, _, __: go_string(value)}),
     (
         frozenset({int}),
@@ -155,7 +155,7 @@ _VERBS: Final[Sequence[tuple[frozenset[type], _Verbs]]] = (
 )
 
 
-def _padded(text: str, flags: str, width: str) -> str:
+def _pad(text: str, flags: str, width: str) -> str:
     size = int(width or 0)
     if "-" in flags:
         return text.ljust(size)

@@ -50,7 +50,7 @@ class Template(Struct, frozen=True):
 
 def parse(text: str) -> Template:
     """The template, or `TemplateError`."""
-    parser = _Parser(_split(text))
+    parser = _Parser(_split_actions(text))
     try:
         nodes, ending = parser.block()
     except RecursionError as error:
@@ -60,7 +60,7 @@ def parse(text: str) -> Template:
     return Template(nodes)
 
 
-def _split(text: str) -> list[str]:
+def _split_actions(text: str) -> list[str]:
     """Text and actions in turn, beginning and ending with text. A dash and a space within an action trim the text there."""
     parts, at, trims = list[str](), 0, False
     while (begin := text.find(_OPEN, at)) >= 0 and (end := text.find(_CLOSE, begin + len(_OPEN))) >= 0:

@@ -48,7 +48,7 @@ class Alternative(Struct, frozen=True, kw_only=True, eq=False):
         return bool(self.spec.get("adminAccess"))
 
 
-class _Chosen(Struct):
+class _ChosenDevice(Struct):
     alternative: Alternative
     device: Device
 
@@ -61,7 +61,7 @@ class Search(Struct, eq=False):
     requests: Sequence[Sequence[Sequence[Alternative]]]
     """Of each claim, of each of its requests, the alternatives."""
     in_use: Container[DeviceId]
-    results: list[list[_Chosen]] = field(default_factory=list)
+    results: list[list[_ChosenDevice]] = field(default_factory=list)
     _allocated: set[DeviceId] = field(default_factory=set)
     _selectable: dict[tuple[int, DeviceId], bool] = field(default_factory=dict)
     _steps: int = 0
@@ -156,7 +156,7 @@ class Search(Struct, eq=False):
     def _take(self, claim: int, alternative: Alternative, device: Device) -> bool:
         if self._is_taken(claim, alternative, device) or not _tolerates(alternative, device):
             return False
-        chosen = _Chosen(alternative, device)
+        chosen = _ChosenDevice(alternative, device)
         constraints = self.claims[claim]["spec"]["devices"].get("constraints") or ()
         if not all(_holds(constraint, chosen, self.results[claim]) for constraint in constraints):
             return False
@@ -193,7 +193,7 @@ def _tolerates(alternative: Alternative, device: Device) -> bool:
     )
 
 
-def _holds(constraint: ReadOnlyTree, chosen: _Chosen, others: Sequence[_Chosen]) -> bool:
+def _holds(constraint: ReadOnlyTree, chosen: _ChosenDevice, others: Sequence[_ChosenDevice]) -> bool:
     """Whether the constrained devices have the same value of an attribute, or distinct ones."""
     if not _is_about(constraint, chosen.alternative):
         return True
@@ -236,7 +236,7 @@ def allocation_of(search: Search, claim: int, node: str, now: str) -> dict[str, 
     }
 
 
-def _result(chosen: _Chosen) -> dict[str, Any]:
+def _result(chosen: _ChosenDevice) -> dict[str, Any]:
     spec, found = chosen.alternative.spec, chosen.device.id
     result = {
         "request": chosen.alternative.name,
@@ -248,7 +248,7 @@ def _result(chosen: _Chosen) -> dict[str, Any]:
     return {**result, **{name: value for name, value in more.items() if value}}
 
 
-def _config(claim: ReadOnlyTree, chosen: Sequence[_Chosen]) -> Iterator[dict[str, Any]]:
+def _config(claim: ReadOnlyTree, chosen: Sequence[_ChosenDevice]) -> Iterator[dict[str, Any]]:
     """The classes' first, each once for all of its requests."""
     used = {id(one.alternative): one.alternative for one in chosen}.values()
     classes = {meta.name(one.device_class): one.device_class for one in used}
@@ -262,7 +262,7 @@ def _config(claim: ReadOnlyTree, chosen: Sequence[_Chosen]) -> Iterator[dict[str
             yield {"source": "FromClaim", **config}
 
 
-def _node_selector(chosen: Sequence[_Chosen], node: str) -> dict[str, Any] | None:
+def _node_selector(chosen: Sequence[_ChosenDevice], node: str) -> dict[str, Any] | None:
     term: dict[str, list[Any]] = {}
     for one in chosen:
         place = one.device.place

@@ -16,11 +16,11 @@ class Told:
         self.waiting = set()
         self.worked = set()
 
-    def added(self, key):
+    def add(self, key):
         assert key not in self.waiting
         self.waiting.add(key)
 
-    def started(self, key):
+    def get(self, key):
         assert key not in self.worked, "two workers have one key"
         self.waiting.remove(key)
         self.worked.add(key)

@@ -18,7 +18,7 @@ from mockube.controller_manager.client.transport import HttpTransport
 from mockube.controller_manager.config.settings import Config
 from mockube.controller_manager.metrics.queues import Metrics
 from mockube.controller_manager.metrics.requests import ClientMetrics
-from mockube.controller_manager.running import Dependencies, Work
+from mockube.controller_manager.running import Dependencies, ManagerRun
 from tests.support.controllers.disturbances import Disturbance, Way
 from tests.support.server.apiserver import running
 from tests.support.turns import PATIENCE, turn
@@ -89,7 +89,7 @@ class LastChanges:
 
 @dataclass
 class Manager:
-    work: Work
+    work: ManagerRun
     client: Client
     transport: Counting
     clock: object
@@ -181,7 +181,7 @@ async def running_manager(
     way = Way(plain, Disturbance())
     transport = counting(plain if disturbance is None else way)
     used = outfit(transport, clock, config=config, detector=detector)
-    work = Work(used, controllers=controllers, runnables=runnables)
+    work = ManagerRun(used, controllers=controllers, runnables=runnables)
     task = asyncio.create_task(work.run())
     manager = Manager(work, used.client, transport, clock, used.metrics, server.server.backend)
     try:

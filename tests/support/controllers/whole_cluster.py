@@ -11,7 +11,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.transport_wrappers import FencedTransport
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.controller_manager.leaderelection.elector import Candidate, Elector, LeaseLost, lead
-from mockube.controller_manager.running import Work
+from mockube.controller_manager.running import ManagerRun
 from mockube.embedded.direct import DirectTransport
 from tests.support.controllers.disturbances import Way
 from tests.support.controllers.running_manager import Counting, kill, outfit
@@ -108,7 +108,7 @@ class Cluster:
     async def _work(self, elector):
         transport = FencedTransport(self.transport, elector.may_write)
         used = outfit(transport, self.clock, config=CONFIG, detector=self._detector)
-        self.work = Work(used, controllers=catalog.CONTROLLERS, runnables=catalog.RUNNABLES)
+        self.work = ManagerRun(used, controllers=catalog.CONTROLLERS, runnables=catalog.RUNNABLES)
         await self.work.run()
 
     async def stop(self):

@@ -11,8 +11,8 @@ from typing import Final, TypeVar
 import orjson
 from msgspec import Struct
 
+from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.paths import Path
-from mockube.apimachinery.remembered import memoize
 from mockube.apimachinery.tree import ReadOnlyTree
 
 

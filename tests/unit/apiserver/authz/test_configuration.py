@@ -52,7 +52,7 @@ def test_modes_are_authorizers_by_their_names():
     found = from_modes(["Node", "Webhook"], {"timeout": "30s"})
     assert [(one.type, one.name) for one in found.authorizers] == [("Node", "node"), ("Webhook", "default")]
     hook = found.authorizers[1].webhook
-    assert (hook.seconds, hook.authorized, hook.unauthorized) == (30, 300 * 10**9, 30 * 10**9)
+    assert (hook.seconds, hook.allow_nanoseconds, hook.deny_nanoseconds) == (30, 300 * 10**9, 30 * 10**9)
 
 
 FLAGS = {

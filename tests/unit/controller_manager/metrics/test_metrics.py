@@ -9,12 +9,12 @@ def sample(metrics, metric, /, **labels):
 
 def test_a_key_from_end_to_end(metrics, clock):
     queue = metrics.queues.of("things")
-    queue.added("a")
-    queue.added("b")
+    queue.add("a")
+    queue.add("b")
     assert sample(metrics, "workqueue_depth") == 2
     clock.advance(2)
-    queue.started("a")
-    queue.started("b")
+    queue.get("a")
+    queue.get("b")
     clock.advance(3)
     queue.done("a")
     clock.advance(1)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mockube.clusters.folders import cluster_folder, cluster_folders
-from mockube.failure import Misused
+from mockube.failure import UsageError
 
 
 def test_a_cluster_lies_where_the_desktop_specification_says(tmp_path):
@@ -22,7 +22,7 @@ def test_folders_are_in_the_home_directory_by_default(environment):
 
 @pytest.mark.parametrize("name", ["", "-a", "a-", "A", "a.b", "a/b", "..", "a" * 41, "ä"])
 def test_invalid_names_are_refused(name):
-    with pytest.raises(Misused, match="is not a valid cluster name"):
+    with pytest.raises(UsageError, match="is not a valid cluster name"):
         cluster_folder(name, {})
 
 

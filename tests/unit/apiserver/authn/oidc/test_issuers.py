@@ -70,16 +70,16 @@ class Observer:
     def __init__(self):
         self.seen = []
 
-    def authenticated(self, issuer, _seconds, *, success):
+    def record_authentication(self, issuer, _seconds, *, success):
         self.seen.append(("authenticated", issuer, success))
 
-    def fetched(self, issuer, body):
+    def record_fetch(self, issuer, body):
         self.seen.append(("fetched", issuer, body is not None))
 
-    def applied(self, data):
+    def record_config(self, data):
         self.seen.append(("applied", data))
 
-    def reloaded(self, *, success):
+    def record_reload(self, *, success):
         self.seen.append(("reloaded", success))
 
 

@@ -1,6 +1,6 @@
 """What is remembered, and what is not."""
 
-from mockube.apimachinery.remembered import memoize
+from mockube.apimachinery.memoize import memoize
 
 
 def counted(**limits):
