@@ -34,7 +34,14 @@ FILES = sorted(
 )
 TIMING = "timing: "
 """How a reason begins when the conversation may also come out the same."""
-JOBS = {"api": 1, "answers": 1, "rights": 6, "controllers": 4, **dict.fromkeys(OLDER, 1)}
+JOBS = {
+    "api": 1,
+    "answers": 1,
+    "rights": 6,
+    "controllers": 4,
+    "controllers/steps": 14,
+    **dict.fromkeys(OLDER, 1),
+}
 """How many conversations are held at once: those with controllers wait for most of their time."""
 
 
@@ -143,7 +150,7 @@ def test_conversations_come_out_as_recorded(recording, url, tmp_path):
 
 def replay(recording, url, report):
     """Replay one file; return the first differences of each conversation that differs."""
-    jobs = JOBS[recording.partition("/")[0]]
+    jobs = JOBS.get(recording) or JOBS[recording.partition("/")[0]]
     done = subprocess.run(
         [
             *(sys.executable, str(RUNNER), "run", str(FOLDER / f"{recording}.jsonl"), "--jobs", str(jobs)),

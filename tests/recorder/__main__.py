@@ -48,7 +48,10 @@ def _play(scenario: Scenario, options) -> list[dict]:
     with (
         tempfile.TemporaryDirectory(prefix="mockube-recorder-") as folder,
         control_plane(
-            Path(folder), with_controllers=scenario.with_controllers, manager_flags=scenario.manager_flags
+            Path(folder),
+            with_controllers=scenario.with_controllers,
+            with_scheduler=scenario.with_scheduler,
+            manager_flags=scenario.manager_flags,
         ) as plane,
     ):
         for object_ in scenario.objects:

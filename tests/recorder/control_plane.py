@@ -25,7 +25,7 @@ class ControlPlane:
 
 @contextmanager
 def control_plane(
-    folder: Path, *, with_controllers: bool, manager_flags: tuple[str, ...] = ()
+    folder: Path, *, with_controllers: bool, with_scheduler: bool = True, manager_flags: tuple[str, ...] = ()
 ) -> Iterator[ControlPlane]:
     with ExitStack() as stack:
         etcd = stack.enter_context(EtcdServer(options=QUICK))
@@ -37,7 +37,7 @@ def control_plane(
         wait_served(server, token)
         kubeconfig = write_kubeconfig(folder / "admin", server.url, server.authority, token)
         if with_controllers:
-            for number, component in enumerate((RealManager, RealScheduler)):
+            for number, component in enumerate((RealManager, RealScheduler)[: 1 + with_scheduler]):
                 home = folder / str(number)
                 home.mkdir()
                 of = (home, kubeconfig, manager_flags) if component is RealManager else (kubeconfig,)

@@ -20,7 +20,9 @@ class Scenario:
     """The file that is recorded, without its ending: `api/answers`."""
     cases: list[dict]
     with_controllers: bool = False
-    """Whether controllers and scheduler run as well."""
+    """Whether controllers run as well."""
+    with_scheduler: bool = True
+    """Whether the scheduler runs where controllers do; a case without it plays scheduler and kubelet."""
     objects: tuple[dict, ...] = ()
     """Requests that create what all cases find there."""
     jobs: int = 4
@@ -49,6 +51,8 @@ def read(path: Path) -> Scenario:
         records=records,
         cases=cases,
         with_controllers=tree.get("controllers", False),
+        with_scheduler=tree.get("scheduler", True),
+        jobs=tree.get("jobs", 4),
         manager_flags=tuple(tree.get("manager_flags", ())),
         objects=tuple({"path": one["path"], "body": one["body"]} for one in tree.get("objects", ())),
     )

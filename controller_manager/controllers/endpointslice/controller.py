@@ -5,11 +5,12 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
-from mockube.apimachinery import meta
+from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import (
     ANNOTATION_LAST_CHANGE_TRIGGER_TIME,
+    CONDITION_READY,
     LABEL_ZONE,
 )
 from mockube.controller_manager.cache.store import Caches, Change
@@ -24,6 +25,8 @@ from mockube.controller_manager.control.actions import (
     EventTemplate,
     ObjectRef,
     Plan,
+    RecordEvent,
+    Remember,
     Update,
 )
 from mockube.controller_manager.control.controller import Controller, Watch
@@ -31,6 +34,13 @@ from mockube.controller_manager.controllers.endpointslice.desired import (
     address_types,
     group_by_ports,
     labels_of,
+)
+from mockube.controller_manager.controllers.endpointslice.hints import (
+    HINTS_ENABLED,
+    is_overloaded,
+    is_shared_by_zone,
+    with_hints,
+    zone_ratios,
 )
 from mockube.controller_manager.workloads import services
 from mockube.controller_manager.workloads.endpoint_slices import (
@@ -44,23 +54,28 @@ from mockube.controller_manager.workloads.endpoint_slices import (
 from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
 
 BY_SERVICE: Final = "service"
+BY_SHARING: Final = "sharing"
+"""Services whose endpoints are shared among zones."""
+_SHARED: Final = "by-zone"
 MAX_ENDPOINTS: Final = 100
 """In a slice; upstream's."""
 MANAGER: Final = "endpointslice-controller.k8s.io"
 
 
-def reconcile(max_endpoints: int, caches: Caches, key: Key, _: datetime) -> Plan:
+def reconcile(max_endpoints: int, caches: Caches, key: Key, _: datetime, was_shared: object = None) -> Plan:
+    """It remembers whether the service's endpoints are shared among zones."""
     service = caches.of(SERVICES).get(*key)
     if service is None or services.selector_of(service) is None:
-        return EMPTY_PLAN  # The garbage collector deletes the slices of a deleted service.
+        # The garbage collector deletes the slices of a deleted service.
+        return Plan(actions=(Remember(None),)) if was_shared else EMPTY_PLAN
     slices = caches.of(ENDPOINT_SLICES).by_index(BY_SERVICE, str(key))
     pods = [
         pod for pod in caches.of(PODS).in_namespace(key.namespace) if services.selects(service, pod.labels)
     ]
-    changes = _changes(caches, service, pods, slices, max_endpoints)
+    changes, events = _changes(caches, service, pods, slices, max_endpoints, was_shared=bool(was_shared))
     last_trigger = max((_trigger_time(one) for one in slices), default="")
     moment = services.last_change(service, pods, last_trigger)
-    return Plan(actions=tuple(_actions(service, changes, format_time(moment) if moment else None)))
+    return Plan(actions=(*_actions(service, changes, format_time(moment) if moment else None), *events))
 
 
 def _changes(
@@ -69,18 +84,38 @@ def _changes(
     pods: Iterable[PodView],
     slices: Iterable[ReadOnlyTree],
     max_endpoints: int,
-) -> Changes:
+    *,
+    was_shared: bool,
+) -> tuple[Changes, tuple[Action, ...]]:
+    """Return the changes, and what is recorded and remembered of their hints."""
     nodes = caches.of(NODES)
+    ratios = zone_ratios(nodes.all()) if is_shared_by_zone(service) else None
     labels = labels_of(service, MANAGER)
     types = address_types(service)
     changes = Changes(delete=[one for one in slices if one["addressType"] not in types])
+    events: list[Action] = []
+    is_shared = was_shared
     for address_type in types:
         present = [one for one in slices if one["addressType"] == address_type]
         desired = group_by_ports(service, pods, address_type, lambda name: nodes.get("", name))
         new_slice = partial(slice_of, service, labels, address_type)
         shape = Shape(labels=labels, new_slice=new_slice, most=max_endpoints)
-        changes = changes + arrange(service, present, desired, shape)
-    return changes
+        arranged = arrange(service, present, desired, shape)
+        hinted = with_hints(service, address_type, arranged, present, ratios, was_shared=is_shared)
+        is_shared = hinted.shared
+        events += [_hints_event(service, message) for message in hinted.messages]
+        changes = changes + hinted.changes
+    if is_shared != was_shared:
+        events.append(Remember(is_shared or None))
+    return changes, tuple(events)
+
+
+def _hints_event(service: ReadOnlyTree, message: str) -> RecordEvent:
+    is_enabled = message.startswith(HINTS_ENABLED)
+    reason = "TopologyAwareHintsEnabled" if is_enabled else "TopologyAwareHintsDisabled"
+    return RecordEvent(
+        about=service, type="Normal" if is_enabled else "Warning", reason=reason, message=message
+    )
 
 
 def _actions(service: ReadOnlyTree, changes: Changes, moment: str | None) -> Iterator[Action]:
@@ -114,15 +149,38 @@ def _trigger_time(one: ReadOnlyTree) -> str:
 
 
 def _of_node(caches: Caches, change: Change) -> Iterator[Key]:
-    """Endpoints contain the node's zone, and wait for the node of their pod."""
-    if change.old is not None and change.new is not None and _zone(change.old) == _zone(change.new):
+    """Endpoints contain the node's zone, and wait for the node of their pod; zones share them by their nodes."""
+    old, new = (None if node is None else _topology(node) for node in change)
+    if old != new:
+        yield from _overloaded(caches)
+    if old is not None and new is not None and old[0] == new[0]:
         return
     for pod in caches.of(PODS).by_index(BY_NODE, meta.name(change.last_known)):
         yield from services.of_pod(SERVICES, caches, Change(None, pod))
 
 
-def _zone(node: ReadOnlyTree) -> Any:
-    return meta.labels(node).get(LABEL_ZONE)
+def _overloaded(caches: Caches) -> Iterator[Key]:
+    """The services of which some zone now has too few endpoints."""
+    shared = caches.of(SERVICES).by_index(BY_SHARING, _SHARED)
+    ratios = zone_ratios(caches.of(NODES).all()) if shared else None
+    for service in shared:
+        key = Key.of(service)
+        slices = caches.of(ENDPOINT_SLICES).by_index(BY_SERVICE, str(key))
+        types = {one["addressType"] for one in slices}
+        if any(
+            is_overloaded([one for one in slices if one["addressType"] == address_type], ratios)
+            for address_type in types
+        ):
+            yield key
+
+
+def by_sharing(service: ReadOnlyTree) -> tuple[str, ...]:
+    return (_SHARED,) if is_shared_by_zone(service) else ()
+
+
+def _topology(node: ReadOnlyTree) -> tuple[Any, bool]:
+    """Return the node's zone, and whether it is ready."""
+    return meta.labels(node).get(LABEL_ZONE), conditions.is_true(node, CONDITION_READY)
 
 
 by_own_service: Final = by_service(MANAGER)
@@ -139,5 +197,11 @@ SERVICE_ENDPOINT_SLICES: Final = Controller(
     ),
     reconcile=partial(reconcile, MAX_ENDPOINTS),
     workers=5,
-    indexes={ENDPOINT_SLICES: {BY_SERVICE: by_own_service}, PODS: {BY_NODE: node_of_pod}},
+    event_component="endpoint-slice-controller",
+    remembers=True,
+    indexes={
+        ENDPOINT_SLICES: {BY_SERVICE: by_own_service},
+        PODS: {BY_NODE: node_of_pod},
+        SERVICES: {BY_SHARING: by_sharing},
+    },
 )

@@ -131,6 +131,7 @@ MIRRORED_ENDPOINT_SLICES: Final = Controller(
     name="endpointslice-mirroring-controller",
     queue="endpoint_slice_mirroring",
     service_account="endpointslicemirroring-controller",
+    event_component="endpoint-slice-mirroring-controller",
     watches=(
         Watch(resource=ENDPOINTS, keys=services.of_service),
         Watch(resource=SERVICES, keys=services.of_service),

@@ -1,0 +1,197 @@
+"""The hints of endpoints, by a service's traffic distribution or its annotation, before caches of given objects."""
+
+from datetime import UTC, datetime
+from functools import partial
+
+import pytest
+
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.kinds import ENDPOINT_SLICES, NODES, PODS, SERVICES
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import Create, RecordEvent, Remember, Update
+from mockube.controller_manager.controllers.endpointslice.controller import (
+    BY_SERVICE,
+    BY_SHARING,
+    SERVICE_ENDPOINT_SLICES,
+    by_own_service,
+    by_sharing,
+    reconcile,
+)
+from mockube.controller_manager.controllers.endpointslice.hints import ANNOTATION_TOPOLOGY_MODE
+from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
+from tests.support.controllers.cached import Cached
+from tests.support.controllers.reachable import pod, service
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+KEY = Key("default", "web")
+INDEXES = {
+    ENDPOINT_SLICES: {BY_SERVICE: by_own_service},
+    SERVICES: {BY_SHARING: by_sharing},
+    PODS: {BY_NODE: node_of_pod},
+}
+
+
+def node(name, zone, cpu="4", *, ready=True, **labels):
+    return {
+        "metadata": {"name": name, "labels": {"topology.kubernetes.io/zone": zone, **labels}},
+        "status": {
+            "allocatable": {"cpu": cpu},
+            "conditions": [{"type": "Ready", "status": str(ready)}],
+        },
+    }
+
+
+TOO_FEW = "Unable to allocate minimum required endpoints to each zone without exceeding overload threshold"
+TWO_ZONES = (node("node-a", "a"), node("node-b", "b"))
+
+
+def caches(svc, pods, slices=(), nodes=TWO_ZONES):
+    return Cached({SERVICES: [svc], PODS: pods, ENDPOINT_SLICES: slices, NODES: nodes}, INDEXES)
+
+
+def planned(svc, pods, slices=(), nodes=TWO_ZONES, *, was_shared=None):
+    return partial(reconcile, 100)(caches(svc, pods, slices, nodes), KEY, NOW, was_shared).actions
+
+
+def written(actions):
+    """The slices after these actions, with names."""
+    bodies = [body for action in actions if isinstance(action, Create) for body in action.bodies]
+    named = [body | {"metadata": body["metadata"] | {"name": f"web-{at}"}} for at, body in enumerate(bodies)]
+    return named + [action.body for action in actions if isinstance(action, Update)]
+
+
+def zones(actions):
+    """Of each endpoint, in the order of the pods."""
+    endpoints = [endpoint for one in written(actions) for endpoint in one["endpoints"]]
+    hints = [endpoint.get("hints", {}).get("forZones", []) for endpoint in endpoints]
+    return "".join(zone["name"] for each in hints for zone in each)
+
+
+def messages(actions):
+    return [(each.type, each.reason, each.message) for each in actions if isinstance(each, RecordEvent)]
+
+
+def memory(actions):
+    return [action.memory for action in actions if isinstance(action, Remember)]
+
+
+def pods_on(nodes, **changes):
+    return [pod(number, node=f"node-{name}", **changes) for number, name in enumerate(nodes, 1)]
+
+
+def auto():
+    svc = service()
+    return svc | {"metadata": svc["metadata"] | {"annotations": {ANNOTATION_TOPOLOGY_MODE: "Auto"}}}
+
+
+# --- traffic distribution
+
+
+@pytest.mark.parametrize(
+    ("distribution", "expected"),
+    [
+        (None, None),
+        ("PreferClose", {"forZones": [{"name": "b"}]}),
+        ("PreferSameZone", {"forZones": [{"name": "b"}]}),
+        ("PreferSameNode", {"forZones": [{"name": "b"}], "forNodes": [{"name": "node-b"}]}),
+    ],
+)
+def test_a_ready_endpoint_has_the_hints_of_its_place(distribution, expected):
+    svc = service(trafficDistribution=distribution)
+    (slice_,) = written(planned(svc, [*pods_on("b"), pod(2, node="node-a", ready=False)]))
+    assert [endpoint.get("hints") for endpoint in slice_["endpoints"]] == [expected, None]
+
+
+def test_hints_alone_change_a_slice_and_no_slice_changes_twice():
+    slices = written(planned(service(), pods_on("ab")))
+    close = service(trafficDistribution="PreferClose")
+    slices = written(planned(close, pods_on("ab"), slices))
+    assert [len(one["endpoints"]) for one in slices] == [2]
+    assert planned(close, pods_on("ab"), slices) == ()
+    (slice_,) = written(planned(service(), pods_on("ab"), slices))
+    assert not any("hints" in endpoint for endpoint in slice_["endpoints"])
+
+
+# --- endpoints that zones share
+
+
+def test_zones_of_equal_size_share_the_endpoints_equally():
+    actions = planned(auto(), pods_on("aaab"))
+    assert sorted(zones(actions)) == ["a", "a", "b", "b"]
+    event = "Topology Aware Hints has been enabled, addressType: IPv4"
+    assert messages(actions) == [("Normal", "TopologyAwareHintsEnabled", event)]
+    assert memory(actions) == [True]
+    assert planned(auto(), pods_on("aaab"), written(actions), was_shared=True) == ()
+
+
+def test_a_zone_with_more_processors_gets_more():
+    nodes = (node("node-a", "a", "12"), node("node-b", "b"))
+    assert sorted(zones(planned(auto(), pods_on("aabb"), nodes=nodes))) == ["a", "a", "a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("pods", "nodes", "problem"),
+    [
+        ("a", TWO_ZONES, "Insufficient number of endpoints (1 endpoints, 2 zones)"),
+        (
+            "aab",
+            TWO_ZONES,
+            f"{TOO_FEW} (3 endpoints, 2 zones)",
+        ),
+        ("ab", TWO_ZONES[:1], None),
+        ("ab", (node("node-a", "a"), node("node-b", "")), None),
+        ("ab", (node("node-a", "a"), node("node-b", "b", "0")), None),
+        ("ab", (node("node-a", "a"), node("node-b", "b", ready=False)), None),
+        (
+            "ab",
+            (node("node-a", "a"), node("node-b", "b", **{"node-role.kubernetes.io/control-plane": ""})),
+            None,
+        ),
+        (
+            "aac",
+            (*TWO_ZONES, node("node-c", "", **{"node-role.kubernetes.io/master": ""})),
+            None,
+        ),
+    ],
+)
+def test_nothing_is_shared_where_that_would_overload_a_zone(pods, nodes, problem):
+    node_info = "Insufficient Node information: allocatable CPU or zone not specified on one or more nodes"
+    if pods == "aac":
+        pods, problem = "aaac", "One or more endpoints do not have a zone specified"
+    actions = planned(auto(), pods_on(pods), nodes=nodes)
+    assert zones(actions) == ""
+    message = f"{problem or node_info}, addressType: IPv4"
+    assert messages(actions) == [("Warning", "TopologyAwareHintsDisabled", message)]
+    assert memory(actions) == []
+
+
+def test_without_the_annotation_nothing_is_shared_any_more():
+    slices = written(planned(auto(), pods_on("ab")))
+    actions = planned(service(), pods_on("ab"), slices, was_shared=True)
+    assert zones(actions) == ""
+    event = "Topology Aware Hints has been disabled, addressType: IPv4"
+    assert messages(actions) == [("Warning", "TopologyAwareHintsDisabled", event)]
+    assert memory(actions) == [None]
+
+
+def test_a_hint_for_a_zone_that_is_gone_is_given_anew():
+    slices = written(planned(auto(), pods_on("aabb")))
+    nodes = (node("node-a", "a"), node("node-b", "c"))
+    assert sorted(zones(planned(auto(), pods_on("aabb"), slices, nodes, was_shared=True))) == list("aacc")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "is_due"),
+    [
+        (TWO_ZONES, False),
+        ((node("node-a", "a", "40"), node("node-b", "b")), True),
+        (TWO_ZONES[:1], True),
+    ],
+)
+def test_a_change_of_nodes_concerns_services_whose_zones_are_overloaded(nodes, is_due):
+    slices = written(planned(auto(), pods_on("aabb")))
+    keys = next(watch.keys for watch in SERVICE_ENDPOINT_SLICES.watches if watch.resource is NODES)
+    new = node("node-new", "a", ready=False)
+    change = Change(None, new)
+    assert (KEY in set(keys(caches(auto(), [], slices, nodes), change))) == is_due
+    assert set(keys(caches(auto(), [], slices, nodes), Change(new, new))) == set()
