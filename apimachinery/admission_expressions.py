@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.cel import types
 from mockube.apimachinery.cel.attributes import LazyMap
-from mockube.apimachinery.cel.environment import CompiledExpression, Environment, Library
+from mockube.apimachinery.cel.environment import CompiledExpression, Environment, Library, ResultTypeError
 from mockube.apimachinery.cel.language import WHOLE, Language
 from mockube.apimachinery.cel.libraries import patches
 from mockube.apimachinery.cel.program import ProgramError
@@ -125,6 +125,22 @@ def _plain_environment(has: Has, language: Language) -> Environment:
     return _environment(has, None, language)
 
 
+_KEPT_KINDS: Final = frozenset(
+    ("any", "bool", "bytes", "double", "duration", "int", "null", "string", "timestamp", "uint")
+)
+
+
+def _variable_type(type_: Type) -> Type:
+    """Return what expressions know of a variable: of a struct, such as an authorizer, nothing."""
+    if type_.kind in _KEPT_KINDS:
+        return type_
+    if type_.kind == "list":
+        return types.list_of(_variable_type(type_.parameters[0]))
+    if type_.kind == "map":
+        return types.map_of(*map(_variable_type, type_.parameters))
+    return types.DYN
+
+
 class Compiler:
     """Compiles the expressions of one policy, which may use its variables, those before them in their order."""
 
@@ -137,16 +153,18 @@ class Compiler:
     def compile(self, text: str, returns: Sequence[Type], has: Has) -> CompiledExpression:
         """Return the expression, or raise BadExpression."""
         try:
-            compiled = self._environment(has).compile(text)
+            return self._environment(has).compile(
+                text, None if types.ANY in returns else returns.__contains__
+            )
         except Issues as issues:
             raise BadExpression(f"compilation failed: {issues}") from issues
+        except ResultTypeError as error:
+            names = [type_.declared_name() for type_ in returns]
+            return_types = names[0] if len(names) == 1 else f"one of [{' '.join(names)}]"
+            detail = f"must evaluate to {return_types} but got {error.type.declared_name()}"
+            raise BadExpression(detail) from error
         except ProgramError as error:
             raise BadExpression(f"program instantiation failed: {error}", internal=True) from error
-        if compiled.type in returns or types.ANY in returns:
-            return compiled
-        names = [type_.declared_name() for type_ in returns]
-        return_types = names[0] if len(names) == 1 else f"one of [{' '.join(names)}]"
-        raise BadExpression(f"must evaluate to {return_types} but got {compiled.type.declared_name()}")
 
     def add_variable(self, name: str, text: str, has: Has) -> None:
         """Compile a variable; what it cannot be is found again by who uses it."""
@@ -158,7 +176,7 @@ class Compiler:
             self.types[name] = types.DYN
             raise
         self.variables[name] = compiled
-        self.types[name] = compiled.type
+        self.types[name] = _variable_type(compiled.type)
 
     def _environment(self, has: Has) -> Environment:
         if self.types is None:
@@ -194,7 +212,7 @@ class TypeChecker:
     def add_variable(self, name: str, text: str) -> None:
         """Let expressions use a variable; of one that is wrong itself nothing is known."""
         try:
-            self._variables[name] = self._environment.check(text).type
+            self._variables[name] = _variable_type(self._environment.check(text).type)
         except Issues:
             self._variables[name] = types.DYN
 

@@ -93,6 +93,14 @@ class CompiledExpression(Struct, frozen=True):
         return estimate_cost(self.expr, sizes)
 
 
+class ResultTypeError(Exception):
+    """An expression has a value of a type that is not accepted."""
+
+    def __init__(self, type_: Type) -> None:
+        super().__init__(str(type_))
+        self.type = type_
+
+
 class Environment:
     """Compiles expressions over variables with types. Structs are those that a schema declared."""
 
@@ -128,9 +136,11 @@ class Environment:
             raise Issues(source, issues)
         return expr
 
-    def compile(self, text: str) -> CompiledExpression:
-        """Return the expression ready to be evaluated, or raise Issues or ProgramError."""
+    def compile(self, text: str, accepts: Callable[[Type], bool] | None = None) -> CompiledExpression:
+        """Return the expression ready to be evaluated, or raise Issues, ResultTypeError or ProgramError."""
         expr = self.check(text)
+        if accepts is not None and not accepts(expr.type):
+            raise ResultTypeError(expr.type)
         return CompiledExpression(expr, plan(expr, self._implementation))
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 from mockube.apimachinery import errors
 from mockube.apimachinery.admission_expressions import BadExpression
 from mockube.apimachinery.cel import types
-from mockube.apimachinery.cel.environment import CompiledExpression, Environment
+from mockube.apimachinery.cel.environment import CompiledExpression, Environment, ResultTypeError
 from mockube.apimachinery.cel.program import ProgramError
 from mockube.apimachinery.cel.schema_types import DeclaredStructs
 from mockube.apimachinery.cel.source import Issues
@@ -102,11 +102,10 @@ def compile_conditions(texts: Sequence[str], path: Path) -> tuple[Conditions | N
 
 def _compile(text: str) -> CompiledExpression:
     try:
-        compiled = _environment().compile(text)
+        return _environment().compile(text, lambda type_: type_ == types.BOOL)
     except Issues as issues:
         raise BadExpression(f"compilation failed: {issues}") from issues
+    except ResultTypeError as error:
+        raise BadExpression(f"must evaluate to bool but got {error.type.declared_name()}") from error
     except ProgramError as error:
         raise BadExpression(f"program instantiation failed: {error}", internal=True) from error
-    if compiled.type != types.BOOL:
-        raise BadExpression(f"must evaluate to bool but got {compiled.type.declared_name()}")
-    return compiled

@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 
 from tests.conformance.golden import golden
-from tests.differential import custom, expressions, managers, table, updates, users, verbs
+from tests.differential import admission, custom, expressions, managers, table, updates, users, verbs
 from tests.differential.answers import (
     comparable,
     generated_name,
@@ -83,10 +83,10 @@ def _cases(options, servers):
     """Return the conversations that were asked for, and how they are held."""
     seed, real = options.seed, servers[0]
     many = {"requests": options.requests}
-    if options.custom:
-        return custom.cases(seed), many | {"prefix": f"c{seed}", "goes_on": True}
-    if options.expressions:
-        return expressions.cases(seed), many | {"prefix": f"e{seed}", "goes_on": True}
+    for module in (custom, admission, expressions):
+        name = module.__name__.rpartition(".")[2]
+        if getattr(options, name):
+            return module.cases(seed), many | {"prefix": f"{name[0]}{seed}", "goes_on": True}
     if options.users:
         return users.cases(seed, _resources(real)), many | {"prefix": f"u{seed}", "goes_on": True}
     if options.managers:
@@ -253,6 +253,9 @@ def _options():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
         "--custom", action="store_true", help="custom kinds, whose definitions are made by chance"
+    )
+    parser.add_argument(
+        "--admission", action="store_true", help="pod security, limits and quotas, and pods within them"
     )
     parser.add_argument(
         "--expressions",

@@ -3,7 +3,7 @@
 import contextlib
 import json
 
-from tests.differential import custom, expressions, managers, table, updates, users, verbs
+from tests.differential import admission, custom, expressions, managers, table, updates, users, verbs
 from tests.differential.__main__ import Resource
 from tests.differential.answers import comparable, learn, translated, without_suffix
 from tests.differential.conversations import Conversations
@@ -173,6 +173,19 @@ def test_managers_apply_parts_of_an_object():
     applied = [request for request in sent if managers.APPLY in request.get("headers", {}).values()]
     assert {"force=true" in request["path"] for request in applied} == {True, False}
     assert len({json.dumps(request["body"], sort_keys=True) for request in applied}) > len(applied) / 2
+
+
+def test_admission_is_tried_for_every_workload():
+    sent = [
+        request for _, case in zip(range(40), admission.cases(3), strict=False) for request in answered(case)
+    ]
+    kinds = {
+        request["path"].partition("?")[0].rpartition("/")[2]
+        for request in sent
+        if request["method"] == "POST"
+    }
+    assert kinds > {"pods", "deployments", "jobs", "cronjobs", "limitranges", "resourcequotas"}
+    assert "pod-security.kubernetes.io/enforce" in json.dumps([request.get("body") for request in sent])
 
 
 def test_expressions_are_of_every_library():

@@ -9,7 +9,7 @@ from msgspec import Struct
 from mockube.apimachinery.admission_expressions import STRUCTS, BadExpression
 from mockube.apimachinery.cel import types
 from mockube.apimachinery.cel.ast import Call, Expr, Ident, Literal, Select
-from mockube.apimachinery.cel.environment import CompiledExpression, Environment
+from mockube.apimachinery.cel.environment import CompiledExpression, Environment, ResultTypeError
 from mockube.apimachinery.cel.program import ProgramError
 from mockube.apimachinery.cel.schema_types import DeclaredStructs, unescape
 from mockube.apimachinery.cel.source import Issues
@@ -52,14 +52,14 @@ class Mapper(Struct, frozen=True, kw_only=True):
 def compile_expression(text: str, variable: str, *, is_condition: bool) -> CompiledExpression:
     """Return an expression over `claims` or `user`, or raise BadExpression."""
     try:
-        compiled = _environment(variable).compile(text)
+        accepts = (lambda type_: type_ == types.BOOL) if is_condition else None
+        return _environment(variable).compile(text, accepts)
     except Issues as issues:
         raise BadExpression(f"compilation failed: {issues}") from issues
+    except ResultTypeError as error:
+        raise BadExpression("must evaluate to bool") from error
     except ProgramError as error:
         raise BadExpression(f"program instantiation failed: {error}", internal=True) from error
-    if is_condition and compiled.type != types.BOOL:
-        raise BadExpression("must evaluate to bool")
-    return compiled
 
 
 def selects(rules: Iterable[Rule], field: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from mockube.apimachinery.cel import types
-from mockube.apimachinery.cel.environment import CompiledExpression, Environment
+from mockube.apimachinery.cel.environment import CompiledExpression, Environment, ResultTypeError
 from mockube.apimachinery.cel.language import WHOLE, Language
 from mockube.apimachinery.cel.program import ProgramError
 from mockube.apimachinery.cel.schema_types import (
@@ -90,18 +90,15 @@ def _compile_rule(
     environment: Environment, text: str, result_type: str, prefix: str
 ) -> tuple[CompiledExpression | None, str]:
     try:
-        compiled = environment.compile(text)
+        return environment.compile(text, lambda type_: type_.kind == result_type), ""
     except Issues as issues:
         return None, f"{prefix}compilation failed: {issues}"
+    except ResultTypeError:
+        must = "must evaluate to a"
+        return None, f"{prefix}{must} string" if prefix else f"cel expression {must} bool"
     except ProgramError as error:
         kind = "program" if not prefix else "messageExpression"
         return None, f"{kind} instantiation failed: {error}"
-    if compiled.type.kind != result_type:
-        subject = (
-            "cel expression must evaluate to a bool" if not prefix else f"{prefix}must evaluate to a string"
-        )
-        return None, subject
-    return compiled, ""
 
 
 def max_cardinality(declared: DeclaredType) -> int:

@@ -107,6 +107,7 @@ def test_one_evaluation_has_a_limit_of_its_own():
     ("rule", "message"),
     [
         ({"rule": "self.n"}, "cel expression must evaluate to a bool"),
+        ({"rule": "uint('x')"}, "cel expression must evaluate to a bool"),
         ({"rule": "self.n > 1", "messageExpression": "1"}, "messageExpression must evaluate to a string"),
         ({"rule": "self.zz > 1"}, "undefined field 'zz'"),
         ({"rule": "self.n >"}, "Syntax error: mismatched input '<EOF>'"),

@@ -3,6 +3,7 @@
 import pytest
 
 from mockube.apimachinery.admission_expressions import (
+    ANY,
     BOOL,
     JSON_PATCHES,
     OBJECT,
@@ -35,6 +36,7 @@ def test_a_condition_is_true_or_false(text: str, has: Has) -> None:
         ("1", BOOL, Has(), "must evaluate to bool but got int"),
         ("1", TEXT_OR_NULL, Has(), "must evaluate to one of [string null_type] but got int"),
         ("Object{}", JSON_PATCHES, Has(patches=True), "must evaluate to list(JSONPatch) but got Object"),
+        ("bool('x')", TEXT_OR_NULL, Has(), "must evaluate to one of [string null_type] but got bool"),
         ("[]", OBJECT, Has(patches=True), "must evaluate to Object but got list(dyn)"),
     ],
 )
@@ -59,6 +61,14 @@ def test_variables_have_the_types_of_their_expressions() -> None:
         compiler.compile("variables.count == 'two'", BOOL, Has())
     with pytest.raises(BadExpression, match="undefined field 'later'"):
         compiler.compile("variables.later", BOOL, Has())
+
+
+def test_of_a_variable_that_is_an_authorizer_nothing_is_known() -> None:
+    compiler = Compiler(has_variables=True)
+    compiler.add_variable("authorizers", "[authorizer]", Has())
+    assert str(compiler.compile("variables.authorizers[0] + 1", ANY, Has()).type) == "int"
+    with pytest.raises(BadExpression, match=r"must evaluate to bool but got list\(dyn\)"):
+        compiler.compile("variables.authorizers", BOOL, Has())
 
 
 @pytest.mark.parametrize(
