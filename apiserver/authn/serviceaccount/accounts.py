@@ -20,8 +20,9 @@ from mockube.apiserver.authn.serviceaccount.claims import (
     Account,
     Reference,
     audiences,
-    time_problem,
-    type_problem,
+    check_time,
+    shared_audiences,
+    verified_claims,
 )
 from mockube.apiserver.authn.serviceaccount.keys import Keys
 
@@ -88,27 +89,18 @@ class ServiceAccounts:
         return jwt.sign(self.keys, claims)
 
     async def read(self, token: str, audiences_: Sequence[str]) -> KnownToken | None:
-        if jwt.issuer(token) not in self._issuers:
-            return None
-        claims = jwt.verify(self.keys, token)
+        claims = verified_claims(token, self.keys, self._issuers)
         if claims is None:
             return None
-        if problem := type_problem(claims):
-            raise BadToken(problem)
-        # A token without audiences is for this server.
-        if not (token_audiences := audiences(claims)):
+        if not audiences(claims):
             self.uses[LEGACY_TOKENS] += 1
-            token_audiences = self.audiences
-        shared_audiences = [audience for audience in audiences_ if audience in token_audiences]
-        if not shared_audiences:
-            raise BadToken(audience_problem(token_audiences, audiences_))
+        shared = shared_audiences(claims, self.audiences, audiences_)
         now = self._clock.now()
-        if problem := time_problem(claims, now):
-            raise BadToken(problem)
+        check_time(claims, now)
         account = Account.read(claims)
         await self._check(account, now)
         notes = self._notes(account, claims, now)
-        return KnownToken(account.user(claims.get("jti") or ""), shared_audiences, notes)
+        return KnownToken(account.user(claims.get("jti") or ""), shared, notes)
 
     def _notes(self, account: Account, claims: Mapping[str, Any], now: datetime) -> TokenNotes | None:
         annotations = {}
@@ -160,11 +152,3 @@ def _is_gone(tree: Tree, now: datetime) -> bool:
     """Whether an object's end was due longer ago than clocks may differ."""
     marked = tree["metadata"].get("deletionTimestamp")
     return marked is not None and parse_time(marked) < now - timedelta(seconds=LEEWAY_SECONDS)
-
-
-def audience_problem(token_audiences: Sequence[str], target_audiences: Sequence[str]) -> str:
-    return f"token audiences {_list(token_audiences)} is invalid for the target audiences {_list(target_audiences)}"
-
-
-def _list(texts: Sequence[str]) -> str:
-    return f"[{' '.join(map(gotext.quote, texts))}]"

@@ -1,13 +1,17 @@
 """The claims of a service account token: account, audiences, lifetime and bound object."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeGuard
 
 from msgspec import Struct
 
-from mockube.apimachinery import names
+from mockube.apimachinery import gotext, names
 from mockube.apimachinery.tree import Tree
+from mockube.apiserver.authn.bearer import BadToken
+from mockube.apiserver.authn.serviceaccount import jwt
+from mockube.apiserver.authn.serviceaccount.jwt import Claims
+from mockube.apiserver.authn.serviceaccount.keys import Keys
 from mockube.apiserver.authn.token_file import AUTHENTICATED
 from mockube.apiserver.user import SERVICE_ACCOUNT, User
 
@@ -44,8 +48,8 @@ class Account(Struct, frozen=True, kw_only=True):
     node: Reference | None = None
 
     @classmethod
-    def read(cls, claims: Mapping[str, Any]) -> "Account":
-        """Return the account in claims without a `type_problem`."""
+    def read(cls, claims: Claims) -> "Account":
+        """Return the account in claims that were verified."""
         private = claims.get("kubernetes.io")
         own: Mapping[str, Any] = private if isinstance(private, dict) else {}
         return cls(
@@ -95,7 +99,15 @@ def split_username(name: str) -> tuple[str, str] | None:
     return (namespace, account) if is_valid else None
 
 
-def type_problem(claims: Mapping[str, Any]) -> str:
+def verified_claims(token: str, keys: Keys, issuers: Collection[str]) -> Claims | None:
+    """Return the claims of a token of one of the issuers; None: it is of another one, or no such token."""
+    claims = jwt.verify(keys, token) if jwt.issuer(token) in issuers else None
+    if claims is not None and (problem := _type_problem(claims)):
+        raise BadToken(problem)
+    return claims
+
+
+def _type_problem(claims: Claims) -> str:
     """Why claims are not of the types that they must have, in the words of go-jose; "" if they are."""
     for name in ("iss", "sub", "jti"):
         if problem := _no_string(claims.get(name)):
@@ -143,25 +155,39 @@ def _go_kind(value: Any) -> str:
     return "object" if isinstance(value, dict) else "array" if isinstance(value, list) else "number"
 
 
-def time_problem(claims: Mapping[str, Any], now: datetime) -> str:
-    """Why a token is not good at this time; "" if it is."""
+def check_time(claims: Claims, now: datetime) -> None:
     moment = now.timestamp()
     if _number(claims, "nbf") > moment + LEEWAY_SECONDS:
-        return "service account token is not valid yet"
+        raise BadToken("service account token is not valid yet")
     if claims.get("exp") is not None and _number(claims, "exp") < moment - LEEWAY_SECONDS:
-        return "service account token has expired"
+        raise BadToken("service account token has expired")
     if _number(claims, "iat") > moment + LEEWAY_SECONDS:
-        return "service account token is issued in the future"
-    return ""
+        raise BadToken("service account token is issued in the future")
 
 
-def audiences(claims: Mapping[str, Any]) -> Sequence[str]:
-    """Return the audiences in claims without a `type_problem`."""
+def audiences(claims: Claims) -> Sequence[str]:
+    """Return the audiences in claims that were verified."""
     found: str | Sequence[str] = claims.get("aud", ())
     return [found] if isinstance(found, str) else found
 
 
-def _number(claims: Mapping[str, Any], name: str) -> float:
+def shared_audiences(
+    claims: Claims, server_audiences: Sequence[str], target_audiences: Sequence[str]
+) -> Sequence[str]:
+    """Return the target audiences that a token is for. One that names none is for the server's."""
+    token_audiences = audiences(claims) or server_audiences
+    shared = [audience for audience in target_audiences if audience in token_audiences]
+    if not shared:
+        wrong, target = _list(token_audiences), _list(target_audiences)
+        raise BadToken(f"token audiences {wrong} is invalid for the target audiences {target}")
+    return shared
+
+
+def _list(texts: Sequence[str]) -> str:
+    return f"[{' '.join(map(gotext.quote, texts))}]"
+
+
+def _number(claims: Claims, name: str) -> float:
     found = claims.get(name)
     return float(found) if _is_number(found) else 0.0
 

@@ -20,15 +20,15 @@ from mockube.apiserver.authn.credentials import (
     MANUAL_TOKENS,
     TokenNotes,
 )
-from mockube.apiserver.authn.serviceaccount import jwt
-from mockube.apiserver.authn.serviceaccount.accounts import Find, audience_problem
+from mockube.apiserver.authn.serviceaccount.accounts import Find
 from mockube.apiserver.authn.serviceaccount.claims import (
     Account,
     Reference,
     audiences,
+    check_time,
+    shared_audiences,
     split_username,
-    time_problem,
-    type_problem,
+    verified_claims,
 )
 from mockube.apiserver.authn.serviceaccount.keys import Keys
 
@@ -76,21 +76,13 @@ class LegacyTokens:
         """The numbers of valid tokens, by type of use."""
 
     async def read(self, token: str, audiences_: Sequence[str]) -> KnownToken | None:
-        if jwt.issuer(token) != ISSUER:
-            return None
-        claims = jwt.verify(self._keys, token)
+        claims = verified_claims(token, self._keys, (ISSUER,))
         if claims is None:
             return None
-        if problem := type_problem(claims):
-            raise BadToken(problem)
-        if not (token_audiences := audiences(claims)):
+        if not audiences(claims):
             self.uses[LEGACY_TOKENS] += 1
-            token_audiences = self._audiences
-        shared_audiences = [audience for audience in audiences_ if audience in token_audiences]
-        if not shared_audiences:
-            raise BadToken(audience_problem(token_audiences, audiences_))
-        if problem := time_problem(claims, self._clock.now()):
-            raise BadToken(problem)
+        shared = shared_audiences(claims, self._audiences, audiences_)
+        check_time(claims, self._clock.now())
         namespace, secret, name, uid = _names(claims)
         is_automatic = await self._check(token, namespace, secret, Reference(name, uid))
         account = Account(namespace=namespace, account=Reference(name, uid))
@@ -102,7 +94,7 @@ class LegacyTokens:
         self.uses[AUTOMATIC_TOKENS if is_automatic else MANUAL_TOKENS] += 1
         if not audiences(claims):
             notes = notes._replace(annotations={**notes.annotations, _OF_LEGACY: account.username})
-        return KnownToken(account.user(""), shared_audiences, notes)
+        return KnownToken(account.user(""), shared, notes)
 
     async def _check(self, token: str, namespace: str, secret_name: str, account: Reference) -> bool:
         """Refuse an invalid token; return whether a controller created it for its account, as old releases did."""
