@@ -96,14 +96,13 @@ class ServiceProxy:
             return text_response("service unavailable\n", HTTPStatus.SERVICE_UNAVAILABLE)
         path, _, query = request.uri.partition("?")
         target = f"{path}{_sorted_query(request) if query else ''}"
+        if is_upgrade(request) and isinstance(request.client, SocketClient):
+            return await self._exchanges.run(request, self._upgrade(remote, request, address, target))
         if isinstance(address, Location):
             return await self._exchanges.run(request, self._forward_to_pod(remote, request, address, target))
-        host, port = address
-        check_address(host)
-        headers = _forwarded_headers(request, f"{host}:{port}")
-        if is_upgrade(request) and isinstance(request.client, SocketClient):
-            return await self._exchanges.run(request, self._upgrade(remote, request, (host, port), target))
-        url = URL(f"https://{_in_url(host)}:{port}{target}", encoded=True)
+        check_address(address[0])
+        headers = _forwarded_headers(request, _authority(address))
+        url = URL(f"https://{_authority(address)}{target}", encoded=True)
         body, is_streamed = await _body(request, headers)
         try:
             response = await self._session(remote, is_streamed=is_streamed).request(
@@ -118,19 +117,14 @@ class ServiceProxy:
     async def _forward_to_pod(self, remote: Remote, request: Request, pod: Location, target: str) -> Response:
         """Forward a request to a pod, over a connection for this request alone."""
         headers = _forwarded_headers(request, pod.authority)
-        has_tunnel = is_upgrade(request) and isinstance(request.client, SocketClient)
-        body, _ = (None, False) if has_tunnel else await _body(request, headers)
-        if has_tunnel:
-            _add_upgrade(headers, request)
-        elif isinstance(body, bytes):
+        body, _ = await _body(request, headers)
+        if isinstance(body, bytes):
             headers["Content-Length"] = str(len(body))
         elif body is not None and "Content-Length" not in headers:
             headers["Transfer-Encoding"] = "chunked"
         try:
             async with self._connect(remote, pod) as backend:
                 await backend.send_head(request.method, target, [("Host", pod.authority), *headers.items()])
-                if has_tunnel:
-                    return await switch_protocols(request, backend)
                 await send_body(backend, body, is_chunked="Transfer-Encoding" in headers)
                 head = await backend.read_head()
                 if head.code in _REDIRECTS:
@@ -142,35 +136,35 @@ class ServiceProxy:
             reason = f"error trying to reach service: {error}\n"
             return text_response(reason, HTTPStatus.SERVICE_UNAVAILABLE)
 
-    @asynccontextmanager
-    async def _connect(self, remote: Remote, pod: Location) -> AsyncIterator[BackendConnection]:
-        async with self._dialer.dial(pod) as connection:
-            await connection.writer.start_tls(self._context(remote), server_hostname=remote.host)
-            yield connection
-
-    async def _upgrade(
-        self, remote: Remote, request: Request, address: tuple[str, int], target: str
-    ) -> Response:
+    async def _upgrade(self, remote: Remote, request: Request, address: Address, target: str) -> Response:
         """Switch protocols with another server, as a client of its own would: over a connection for this alone."""
-        host, port = address
-        headers = _forwarded_headers(request, f"{host}:{port}")
+        host = _authority(address)
+        headers = _forwarded_headers(request, host)
         _add_upgrade(headers, request)
-        opening = asyncio.open_connection(
-            host, port, ssl=self._context(remote), server_hostname=remote.host, limit=LIMIT
-        )
         try:
-            reader, writer = await self._deadlines.within(CONNECT_SECONDS, opening)
-            backend = BackendConnection(reader, writer)
-            try:
-                await backend.send_head(
-                    request.method, target, [("Host", f"{host}:{port}"), *headers.items()]
-                )
+            async with self._connect(remote, address) as backend:
+                await backend.send_head(request.method, target, [("Host", host), *headers.items()])
                 return await switch_protocols(request, backend)
-            finally:
-                writer.transport.abort()
         except (OSError, DialFailed, Timeout) as error:
-            reason = _dial_problem(error, host, port) if isinstance(error, OSError) else error
+            reason = _dial_problem(error, host) if isinstance(error, OSError) else error
             raise status.internal_error(f"error dialing backend: {reason}") from error
+
+    @asynccontextmanager
+    async def _connect(self, remote: Remote, address: Address) -> AsyncIterator[BackendConnection]:
+        context = self._context(remote)
+        if isinstance(address, Location):
+            async with self._dialer.dial(address) as connection:
+                await connection.writer.start_tls(context, server_hostname=remote.host)
+                yield connection
+            return
+        host, port = address
+        check_address(host)
+        opening = asyncio.open_connection(host, port, ssl=context, server_hostname=remote.host, limit=LIMIT)
+        reader, writer = await self._deadlines.within(CONNECT_SECONDS, opening)
+        try:
+            yield BackendConnection(reader, writer)
+        finally:
+            writer.transport.abort()
 
     async def _response_of(self, request: Request, service_response: ClientResponse) -> Response:
         if service_response.status in _REDIRECTS:
@@ -311,7 +305,10 @@ def _returned_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _authority(address: Address) -> str:
-    return address.authority if isinstance(address, Location) else f"{_in_url(address[0])}:{address[1]}"
+    if isinstance(address, Location):
+        return address.authority
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _load(context: ssl.SSLContext, pair: Pair) -> None:
@@ -340,15 +337,11 @@ async def _body(
     return client.content(), True
 
 
-def _dial_problem(error: OSError, host: str, port: int) -> str:
+def _dial_problem(error: OSError, host: str) -> str:
     if isinstance(error, ssl.SSLError):
         return f"remote error: tls: {error.reason or error}"
     reason = os.strerror(error.errno).lower() if error.errno else str(error)
-    return f"dial tcp {_in_url(host)}:{port}: connect: {reason}"
-
-
-def _in_url(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
+    return f"dial tcp {host}: connect: {reason}"
 
 
 def _sorted_query(request: Request) -> str:

@@ -199,7 +199,7 @@ def _call_error(post_url: str, reason: str) -> CallFailed:
 def failure_reason(error: Exception, url: str) -> str:
     """Why a connection failed, as Go says it."""
     if isinstance(error, ClientConnectorCertificateError):
-        return certificate_problem(error.certificate_error, URL(url).host or "")
+        error = error.certificate_error
     if isinstance(error, ssl.SSLCertVerificationError):
         return certificate_problem(error, URL(url).host or "")
     if isinstance(error, ssl.SSLError):

@@ -377,6 +377,9 @@ def test_an_aggregated_server_may_be_a_process(cluster, pods):
     answer = things.list_cluster_custom_object(*of_kind, limit=3)
     assert (answer["uri"], bool(answer["user"])) == ("/apis/process.example.com/v1/things?limit=3", True)
     assert things.create_cluster_custom_object(*of_kind, {"a": 1}) == {"sent": '{"a": 1}'}
+    upgrade = {"Connection": "Upgrade", "Upgrade": "websocket"}
+    with pytest.raises(official.ApiException, match="invalid upgrade response: status code 200"):
+        things.list_cluster_custom_object(*of_kind, _headers=upgrade)
 
 
 def test_processes_end_with_their_cluster(tmp_path):

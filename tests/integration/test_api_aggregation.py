@@ -313,6 +313,19 @@ async def test_an_upgrade_that_is_refused_is_answered_as_the_other_server_did(av
     assert "invalid upgrade response: status code 200" in plain.body["message"]
 
 
+async def test_an_upgrade_by_a_server_that_has_just_gone_is_an_internal_error(tmp_path):
+    async with contextlib.AsyncExitStack() as stack:
+        server = await stack.enter_async_context(aggregated_server(tmp_path))
+        async with client_of(server) as client:
+            await register(client, server)
+            assert await condition(client, "Passed") == ("True", "all checks passed")
+            await stack.aclose()
+            answer = await client.get(f"{THINGS}/x", Connection="Upgrade", Upgrade="websocket")
+    reason = f"dial tcp 127.0.0.1:{server.port}: connect: connection refused"
+    message = f"Internal error occurred: error dialing backend: {reason}"
+    assert (answer.status, answer.body["message"]) == (500, message)
+
+
 @pytest.mark.parametrize("size", [1, 3 << 20, 20 << 20])
 async def test_a_body_of_any_length_is_passed_on(available, size):
     answer = await available.send("PUT", f"{THINGS}/x/count", bytes(size))
