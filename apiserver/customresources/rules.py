@@ -13,8 +13,8 @@ from mockube.apimachinery.cel.values import NONE, CelError, CostExceeded, Option
 from mockube.apimachinery.errors import OMITTED, ErrorType, FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apiserver.kinds.jsonschema.rules import Rule, compile_rules, rules_of
-from mockube.apiserver.kinds.jsonschema.schema import LIST_TYPE, MAP_KEYS, Schema, properties
-from mockube.apiserver.kinds.jsonschema.unchanged import is_unchanged
+from mockube.apiserver.kinds.jsonschema.schema import Schema, properties
+from mockube.apiserver.kinds.jsonschema.unchanged import elements_by_keys, is_unchanged, keys_of, map_keys
 
 BUDGET: Final = 10_000_000
 """What all rules together may cost for one object."""
@@ -63,7 +63,7 @@ class RuleNode(Struct, frozen=True):
     convert: Convert | None
     fields: Mapping[str, "RuleNode"]
     element: "RuleNode | None"
-    keys: Sequence[str] | None
+    keys: Sequence[str]
     """The keys that identify elements, if the list is a map."""
     all_of: Sequence["RuleNode"]
     schema: Schema
@@ -90,19 +90,12 @@ class RuleNode(Struct, frozen=True):
             node.check(run, _Location(path, value, old.get(key), node.schema, location))
 
     def _check_elements(self, run: _Run, location: _Location, node: "RuleNode") -> None:
-        before = self._old_elements(location.old)
+        before = (
+            elements_by_keys(location.old, self.keys) if self.keys and isinstance(location.old, list) else {}
+        )
         for i, value in enumerate(location.value):
-            old = before.get(self._key(value)) if self.keys is not None else None
+            old = before.get(keys_of(value, self.keys)) if before else None
             node.check(run, _Location(location.path.index(i), value, old, node.schema, location))
-
-    def _old_elements(self, old: Any) -> dict[Any, Any]:
-        if self.keys is None or not isinstance(old, list):
-            return {}
-        return {self._key(item): item for item in old}
-
-    def _key(self, value: Any) -> tuple[Any, ...]:
-        item = value if isinstance(value, dict) else {}
-        return tuple(repr(item.get(key)) for key in self.keys or ())
 
     def _check_rules(self, run: _Run, location: _Location) -> None:
         if run.budget <= 0:
@@ -261,9 +254,7 @@ def _node(rules: Schema, schema: Schema, declared: DeclaredType | None, *, root:
     ]
     if not compiled and not fields and element is None and not all_of:
         return None
-    is_map = schema.get(LIST_TYPE) == "map"
-    keys = tuple(schema.get(MAP_KEYS) or ()) if is_map else None
-    convert = converter(schema) if compiled else None
+    keys, convert = map_keys(schema), converter(schema) if compiled else None
     return RuleNode(schema.get("type", ""), compiled, convert, fields, element, keys, all_of, schema)
 
 
