@@ -41,7 +41,7 @@ from mockube.apiserver.http.server import Server
 from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.http.webhook_client import WebhookClient
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.registry import GROUPS, kinds_of, printer_of_kind
+from mockube.apiserver.kinds.registry import GROUPS, printer_of_kind
 from mockube.apiserver.long_work import Worker
 from mockube.apiserver.metrics.access import AccessMetrics, CredentialMetrics
 from mockube.apiserver.metrics.audit import AuditMetrics
@@ -99,7 +99,7 @@ class ApiServer:
         random: Random | None = None,
     ) -> None:
         clock, random, settings = clock or RealClock(), random or SystemRandom(), settings or Settings()
-        schemas, self._kinds = builtin.load(settings.minor), kinds_of(settings.minor, settings.overrides)
+        schemas = builtin.load(settings.minor)
         self._conversions, self._credentials = ConversionMetrics(), CredentialCounts()
         sockets, self._git_version = settings.connection_clock, settings.git_version
         dialer = Dialer(settings.kubelets, sockets)
@@ -206,7 +206,7 @@ class ApiServer:
             verbs=verbs,
             pages=self._renewed_pages(settings.address, others),
             remote=self.aggregator.page,
-            built_in={group.name for group in self._kinds.groups},
+            built_in={group.name for group in self.catalog.kinds.groups},
             groups=groups,
             proxy=self.proxy,
             kubelet_addresses=settings.kubelet_addresses,
@@ -264,7 +264,7 @@ class ApiServer:
     def _pages(self, address: str) -> Pages:
         """What tells of all that is served."""
         catalog = self.catalog
-        kinds, others = self._kinds, self.aggregator.other_groups()
+        kinds, others = catalog.kinds, self.aggregator.other_groups()
         foreign, replaced = [*self.aggregator.foreign_documents()], self.aggregator.replaced_metrics()
         groups = [group for group in catalog.groups if group.name not in replaced]
         rows, customs = documented_resources(catalog), catalog.served_customs
@@ -337,7 +337,9 @@ class ApiServer:
     def _printer(self, api_version: str, kind: str) -> Printer:
         custom = self.catalog.custom_kind(api_version, kind)
         group = GroupVersion.parse(api_version).group
-        return printer_of_kind(GroupKind(group, kind), self._kinds) if custom is None else custom.printer
+        return (
+            printer_of_kind(GroupKind(group, kind), self.catalog.kinds) if custom is None else custom.printer
+        )
 
     def _counts(self) -> Mapping[GroupResource, int]:
         counts = {

@@ -75,7 +75,7 @@ def make_backend(  # noqa: PLR0913 - what the rest is made of
     clock: Clock,
     random: Random,
 ) -> Backend:
-    schemas, kinds = builtin.load(settings.minor), kinds_of(settings.minor, settings.overrides)
+    schemas, kinds = builtin.load(settings.minor), catalog.kinds
     layout = Layout(settings.prefix)
     rules = (KindRules if settings.allow_privileged else UnprivilegedRules)(
         Defaulter(schemas, clock=clock, kinds=kinds), kinds

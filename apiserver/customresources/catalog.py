@@ -37,10 +37,12 @@ class Catalog:
         reviews: Reviews | None = None,
     ) -> None:
         self._built_in = tuple(groups)
+        self.kinds = kinds
+        """Those that are built in."""
         self._built_in_names = frozenset(group.name for group in groups)
         self._reviews = reviews
         self._custom: dict[GroupResource, Sequence[Custom]] = {}
-        self._kinds: dict[tuple[str, str], Custom] = {}
+        self._custom_kinds: dict[tuple[str, str], Custom] = {}
         self._definitions: dict[str, Custom] = {}
         self.rows: dict[Name, Resource] = {}
         self.stored_rows: dict[GroupResource, Resource] = {}
@@ -76,7 +78,7 @@ class Catalog:
         return self._custom.get(resource, ())
 
     def custom_kind(self, api_version: str, kind: str) -> Custom | None:
-        return self._kinds.get((api_version, kind))
+        return self._custom_kinds.get((api_version, kind))
 
     def custom_definition(self, name: str) -> Custom | None:
         """By what OpenAPI calls the kind."""
@@ -112,7 +114,7 @@ class Catalog:
         webhook = self._webhook(customs)
         for custom in customs:
             self._put(custom.row, served=custom.served)
-            self._kinds[custom.row.api_version, custom.row.kind] = custom
+            self._custom_kinds[custom.row.api_version, custom.row.kind] = custom
             self._definitions[custom.definition_name] = custom
             if webhook is not None:
                 conversion = _webhook_conversion(webhook, custom)
@@ -155,7 +157,7 @@ class Catalog:
             row = custom.row
             self.rows.pop((row.group, row.version, row.name), None)
             self.stored_rows.pop(resource, None)
-            self._kinds.pop((row.api_version, row.kind))
+            self._custom_kinds.pop((row.api_version, row.kind))
             self._definitions.pop(custom.definition_name)
             self.conversions.pop((row.group_version, row.name), None)
         self.strategies.pop(resource, None)
