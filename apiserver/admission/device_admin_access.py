@@ -7,11 +7,10 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from mockube.apimachinery import errors, meta, status
-from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.namespace_lifecycle import NAMESPACES
-from mockube.apiserver.admission.plugin import WRITE, Plugin
+from mockube.apiserver.admission.plugin import WRITE, Plugin, wait_for_earlier_writes
 from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend
 
@@ -32,18 +31,14 @@ class DeviceAdminAccess(Plugin):
         path = _admin_access_path(attributes, tree)
         if path is None:
             return
-        await backend.watch_cache.fresh()
+        await wait_for_earlier_writes(backend, attributes)
         namespace = backend.find_cached(NAMESPACES, "", attributes.namespace)
         if namespace is not None and meta.labels(namespace.tree()).get(_LABEL) == "true":
             return
         resource, wrong = attributes.resource, [errors.forbidden(path, _PROBLEM)]
         if attributes.operation is Operation.CREATE:
-            wrong += _others(backend, attributes, tree)
+            wrong += backend.rules.check_create(resource, tree)
         raise status.invalid(resource.group_kind, meta.name(tree), wrong)
-
-
-def _others(backend: Backend, attributes: Attributes, tree: Tree) -> Iterable[FieldError]:
-    return backend.rules.check_create(attributes.resource, tree)
 
 
 def _admin_access_path(attributes: Attributes, tree: Tree) -> Path | None:

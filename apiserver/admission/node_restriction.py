@@ -10,7 +10,7 @@ from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.admission.certificates import REQUEST, request_of
-from mockube.apiserver.admission.plugin import POD, Plugin, forbidden
+from mockube.apiserver.admission.plugin import POD, Plugin, forbidden, wait_for_earlier_writes
 from mockube.apiserver.authz.chain import Attributes as Question
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.authz.node.references import of_pod
@@ -55,7 +55,7 @@ class NodeRestriction(Plugin):
             raise forbidden(attributes, problem)
         check = _check_of(attributes.target)
         assert check is not None
-        await backend.watch_cache.fresh()
+        await wait_for_earlier_writes(backend, attributes)
         problem = check(backend, attributes, node)
         if not problem and attributes.target == ("", "serviceaccounts", "token"):
             problem = _audience_problem(self._authorization, backend, attributes)

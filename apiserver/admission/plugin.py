@@ -36,10 +36,16 @@ class Plugin:
         return operation in self.operations and (not self.about or target in self.about)
 
     async def mutate(self, backend: Backend, attributes: Attributes) -> None:
-        """Change the object, or refuse the write. The watch cache has all writes before this one."""
+        """Change the object, or refuse the write. Before a create, the watch cache has all earlier writes."""
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
         """Accept the write, or raise the error that refuses it."""
+
+
+async def wait_for_earlier_writes(backend: Backend, attributes: Attributes) -> None:
+    """Wait until the watch cache has all writes before this one. Before a create, `Admission` has waited."""
+    if attributes.operation is not Operation.CREATE:
+        await backend.watch_cache.fresh()
 
 
 class InvocationRounds:

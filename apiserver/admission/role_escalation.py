@@ -9,7 +9,7 @@ from typing import Final
 
 from mockube.apimachinery import status
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.admission.plugin import WRITE, Plugin
+from mockube.apiserver.admission.plugin import WRITE, Plugin, wait_for_earlier_writes
 from mockube.apiserver.authz.chain import Attributes as Question
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.authz.rbac.escalation import FULL_AUTHORITY, PolicyRule, escalation
@@ -47,7 +47,7 @@ class RoleEscalation(Plugin):
         assert tree is not None
         if MASTERS in call.user.groups or (old is not None and _is_alike(tree, old)):
             return
-        await backend.watch_cache.fresh()
+        await wait_for_earlier_writes(backend, attributes)
         if attributes.resource.name in (ROLES, CLUSTER_ROLES):
             self._check_role(attributes, tree, old)
         else:
