@@ -6,6 +6,7 @@ Fields, with dots escaped by a backslash; `['name']`, `[0]`, `[-1]`, `[*]`, slic
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from typing import Any, Final, TypeAlias
@@ -264,10 +265,12 @@ def _filter(matches: Callable[[Any], bool], values: list[Any]) -> list[Any]:
 
 
 def _exists(steps: Sequence[Step], item: Any) -> bool:
-    try:
-        return bool(_evaluate(steps, [item]))
-    except _NoResult:
-        return False
+    """Whether something is found, or a step that fails was given something, as upstream."""
+    values = [item]
+    with suppress(_NoResult):
+        for step in steps:
+            values = step(values)
+    return bool(values)
 
 
 _COMPARE: Final[Mapping[str, Callable[[Any, Any], bool]]] = {

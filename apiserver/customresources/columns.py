@@ -1,14 +1,18 @@
 """Tables of custom resources: the columns that a definition names, or the age alone."""
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from mockube.apimachinery import gotext, jsonpath, meta
+from mockube.apimachinery.jsonpath import JSONPathError
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import Tree, sorted_keys
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.wire.table import NAME, Column, Printer
+
+LOG = logging.getLogger(__name__)
 
 Cell: TypeAlias = Callable[[Any, datetime], Any]
 """Shows a value that is not null, or that is text."""
@@ -56,15 +60,23 @@ _CELLS: Final[Mapping[str, Cell]] = {
 }
 
 
-def printer(columns: Iterable[Mapping[str, Any]]) -> Printer:
-    """JSONPathError if a column's path is not understood."""
-    columns = tuple(columns) or DEFAULT
-    rows = tuple((jsonpath.parse(column["jsonPath"]), _CELLS[column["type"]]) for column in columns)
+def printer(columns: Iterable[Mapping[str, Any]], owner: str = "") -> Printer:
+    """Return the printer of the columns before the first whose path is not understood, as upstream."""
+    headers, rows = [], []
+    for column in tuple(columns) or DEFAULT:
+        try:
+            rows.append((jsonpath.parse(column["jsonPath"]), _CELLS[column["type"]]))
+        except JSONPathError as error:
+            LOG.warning(
+                "%s is shown without the column %s and those behind it: %s", owner, column["name"], error
+            )
+            break
+        headers.append(_column(column))
 
     def cells(tree: Tree, now: datetime) -> list[Any]:
         return [meta.name(tree), *(_cell(find(tree), show, now) for find, show in rows)]
 
-    return Printer(columns=(NAME, *map(_column, columns)), cells=cells)
+    return Printer(columns=(NAME, *headers), cells=cells)
 
 
 def _cell(found: Sequence[Any], show: Cell, now: datetime) -> Any:

@@ -4,7 +4,6 @@ The definition is valid. Versions are ordered by name: `v2`, `v1`, `v2beta1`, `v
 alphabetically.
 """
 
-import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -13,7 +12,6 @@ import orjson
 from msgspec.structs import replace
 
 from mockube.apimachinery.fields import selectable
-from mockube.apimachinery.jsonpath import JSONPathError
 from mockube.apimachinery.schema.model import Type
 from mockube.apiserver.customresources.columns import printer
 from mockube.apiserver.customresources.cost import cost_of
@@ -40,8 +38,6 @@ def _rank(version: str) -> tuple[int, int, int, str]:
     major, stage, minor = match.groups()
     return _MATURITY[stage], -int(major), -int(minor or 0), version
 
-
-LOG = logging.getLogger(__name__)
 
 VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 """In the order in which upstream names those of custom resources."""
@@ -82,12 +78,8 @@ def _has_default_status(version: Mapping[str, Any]) -> bool:
 
 
 def _printer(spec: Mapping[str, Any], version: Mapping[str, Any]) -> Printer:
-    try:
-        return printer(version.get("additionalPrinterColumns") or ())
-    except JSONPathError as error:
-        named = f"{spec['names']['plural']}.{spec['group']}/{version['name']}"
-        LOG.warning("%s is shown without the columns of its definition: %s", named, error)
-        return printer(())
+    owner = f"{spec['names']['plural']}.{spec['group']}/{version['name']}"
+    return printer(version.get("additionalPrinterColumns") or (), owner)
 
 
 def _row(spec: Mapping[str, Any], version: Mapping[str, Any], subresources: Mapping[str, Any]) -> Resource:

@@ -3,7 +3,6 @@
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apimachinery.jsonpath import JSONPathError
 from mockube.apiserver.customresources.columns import printer
 
 READY = {
@@ -39,7 +38,7 @@ TREE = {
     "status": {"conditions": [READY, PROGRESSING]},
 }
 REFUSED = object()
-"""The definition is shown with the usual columns."""
+"""The object is shown without the column."""
 PATHS = {
     ".spec.replicas": "3",
     ".spec['replicas']": "3",
@@ -104,6 +103,13 @@ PATHS = {
     ".status.conditions[?(@.count==3.0)].type": None,
     ".status.conditions[?(@.type)]": '{"a":{"b":"q"},"count":3,"flag":true,"flt":1.5,"list":[7],"status":"True","type":"Ready"}',
     ".spec.text.*": "104",
+    ".spec.names[?(x)]": "a",
+    ".spec.names[?(@[3])]": "a",
+    ".spec.names[?(@.x)]": None,
+    ".status.conditions[?(@.list[3])].type": "Ready",
+    ".status.conditions[?(@.extra x)].type": "Progressing",
+    """.spec.names[?(b'[?(c"[?(@.d)]e")]f')]""": "a",
+    "[?(" * 2000: REFUSED,
     "..*": REFUSED,
     ".spec.nested[*][0]": "p",
     ".spec.nested[0,1][0]": "p",
@@ -112,11 +118,9 @@ PATHS = {
 
 
 def shown(path, kind="string"):
-    try:
-        made = printer([{"name": "x", "type": kind, "jsonPath": path}])
-    except JSONPathError:
-        return REFUSED
-    return made.cells(TREE, SteppedClock().now())[1]
+    made = printer([{"name": "x", "type": kind, "jsonPath": path}])
+    _, *cells = made.cells(TREE, SteppedClock().now())
+    return cells[0] if cells else REFUSED
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -51,8 +51,11 @@ def test_a_column_says_where_it_is_from_if_nobody_describes_it():
     assert made.description == "Custom resource definition column (in JSONPath format): .spec.size"
 
 
-def test_columns_that_are_not_understood_are_left_out(caplog):
-    odd = definitions.version(additionalPrinterColumns=[column("string", ".spec[size]")])
+@pytest.mark.parametrize("path", [".spec[size]", ".l" + "[?(" * 2000 + "@.a" + ")]" * 2000])
+def test_columns_from_one_that_is_not_understood_on_are_left_out(caplog, path):
+    """Measured: kube-apiserver takes such a definition, and shows the columns before it."""
+    columns = [column("string", one) | {"name": one[:5]} for one in (".spec.size", path, ".spec")]
+    odd = definitions.version(additionalPrinterColumns=columns)
     (custom,) = compile_definition(definitions.definition(odd), dict)
-    assert [one.name for one in custom.printer.columns] == ["Name", "Age"]
-    assert "widgets.example.com/v1 is shown without the columns of its definition" in caplog.text
+    assert [one.name for one in custom.printer.columns] == ["Name", ".spec"]
+    assert f"widgets.example.com/v1 is shown without the column {path[:5]} and those behind it" in caplog.text
