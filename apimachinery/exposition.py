@@ -36,7 +36,9 @@ class Family(Protocol):
 
 
 def metrics_text(families: Iterable[Family]) -> bytes:
-    named = sorted(((_name(family), family) for family in families), key=lambda pair: pair[0])
+    """Return the text of the families that have samples."""
+    with_samples = [(_name(family), family) for family in families if family.samples]
+    named = sorted(with_samples, key=lambda pair: pair[0])
     return "".join(line for name, family in named for line in _lines(name, family)).encode()
 
 

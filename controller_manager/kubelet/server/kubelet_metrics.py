@@ -8,7 +8,7 @@ from mockube.apimachinery import meta, quantity
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.runs import container_status
-from mockube.controller_manager.kubelet.server.metric_objects import Family, Labels, Sample
+from mockube.controller_manager.kubelet.server.metric_objects import Family, Labels, family_of
 from mockube.controller_manager.kubelet.server.node_usage import Measurement, started_at
 
 CPU_PERIOD: Final = 100_000.0
@@ -25,15 +25,15 @@ def resource_metrics(measured: Measurement) -> Iterator[Family]:
         "pod": [(_of_pod(pod), pod, "") for pod in measured.pods],
     }
     for dimension, subjects in of.items():
-        cpu = [Sample(labels, measured.used_so_far(obj, "cpu", name)) for labels, obj, name in subjects]
-        yield Family(
+        cpu = [(labels, measured.used_so_far(obj, "cpu", name)) for labels, obj, name in subjects]
+        yield family_of(
             f"{dimension}_cpu_usage_seconds_total",
             "counter",
             f"[STABLE] Cumulative cpu time consumed by the {dimension} in core-seconds",
             cpu,
         )
-        memory = [Sample(labels, measured.usage_of(obj, "memory", name)) for labels, obj, name in subjects]
-        yield Family(
+        memory = [(labels, measured.usage_of(obj, "memory", name)) for labels, obj, name in subjects]
+        yield family_of(
             f"{dimension}_memory_working_set_bytes",
             "gauge",
             f"[STABLE] Current working set of the {dimension} in bytes",
@@ -41,16 +41,16 @@ def resource_metrics(measured: Measurement) -> Iterator[Family]:
         )
         if dimension == "container":
             text = "[STABLE] Start time of the container since unix epoch in seconds"
-            yield Family("container_start_time_seconds", "gauge", text, list(_starts(subjects)))
+            yield family_of("container_start_time_seconds", "gauge", text, list(_starts(subjects)))
     text = "[STABLE] 1 if there was an error while getting container metrics, 0 otherwise"
-    yield Family("resource_scrape_error", "gauge", text, [Sample((), 0.0)])
+    yield family_of("resource_scrape_error", "gauge", text, [((), 0.0)])
 
 
-def _starts(containers: Iterable[tuple[Labels, ReadOnlyTree, str]]) -> Iterator[Sample]:
+def _starts(containers: Iterable[tuple[Labels, ReadOnlyTree, str]]) -> Iterator[tuple[Labels, float]]:
     for labels, pod, name in containers:
         started = started_at(pod, name)
         if started is not None:
-            yield Sample(labels, started.timestamp())
+            yield labels, started.timestamp()
 
 
 def cadvisor_metrics(measured: Measurement) -> Iterator[Family]:
@@ -61,27 +61,27 @@ def cadvisor_metrics(measured: Measurement) -> Iterator[Family]:
     groups: list[tuple[Labels, ReadOnlyTree, str]] = [(_of_group("/"), measured.node, "")]
     groups += [(_of_group(_pod_group(pod), pod), pod, "") for pod in measured.pods]
     groups += [(labels, pod, container["name"]) for labels, pod, container in of_containers]
-    yield Family(
+    yield family_of(
         "container_cpu_usage_seconds_total",
         "counter",
         "Cumulative cpu time consumed in seconds.",
         [
-            Sample([*labels[:1], ("cpu", "total"), *labels[1:]], measured.used_so_far(of, "cpu", name))
+            ([*labels[:1], ("cpu", "total"), *labels[1:]], measured.used_so_far(of, "cpu", name))
             for labels, of, name in groups
         ],
     )
     now = measured.at.timestamp()
-    seen = [Sample(labels, now) for labels, _, _ in groups]
-    yield Family("container_last_seen", "gauge", "Last time a container was seen by the exporter", seen)
+    seen = [(labels, now) for labels, _, _ in groups]
+    yield family_of("container_last_seen", "gauge", "Last time a container was seen by the exporter", seen)
     for name, text in _MEMORY:
-        samples = [Sample(labels, measured.usage_of(of, "memory", one)) for labels, of, one in groups]
-        yield Family(name, "gauge", text, samples)
+        samples = [(labels, measured.usage_of(of, "memory", one)) for labels, of, one in groups]
+        yield family_of(name, "gauge", text, samples)
     for name, text, limit in _LIMITS:
         found = [(labels, limit(container)) for labels, _, container in of_containers]
-        yield Family(name, "gauge", text, [Sample(labels, of) for labels, of in found if of is not None])
+        yield family_of(name, "gauge", text, [(labels, of) for labels, of in found if of is not None])
     text = "Start time of the container since unix epoch in seconds."
     starts = _starts((labels, pod, container["name"]) for labels, pod, container in of_containers)
-    yield Family("container_start_time_seconds", "gauge", text, list(starts))
+    yield family_of("container_start_time_seconds", "gauge", text, list(starts))
 
 
 def _machine_metrics(measured: Measurement) -> Iterator[Family]:
@@ -94,17 +94,17 @@ def _machine_metrics(measured: Measurement) -> Iterator[Family]:
         ("kernelVersion", info.get("kernelVersion", "")),
         ("osVersion", info.get("osImage", "")),
     ]
-    yield Family(
+    yield family_of(
         "cadvisor_version_info",
         "gauge",
         "A metric with a constant '1' value labeled by kernel version, OS version, docker version, cadvisor version "
         "& cadvisor revision.",
-        [Sample(versions, 1.0)],
+        [(versions, 1.0)],
     )
     ids = (("boot_id", "bootID"), ("machine_id", "machineID"), ("system_uuid", "systemUUID"))
     machine = [(label, info.get(field, "")) for label, field in ids]
     for name, text, resource in _MACHINE:
-        yield Family(name, "gauge", text, [Sample(machine, amount_of(capacity.get(resource)) or 0.0)])
+        yield family_of(name, "gauge", text, [(machine, amount_of(capacity.get(resource)) or 0.0)])
 
 
 def kubelet_metrics(measured: Measurement) -> Iterator[Family]:
@@ -113,22 +113,22 @@ def kubelet_metrics(measured: Measurement) -> Iterator[Family]:
     version = (status.get("nodeInfo") or {}).get("kubeletVersion", "")
     major, _, rest = version.removeprefix("v").partition(".")
     pods = float(len(measured.pods))
-    sources = [Sample([("static", "")], pods), Sample([("static", "true")], 0.0)]
+    sources = [([("static", "")], pods), ([("static", "true")], 0.0)]
     running = [one for one in measured.pods if (one.get("status") or {}).get("phase") == "Running"]
-    samples = {
+    samples: Mapping[str, Sequence[tuple[Labels, float]]] = {
         "kubelet_active_pods": sources,
         "kubelet_desired_pods": sources,
-        "kubelet_node_name": [Sample([("node", meta.name(measured.node))], 1.0)],
+        "kubelet_node_name": [([("node", meta.name(measured.node))], 1.0)],
         "kubelet_running_containers": [
-            Sample([("container_state", state)], float(count)) for state, count in _states(measured).items()
+            ([("container_state", state)], float(count)) for state, count in _states(measured).items()
         ],
-        "kubelet_running_pods": [Sample((), float(len(running)))],
+        "kubelet_running_pods": [((), float(len(running)))],
         "kubernetes_build_info": [
-            Sample([("git_version", version), ("major", major), ("minor", rest.partition(".")[0])], 1.0)
+            ([("git_version", version), ("major", major), ("minor", rest.partition(".")[0])], 1.0)
         ],
     }
     for name, of in samples.items():
-        yield Family(name, "gauge", f"[ALPHA] {_KUBELET[name]}", of)
+        yield family_of(name, "gauge", f"[ALPHA] {_KUBELET[name]}", of)
 
 
 def _states(measured: Measurement) -> dict[str, int]:

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.exposition import metrics_text
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -19,7 +20,7 @@ from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.kubelet.server.kubelet_metrics import OWN, amount_of, limit_of
 from mockube.controller_manager.kubelet.server.kwok_objects import KwokObjects
-from mockube.controller_manager.kubelet.server.metric_objects import Family, metric_family, text_of
+from mockube.controller_manager.kubelet.server.metric_objects import Family, metric_family
 from mockube.controller_manager.kubelet.server.node_usage import Measurement, NodeUsage, started_at
 from mockube.controller_manager.kubelet.server.probe_metrics import Counted, probe_metrics
 from mockube.controller_manager.supervision import yield_to_loop
@@ -55,9 +56,9 @@ class NodePages:
             measured = await self._usage.measure(node)
             return _json(summary(measured, with_file_systems=query.get("only_cpu_and_memory") != "true"))
         text = await self._metrics(path, node)
-        return None if text is None else web.Response(text=text, headers=_TEXT)
+        return None if text is None else web.Response(body=text, headers=_TEXT)
 
-    async def _metrics(self, path: str, node: ReadOnlyTree) -> str | None:
+    async def _metrics(self, path: str, node: ReadOnlyTree) -> bytes | None:
         """The text of kwok's metrics of a path, else of a kubelet's own; None if it has neither."""
         metrics, own = await self._of_objects(path, meta.name(node)), OWN.get(path)
         families: Iterable[Family | None]
@@ -70,11 +71,12 @@ class NodePages:
             families = own(await self._usage.measure(node))
         else:
             return None
-        texts: list[str] = []
+        texts: dict[str, bytes] = {}
         for family in families:
-            texts += [] if family is None else [text_of(family)]
+            if family is not None:
+                texts[family.name] = texts.get(family.name, b"") + metrics_text([family])
             await yield_to_loop()
-        return "".join(texts)
+        return b"".join(texts[name] for name in sorted(texts))
 
     def _running(self, node: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
         pods = self._pods.by_index(BY_NODE, meta.name(node))

@@ -1,6 +1,6 @@
 """`/metrics/probes` of a simulated node: the results of the probes of its pods, and how long they took."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -13,11 +13,18 @@ from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import (
 )
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
 from mockube.controller_manager.kubelet.pod_lifecycle.script import script_of
-from mockube.controller_manager.kubelet.server.metric_objects import Family, Labels, Sample
+from mockube.controller_manager.kubelet.server.metric_objects import (
+    Family,
+    Labels,
+    Sample,
+    family_of,
+    histogram_samples,
+)
 from mockube.controller_manager.kubelet.server.node_usage import started_at
 
 Counted = Mapping[tuple[str, Probe], ProbeTotals]
 """By container."""
+_DURATION: Final = "prober_probe_duration_seconds"
 TOTAL: Final = "Cumulative number of a liveness, readiness or startup probe for a container by result."
 
 
@@ -30,13 +37,10 @@ def probe_metrics(
         for pod in pods
         for (container, probe), totals in _totals(pod, now, counted(pod) or {}).items()
     )
-    durations = [sample for labels, _, totals in found for sample in _histogram(labels, totals)]
-    if durations:
-        help_ = "[ALPHA] Duration in seconds for a probe response."
-        yield Family("prober_probe_duration_seconds", "histogram", help_, durations)
-    results = [sample for labels, uid, totals in found for sample in _results(labels, uid, totals)]
-    if results:
-        yield Family("prober_probe_total", "counter", f"[BETA] {TOTAL}", results)
+    durations = [sample for labels, _, totals in found for sample in _histogram(dict(labels), totals)]
+    yield Family(_DURATION, "histogram", "[ALPHA] Duration in seconds for a probe response.", durations)
+    results = [value for labels, uid, totals in found for value in _results(labels, uid, totals)]
+    yield family_of("prober_probe_total", "counter", f"[BETA] {TOTAL}", results)
 
 
 def _totals(pod: ReadOnlyTree, now: datetime, counted: Counted) -> Counted:
@@ -66,18 +70,14 @@ def _labels(pod: ReadOnlyTree, container: str, probe: Probe) -> tuple[tuple[str,
     )
 
 
-def _histogram(labels: Labels, totals: ProbeTotals) -> Iterator[Sample]:
+def _histogram(labels: Mapping[str, str], totals: ProbeTotals) -> Sequence[Sample]:
     if not totals.successful:
-        return
-    bounds = zip((f"{bound:g}" for bound in BUCKETS), totals.within, strict=True)
-    for bound, count in (*bounds, ("+Inf", totals.successful)):
-        yield Sample([*labels, ("le", bound)], float(count), "_bucket")
-    yield Sample(labels, totals.seconds, "_sum")
-    yield Sample(labels, float(totals.successful), "_count")
+        return ()
+    bounds = zip(map(str, BUCKETS), totals.within, strict=True)
+    return histogram_samples(_DURATION, labels, [*bounds, ("+Inf", totals.successful)], totals.seconds)
 
 
-def _results(labels: Labels, uid: str, totals: ProbeTotals) -> Iterator[Sample]:
-    *first, kind = labels
+def _results(labels: Labels, uid: str, totals: ProbeTotals) -> Iterator[tuple[Labels, float]]:
     for result, count in (("failed", totals.failed), ("successful", totals.successful)):
         if count:
-            yield Sample([*first, ("pod_uid", uid), kind, ("result", result)], float(count))
+            yield (*labels, ("pod_uid", uid), ("result", result)), count

@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 import orjson
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.exposition import metrics_text
 from mockube.apimachinery.quantity import parse
 from mockube.controller_manager.kubelet.server.kubelet_metrics import (
     cadvisor_metrics,
     kubelet_metrics,
     resource_metrics,
 )
-from mockube.controller_manager.kubelet.server.metric_objects import text_of
 from mockube.controller_manager.kubelet.server.node_pages import configuration, summary
 from mockube.controller_manager.kubelet.server.node_usage import Measurement
 
@@ -61,20 +61,20 @@ def measured(*pods):
 
 
 def lines_of(families):
-    text = "".join(text_of(one) for one in families)
+    text = metrics_text(families).decode()
     return [line for line in text.splitlines() if not line.startswith("#")]
 
 
 def test_resource_metrics_tell_of_containers_pods_and_the_node():
     assert lines_of(resource_metrics(measured(POD))) == [
         'container_cpu_usage_seconds_total{container="c",namespace="d",pod="p"} 2.5',
-        'container_memory_working_set_bytes{container="c",namespace="d",pod="p"} 512.0',
+        'container_memory_working_set_bytes{container="c",namespace="d",pod="p"} 512',
         'container_start_time_seconds{container="c",namespace="d",pod="p"} 1.7672688e+09',
         "node_cpu_usage_seconds_total 2.5",
-        "node_memory_working_set_bytes 512.0",
+        "node_memory_working_set_bytes 512",
         'pod_cpu_usage_seconds_total{namespace="d",pod="p"} 2.5',
-        'pod_memory_working_set_bytes{namespace="d",pod="p"} 512.0',
-        "resource_scrape_error 0.0",
+        'pod_memory_working_set_bytes{namespace="d",pod="p"} 512',
+        "resource_scrape_error 0",
     ]
 
 
@@ -84,14 +84,14 @@ def test_cadvisor_metrics_name_control_groups():
     pod = 'container="",id="/kubepods/burstable/podu",image="",name="",namespace="d",pod="p"'
     container = 'container="c",id="/kubepods/burstable/podu/abc",image="i",name="abc",namespace="d",pod="p"'
     for group in (root, pod, container):
-        assert f"container_memory_working_set_bytes{{{group}}} 512.0" in found
+        assert f"container_memory_working_set_bytes{{{group}}} 512" in found
         cpu = group.replace(",id=", ',cpu="total",id=')
         assert f"container_cpu_usage_seconds_total{{{cpu}}} 2.5" in found
-    assert f"container_spec_cpu_quota{{{container}}} 150000.0" in found
-    assert f"container_spec_cpu_period{{{container}}} 100000.0" in found
-    assert f"container_spec_cpu_shares{{{container}}} 512.0" in found
-    assert f"container_spec_memory_limit_bytes{{{container}}} 600.0" in found
-    assert 'machine_cpu_cores{boot_id="b",machine_id="m",system_uuid="s"} 4.0' in found
+    assert f"container_spec_cpu_quota{{{container}}} 150000" in found
+    assert f"container_spec_cpu_period{{{container}}} 100000" in found
+    assert f"container_spec_cpu_shares{{{container}}} 512" in found
+    assert f"container_spec_memory_limit_bytes{{{container}}} 600" in found
+    assert 'machine_cpu_cores{boot_id="b",machine_id="m",system_uuid="s"} 4' in found
 
 
 def test_a_container_without_limits_has_no_quota():
@@ -101,17 +101,17 @@ def test_a_container_without_limits_has_no_quota():
         line for line in found if line.startswith(("container_spec_cpu_quota", "container_spec_cpu_period"))
     ]
     assert [line.rpartition(" ")[2] for line in found if line.startswith("container_spec_cpu_shares")] == [
-        "2.0"
+        "2"
     ]
 
 
 def test_kubelet_metrics_count_pods_and_containers():
     found = lines_of(kubelet_metrics(measured(POD)))
-    assert 'kubelet_node_name{node="n"} 1.0' in found
-    assert "kubelet_running_pods 1.0" in found
-    assert 'kubelet_running_containers{container_state="exited"} 1.0' in found
-    assert 'kubelet_running_containers{container_state="running"} 1.0' in found
-    assert 'kubernetes_build_info{git_version="v1.36.3",major="1",minor="36"} 1.0' in found
+    assert 'kubelet_node_name{node="n"} 1' in found
+    assert "kubelet_running_pods 1" in found
+    assert 'kubelet_running_containers{container_state="exited"} 1' in found
+    assert 'kubelet_running_containers{container_state="running"} 1' in found
+    assert 'kubernetes_build_info{git_version="v1.36.3",major="1",minor="36"} 1' in found
 
 
 def test_a_summary_has_what_metrics_server_and_autoscalers_read():

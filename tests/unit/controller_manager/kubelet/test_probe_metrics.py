@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from mockube.apimachinery.exposition import metrics_text
 from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import ProbeTotals, simulated_totals
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
 from mockube.controller_manager.kubelet.pod_lifecycle.script import script_of
-from mockube.controller_manager.kubelet.server.metric_objects import text_of
 from mockube.controller_manager.kubelet.server.probe_metrics import TOTAL, probe_metrics
 
 PROBE = {"httpGet": {"port": 80}, "periodSeconds": 10, "failureThreshold": 3}
@@ -63,11 +63,11 @@ def pod(name="p", **fields):
 
 def total(kind, result, count):
     labels = f'container="c",namespace="d",pod="p",pod_uid="uid-p",probe_type="{kind}",result="{result}"'
-    return f"prober_probe_total{{{labels}}} {count}.0"
+    return f"prober_probe_total{{{labels}}} {count}"
 
 
 def lines(*pods, counted=lambda _: None):
-    return "".join(text_of(one) for one in probe_metrics(pods, NOW, counted)).splitlines()
+    return metrics_text(probe_metrics(pods, NOW, counted)).decode().splitlines()
 
 
 def test_the_page_has_upstreams_names_and_labels():
@@ -76,12 +76,12 @@ def test_the_page_has_upstreams_names_and_labels():
     assert found[:3] == [
         "# HELP prober_probe_duration_seconds [ALPHA] Duration in seconds for a probe response.",
         "# TYPE prober_probe_duration_seconds histogram",
-        f'prober_probe_duration_seconds_bucket{{{labels},le="0.005"}} 3.0',
+        f'prober_probe_duration_seconds_bucket{{{labels},le="0.005"}} 3',
     ]
     assert found[-6:] == [
-        f'prober_probe_duration_seconds_bucket{{{labels},le="+Inf"}} 3.0',
-        f"prober_probe_duration_seconds_sum{{{labels}}} 0.0",
-        f"prober_probe_duration_seconds_count{{{labels}}} 3.0",
+        f'prober_probe_duration_seconds_bucket{{{labels},le="+Inf"}} 3',
+        f"prober_probe_duration_seconds_sum{{{labels}}} 0",
+        f"prober_probe_duration_seconds_count{{{labels}}} 3",
         f"# HELP prober_probe_total [BETA] {TOTAL}",
         "# TYPE prober_probe_total counter",
         total("Readiness", "successful", 3),
