@@ -25,9 +25,9 @@ _NAMED_ESCAPES = {
 }
 
 # Go's encoder makes JSON safe to paste into HTML and JavaScript.
-_HTML_ESCAPES = str.maketrans(
-    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-)
+_HTML = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+HTML_ESCAPES: Final = str.maketrans(_HTML)
+_HTML_BYTES = [(character.encode(), escape.encode()) for character, escape in _HTML.items()]
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _UNSIGNED = re.compile(r"[0-9]+")
@@ -151,8 +151,15 @@ def _marshal_lines(value: Any, indent: str, before: str, after: str) -> Iterator
         yield f"{indent}{before}{_marshal_text(value)}{after}"
 
 
+def escape_html(text: bytes) -> bytes:
+    """Return JSON with the escapes of Go's encoder."""
+    for character, escape in _HTML_BYTES:
+        text = text.replace(character, escape)
+    return text
+
+
 def _marshal_text(value: Any) -> str:
-    return orjson.dumps(value).decode().translate(_HTML_ESCAPES)
+    return orjson.dumps(value).decode().translate(HTML_ESCAPES)
 
 
 def _marshal_float(value: float) -> str:

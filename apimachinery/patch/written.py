@@ -11,12 +11,8 @@ from typing import Any
 
 import orjson
 
+from mockube.apimachinery.gotext import HTML_ESCAPES
 from mockube.apimachinery.schema.document import Literal
-
-_HTML = str.maketrans(
-    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-)
-"""What Go's encoder writes of characters that mean something to a browser."""
 
 
 class _Text(str):
@@ -47,7 +43,7 @@ def loads(text: bytes) -> Any:
 
 def dumps(value: Any) -> str:
     """The document as Go's encoder writes it: without blanks, and what was read as it was written."""
-    return _dump(value).translate(_HTML)
+    return _dump(value).translate(HTML_ESCAPES)
 
 
 def _dump(value: Any) -> str:

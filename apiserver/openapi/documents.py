@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 import orjson
 
+from mockube.apimachinery.gotext import escape_html
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import Tree
@@ -17,7 +18,6 @@ from mockube.apiserver.customresources.custom import Custom
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.openapi import gnostic
-from mockube.apiserver.openapi.order import escape_like_go
 from mockube.apiserver.openapi.paths import META, Writer, group_tag, group_title
 from mockube.apiserver.openapi.paths_v2 import SharedParameters, paths_v2, references
 from mockube.apiserver.openapi.schemas import V2, V3, Definitions
@@ -236,7 +236,7 @@ class Documents:
         info = _CUSTOM_INFO if custom else self._info
         paths = dict(sorted(paths.items()))
         document = {"openapi": "3.0.0", "info": info, "paths": paths, "components": components}
-        return _text(escape_like_go(orjson.dumps(document)))
+        return _text(escape_html(orjson.dumps(document)))
 
     def _schema_of(self, name: str, folder: str) -> Tree:
         schema = self._definitions.schema(name, V3)

@@ -22,9 +22,6 @@ _PLACES: Final[Mapping[str, int]] = {
 }
 """Of the keywords of a schema."""
 _RULE: Final = ("rule", "message", "messageExpression", "reason", "fieldPath", "optionalOldSelf")
-_ESCAPES: Final = tuple(
-    (character.encode(), f"\\u{ord(character):04x}".encode()) for character in "<>&\u2028\u2029"
-)
 
 
 def ordered_schema(schema: Tree) -> Tree:
@@ -45,10 +42,3 @@ def ordered_operation(operation: Tree) -> Tree:
 def ordered_rules(rules: Iterable[Tree]) -> list[Tree]:
     """Return rules of validation as version 3 has them."""
     return [{name: rule[name] for name in _RULE if name in rule} for rule in rules]
-
-
-def escape_like_go(text: bytes) -> bytes:
-    """Return JSON with the escapes of Go's encoder."""
-    for character, escape in _ESCAPES:
-        text = text.replace(character, escape)
-    return text

@@ -6,6 +6,8 @@ from typing import Any, Final
 
 import orjson
 
+from mockube.apimachinery.fnv import fnv1
+from mockube.apimachinery.gotext import escape_html
 from mockube.apimachinery.tree import Tree, sorted_keys
 from mockube.apiserver.openapi.order import METHODS
 from mockube.apiserver.openapi.paths import PRODUCES
@@ -21,10 +23,6 @@ _ORDER: Final = ("text/plain", *_WATCH, "application/jwk-set+json", "*/*")
 _APPLY: Final = "application/apply-patch+yaml"
 _AGGREGATOR: Final = "apiregistration_v1"
 """The operations of upstream's aggregator, which are in its own order."""
-_FNV_START: Final = 0xCBF29CE484222325
-_FNV_PRIME: Final = 0x100000001B3
-_ESCAPES: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
-"""Go's encoder escapes them, and names of parameters are hashes of its text."""
 
 
 class SharedParameters:
@@ -129,11 +127,8 @@ def _rewrite_reference(schema: Tree) -> Tree:
 
 
 def _hash(text: bytes) -> str:
-    """FNV-1 in 64 bits, of which six bytes are a name."""
-    value = _FNV_START
-    for byte in text.decode().translate(_ESCAPES).encode():
-        value = (value * _FNV_PRIME & 0xFFFFFFFFFFFFFFFF) ^ byte
-    return urlsafe_b64encode(value.to_bytes(8, "big")[:6]).decode()
+    """FNV-1 in 64 bits of the text of Go's encoder, of which six bytes are a name."""
+    return urlsafe_b64encode(fnv1(escape_html(text), 64).to_bytes(8, "big")[:6]).decode()
 
 
 def references(tree: Any) -> set[str]:

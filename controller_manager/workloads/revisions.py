@@ -11,6 +11,8 @@ import orjson
 from msgspec import Struct
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.fnv import fnv1
+from mockube.apimachinery.gotext import escape_html
 from mockube.apimachinery.patch.draft import equal
 from mockube.apimachinery.tree import ReadOnlyTree, sorted_keys
 from mockube.controller_manager.client import kinds
@@ -22,18 +24,6 @@ LABEL_HASH: Final = "controller.kubernetes.io/hash"
 
 _LONGEST_PREFIX: Final = 223
 """How much of the owner's name fits into a revision's, beside the hash."""
-
-_FNV_OFFSET: Final = 2166136261
-_FNV_PRIME: Final = 16777619
-
-_GO_ESCAPES: Final = {
-    b"&": rb"\u0026",
-    b"<": rb"\u003c",
-    b">": rb"\u003e",
-    "\N{LINE SEPARATOR}".encode(): rb"\u2028",
-    "\N{PARAGRAPH SEPARATOR}".encode(): rb"\u2029",
-}
-"""Characters that Go's JSON never holds as they are; the hash is taken over Go's JSON."""
 
 
 class DesiredRevision(Struct, frozen=True, kw_only=True):
@@ -124,13 +114,8 @@ def _new(desired: DesiredRevision, newest: int, collision_count: int) -> dict[st
 
 def hash_of(data: ReadOnlyTree, collision_count: int) -> str:
     """32-bit FNV-1 over Go's JSON of the data and the count, spelled so that no word comes about."""
-    text = orjson.dumps(data, option=orjson.OPT_SORT_KEYS)
-    for raw, escaped in _GO_ESCAPES.items():
-        text = text.replace(raw, escaped)
-    value = _FNV_OFFSET
-    for byte in text + str(collision_count).encode():
-        value = (value * _FNV_PRIME & 0xFFFFFFFF) ^ byte
-    return safe_encode(str(value))
+    text = escape_html(orjson.dumps(data, option=orjson.OPT_SORT_KEYS))
+    return safe_encode(str(fnv1(text + str(collision_count).encode(), 32)))
 
 
 def _is_equal(one: Any, other: Any) -> bool:

@@ -16,6 +16,7 @@ import orjson
 from msgspec import Struct
 
 from mockube.apimachinery import quantity
+from mockube.apimachinery.fnv import fnv1a
 from mockube.apimachinery.quantity import Format, Quantity
 from mockube.apimachinery.randomness import SUFFIX_ALPHABET
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -233,8 +234,6 @@ def _decimal(value: Quantity, sign: str) -> str:
     )
 
 
-_FNV_OFFSET: Final = 2166136261
-_FNV_PRIME: Final = 16777619
 _COUNT_BYTES: Final = 8
 
 
@@ -243,14 +242,7 @@ def template_hash(template: ReadOnlyTree, collision_count: int | None) -> str:
     text = spew(template, POD_TEMPLATE).encode()
     if collision_count is not None:
         text += collision_count.to_bytes(_COUNT_BYTES, "little")
-    return safe_encode(str(_fnv32a(text)))
-
-
-def _fnv32a(text: bytes) -> int:
-    value = _FNV_OFFSET
-    for byte in text:
-        value = ((value ^ byte) * _FNV_PRIME) & 0xFFFFFFFF
-    return value
+    return safe_encode(str(fnv1a(text, 32)))
 
 
 def safe_encode(text: str) -> str:

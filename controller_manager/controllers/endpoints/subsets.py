@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from mockube.apimachinery.fnv import fnv1a
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.workloads import services
@@ -18,10 +19,6 @@ _READY: Final = "addresses"
 _NOT_READY: Final = "notReadyAddresses"
 _PORT: Final = "v1.EndpointPort"
 _SUBSET: Final = "v1.EndpointSubset"
-
-_FNV_OFFSET: Final = 0x6C62272E07BB014262B821756295C58D
-_FNV_PRIME: Final = 0x13B + (1 << 88)
-_MASK: Final = (1 << 128) - 1
 
 
 class _Port(NamedTuple):
@@ -74,14 +71,11 @@ def _pack(
 def _by_hash(trees: Iterable[dict[str, Any]], type_name: str) -> list[dict[str, Any]]:
     """In upstream's order: by the 128-bit FNV-1a hash of what go-spew prints of each."""
     found = [*trees]
-    return sorted(found, key=lambda tree: _fnv128a(spew(tree, type_name))) if len(found) > 1 else found
-
-
-def _fnv128a(text: str) -> int:
-    value = _FNV_OFFSET
-    for byte in text.encode():
-        value = ((value ^ byte) * _FNV_PRIME) & _MASK
-    return value
+    return (
+        sorted(found, key=lambda tree: fnv1a(spew(tree, type_name).encode(), 128))
+        if len(found) > 1
+        else found
+    )
 
 
 def _address(service: ReadOnlyTree, pod: PodView) -> dict[str, Any] | None:
