@@ -9,6 +9,8 @@ images:
     ports: {8080: 0}                where a container's port is on this machine; 0 picks a free one
     ready: {httpGet: {path: /healthz, port: 8080}}   the readiness probe of a container that has none
     directory: .                    where it starts
+
+Without `folder`, the names of images may stand at the top.
 """
 
 from collections.abc import Mapping, Sequence
@@ -63,15 +65,26 @@ def load_images(path: Path) -> ImageMap:
         raise ImageMapError(f"{path}: {error.strerror}") from error
     except YamlError as error:
         raise ImageMapError(f"{path}: {error}") from error
-    if not isinstance(tree, dict) or "images" not in tree or tree.keys() - {"images", "folder"}:
-        raise ImageMapError(f"{path}: write `images:` and below it a map of names of images")
-    folder = tree.get("folder") or "."
-    if not isinstance(folder, str):
-        raise ImageMapError(f"{path}: folder is the path of a folder")
     try:
-        return image_map(tree["images"], path.absolute().parent / folder)
+        images, folder = _images_and_folder(tree)
+        return image_map(images, path.absolute().parent / folder)
     except ImageMapError as error:
         raise ImageMapError(f"{path}: {error}") from error
+
+
+def _images_and_folder(tree: Any) -> tuple[Any, str]:
+    """Return what a file names: `images:` with the map below it, or the map alone."""
+    if not isinstance(tree, dict):
+        raise ImageMapError("write a map of names of images, also below `images:`")
+    if not tree.keys() & {"images", "folder"}:
+        return tree, "."
+    others = sorted(str(name) for name in tree.keys() - {"images", "folder"})
+    if others:
+        raise ImageMapError(f"write {', '.join(others)} below `images:`, which stands beside `folder:` alone")
+    folder = tree.get("folder") or "."
+    if not isinstance(folder, str):
+        raise ImageMapError("folder is the path of a folder")
+    return tree.get("images"), folder
 
 
 def image_map(images: Any, folder: Path) -> ImageMap:

@@ -66,14 +66,39 @@ def test_a_file_is_read_with_the_folder_where_it_lies(tmp_path):
     }
 
 
+def test_a_file_may_be_the_map_alone(tmp_path):
+    path = tmp_path / "images.yaml"
+    path.write_text("example.org/app:*: {command: [run], directory: src}")
+    image = load_images(path).find("example.org/app:1")
+    assert (image.command, image.directory) == (("run",), tmp_path / "src")
+
+
+NO_MAP = "write a map of names of images, also below `images:`"
+NONE = "no images: name one at least, and what it starts"
+
+
 @pytest.mark.parametrize(
-    "text", ["", "[]", "image: {}", "images: {}", "images: [", "{images: {a: }, other: 1}"]
+    ("text", "problem"),
+    [
+        ("", NO_MAP),
+        ("[]", NO_MAP),
+        ("{}", NONE),
+        ("images: {}", NONE),
+        ("folder: src", NONE),
+        ("{images: {a: }, folder: 1}", "folder is the path of a folder"),
+        ("images: [", ""),
+        ("{images: {a: }, other: 1}", "write other below `images:`, which stands beside `folder:` alone"),
+        ("{folder: src, app: {}}", "write app below `images:`, which stands beside `folder:` alone"),
+        ("app: run", "app: a map of command, args, env, ports, ready and directory"),
+    ],
 )
-def test_a_file_that_is_no_map_is_refused(tmp_path, text):
+def test_a_file_that_is_no_map_is_refused(tmp_path, text, problem):
     path = tmp_path / "images.yaml"
     path.write_text(text)
-    with pytest.raises(ImageMapError, match=r"images\.yaml: "):
+    with pytest.raises(ImageMapError) as refused:
         load_images(path)
+    assert str(refused.value).startswith(f"{path}: ")
+    assert problem in str(refused.value)
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path):
