@@ -18,6 +18,7 @@ from mockube.apiserver.customresources.conversion_webhook import Reviews
 from mockube.apiserver.customresources.registries import AllDecoder, AllRules, AllSchemas
 from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.apiextensions import v1beta1
 from mockube.apiserver.kinds.defaulter import Defaulter
 from mockube.apiserver.kinds.kind_rules import KindRules, UnprivilegedRules
 from mockube.apiserver.kinds.metrics import resource_metrics
@@ -84,7 +85,9 @@ def make_backend(  # noqa: PLR0913 - what the rest is made of
         from mockube.apiserver.kinds.minors.go_values import show_values_of  # noqa: PLC0415 - most are of the newest
 
         show_values_of(rules, settings.minor)
-    watch_cache = WatchCache(kv, layout.root, clock=clock, read=Shapes(schemas).read)
+    watch_cache = WatchCache(
+        kv, layout.root, clock=clock, read=Shapes(schemas, {v1beta1.HEAD: v1beta1.to_v1}).read
+    )
     services = ServiceAllocator(
         networks=settings.service_cluster_ip_ranges, node_ports=settings.service_node_ports
     )

@@ -5,9 +5,10 @@ msgspec refuses is decided by the decoder that requests use, which also has Go's
 that a request could have written.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Annotated, Any, Final
+from types import MappingProxyType
+from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 import orjson
@@ -16,6 +17,7 @@ from mockube.apimachinery.schema import scalars
 from mockube.apimachinery.schema.decode import DecodeError, Decoder
 from mockube.apimachinery.schema.model import Field, Schemas, Shape, Type
 from mockube.apimachinery.schema.zero import OMITTED, absent_value
+from mockube.apimachinery.tree import Tree
 from mockube.apiserver.storage.stored import canonical
 from mockube.apiserver.storage.values import Unreadable, read_value
 
@@ -23,6 +25,8 @@ MAX_KINDS: Final = 4096
 """Kinds that are remembered: more are not checked, as there are no more built-in ones."""
 MAX_HEAD: Final = 512
 """Bytes of a kind and a version together."""
+Upgrades: TypeAlias = Mapping[bytes, Callable[[Tree], Tree]]
+"""Functions that convert objects of versions that are not served, by how the canonical text of such an object begins."""
 _CHECKED_BEFORE: Final = frozenset({"kind", "apiVersion", "metadata"})
 
 
@@ -64,8 +68,9 @@ def _read_scalar(_: type, value: Any) -> Any:
 class Shapes:
     """The checks of all kinds of a schema, each compiled when it is first needed."""
 
-    def __init__(self, schemas: Schemas) -> None:
+    def __init__(self, schemas: Schemas, upgrades: Upgrades = MappingProxyType({})) -> None:
         self._schemas = schemas
+        self._upgrades = upgrades
         self._decoder = Decoder()
         self._structs: dict[str, Any] = {}
         self._checks: dict[bytes, tuple[Type, msgspec.json.Decoder[Any]] | None] = {}
@@ -79,12 +84,25 @@ class Shapes:
         text = read_value(value)
         check = self._check_of(text)
         if check is None:
-            return text
+            return self._upgrade(text)
         schema, decoder = check
         try:
             decoder.decode(text)
         except (msgspec.DecodeError, RecursionError):
             return self._read_again(schema, text)
+        return text
+
+    def _upgrade(self, text: bytes) -> bytes:
+        """Convert an object that is stored in a version which is served no more."""
+        for head, convert in self._upgrades.items():
+            if text.startswith(head):
+                try:
+                    tree = convert(orjson.loads(text))
+                except (orjson.JSONDecodeError, AttributeError, TypeError, ValueError) as error:
+                    raise Unreadable(f"a stored value cannot be converted: {error}") from error
+                schema = self._schemas.kind(tree["apiVersion"], tree["kind"])
+                assert schema is not None, "it is converted to a version that is served"
+                return self._read_again(schema, canonical(tree))
         return text
 
     def _read_again(self, schema: Type, text: bytes) -> bytes:
@@ -102,6 +120,8 @@ class Shapes:
         return self._checks[head]
 
     def _compile(self, head: bytes) -> tuple[Type, msgspec.json.Decoder[Any]] | None:
+        if b"%b," % head in self._upgrades:
+            return None
         try:
             named = orjson.loads(head + b"}")
             schema = self._schemas.kind(named["apiVersion"], named["kind"])
