@@ -134,11 +134,19 @@ class ServiceAllocator(Struct, frozen=True, kw_only=True):
         spec["clusterIP"], spec["clusterIPs"] = addresses_by_family[0], addresses_by_family
 
     def _networks(self, backend: Backend) -> Sequence[Network]:
-        """Return the networks of the ServiceCIDRs that are ready, those of the flag first; without ServiceCIDRs, the flag's."""
-        if not backend.all_seen(SERVICE_CIDRS):
+        """Return the networks of the ServiceCIDRs that are ready, those of the flag first; without ServiceCIDRs, the flag's.
+
+        A network of the flag is ready from the first moment: this server makes its ServiceCIDR ready.
+        """
+        found = [*_networks_of_service_cidrs(backend)]
+        if not found:
             return self.networks
-        ready_networks = dict.fromkeys(_ready_networks(backend, self.networks))
-        return sorted(ready_networks, key=lambda network: network not in self.networks)
+        ready = dict.fromkeys(
+            network
+            for network, status in found
+            if status == "True" or (not status and network in self.networks)
+        )
+        return sorted(ready, key=lambda network: network not in self.networks)
 
     async def _allocate_ports(
         self, backend: Backend, new: Tree, before: Tree, *, dry_run: bool
@@ -190,20 +198,16 @@ def _is_of(reference: Tree | None, owner: Mapping[str, str]) -> bool:
     return reference is not None and all(reference.get(field) == value for field, value in owner.items())
 
 
-def _ready_networks(backend: Backend, configured: Sequence[Network]) -> Iterator[Network]:
-    """Yield the networks of the ServiceCIDRs that are ready and are not being deleted.
-
-    A configured network is ready from the first moment: this server makes its ServiceCIDR ready.
-    """
+def _networks_of_service_cidrs(backend: Backend) -> Iterator[tuple[Network, str]]:
+    """Yield each network with its readiness: the status of the condition, "" without one, False during the deletion."""
     for stored in backend.all_seen(SERVICE_CIDRS):
         tree = stored.tree()
-        condition = conditions.get(tree, "Ready")
-        if not meta.is_deleting(tree) and (condition is None or condition.get("status") == "True"):
-            try:
-                networks = [ip_network(cidr) for cidr in tree["spec"].get("cidrs") or ()]
-                yield from [network for network in networks if condition or network in configured]
-            except OF_WRONG_TYPES as error:
-                backend.watch_cache.report_malformed(stored, error)
+        try:
+            condition = conditions.get(tree, "Ready") or {}
+            readiness = "False" if meta.is_deleting(tree) else condition.get("status", "")
+            yield from [(ip_network(cidr), readiness) for cidr in tree["spec"].get("cidrs") or ()]
+        except OF_WRONG_TYPES as error:
+            backend.watch_cache.report_malformed(stored, error)
 
 
 def _allocate_any(backend: Backend, family: str, networks: Sequence[Network]) -> str:
