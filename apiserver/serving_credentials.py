@@ -76,9 +76,10 @@ def gather(config: Config, address: str, *, now: datetime, random: Random) -> Cr
         *(config.kubelets.kubelet_client_certificate, config.kubelets.kubelet_client_key),
     )
     users = [file.absolute() for file in named if file is not None]
+    admin = folder.ADMIN if serving.write_kubeconfig is None else folder.KUBECONFIG_ADMIN
     with (
         _folder(config) as path,
-        folder.prepare_folder(path, server, now=now, random=random, users=users) as pki_folder,
+        folder.prepare_folder(path, server, now=now, random=random, users=users, admin=admin) as pki_folder,
     ):
         authority = pki_folder.certificate(folder.AUTHORITY)
         serving_certificate = serving.tls_cert_file or pki_folder.certificate(folder.SERVER)

@@ -15,7 +15,7 @@ from datetime import datetime
 from ipaddress import ip_network
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from mockube.apimachinery.randomness import Random
 from mockube.apiserver.pki.issue import Issuer, Pair, Subject, ends, make_authority, make_key
@@ -24,6 +24,8 @@ from mockube.apiserver.pki.private import write_private
 LOG = logging.getLogger(__name__)
 
 ADMIN = Subject(name="kubernetes-admin", groups=("system:masters",))
+KUBECONFIG_ADMIN = structs.replace(ADMIN, has_rsa_key=True)
+"""The same, whose key clients of any language read from a kubeconfig."""
 MANAGER_GROUP = "mockube:manager"
 """The group of mockube's manager, with more rights than upstream's: it is scheduler and kubelets as well."""
 MANAGER = Subject(name="system:kube-controller-manager", groups=(MANAGER_GROUP,))
@@ -79,7 +81,13 @@ _KEYS = (*_CERTIFICATES, ACCOUNTS)
 
 @contextmanager
 def prepare_folder(
-    path: Path, server: Subject, *, now: datetime, random: Random, users: Collection[Path] = ()
+    path: Path,
+    server: Subject,
+    *,
+    now: datetime,
+    random: Random,
+    users: Collection[Path] = (),
+    admin: Subject = ADMIN,
 ) -> Iterator[Folder]:
     """Everything is there and good, and no other server replaces it before it is read.
 
@@ -95,7 +103,7 @@ def prepare_folder(
         by_proxies = Issuer(proxies, now=now, random=random)
         for name, subject, signer in (
             (SERVER, server, issuer),
-            (CLIENT, ADMIN, issuer),
+            (CLIENT, admin, issuer),
             (CONTROLLERS, MANAGER, issuer),
             (KUBELET_CLIENT, KUBELET_USER, issuer),
             (PROXY_CLIENT, PROXY, by_proxies),

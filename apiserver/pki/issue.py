@@ -1,4 +1,4 @@
-"""Generate keys and certificates: ECDSA P-256, as PEM. Reads and writes no files."""
+"""Generate keys and certificates: ECDSA P-256, or RSA for the users of a kubeconfig; as PEM. Reads and writes no files."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from msgspec import Struct
 
@@ -18,6 +18,8 @@ RENEW_BEFORE = timedelta(days=30)
 """A certificate that expires sooner is issued again instead of reused."""
 BACKDATED = timedelta(minutes=5)
 """So that a client whose clock is a little behind takes the certificate too."""
+RSA_BITS = 2048
+_Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 
 class Pair(Struct, frozen=True, kw_only=True):
@@ -33,6 +35,8 @@ class Subject(Struct, frozen=True, kw_only=True):
     name: str
     groups: Sequence[str] = ()
     hosts: Sequence[str] = ()
+    has_rsa_key: bool = False
+    """As kubeadm's users; Java's clients read no other keys. It takes 50 ms to generate, and an ECDSA key none."""
 
 
 class Issuer:
@@ -45,7 +49,9 @@ class Issuer:
         self._random = random
 
     def issue(self, subject: Subject) -> Pair:
-        key = ec.generate_private_key(ec.SECP256R1())
+        key: _Key = ec.generate_private_key(ec.SECP256R1())
+        if subject.has_rsa_key:
+            key = rsa.generate_private_key(65537, RSA_BITS)
         usage = ExtendedKeyUsageOID.SERVER_AUTH if subject.hosts else ExtendedKeyUsageOID.CLIENT_AUTH
         builder = _builder(
             _name(subject), self._certificate.subject, key, self._now, LEAF_YEARS, self._random
@@ -67,6 +73,8 @@ class Issuer:
             found = x509.load_pem_x509_certificate(certificate)
             found.verify_directly_issued_by(self._certificate)
         except (ValueError, InvalidSignature):
+            return False
+        if subject.has_rsa_key and not isinstance(found.public_key(), rsa.RSAPublicKey):
             return False
         return found.not_valid_after_utc - self._now > RENEW_BEFORE and (
             found.subject == _name(subject) and _hosts(found) >= set(map(_general_name, subject.hosts))
@@ -104,7 +112,7 @@ def names_of(certificate: bytes) -> Sequence[str]:
 def _builder(
     subject: x509.Name,
     issuer: x509.Name,
-    key: ec.EllipticCurvePrivateKey,
+    key: _Key,
     now: datetime,
     years: int,
     random: Random,
@@ -115,17 +123,15 @@ def _builder(
     return builder.not_valid_before(now - BACKDATED).not_valid_after(now + timedelta(days=365 * years))
 
 
-def _sign(
-    builder: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey, by: ec.EllipticCurvePrivateKey
-) -> Pair:
+def _sign(builder: x509.CertificateBuilder, key: _Key, by: ec.EllipticCurvePrivateKey) -> Pair:
     certificate = builder.sign(by, hashes.SHA256())
     return Pair(certificate=certificate.public_bytes(serialization.Encoding.PEM), key=_pem(key))
 
 
-def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
+def _pem(key: _Key) -> bytes:
+    is_rsa = isinstance(key, rsa.RSAPrivateKey)
+    form = serialization.PrivateFormat.TraditionalOpenSSL if is_rsa else serialization.PrivateFormat.PKCS8
+    return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
 
 
 def _load_key(pem: bytes) -> ec.EllipticCurvePrivateKey:

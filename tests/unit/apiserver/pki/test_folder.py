@@ -11,7 +11,16 @@ import pytest
 from cryptography import x509
 
 from mockube.apimachinery.randomness import SeededRandom
-from mockube.apiserver.pki.folder import AUTHORITY, CLIENT, SERVER, BadFolder, prepare_folder, server_subject
+from mockube.apiserver.pki.folder import (
+    ADMIN,
+    AUTHORITY,
+    CLIENT,
+    KUBECONFIG_ADMIN,
+    SERVER,
+    BadFolder,
+    prepare_folder,
+    server_subject,
+)
 from mockube.apiserver.pki.issue import Subject
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -48,6 +57,18 @@ def test_the_administrator_is_a_master(tmp_path):
     certificate = x509.load_pem_x509_certificate(folder.certificate(CLIENT).read_bytes())
     assert certificate.subject.rfc4514_string() == "CN=kubernetes-admin,O=system:masters"
     ssl.create_default_context().load_cert_chain(folder.certificate(CLIENT), folder.key(CLIENT))
+
+
+def test_the_administrator_of_a_kubeconfig_has_an_rsa_key(tmp_path):
+    def key(admin):
+        with prepare_folder(tmp_path, HOST, now=NOW, random=SeededRandom(), admin=admin) as folder:
+            ssl.create_default_context().load_cert_chain(folder.certificate(CLIENT), folder.key(CLIENT))
+            return folder.key(CLIENT).read_text()
+
+    assert key(ADMIN).startswith("-----BEGIN PRIVATE KEY-----\n")
+    rsa_key = key(KUBECONFIG_ADMIN)
+    assert rsa_key.startswith("-----BEGIN RSA PRIVATE KEY-----\n")
+    assert key(ADMIN) == key(KUBECONFIG_ADMIN) == rsa_key
 
 
 @pytest.mark.parametrize(("named", "other"), [("crt", "key"), ("key", "crt")])
