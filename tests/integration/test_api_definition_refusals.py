@@ -94,10 +94,86 @@ async def refusal(client, *versions):
             '[0] in body must be of type string: "null"',
             id="a default list with null",
         ),
+        pytest.param(
+            obj(a=TEXT | {"default": 1, "x-kubernetes-list-type": "set"}),
+            f'[{SCHEMA}.properties[a].default: Invalid value: "integer": '
+            ' in body must be of type string: "integer", '
+            f'{SCHEMA}.properties[a].type: Invalid value: "string": must be array if x-kubernetes-list-type is specified]',
+            id="a default of another type beside a keyword of another type",
+        ),
+        pytest.param(
+            obj(a=TEXT | {"default": 1, "pattern": "("}) | {"nullable": True},
+            f"[{SCHEMA}.nullable: Forbidden: nullable cannot be true at the root, "
+            f'{SCHEMA}.properties[a].pattern: Invalid value: "(": '
+            "must be a valid regular expression, but isn't: error parsing regexp: missing closing ): `(`]",
+            id="a pattern that is none",
+        ),
     ],
 )
 async def test_schemas_that_are_refused(client, schema, message):
     assert await refusal(client, version(schema=schema)) == message
+
+
+ROOT_FIELDS = (
+    "only [Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength "
+    "Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example "
+    "XPreserveUnknownFields XValidations] fields are allowed at the root of the schema if the status subresource is enabled"
+)
+OBJECT_TYPE = (
+    'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "internal_value"),
+    [
+        ("allOf", [{"required": ["a"]}], '"Required":["a"]'),
+        ("anyOf", [{"required": ["a"]}], '"AnyOf":[{"ID":""'),
+        ("oneOf", [{"required": ["a"]}], '"OneOf":[{"ID":""'),
+        ("not", {"required": ["b"]}, '"Not":{"ID":""'),
+        ("enum", [{}], '"Enum":[{}]'),
+        ("nullable", True, '"Nullable":true'),
+        ("maxProperties", 3, '"MaxProperties":3'),
+        ("minProperties", 0, '"MinProperties":0'),
+        ("additionalProperties", True, '"AdditionalProperties":{"Allows":true,"Schema":null}'),
+        ("additionalProperties", TEXT, '"AdditionalProperties":{"Allows":true,"Schema":{"ID":""'),
+        ("dependencies", {"a": ["b"]}, '"Dependencies":{"a":{"Schema":null,"Property":["b"]}}'),
+        ("x-kubernetes-embedded-resource", True, '"XEmbeddedResource":true'),
+        ("x-kubernetes-map-type", "atomic", '"XMapType":"atomic"'),
+        ("$schema", "x", '"Schema":"x"'),
+        ("id", "x", '"ID":"x"'),
+    ],
+)  # fmt: skip
+async def test_a_status_must_be_separable_from_its_schema(client, name, value, internal_value):
+    schema = obj(a=TEXT, l={"type": "array", "items": TEXT}) | {name: value}
+    refused = await refusal(client, version(schema=schema, subresources={"status": {}}))
+    refused = refused.removeprefix("[")
+    assert refused.startswith(f'{SCHEMA}: Invalid value: {{"ID":"')
+    assert ROOT_FIELDS in refused
+    assert internal_value in refused
+    assert '"Items":{"Schema":{"ID":"","Schema":"","Ref":null,"Description":"","Type":"string"' in refused
+
+
+@pytest.mark.parametrize("status_version", [0, 1])
+async def test_the_schema_of_a_version_is_separable_where_it_has_a_status(client, status_version):
+    schemas = [obj(a=TEXT) | {"maxProperties": 3}, {"type": "object"}]
+    versions = [
+        version(f"v{index}", schema=schema, storage=index == 0) for index, schema in enumerate(schemas)
+    ]
+    versions[status_version]["subresources"] = {"status": {}}
+    answer = await client.post(f"{DEFINITIONS}?dryRun=All", definition(*versions))
+    assert answer.status == (201 if status_version else 422)
+    if not status_version:
+        assert answer.body["details"]["causes"][0]["field"] == "spec.versions[0].schema.openAPIV3Schema"
+
+
+async def test_a_status_needs_an_object_around_it(client):
+    schema = {"type": "array", "items": TEXT, "anyOf": [{}]}
+    refused = await refusal(client, version(schema=schema, subresources={"status": {}}))
+    assert refused == (
+        f'[{SCHEMA}.type: Invalid value: "array": {OBJECT_TYPE}, '
+        f'{SCHEMA}.type: Invalid value: "array": must be object at the root]'
+    )
 
 
 async def test_defaults_of_values_of_a_map_are_not_checked(client):

@@ -1,6 +1,6 @@
 """The schemas of a CustomResourceDefinition, and the defaults and rules in them."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from mockube.apimachinery import errors
@@ -8,6 +8,7 @@ from mockube.apimachinery.cel.language import WHOLE, Language
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.regexp import matcher as regexp
+from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.apiextensions.defaults import check_defaults
 from mockube.apiserver.kinds.apiextensions.rules import (
@@ -18,6 +19,7 @@ from mockube.apiserver.kinds.apiextensions.rules import (
 )
 from mockube.apiserver.kinds.apiextensions.structural import PRESERVE, check_structural, is_leaf
 from mockube.apiserver.kinds.common.checks import all_of, one_of, pointer
+from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.jsonschema.schema import RULES
 from mockube.apiserver.kinds.jsonschema.validate import is_known_format
 
@@ -32,28 +34,62 @@ _EVEN_EMPTY: Final = frozenset({"additionalItems", "dependencies", "$ref"})
 """Keywords that are refused with any value."""
 
 
-def check_schema(validation: ReadOnlyTree, path: Path, language: Language = WHOLE) -> Iterator[FieldError]:
+_ROOT_FIELDS: Final = (
+    *("Description", "Type", "Format", "Title", "Maximum", "ExclusiveMaximum", "Minimum", "ExclusiveMinimum"),
+    *("MaxLength", "MinLength", "Pattern", "MaxItems", "MinItems", "UniqueItems", "MultipleOf", "Required"),
+    *("Items", "Properties", "ExternalDocs", "Example", "XPreserveUnknownFields", "XValidations"),
+)
+_NOT_AT_ROOT: Final = (
+    *("default", "enum", "maxProperties", "minProperties", *_JUNCTORS, "not", "additionalProperties"),
+    *("patternProperties", "dependencies", "additionalItems", "definitions"),
+    *(_MAP_KEYS, _LIST_TYPE, _MAP_TYPE),
+)
+"""Keywords that a root schema must not have with any value, if there is a status; the same of flags that are on."""
+_FLAGS_NOT_AT_ROOT: Final = ("nullable", "x-kubernetes-embedded-resource", "x-kubernetes-int-or-string")
+
+
+def _check_status_root(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    """Check what the root of a schema may have where status is a subresource: what is left when it is taken out."""
+    kind = schema.get("type") or "object"
+    is_named = schema.get("id") or schema.get("$schema") or schema.get("$ref") is not None
+    if not is_named and kind != "object":
+        detail = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
+        yield errors.invalid(path.child("type"), kind, detail)
+    elif (
+        is_named
+        or any(schema.get(name) is not None for name in _NOT_AT_ROOT)
+        or any(map(schema.get, _FLAGS_NOT_AT_ROOT))
+    ):
+        detail = f"only [{' '.join(_ROOT_FIELDS)}] fields are allowed at the root of the schema if the status subresource is enabled"
+        yield errors.invalid(path, internal("apiextensions.JSONSchemaProps", schema), detail)
+
+
+def check_schema(
+    validation: ReadOnlyTree, path: Path, language: Language = WHOLE, *, has_status: bool = False
+) -> Iterator[FieldError]:
     """Check the structure, then keywords, and then defaults and rules, which need both."""
     schema, path = validation.get("openAPIV3Schema"), path.child("openAPIV3Schema")
     if schema is None:
         return
+    of_root = [*_check_status_root(schema, path)] if has_status else []
     if schema.get("nullable"):
-        yield errors.forbidden(path.child("nullable"), "nullable cannot be true at the root")
+        of_root.append(errors.forbidden(path.child("nullable"), "nullable cannot be true at the root"))
     parts = [*_all(schema)]
     is_convertible = not any(map(_is_unsupported, parts))
-    found = check_structural(schema, path) if is_convertible else []
+    of_structure = check_structural(schema, path) if is_convertible else []
+    of_patterns = _check_patterns(parts, path)
+    if is_convertible and not (of_structure or of_patterns is None or of_patterns):
+        of_structure = [*check_defaults(schema, path)]
     total, context = TotalCost(), None
-    if is_convertible and not found and any(one.get(RULES) for one in parts):
+    if is_convertible and not of_structure and any(one.get(RULES) for one in parts):
         context = RuleContext(schema, total, root=True, language=language)
     of_keywords, of_rules = _check(schema, path, context)
-    found = [*found, *of_keywords] or [*_check_patterns(parts, path)]
+    found = [*of_root, *of_structure, *of_keywords] or [*(of_patterns or ())]
     if not found and any(one.get("$schema") for one in parts):
-        found.append(errors.invalid(path, "", "OpenAPIV3Schema 'schema' is not supported"))
-    of_defaults = [] if found else [*check_defaults(schema, path)]
-    yield from found or of_defaults
-    if not of_defaults:
-        yield from of_rules
-        yield from total.check(path)
+        found = [errors.invalid(path, "", "OpenAPIV3Schema 'schema' is not supported")]
+    yield from found
+    yield from of_rules
+    yield from total.check(path)
 
 
 def _is_unsupported(schema: ReadOnlyTree) -> bool:
@@ -141,9 +177,15 @@ def _inner_schemas(schema: ReadOnlyTree, path: Path) -> Iterator[tuple[ReadOnlyT
         yield items, path.child("items")
 
 
-def _check_patterns(parts: Iterable[ReadOnlyTree], path: Path) -> Iterable[FieldError]:
-    """Refuse a schema of whose parts the patterns together cost more than a single pattern may."""
-    cost = sum(regexp.check(one["pattern"]) for one in parts if one.get("pattern"))
+def _check_patterns(parts: Iterable[ReadOnlyTree], path: Path) -> Sequence[FieldError] | None:
+    """Refuse a schema of whose parts the patterns together cost more than a single pattern may.
+
+    None if a pattern is invalid, which the check of keywords reports.
+    """
+    try:
+        cost = sum(regexp.check(one["pattern"]) for one in parts if one.get("pattern"))
+    except RegexpError:
+        return None
     if cost <= regexp.MAX_COST:
         return ()
     detail = f"the patterns must have at most {regexp.MAX_COST} instructions together, but have {cost}"

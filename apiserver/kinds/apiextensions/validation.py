@@ -11,7 +11,12 @@ from mockube.apimachinery.cel.language import WHOLE, Language
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.apiextensions.versions import common_check, to_internal, version_check
+from mockube.apiserver.kinds.apiextensions.versions import (
+    common_check,
+    has_status,
+    to_internal,
+    version_check,
+)
 from mockube.apiserver.kinds.common import objectmeta, pem
 from mockube.apiserver.kinds.common.checks import (
     Check,
@@ -95,7 +100,8 @@ def _check_versions(spec: ReadOnlyTree, path: Path, language: Language) -> Itera
     yield from _check_schemas(spec, path)
     for index, version in enumerate(versions):
         yield from field("name", _LABEL, absent="")(version, path.index(index))
-        yield from version_check(language)(version, path.index(index))
+        check = version_check(language, has_status=has_status(spec) or has_status(version))
+        yield from check(version, path.index(index))
     value: list[Any] | None = [
         internal("apiextensions.CustomResourceDefinitionVersion", version) for version in versions
     ]
@@ -108,6 +114,11 @@ def _check_versions(spec: ReadOnlyTree, path: Path, language: Language) -> Itera
     # Upstream's internal type names the first version again, beside all of them.
     first = versions[0].get("name") if versions else ""
     yield from _LABEL(first, path.parent.child("version")) if first and path.parent else ()
+
+
+def _check_common(spec: ReadOnlyTree, path: Path, language: Language) -> Iterable[FieldError]:
+    of_any = any(map(has_status, (spec, *(spec.get("versions") or ()))))
+    return common_check(language, has_status=of_any)(spec, path)
 
 
 def _check_stored(tree: ReadOnlyTree) -> Iterator[FieldError]:
@@ -195,7 +206,7 @@ def _spec(language: Language, *, any_accepted: bool = False, any_authorities: bo
         require("scope", one_of("Cluster", "Namespaced")),
         partial(_check_versions, language=language),
         field("names", _REQUIRED_NAMES, _NAMES, absent={}),
-        common_check(language),
+        partial(_check_common, language=language),
         _conversion(any_accepted=any_accepted, any_authorities=any_authorities),
     )
 

@@ -119,9 +119,9 @@ _COMMON: Final = {
 """The fields of a version, and the name of each where all versions have the same value."""
 
 
-def _checks(language: Language) -> Mapping[str, Check]:
+def _checks(language: Language, *, has_status: bool) -> Mapping[str, Check]:
     return {
-        "schema": partial(check_schema, language=language),
+        "schema": partial(check_schema, language=language, has_status=has_status),
         "subresources": pointer("scale", _check_scale),
         "additionalPrinterColumns": each_item(_COLUMN),
         "selectableFields": all_of(),  # the schema says whether they are right
@@ -150,17 +150,22 @@ _COMMON_SELECTABLE: Final = _check_selectable(
 
 
 @cache
-def version_check(language: Language) -> Check:
-    """The check of one version, where rules may use a language."""
-    fields = (optional(name, check) for name, check in _checks(language).items())
+def version_check(language: Language, *, has_status: bool) -> Check:
+    """The check of one version, where rules may use a language; `has_status` if status is its subresource."""
+    fields = (optional(name, check) for name, check in _checks(language, has_status=has_status).items())
     return all_of(_check_warning, *fields, _OWN_SELECTABLE)
 
 
 @cache
-def common_check(language: Language) -> Check:
+def common_check(language: Language, *, has_status: bool) -> Check:
     """The check of what all versions have in common."""
-    fields = (optional(_COMMON[name], check) for name, check in _checks(language).items())
-    return all_of(*fields, _COMMON_SELECTABLE)
+    checks = _checks(language, has_status=has_status).items()
+    return all_of(*(optional(_COMMON[name], check) for name, check in checks), _COMMON_SELECTABLE)
+
+
+def has_status(tree: ReadOnlyTree) -> bool:
+    """Return whether status is a subresource, by the fields of a version or of all versions."""
+    return (tree.get("subresources") or {}).get("status") is not None
 
 
 def to_internal(spec: ReadOnlyTree) -> dict[str, Any]:

@@ -84,8 +84,29 @@ def _internal_value(row: _Field, value: Any) -> Any:
 
 
 def _item(row: _Field, value: Any) -> Any:
-    # A field may take more than one form, such as `items` of a schema: what is no object is shown as it is.
+    forms = _FORMS.get(row.struct)
+    if forms is not None:
+        return _one_of(*forms, value)
     return internal(row.struct, value) if row.struct and isinstance(value, dict) else value
+
+
+def _one_of(name: str, others: Mapping[str, Any], value: Any) -> dict[str, Any]:
+    """Return the struct of a field that takes a schema, or else what goes into its field of that name."""
+    if isinstance(value, dict):
+        return {**others, "Schema": internal(_SCHEMA, value)}
+    items = value if isinstance(value, list) else ()
+    if any(isinstance(item, dict) for item in items):
+        value = [internal(_SCHEMA, item) for item in items]
+    return {**others, "Schema": None, name: value}
+
+
+_SCHEMA: Final = "apiextensions.JSONSchemaProps"
+_FORMS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
+    f"{_SCHEMA}OrArray": ("JSONSchemas", {"Schema": None, "JSONSchemas": None}),
+    f"{_SCHEMA}OrBool": ("Allows", {"Allows": True, "Schema": None}),
+    f"{_SCHEMA}OrStringArray": ("Property", {"Schema": None, "Property": None}),
+}
+"""Structs of a schema or of something else: the field of the latter, and the fields of the former."""
 
 
 _POD_SPEC: Final = "core.PodSpec"
