@@ -98,13 +98,16 @@ def _with_amounts(spec: ReadOnlyTree) -> ReadOnlyTree:
 
 def _check_same_spec(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
     now, before = get_struct(new, "spec"), get_struct(old, "spec")
-    free = [_ATTRIBUTES_CLASS]
+    free = []
     if not before.get("volumeName"):
         before = as_before(before, now, "volumeName")  # and so both have it where they are shown
     if _moves_class_to_spec(new, old) or _gets_class(new, old):
         free.append("storageClassName")
+    is_bound = get_struct(new, "status").get("phase") == "Bound"
+    if is_bound:
+        free.append(_ATTRIBUTES_CLASS)
     now = as_before(now, before, *free)
-    if get_struct(new, "status").get("phase") == "Bound":
+    if is_bound:
         now = _with_storage_as(now, before)
     if now == before or _with_amounts(now) == _with_amounts(before):
         return ()

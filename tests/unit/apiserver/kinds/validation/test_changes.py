@@ -89,6 +89,16 @@ spec: Forbidden: spec is immutable after creation except resources.requests and 
   "DataSource": null,
   "DataSourceRef": null,
 """
+OTHER_ATTRIBUTES = """\
+spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims
+@@ -14,5 +14,5 @@
+  "VolumeMode": null,
+  "DataSource": null,
+  "DataSourceRef": null,
+- "VolumeAttributesClassName": null
++ "VolumeAttributesClassName": "v"
+ }
+"""
 ONE_FAMILY = (
     'spec.cidrs: Invalid value: ["10.0.0.0/24","10.0.1.0/24"]: may specify no more than one IP for each IP family, '
     "i.e 192.168.0.0/24 and 2001:db8::/64"
@@ -130,6 +140,11 @@ CHANGES = [
     pytest.param("", "PersistentVolumeClaim", {"spec": {**CLAIM, "volumeName": "", "storageClassName": "a"}},
                  {"spec": {**CLAIM, "volumeName": "w", "storageClassName": "b"}}, [OTHER_CLASS],
                  id="a claim is bound and gets another class"),
+    pytest.param("", "PersistentVolumeClaim", {"spec": CLAIM}, {"spec": {**CLAIM, "volumeAttributesClassName": "v"}},
+                 [OTHER_ATTRIBUTES], id="a claim that is not bound gets another class of attributes"),
+    pytest.param("", "PersistentVolumeClaim", {"spec": CLAIM, "status": BOUND},
+                 {"spec": {**CLAIM, "volumeAttributesClassName": "v"}, "status": BOUND}, [],
+                 id="a bound claim gets another class of attributes"),
     pytest.param("events.k8s.io", "Event", EVENT, {**EVENT, "note": "b", "series": {"count": 1}},
                  ['series.count: Invalid value: "": should be at least 2',
                   "series.lastObservedTime: Required value", f'message: Invalid value: "b": {FIXED}'],
