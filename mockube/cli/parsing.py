@@ -72,9 +72,11 @@ def variable(action: argparse.Action) -> str:
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """A question that may help who mistyped something; "" if nothing is like it."""
-    found = difflib.get_close_matches(word, [*known], n=1)
-    return f": did you mean {found[0]}?" if found else ""
+    """What may have been meant: names that end with the word, or else the one that is most like it; or ""."""
+    names = [*dict.fromkeys(known)]
+    ending = f"-{word.lstrip('-')}"
+    likely = [name for name in names if name.endswith(ending)] or difflib.get_close_matches(word, names, n=1)
+    return f": did you mean {' or '.join(likely)}?" if likely else ""
 
 
 def _read(action: argparse.Action, text: str) -> Any:

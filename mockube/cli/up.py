@@ -22,8 +22,8 @@ from mockube.cli.progress import Progress, is_live
 from mockube.cli.shared_flags import add_name, add_shape, version_flags
 from mockube.cli.waits import WAIT_SECONDS, Wait, wait
 from mockube.clusters import record
-from mockube.clusters.folders import DEFAULT, ClusterFolder, cluster_folder
-from mockube.clusters.found import State, look
+from mockube.clusters.folders import ClusterFolder, cluster_folder
+from mockube.clusters.found import State, flag_of, look
 from mockube.clusters.kubeconfigs import refuse_others
 from mockube.clusters.lock import ClusterLocked
 from mockube.clusters.logs import OURS
@@ -113,8 +113,8 @@ def _use_existing(folder: ClusterFolder, running: Record | None, *, content: boo
         raise ClusterLocked(f'"{folder.name}" is starting already')
     if not content:
         raise ClusterLocked(
-            f'"{folder.name}" runs already, as process {running.pid} at {running.url}: stop it with `mockube down`, '
-            "use it as it is with --exist-ok, or start another one with --name"
+            f'"{folder.name}" runs already, as process {running.pid} at {running.url}: stop it with '
+            f"`mockube down{flag_of(folder.name)}`, use it as it is with --exist-ok, or start another one with --name"
         )
     print(greeting(folder, running))
     return 0
@@ -200,12 +200,11 @@ def _data_dir(options: argparse.Namespace, folder: ClusterFolder) -> Path | None
 
 
 def greeting(folder: ClusterFolder, record: Record) -> str:
-    name = "" if folder.name == DEFAULT else f" --name {folder.name}"
     return READY.format(
         version=record.version,
         nodes=record.nodes,
         elsewhere="" if record.detached else ". In another shell",
         kubeconfig=shlex.quote(str(folder.kubeconfig)),
         store_note=_STORE_NOTES[record.store != MEMORY].format(store=record.store),
-        end=f"`mockube down{name}` stops it." if record.detached else "Ctrl+C stops it.",
+        end=f"`mockube down{flag_of(folder.name)}` stops it." if record.detached else "Ctrl+C stops it.",
     )

@@ -43,8 +43,8 @@ def find(name: str, environment: Mapping[str, str]) -> FoundCluster:
     folder = cluster_folder(name, environment)
     if not folder.path.is_dir():
         others = ", ".join(one.name for one in cluster_folders(environment))
-        there = f"there is {others}" if others else f"`mockube up{_flag(name)}` starts one"
-        raise Missing(f'there is no cluster "{name}": {there}')
+        hint = f"choose with --name: {others}" if others else f"`mockube up{flag_of(name)}` starts one"
+        raise Missing(f'there is no cluster "{name}": {hint}')
     return look(folder)
 
 
@@ -58,11 +58,11 @@ def ready_record(found: FoundCluster) -> Record:
     """Of one that runs and is ready; Missing if it does not."""
     if found.state is not State.RUNNING or found.record is None:
         name = found.folder.name
-        raise Missing(f'"{name}" is not running: `mockube up{_flag(name)}` starts it')
+        raise Missing(f'"{name}" is not running: `mockube up{flag_of(name)}` starts it')
     return found.record
 
 
-def _flag(name: str) -> str:
+def flag_of(name: str) -> str:
     return "" if name == "default" else f" --name {name}"
 
 

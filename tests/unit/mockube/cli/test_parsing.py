@@ -116,3 +116,9 @@ def test_a_variable_is_called_as_the_long_flag():
 def test_only_what_is_alike_is_suggested():
     assert suggestion("stauts", ["status", "up"]) == ": did you mean status?"
     assert suggestion("xyz", ["status", "up"]) == ""
+
+
+def test_flags_that_end_with_the_word_are_suggested_first():
+    flags = ["--node-labels", "--simulate-nodes", "--http-port", "--secure-port"]
+    assert suggestion("--nodes", flags) == ": did you mean --simulate-nodes?"
+    assert suggestion("--port", flags) == ": did you mean --http-port or --secure-port?"

@@ -65,7 +65,7 @@ def test_a_record_that_makes_no_sense_is_none(folder):
 
 
 def test_what_is_not_there_is_missing_and_said_how_to_get(environment, folder):
-    with pytest.raises(Missing, match='there is no cluster "two": there is one'):
+    with pytest.raises(Missing, match='there is no cluster "two": choose with --name: one'):
         find("two", environment)
     with pytest.raises(Missing, match='"one" is not running: `mockube up --name one` starts it'):
         running("one", environment)
