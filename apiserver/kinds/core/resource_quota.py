@@ -126,8 +126,8 @@ _STATUS: Final[Check] = all_of(field("hard", _check_amounts), field("used", _che
 
 
 def _check_same_scopes(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-    scopes, before = get_struct(new, "spec").get("scopes") or [], get_struct(old, "spec").get("scopes") or []
-    if {*scopes} == {*before}:
+    scopes, before = get_struct(new, "spec").get("scopes"), get_struct(old, "spec").get("scopes")
+    if {*(scopes or ())} == {*(before or ())}:
         return ()
     return (errors.invalid(ROOT.child("spec", "scopes"), scopes, IMMUTABLE),)
 

@@ -120,7 +120,7 @@ CHANGES = [
                  [f"metadata.taints[1]: Duplicate value: {SHOWN_TAINT}: taints must be unique by key and effect pair"],
                  id="a Node has a taint once"),
     pytest.param("", "ResourceQuota", {"spec": {"scopes": ["BestEffort"]}}, {"spec": {}},
-                 [f"spec.scopes: Invalid value: []: {FIXED}"], id="a quota keeps its scopes"),
+                 [f"spec.scopes: Invalid value: null: {FIXED}"], id="a quota keeps its scopes"),
     pytest.param("", "PersistentVolume", {"spec": CSI}, {"spec": {**CSI, "csi": {**CSI["csi"], **SECRET}}}, [],
                  id="a volume learns how it grows"),
     pytest.param("", "PersistentVolume", {"spec": CSI}, {"spec": {**CSI, "csi": {**CSI["csi"], "volumeHandle": "i"}}},
