@@ -165,11 +165,11 @@ def aggregate(errors: Iterable[object]) -> str:
 
 def within_limit(errors: Sequence[Error], show: Callable[[Error], str]) -> tuple[list[str], int]:
     """The texts that have room in one answer, and how many errors are left. No more texts are made than that."""
-    room, texts = MAX_TEXT, []
+    remaining, texts = MAX_TEXT, []
     for error in errors:
         texts.append(show(error))
-        room -= len(texts[-1])
-        if room <= 0:
+        remaining -= len(texts[-1])
+        if remaining <= 0:
             break
     return texts, len(errors) - len(texts)
 

@@ -171,17 +171,17 @@ def _parse_filter(text: str, at: int) -> tuple[Step, int]:
 def _end_of_filter(text: str, at: int) -> int:
     """Return where the closing bracket of a filter is, which may have one quoted text."""
     quote, is_closed = "", False
-    for place in range(at, len(text)):
-        character = text[place]
+    for position in range(at, len(text)):
+        character = text[position]
         if character == "\n":
             break
         if character in "\"'":
             if not quote:
                 quote = character
-            elif text[place - 1] != "\\" and character == quote:
+            elif text[position - 1] != "\\" and character == quote:
                 is_closed = True
         elif character == ")" and bool(quote) == is_closed:
-            return place
+            return position
     raise JSONPathError("unterminated filter")
 
 

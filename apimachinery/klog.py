@@ -44,10 +44,10 @@ def attach(root: logging.Logger, settings: Logging, stream: TextIO | None = None
 
 class KlogFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        moment = datetime.fromtimestamp(record.created, UTC)
+        time = datetime.fromtimestamp(record.created, UTC)
         letter = _LETTERS.get(record.levelno, "I")
         source_line = f"{record.filename}:{record.lineno}"
-        head = f"{letter}{moment:%m%d %H:%M:%S.%f} {record.process:7d} {source_line}]"
+        head = f"{letter}{time:%m%d %H:%M:%S.%f} {record.process:7d} {source_line}]"
         return f"{head} {_message_text(self, record)}"
 
 

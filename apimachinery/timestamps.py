@@ -20,13 +20,13 @@ class TimestampError(ValueError):
     """A text is not a time; the message is Go's."""
 
 
-def format_time(moment: datetime) -> str:
-    utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+def format_time(time: datetime) -> str:
+    utc = time if time.tzinfo is UTC else time.astimezone(UTC)
     return f"{utc.isoformat()[:19]}Z"
 
 
-def format_micro_time(moment: datetime) -> str:
-    return f"{moment.astimezone(UTC).isoformat(timespec='microseconds')[:26]}Z"
+def format_micro_time(time: datetime) -> str:
+    return f"{time.astimezone(UTC).isoformat(timespec='microseconds')[:26]}Z"
 
 
 def parse_time(text: str) -> datetime:
@@ -44,10 +44,10 @@ def span_of(seconds: float) -> timedelta:
     return timedelta(seconds=max(-_LONGEST_SPAN, min(seconds, _LONGEST_SPAN)))
 
 
-def after(moment: datetime, span: timedelta) -> datetime:
+def after(time: datetime, span: timedelta) -> datetime:
     """The moment so much later; the last that a `datetime` can hold, or the first, where there is none."""
     try:
-        return moment + span
+        return time + span
     except OverflowError:
         return datetime.max.replace(tzinfo=UTC) if span > timedelta() else datetime.min.replace(tzinfo=UTC)
 
@@ -111,11 +111,11 @@ def _to_datetime(*parts: str | None) -> datetime:
     *clock, fraction, sign, hours, minutes = parts
     micros = int((fraction or "")[:6].ljust(6, "0"))
     year, month, day, hour, minute, second = (int(part or 0) for part in clock)
-    moment = datetime(year, month, day, hour, minute, second, micros, tzinfo=UTC)
+    time = datetime(year, month, day, hour, minute, second, micros, tzinfo=UTC)
     if sign is None:
-        return moment
+        return time
     offset = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
-    return moment - offset if sign == "+" else moment + offset
+    return time - offset if sign == "+" else time + offset
 
 
 def _problem(text: str, layout: _Layout) -> str:

@@ -120,7 +120,7 @@ class ServerClient:
     async def _resource(self, kind: str, group: str | None) -> Resource[ReadOnlyTree]:
         """By kind or plural; the first that is so called if no group is named."""
         if (found := _find_kind(self._known, kind, group)) is None:
-            self._known = (await discover(self._client)).able("get")
+            self._known = (await discover(self._client)).with_verbs("get")
             found = _find_kind(self._known, kind, group)
         if found is None:
             raise Unknown(f"{kind}.{group}" if group else kind)

@@ -52,10 +52,10 @@ def parse(text: str) -> Timestamp | None:
     if offset is None:
         return None
     try:
-        moment = datetime(*map(int, numbers), tzinfo=UTC)  # type: ignore[arg-type, misc]
+        time = datetime(*map(int, numbers), tzinfo=UTC)  # type: ignore[arg-type, misc]
     except ValueError:
         return None
-    seconds = (moment - _EPOCH) // timedelta(seconds=1) - offset
+    seconds = (time - _EPOCH) // timedelta(seconds=1) - offset
     if not MIN_UNIX_TIME <= seconds <= MAX_UNIX_TIME:
         raise CelError("timestamp overflow")
     return Timestamp(seconds * SECOND + int((fraction or "0")[:9].ljust(9, "0")), offset)
@@ -77,9 +77,9 @@ def from_seconds(seconds: int) -> Timestamp:
 def text(value: Timestamp) -> str:
     """Return it as Go's RFC3339Nano prints it, in the time zone that it was written in."""
     seconds, nanoseconds = divmod(value.nanoseconds, SECOND)
-    moment = datetime(1970, 1, 1, tzinfo=None) + timedelta(seconds=seconds + value.offset)  # noqa: DTZ001 -- local
+    time = datetime(1970, 1, 1, tzinfo=None) + timedelta(seconds=seconds + value.offset)  # noqa: DTZ001 -- local
     fraction = f".{nanoseconds:09d}".rstrip("0") if nanoseconds else ""
-    local_time = f"{moment.year:04d}-{moment:%m-%dT%H:%M:%S}{fraction}"
+    local_time = f"{time.year:04d}-{time:%m-%dT%H:%M:%S}{fraction}"
     if not value.offset:
         return f"{local_time}Z"
     hours, minutes = divmod(abs(value.offset) // 60, 60)
@@ -115,17 +115,17 @@ def get(function: str, value: Any, zone: Any = None) -> int:
     return _part(function, value.at(_zone(zone) if zone is not None else UTC))
 
 
-def _part(function: str, moment: datetime) -> int:
+def _part(function: str, time: datetime) -> int:
     parts = {
-        "getFullYear": moment.year,
-        "getMonth": moment.month - 1,
-        "getDayOfYear": moment.timetuple().tm_yday - 1,
-        "getDayOfMonth": moment.day - 1,
-        "getDate": moment.day,
-        "getDayOfWeek": moment.isoweekday() % 7,
-        "getHours": moment.hour,
-        "getMinutes": moment.minute,
-        "getSeconds": moment.second,
+        "getFullYear": time.year,
+        "getMonth": time.month - 1,
+        "getDayOfYear": time.timetuple().tm_yday - 1,
+        "getDayOfMonth": time.day - 1,
+        "getDate": time.day,
+        "getDayOfWeek": time.isoweekday() % 7,
+        "getHours": time.hour,
+        "getMinutes": time.minute,
+        "getSeconds": time.second,
     }
     return parts[function]
 

@@ -30,7 +30,7 @@ _TAKEN_AS_IT_IS: Final = {Shape.STRING: str, Shape.BOOLEAN: bool}
 class _Row(NamedTuple):
     """What is done with a field; a tuple, as it is taken apart for every value."""
 
-    place: int
+    position: int
     plain: type | None
     read: Read
     drops_empty: bool
@@ -64,9 +64,9 @@ class Normaliser:
             read = self._structs[struct.name] = self._compile(struct)
         return read
 
-    def _row(self, place: int, field: Field) -> _Row:
+    def _row(self, position: int, field: Field) -> _Row:
         return _Row(
-            place=place,
+            position=position,
             plain=_TAKEN_AS_IT_IS.get(field.type.shape),
             read=self._reader(field.type),
             drops_empty=drops_empty(field),
@@ -75,7 +75,7 @@ class Normaliser:
 
     def _compile(self, struct: Type) -> Read:
         fields = struct.fields
-        places = {name: place for place, name in enumerate(fields)}
+        positions = {name: position for position, name in enumerate(fields)}
         always = [
             (name, default)
             for name, field in fields.items()
@@ -86,9 +86,9 @@ class Normaliser:
         def find(name: str) -> _Row | None:
             """Return a row, created when its field is first seen: most fields never are, and a struct may contain itself."""
             field = fields.get(name)
-            return None if field is None else rows.setdefault(name, self._row(places[name], field))
+            return None if field is None else rows.setdefault(name, self._row(positions[name], field))
 
-        return _read_struct(rows, find, places, always)
+        return _read_struct(rows, find, positions, always)
 
     def _list(self, of: Type) -> Read:
         read, plain, null = self._element(of)
@@ -148,7 +148,7 @@ class Normaliser:
 def _read_struct(
     rows: Mapping[str, _Row],
     find: Callable[[str], _Row | None],
-    places: Mapping[str, int],
+    positions: Mapping[str, int],
     always: Sequence[tuple[str, Any]],
 ) -> Read:
     """`find` returns a row that is not in `rows` yet; `always` has the fields that are written even if absent."""
@@ -164,7 +164,7 @@ def _read_struct(
             if row is None:
                 pruned.append(name)
                 continue
-            place, plain, read, drops, field_value = row
+            position, plain, read, drops, field_value = row
             if item.__class__ is plain:
                 field_value = item
             elif item is None:
@@ -175,12 +175,14 @@ def _read_struct(
             if field_value is OMITTED or (drops and not field_value):
                 continue
             struct[name] = field_value
-            in_order = in_order and place > latest
-            latest = place
+            in_order = in_order and position > latest
+            latest = position
         for name, default in always:
             if name not in struct:
                 struct[name] = fresh_copy(default)
                 in_order = False
-        return struct if in_order else {name: struct[name] for name in sorted(struct, key=places.__getitem__)}
+        return (
+            struct if in_order else {name: struct[name] for name in sorted(struct, key=positions.__getitem__)}
+        )
 
     return read_struct

@@ -93,14 +93,14 @@ def _bytes(value: Any) -> str:
 
 @memoize(4096, max_length=_LONGEST_TIME)
 def _canonical_time(text: str) -> str | None:
-    moment = timestamps.parse_time(text)
-    return timestamps.format_time(moment) if moment != _NO_TIME else None
+    time = timestamps.parse_time(text)
+    return timestamps.format_time(time) if time != _NO_TIME else None
 
 
 @memoize(4096, max_length=_LONGEST_TIME)
 def _canonical_micro_time(text: str) -> str | None:
-    moment = timestamps.parse_micro_time(text)
-    return timestamps.format_micro_time(moment) if moment != _NO_TIME else None
+    time = timestamps.parse_micro_time(text)
+    return timestamps.format_micro_time(time) if time != _NO_TIME else None
 
 
 def _time(value: Any) -> str | None:

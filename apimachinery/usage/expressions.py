@@ -74,8 +74,8 @@ class Expressions:
             "usage_rand": lambda: fraction(random),
             "usage_since": lambda obj: _seconds_since(obj, clock.now()),
             "usage_since_method": lambda obj: _seconds_since(obj, clock.now()),
-            "usage_unix": lambda moment: moment.nanoseconds / SECOND,
-            "usage_unix_method": lambda moment: moment.nanoseconds / SECOND,
+            "usage_unix": lambda time: time.nanoseconds / SECOND,
+            "usage_unix_method": lambda time: time.nanoseconds / SECOND,
         }
         library = Library(_DECLARED, functions, _OPERATORS)
         self._environment = Environment(_VARIABLES, libraries=(library, *libraries))
@@ -134,8 +134,8 @@ def _quantity(text: str) -> QuantityValue:
         raise CelError(str(error)) from error
 
 
-def _timestamp(moment: datetime) -> Timestamp:
-    return Timestamp(int(moment.timestamp()) * SECOND + moment.microsecond * 1000)
+def _timestamp(time: datetime) -> Timestamp:
+    return Timestamp(int(time.timestamp()) * SECOND + time.microsecond * 1000)
 
 
 def _seconds_since(obj: Any, now: datetime) -> float:

@@ -128,7 +128,7 @@ def _missing_resources(pod: ReadOnlyTree, node: ReadOnlyTree) -> Iterator[str]:
     requests = pod_requests({"spec": pod["spec"], "metadata": pod["metadata"]})
     allocatable = (node.get("status") or {}).get("allocatable") or {}
     for name, scale in (("cpu", 1000), ("memory", 1)):
-        room = quantity.parse(allocatable.get(name, "0"))
-        if name in requests and requests[name].number > room.number:
-            requested, available = (ceil(amount.number * scale) for amount in (requests[name], room))
+        node_amount = quantity.parse(allocatable.get(name, "0"))
+        if name in requests and requests[name].number > node_amount.number:
+            requested, available = (ceil(amount.number * scale) for amount in (requests[name], node_amount))
             yield f"{name}, requested: {requested}, allocatable: {available}"

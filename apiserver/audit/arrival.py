@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from mockube.apiserver.authz.chain import Verdict
+from mockube.apiserver.authz.chain import DecisionAndReason
 from mockube.apiserver.request_info import RequestInfo
 from mockube.apiserver.user import Impersonated, User
 
@@ -25,7 +25,7 @@ class Arrival(Protocol):
     def impersonated(self) -> Impersonated | None: ...
 
     @property
-    def decision(self) -> Verdict | None:
+    def decision(self) -> DecisionAndReason | None:
         """Of the authorizer; None if it was not called."""
 
     @property

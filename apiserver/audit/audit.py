@@ -55,7 +55,7 @@ class Request(Struct, frozen=True, kw_only=True):
     user: User | None
     info: RequestInfo
     received: datetime
-    verdict: AuditDecision
+    decision: AuditDecision
 
 
 class AuditCounts:
@@ -90,12 +90,12 @@ class Audit:
         self, request: Request, arrival: Arrival, code: int, *, body: bytes = b"", answer: bytes = b""
     ) -> None:
         """End with a request that was answered."""
-        level, extra = request.verdict.level, _authorization(arrival)
+        level, extra = request.decision.level, _authorization(arrival)
         extra["responseStatus"] = _outcome(code, answer)
         if level >= Level.REQUEST and body:
-            extra |= _object("requestObject", body, request.verdict)
+            extra |= _object("requestObject", body, request.decision)
         if level >= Level.REQUEST_RESPONSE and answer:
-            extra |= _object("responseObject", answer, request.verdict)
+            extra |= _object("responseObject", answer, request.decision)
         self._write(request, "ResponseComplete", self._clock.now(), extra)
 
     def reject(self, arrival: Arrival, code: int, answer: bytes) -> None:
@@ -109,9 +109,9 @@ class Audit:
         self._file.close()
 
     def _request(self, arrival: Arrival, user: User | None) -> Request | None:
-        verdict = self._policy.decide(arrival.authenticated, arrival.info)
-        self.counts.levels[_NAMES[verdict.level]] += 1
-        if verdict.level is Level.NONE:
+        decision = self._policy.decide(arrival.authenticated, arrival.info)
+        self.counts.levels[_NAMES[decision.level]] += 1
+        if decision.level is Level.NONE:
             return None
         agent = arrival.user_agent
         return Request(
@@ -122,11 +122,11 @@ class Audit:
             user=user,
             info=arrival.info,
             received=self._clock.now(),
-            verdict=verdict,
+            decision=decision,
         )
 
     def _write(self, request: Request, stage: str, at: datetime, extra: Tree) -> None:
-        if stage in request.verdict.omitted:
+        if stage in request.decision.omitted:
             return
         try:
             self.counts.events += 1
@@ -196,7 +196,7 @@ def _event(request: Request, stage: str, at: datetime) -> Tree:
     event: Tree = {
         "kind": "Event",
         "apiVersion": "audit.k8s.io/v1",
-        "level": _NAMES[request.verdict.level],
+        "level": _NAMES[request.decision.level],
         "auditID": request.id,
         "stage": stage,
         "requestURI": request.uri,
@@ -254,12 +254,12 @@ def _reference(info: RequestInfo) -> Tree:
     return {name: value for name, value in fields.items() if value}
 
 
-def _object(name: str, text: bytes, verdict: AuditDecision) -> Tree:
+def _object(name: str, text: bytes, decision: AuditDecision) -> Tree:
     """A body as it was sent or answered, if it is JSON."""
     tree = _parse_json(text)
     if tree is None:
         return {}
-    if not verdict.managed_fields and isinstance(tree, dict) and isinstance(tree.get("metadata"), dict):
+    if not decision.managed_fields and isinstance(tree, dict) and isinstance(tree.get("metadata"), dict):
         tree["metadata"].pop("managedFields", None)
     return {name: tree}
 

@@ -47,7 +47,7 @@ class AuditDecision(Struct, frozen=True, kw_only=True):
 
 
 class _Rule(Struct, frozen=True, kw_only=True):
-    verdict: AuditDecision
+    decision: AuditDecision
     tree: ReadOnlyTree
 
     def matches(self, user: User, info: RequestInfo) -> bool:
@@ -80,13 +80,13 @@ class Policy:
 
     def decide(self, user: User, info: RequestInfo) -> AuditDecision:
         return next(
-            (rule.verdict for rule in self._rules if rule.matches(user, info)),
+            (rule.decision for rule in self._rules if rule.matches(user, info)),
             AuditDecision(level=Level.NONE),
         )
 
 
 DEFAULT_POLICY = Policy(
-    [_Rule(verdict=AuditDecision(level=Level.METADATA, omitted=frozenset({"RequestReceived"})), tree={})]
+    [_Rule(decision=AuditDecision(level=Level.METADATA, omitted=frozenset({"RequestReceived"})), tree={})]
 )
 
 
@@ -145,7 +145,7 @@ def _rule(path: Path, policy: ReadOnlyTree, tree: ReadOnlyTree) -> _Rule:
     if omitted - set(STAGES):
         raise BadPolicy(f"{path}: omitStages may name {', '.join(STAGES)}")
     omits = tree.get("omitManagedFields", policy.get("omitManagedFields", False))
-    return _Rule(verdict=AuditDecision(level=level, omitted=omitted, managed_fields=not omits), tree=tree)
+    return _Rule(decision=AuditDecision(level=level, omitted=omitted, managed_fields=not omits), tree=tree)
 
 
 def _empty_or_holds(items: Sequence[str] | None, value: str) -> bool:

@@ -8,7 +8,7 @@ import orjson
 from msgspec import Struct
 
 from mockube.apimachinery.records import ConfigurationError, Record, decode
-from mockube.apiserver.authz.chain import NO_OPINION, Attributes, Decision, Rule, Rules, Verdict
+from mockube.apiserver.authz.chain import NO_OPINION, Attributes, Decision, DecisionAndReason, Rule, Rules
 from mockube.apiserver.user import User
 
 _AUTHENTICATED: Final = "system:authenticated"
@@ -39,7 +39,7 @@ class ABAC(Struct, frozen=True):
 
     policies: Sequence[PolicySpec]
 
-    def decide(self, attributes: Attributes, /) -> Verdict:
+    def decide(self, attributes: Attributes, /) -> DecisionAndReason:
         return _ALLOWED if any(_matches(one, attributes) for one in self.policies) else _NO_POLICY_MATCHED
 
     def rules(self, user: User, namespace: str, /) -> Rules:

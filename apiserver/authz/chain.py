@@ -74,11 +74,11 @@ class Decision(Enum):
     NO_OPINION = "no opinion"
 
 
-Verdict: TypeAlias = tuple[Decision, str]
+DecisionAndReason: TypeAlias = tuple[Decision, str]
 """A decision and the reason for it, which may be empty."""
 
-_ALLOWED: Final[Verdict] = (Decision.ALLOW, "")
-NO_OPINION: Final[Verdict] = (Decision.NO_OPINION, "")
+_ALLOWED: Final[DecisionAndReason] = (Decision.ALLOW, "")
+NO_OPINION: Final[DecisionAndReason] = (Decision.NO_OPINION, "")
 
 
 class Rules(Struct, kw_only=True):
@@ -137,12 +137,12 @@ async def await_again(ask: Callable[[], Awaitable[T]]) -> T:
 
 @runtime_checkable
 class RemoteAuthorizer(Protocol):
-    async def authorize(self, attributes: Attributes, /) -> Verdict:
+    async def authorize(self, attributes: Attributes, /) -> DecisionAndReason:
         """Return the decision, or raise AuthorizerFailed."""
 
 
 class Authorizer(Protocol):
-    def decide(self, attributes: Attributes, /) -> Verdict:
+    def decide(self, attributes: Attributes, /) -> DecisionAndReason:
         """Return the decision, or raise Unprepared."""
 
     def rules(self, user: User, namespace: str, /) -> Rules:
@@ -152,7 +152,7 @@ class Authorizer(Protocol):
 class AlwaysAllow:
     """Allows every request."""
 
-    def decide(self, _attributes: Attributes, /) -> Verdict:
+    def decide(self, _attributes: Attributes, /) -> DecisionAndReason:
         return _ALLOWED
 
     def rules(self, _user: User, _namespace: str, /) -> Rules:
@@ -165,7 +165,7 @@ class AlwaysAllow:
 class AlwaysDeny:
     """Has no opinion on any request, which leaves the decision to the next authorizer."""
 
-    def decide(self, _attributes: Attributes, /) -> Verdict:
+    def decide(self, _attributes: Attributes, /) -> DecisionAndReason:
         return Decision.NO_OPINION, "Everything is forbidden."
 
     def rules(self, _user: User, _namespace: str, /) -> Rules:
@@ -212,7 +212,7 @@ class Authorization:
         if decision is not Decision.ALLOW:
             raise forbidden(attributes, reason)
 
-    async def authorize(self, attributes: Attributes) -> Verdict:
+    async def authorize(self, attributes: Attributes) -> DecisionAndReason:
         """Return the decision about a request, without blocking others while an authorizer prepares or calls a server.
 
         Raise AuthorizerFailed if an authorizer failed and no other one allowed the request.
@@ -225,7 +225,7 @@ class Authorization:
             except PreparationNeeded as error:
                 await error.prepare()
 
-    async def _authorize_remotely(self, attributes: Attributes) -> Verdict:
+    async def _authorize_remotely(self, attributes: Attributes) -> DecisionAndReason:
         if MASTERS in attributes.user.groups:
             return _ALLOWED
         reasons, problems = list[str](), list[str]()
@@ -251,7 +251,7 @@ class Authorization:
             raise AuthorizerFailed(aggregate(problems), Decision.NO_OPINION, "\n".join(reasons))
         return Decision.NO_OPINION, "\n".join(reasons)
 
-    def decide(self, attributes: Attributes) -> Verdict:
+    def decide(self, attributes: Attributes) -> DecisionAndReason:
         """The same, at once. An authorizer that failed has the decision of its failure.
 
         Raise RemoteAnswerNeeded if another server must be called: see `ask_again`.
@@ -262,20 +262,20 @@ class Authorization:
             except PreparationNeeded as error:
                 error.prepare_at_once()
 
-    def _decide(self, attributes: Attributes) -> Verdict:
+    def _decide(self, attributes: Attributes) -> DecisionAndReason:
         if MASTERS in attributes.user.groups:
             return _ALLOWED
         reasons = []
         for authorizer, counts in self._authorizers:
             try:
-                verdict = authorizer.decide(attributes)
+                outcome = authorizer.decide(attributes)
             except AuthorizerFailed as error:
-                verdict = error.decision, error.reason
-            if verdict[0] is not Decision.NO_OPINION:
-                counts.add(verdict[0])
-                return verdict
-            if verdict[1]:
-                reasons.append(verdict[1])
+                outcome = error.decision, error.reason
+            if outcome[0] is not Decision.NO_OPINION:
+                counts.add(outcome[0])
+                return outcome
+            if outcome[1]:
+                reasons.append(outcome[1])
         return Decision.NO_OPINION, "\n".join(reasons)
 
     def is_allowed(self, attributes: Attributes) -> bool:
@@ -291,7 +291,7 @@ class Authorization:
         )
 
 
-async def _decide_prepared(authorizer: Authorizer, attributes: Attributes) -> Verdict:
+async def _decide_prepared(authorizer: Authorizer, attributes: Attributes) -> DecisionAndReason:
     while True:
         try:
             return authorizer.decide(attributes)

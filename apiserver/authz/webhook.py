@@ -17,9 +17,9 @@ from mockube.apiserver.authz.chain import (
     Attributes,
     AuthorizerFailed,
     Decision,
+    DecisionAndReason,
     RemoteAnswerNeeded,
     Rules,
-    Verdict,
 )
 from mockube.apiserver.authz.conditions import Conditions, ConditionsFailed
 from mockube.apiserver.authz.remote import Observer
@@ -89,7 +89,7 @@ class WebhookAuthorizer:
         self._cached = _Answers(clock)
         self._recent = _Answers(clock)
 
-    async def authorize(self, attributes: Attributes) -> Verdict:
+    async def authorize(self, attributes: Attributes) -> DecisionAndReason:
         """Return the decision, or raise AuthorizerFailed."""
         spec = spec_of(attributes)
         if not self._matches(spec):
@@ -99,9 +99,9 @@ class WebhookAuthorizer:
         if status is None:
             status = await self._ask(spec)
             self._cache_review(key, attributes, status)
-        return _read_verdict(status)
+        return _read_decision(status)
 
-    def decide(self, attributes: Attributes, /) -> Verdict:
+    def decide(self, attributes: Attributes, /) -> DecisionAndReason:
         """Return the decision if it is known; raise RemoteAnswerNeeded otherwise, or AuthorizerFailed."""
         spec = spec_of(attributes)
         if not self._matches(spec):
@@ -112,7 +112,7 @@ class WebhookAuthorizer:
             raise RemoteAnswerNeeded(lambda: self._prepare(key, attributes))
         if isinstance(found, AuthorizerFailed):
             raise found
-        return _read_verdict(found)
+        return _read_decision(found)
 
     def rules(self, _user: User, _namespace: str, /) -> Rules:
         return Rules(is_incomplete=True, error="webhook authorizer does not support user rule resolution")
@@ -177,7 +177,7 @@ class WebhookAuthorizer:
             self._cached.add(key, status, allowed)
 
 
-def _read_verdict(status: Mapping[str, Any]) -> Verdict:
+def _read_decision(status: Mapping[str, Any]) -> DecisionAndReason:
     allowed, denied = bool(status.get("allowed")), bool(status.get("denied"))
     reason = str(status.get("reason") or "")
     if allowed and denied:

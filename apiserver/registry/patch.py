@@ -92,7 +92,7 @@ CUSTOM_LANGUAGES = ("application/json-patch+json", "application/merge-patch+json
 PATCH_TYPES: Final = frozenset({*LANGUAGES, *APPLY_TYPES})
 
 
-async def patch(backend: Backend, call: Call, face: SubresourceView = ITSELF) -> ObjectAnswer:
+async def patch(backend: Backend, call: Call, view: SubresourceView = ITSELF) -> ObjectAnswer:
     media_type = parse_content_type(call.body.media_type)[0]
     if media_type in APPLY_TYPES:
         return await apply(backend, call)
@@ -114,18 +114,18 @@ async def patch(backend: Backend, call: Call, face: SubresourceView = ITSELF) ->
     def patched_tree(old: Tree) -> Tree:
         # The new object shares what the patch does not reach, and is filled in where it stands.
         own = orjson.loads(orjson.dumps(old))
-        seen = (face.patched or face.show)(own)
+        seen = (view.patched or view.show)(own)
         patched = call.patched = _carry_out(backend, read, seen)
         if language.reads_type:
             _check_type(call, options, Outcome(backend, read, patched, seen, not call.resource.custom))
-        new = face.take(own, _decode_patched(backend, call, options, read, patched, seen))
-        return face.manage(backend, call, new, own, options)
+        new = view.take(own, _decode_patched(backend, call, options, read, patched, seen))
+        return view.manage(backend, call, new, own, options)
 
     async def transform(old: Tree) -> Tree:
         return await backend.worker.run(call.size, patched_tree, old)
 
     answer = await change(backend, call, options, transform)
-    return answer if face is ITSELF else face.show_answer(answer)
+    return answer if view is ITSELF else view.show_answer(answer)
 
 
 class Patch(NamedTuple):

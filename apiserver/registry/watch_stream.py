@@ -183,7 +183,7 @@ class Stream:
             before = event.change.before
             before = None if before is None else converted_objects[before.key, before.revision]
             selected_event = self._selected_event(
-                Change(event.change.kind, stored, before, event.change.moment), matches
+                Change(event.change.kind, stored, before, event.change.observed_at), matches
             )
             if selected_event is not None:
                 converted_events.append(selected_event._replace(change=None))

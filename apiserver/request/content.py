@@ -53,8 +53,8 @@ def serve_content(request: Request, content: Content, headers: Mapping[str, str]
     return Response(206, [content.body[start:end]], content.content_type, headers=headers)
 
 
-def shown_time(moment: datetime) -> str:
-    return format_datetime(moment.astimezone(UTC).replace(microsecond=0), usegmt=True)
+def shown_time(time: datetime) -> str:
+    return format_datetime(time.astimezone(UTC).replace(microsecond=0), usegmt=True)
 
 
 def _condition(request: Request, content: Content) -> int:
@@ -83,12 +83,12 @@ def _tags(header: str) -> Sequence[str]:
 def _is_unmodified(since: str, content: Content) -> bool | None:
     """None: a time that cannot be read is no condition."""
     try:
-        moment = parsedate_to_datetime(since)
+        time = parsedate_to_datetime(since)
     except ValueError:
         return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return content.modified.replace(microsecond=0) <= moment
+    if time.tzinfo is None:
+        time = time.replace(tzinfo=UTC)
+    return content.modified.replace(microsecond=0) <= time
 
 
 def _takes_range(request: Request, content: Content) -> bool:

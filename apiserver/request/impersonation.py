@@ -22,7 +22,7 @@ from mockube.apiserver.authn.chain import ANONYMOUS
 from mockube.apiserver.authn.serviceaccount.claims import groups as account_groups
 from mockube.apiserver.authn.serviceaccount.claims import split_username
 from mockube.apiserver.authn.token_file import AUTHENTICATED
-from mockube.apiserver.authz.chain import Attributes, Authorization, Decision, Verdict, forbidden
+from mockube.apiserver.authz.chain import Attributes, Authorization, Decision, DecisionAndReason, forbidden
 from mockube.apiserver.metrics.access import ALLOWED, DENIED, Attempt, ImpersonationMetrics
 from mockube.apiserver.user import MASTERS, Impersonated, User
 
@@ -185,12 +185,12 @@ class _TimedAuthorizer:
     def is_allowed(self, attributes: Attributes) -> bool:
         return self._decide(attributes)[0] is Decision.ALLOW
 
-    def _decide(self, attributes: Attributes) -> Verdict:
+    def _decide(self, attributes: Attributes) -> DecisionAndReason:
         began = self._monotonic()
-        verdict = self._authorization.decide(attributes)
-        label = ALLOWED if verdict[0] is Decision.ALLOW else DENIED
+        outcome = self._authorization.decide(attributes)
+        label = ALLOWED if outcome[0] is Decision.ALLOW else DENIED
         self.checks.append(((self.mode.label, label), self._monotonic() - began))
-        return verdict
+        return outcome
 
 
 class _Check:

@@ -14,7 +14,7 @@ from mockube.apimachinery.fields import parse as parse_field_selector
 from mockube.apimachinery.gotext import BOOLEANS
 from mockube.apimachinery.names import check_path_segment_name
 from mockube.apiserver.authn.credentials import ClientCertificate
-from mockube.apiserver.authz.chain import Attributes, Verdict
+from mockube.apiserver.authz.chain import Attributes, DecisionAndReason
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.request.response import Response
 from mockube.apiserver.request_info import RequestInfo
@@ -146,7 +146,7 @@ class Request:
         self.user: User = NOBODY
         """The user of the request: authenticated, or impersonated."""
         self.impersonated: Impersonated | None = None
-        self.decision: Verdict | None = None
+        self.decision: DecisionAndReason | None = None
         """Of the authorizer; None before it has decided."""
         self.annotations: dict[str, str] = {}
         """Annotations of its audit event."""

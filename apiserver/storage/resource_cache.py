@@ -29,13 +29,13 @@ Encode: TypeAlias = Callable[[str, Stored], bytes]
 class Change:
     """`after` is the object as it became; of a deletion, as it last was, at the deletion's revision."""
 
-    __slots__ = ("_frames", "after", "before", "kind", "moment")
+    __slots__ = ("_frames", "after", "before", "kind", "observed_at")
 
-    def __init__(self, kind: ChangeKind, after: Stored, before: Stored | None, moment: float) -> None:
+    def __init__(self, kind: ChangeKind, after: Stored, before: Stored | None, observed_at: float) -> None:
         self.kind = kind
         self.after = after
         self.before = before
-        self.moment = moment
+        self.observed_at = observed_at
         """When this process heard of it, in its clock's seconds."""
         self._frames: dict[tuple[Encode, str], bytes] = {}
 
@@ -151,7 +151,7 @@ class ResourceCache:
         self._history.append(change)
         if len(self._history) > FRAMED:
             self._history[-1 - FRAMED].let_go()
-        self._trim(change.moment)
+        self._trim(change.observed_at)
         for follower in self._followers_of(key):
             try:
                 follower.offer(change)
@@ -236,7 +236,7 @@ class ResourceCache:
         if count < 2 * HISTORY_LEAST:
             return
         half = count // 2
-        if count > HISTORY_MOST or now - self._history[half].moment > HISTORY_SECONDS:
+        if count > HISTORY_MOST or now - self._history[half].observed_at > HISTORY_SECONDS:
             self._oldest = self._history[half - 1].revision
             del self._history[:half]
 

@@ -35,7 +35,7 @@ class Discovery(Struct, frozen=True, kw_only=True):
     versions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By group, the preferred one first."""
 
-    def able(self, *verbs: str) -> list[Resource[ReadOnlyTree]]:
+    def with_verbs(self, *verbs: str) -> list[Resource[ReadOnlyTree]]:
         """The resources that have all these verbs."""
         return [one.resource for one in self.resources if one.verbs >= {*verbs}]
 

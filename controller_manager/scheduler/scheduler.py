@@ -87,7 +87,7 @@ class Scheduler:
         """By uid: the pods that wait for victims to go, and on which node."""
         self._restarts = context.metrics.task_restarts.labels("scheduler/bind")
         self._failures = context.metrics.task_restarts.labels("scheduler/schedule")
-        self._room = asyncio.Semaphore(_BINDINGS)
+        self._binding_slots = asyncio.Semaphore(_BINDINGS)
         self._informers[NODES].add_handler(self._node_changed)
         self._pods.add_handler(self._pod_changed)
         for resource in (PERSISTENT_VOLUMES, PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES):
@@ -101,7 +101,7 @@ class Scheduler:
         bindings: set[asyncio.Task[None]] = set()
         try:
             while True:
-                await self._room.acquire()
+                await self._binding_slots.acquire()
                 key = await self._queue.take()
                 try:
                     await self._schedule(key, bindings)
@@ -110,7 +110,7 @@ class Scheduler:
                     LOG.exception("scheduler: %s: scheduling failed, and is tried again", key)
                     self._failures.inc()
                     self._queue.retry(key)
-                    self._room.release()
+                    self._binding_slots.release()
                 finally:
                     self._queue.done()
         finally:
@@ -204,14 +204,14 @@ class Scheduler:
         view = self._pods.lister.get(*key)
         if view is None or not waits_for_node(view):
             self._queue.drop(key)
-            self._room.release()
+            self._binding_slots.release()
             return
         pod, snapshot = PodInfo.of(view), self._snapshot()
         found = find_feasible(pod, snapshot)
         if not found.feasible:
             await self._refuse(pod, snapshot, found)
             (self._queue.retry if found.is_error else self._queue.stick)(key)
-            self._room.release()
+            self._binding_slots.release()
             return
         node = self._choose(best_nodes(pod, snapshot, found.feasible))
         claims = claims_of(pod, snapshot.storage)
@@ -282,7 +282,7 @@ class Scheduler:
         finally:
             if self._devices is not None and devices:
                 self._devices.forget([*devices])
-            self._room.release()
+            self._binding_slots.release()
 
     def _unbound(self, pod: PodInfo, error: Exception) -> None:
         """It may be bound nevertheless: the caches' next update decides."""

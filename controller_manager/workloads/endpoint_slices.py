@@ -80,9 +80,9 @@ def _arrange_group(
             changes.delete.append(one)
     left = list(missing.values())
     for one in sorted(changes.update, key=lambda changed: -len(changed["endpoints"])):
-        room = shape.most - len(one["endpoints"])
-        one["endpoints"] += left[:room]
-        left = left[room:]
+        free = shape.most - len(one["endpoints"])
+        one["endpoints"] += left[:free]
+        left = left[free:]
     if left and len(left) < shape.most:
         left = _fill_one(same, left, shape, changes)
     changes.create += [
@@ -93,10 +93,10 @@ def _arrange_group(
 
 def _fill_one(same: Sequence[ReadOnlyTree], left: list[Any], shape: Shape, changes: Changes) -> list[Any]:
     """Put what is left into the fullest slice that can take all of it; what is left then."""
-    able = [one for one in same if len(one["endpoints"] or ()) + len(left) <= shape.most]
-    if not able:
+    candidates = [one for one in same if len(one["endpoints"] or ()) + len(left) <= shape.most]
+    if not candidates:
         return left
-    fullest = max(able, key=lambda one: len(one["endpoints"] or ()))
+    fullest = max(candidates, key=lambda one: len(one["endpoints"] or ()))
     changes.update.append(_with_endpoints(fullest, shape.labels, [*(fullest["endpoints"] or ()), *left]))
     return []
 

@@ -39,7 +39,7 @@ class _Urgency(NamedTuple):
     """The number of related pods on its node, negated: doubled up pods are deleted first."""
 
 
-class _Standing(Struct, frozen=True, kw_only=True):
+class _RankedPod(Struct, frozen=True, kw_only=True):
     pod: PodView
     urgency: _Urgency
     ready_age: int
@@ -53,13 +53,13 @@ def first_to_go(pods: Sequence[PodView], count: int, kin: Iterable[PodView], now
     if count >= len(pods):
         return list(pods)
     crowd = Counter(pod.node for pod in kin if pod.is_active)
-    standings = [_rank_of(pod, crowd[pod.node], now) for pod in pods]
-    return [standing.pod for standing in sorted(standings, key=cmp_to_key(_compare))[:count]]
+    ranked_pods = [_rank_of(pod, crowd[pod.node], now) for pod in pods]
+    return [ranked.pod for ranked in sorted(ranked_pods, key=cmp_to_key(_compare))[:count]]
 
 
-def _rank_of(pod: PodView, company: int, now: datetime) -> _Standing:
+def _rank_of(pod: PodView, company: int, now: datetime) -> _RankedPod:
     created = meta.creation_timestamp(pod.object) or _NEVER
-    return _Standing(
+    return _RankedPod(
         pod=pod,
         urgency=_Urgency(
             is_assigned=bool(pod.node),
@@ -75,7 +75,7 @@ def _rank_of(pod: PodView, company: int, now: datetime) -> _Standing:
     )
 
 
-def _compare(one: _Standing, other: _Standing) -> int:
+def _compare(one: _RankedPod, other: _RankedPod) -> int:
     """Times that differ decide, if not by their age then by uid; only equal ones leave it to what comes next."""
     if one.urgency != other.urgency:
         return _compare_keys(one.urgency, other.urgency)

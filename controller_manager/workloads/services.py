@@ -80,15 +80,15 @@ def _ports(spec: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
 
 def ready_changes(pods: Iterable[PodView]) -> Mapping[str, datetime]:
     """When each pod became ready or unready, by name."""
-    moments = ((pod.key.name, _ready_changed(pod)) for pod in pods)
-    return {name: moment for name, moment in moments if moment is not None}
+    times = ((pod.key.name, _ready_changed(pod)) for pod in pods)
+    return {name: time for name, time in times if time is not None}
 
 
 def last_change(service: ReadOnlyTree, pods: Iterable[PodView], last_trigger: str) -> datetime | None:
     """The oldest change of the service or its pods after the last trigger time."""
     before = parse_time(last_trigger) if last_trigger else None
-    moments = [meta.creation_timestamp(service), *(_ready_changed(pod) for pod in pods)]
-    fresh = [moment for moment in moments if moment is not None and (before is None or moment > before)]
+    times = [meta.creation_timestamp(service), *(_ready_changed(pod) for pod in pods)]
+    fresh = [time for time in times if time is not None and (before is None or time > before)]
     return min(fresh, default=None)
 
 

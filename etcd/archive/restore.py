@@ -60,32 +60,32 @@ class RestoreTarget(Struct, frozen=True, kw_only=True):
         return any(key.startswith(self.root + folder) for folder in self.spared)
 
 
-async def restore(kv: KV, archive: Archive, place: RestoreTarget, *, replace: bool) -> Revision:
+async def restore(kv: KV, archive: Archive, target: RestoreTarget, *, replace: bool) -> Revision:
     """Answers with the revision that all of it is at; `NotEmpty` if something is there and `replace` was not said."""
-    if not replace and (count := await _count(kv, place)):
+    if not replace and (count := await _count(kv, target)):
         raise NotEmpty(count)
     if isinstance(kv, EmbeddedStore):
-        return await _at_once(kv, archive, place)
-    return await _bit_by_bit(kv, archive, place)
+        return await _at_once(kv, archive, target)
+    return await _bit_by_bit(kv, archive, target)
 
 
-async def _count(kv: KV, place: RestoreTarget) -> int:
-    counted = [Range(key=key, range_end=end, count_only=True) for key, end in place.intervals()]
+async def _count(kv: KV, target: RestoreTarget) -> int:
+    counted = [Range(key=key, range_end=end, count_only=True) for key, end in target.intervals()]
     return sum([(await kv.range(one)).count for one in counted])
 
 
-async def _at_once(store: EmbeddedStore, archive: Archive, place: RestoreTarget) -> Revision:
+async def _at_once(store: EmbeddedStore, archive: Archive, target: RestoreTarget) -> Revision:
     entries = await asyncio.to_thread(list, archive.entries())
-    puts = [put async for put in _puts(store, entries, archive, place)]
-    return await store.rewrite(place.root, puts, spared=place.spares)
+    puts = [put async for put in _puts(store, entries, archive, target)]
+    return await store.rewrite(target.root, puts, spared=target.spares)
 
 
-async def _bit_by_bit(kv: KV, archive: Archive, place: RestoreTarget) -> Revision:
-    mark = mark_of(place.root)
+async def _bit_by_bit(kv: KV, archive: Archive, target: RestoreTarget) -> Revision:
+    mark = mark_of(target.root)
     await kv.put(Put(key=mark, value=archive.name.encode()))
-    for key, range_end in place.intervals():
+    for key, range_end in target.intervals():
         await kv.delete(Delete(key=key, range_end=range_end))
-    puts = _puts(kv, archive.entries(), archive, place)
+    puts = _puts(kv, archive.entries(), archive, target)
     async for some in _batches(puts):
         await kv.txn(Txn(then=some))
     revision = (await kv.delete(Delete(key=mark))).revision
@@ -94,14 +94,14 @@ async def _bit_by_bit(kv: KV, archive: Archive, place: RestoreTarget) -> Revisio
 
 
 async def _puts(
-    kv: KV, entries: Iterable[Entry], archive: Archive, place: RestoreTarget
+    kv: KV, entries: Iterable[Entry], archive: Archive, target: RestoreTarget
 ) -> AsyncIterator[Put]:
     leases = _Leases(kv)
     for number, entry in enumerate(entries):
         if number % STEP == 0:
             await yield_to_loop()
-        key = place.of(archive, entry)
-        if not place.spares(key):
+        key = target.of(archive, entry)
+        if not target.spares(key):
             yield Put(key=key, value=entry.value, lease=await leases.of(entry.ttl))
 
 
@@ -131,8 +131,8 @@ class _Leases:
     async def of(self, ttl: int) -> LeaseId:
         if not ttl:
             return NO_LEASE
-        lease, room = self._open.get(ttl, (NO_LEASE, 0))
-        if not room:
-            lease, room = (await self._kv.grant(ttl)).id, KEYS_OF_A_LEASE
-        self._open[ttl] = (lease, room - 1)
+        lease, keys_left = self._open.get(ttl, (NO_LEASE, 0))
+        if not keys_left:
+            lease, keys_left = (await self._kv.grant(ttl)).id, KEYS_OF_A_LEASE
+        self._open[ttl] = (lease, keys_left - 1)
         return lease

@@ -64,7 +64,7 @@ class RemoteWatch:
         self._order = Order(request, start)
         self._inbox: asyncio.Queue[WatchBatch | None] = asyncio.Queue()
         """None is the end."""
-        self._room = asyncio.Event()
+        self._drained = asyncio.Event()
         self._error: BaseException | None = None
         self._closed = False
         loop = asyncio.get_running_loop()
@@ -78,7 +78,7 @@ class RemoteWatch:
     async def __anext__(self) -> WatchBatch:
         batch = await self._inbox.get()
         if batch is not None and not self._closed:
-            self._room.set()
+            self._drained.set()
             return batch
         self._inbox.put_nowait(None)
         if self._error is not None and not self._closed:
@@ -159,8 +159,8 @@ class RemoteWatch:
         if answer.compact_revision:
             raise Compacted(self._order.position + 1, answer.compact_revision)
         while self._inbox.qsize() >= BACKLOG:
-            self._room.clear()
-            await self._room.wait()
+            self._drained.clear()
+            await self._drained.wait()
         # An answer with events may not hold all that its own revision promises: etcd cuts long histories into several.
         reached = answer.events[-1].kv.mod_revision if answer.events else answer.revision
         self._put(self._order.accept(answer.events, reached))

@@ -22,7 +22,7 @@ class Tail:
         self._path = path
         self._label = f"{label}: " if label else ""
         self._read = 0
-        self._moment = ""
+        self._time = ""
 
     def lines(self) -> Iterator[tuple[str, str]]:
         """Whole lines, each with its moment: that of the line before, where it has none."""
@@ -34,8 +34,8 @@ class Tail:
         self._read += len(whole) + len(newline)
         for line in whole.decode(errors="replace").splitlines():
             if found := _MOMENT.match(line):
-                self._moment = found[1] or found[2]
-            yield self._moment, f"{self._label}{line}\n"
+                self._time = found[1] or found[2]
+            yield self._time, f"{self._label}{line}\n"
 
 
 def merge_lines(tails: Sequence[Tail]) -> Sequence[str]:

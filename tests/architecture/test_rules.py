@@ -209,6 +209,7 @@ def test_public_names(code, expected):
         pytest.param("class Pod:\n    def _asked(self): ...", [2], id="a method"),
         pytest.param("def f(taken, *what, made_=1): ...\nkey = lambda it: it", [1, 1, 1, 2], id="parameters"),
         pytest.param("class Pod:\n    kept: int\n    shown = 1", [2, 3], id="fields"),
+        pytest.param("def _tell(world): ...\nself._fleet = home = 1", [1, 1, 2, 2], id="houses and theatres"),
         pytest.param("def f(self):\n    self._wanted = 1\n    cls.made += 1", [2, 3], id="attributes"),
         pytest.param(
             "def f():\n    made = 1\n    a, (b, where) = p\n    held: int", [2, 3, 4], id="variables"

@@ -55,24 +55,24 @@ def compose(stock: Stock, environment: Mapping[str, str]) -> str:
 def own(stock: Stock) -> Iterator[dict[str, str]]:
     """An engine for a block; answers with the environment in which it is found."""
     run("ip", "link", "set", "lo", "up")
-    home = Path("/run/mockube-engine")
+    folder = Path("/run/mockube-engine")
     run("mount", "-t", "tmpfs", "tmpfs", "/run")
-    home.mkdir()
-    environment = _environment(stock.programs, home)
+    folder.mkdir()
+    environment = _environment(stock.programs, folder)
     state = stock.programs.with_name("engine")
     shutil.rmtree(state, ignore_errors=True)
     command = [
         "dockerd",
         f"--host={environment['DOCKER_HOST']}",
         f"--data-root={state}",
-        f"--exec-root={home}",
+        f"--exec-root={folder}",
     ]
-    with (home / "log").open("wb") as log:
+    with (folder / "log").open("wb") as log:
         daemon = subprocess.Popen(
-            [*command, f"--pidfile={home}/pid"], env=environment, stdout=log, stderr=log
+            [*command, f"--pidfile={folder}/pid"], env=environment, stdout=log, stderr=log
         )
         try:
-            _wait_answering(daemon, environment, home / "log")
+            _wait_answering(daemon, environment, folder / "log")
             yield environment
         finally:
             daemon.terminate()
@@ -80,9 +80,9 @@ def own(stock: Stock) -> Iterator[dict[str, str]]:
             shutil.rmtree(state, ignore_errors=True)
 
 
-def _environment(programs: Path, home: Path) -> dict[str, str]:
+def _environment(programs: Path, folder: Path) -> dict[str, str]:
     """Debian chooses by a link which iptables is used; the machine's own libraries come first."""
-    links = home / "links"
+    links = folder / "links"
     links.mkdir()
     for name in ("iptables", "ip6tables"):
         if shutil.which(name) is None:
@@ -95,7 +95,7 @@ def _environment(programs: Path, home: Path) -> dict[str, str]:
         ),
         "LD_LIBRARY_PATH": str(libraries),
         "XTABLES_LIBDIR": str(libraries / "xtables"),
-        "DOCKER_HOST": f"unix://{home}/docker.sock",
+        "DOCKER_HOST": f"unix://{folder}/docker.sock",
         "DOCKER_BUILDKIT": "0",
     }
 

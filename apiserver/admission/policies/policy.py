@@ -62,29 +62,29 @@ class Policy(PolicyDefinition):
     def judge(self, activation: Mapping[str, Any], authorizers: Mapping[str, Any]) -> PolicyDecision:
         """Evaluate a policy for a write, with one parameter."""
         full_activation = {**activation, **authorizers}
-        verdict = PolicyDecision()
+        decision = PolicyDecision()
         try:
             if not self.conditions.hold(full_activation):
-                return verdict
+                return decision
             evaluation = Evaluation(full_activation, self.variables)
             outcomes = evaluation.all(self._rules)
-            self._judge_outcomes(verdict, outcomes, activation, evaluation.budget)
+            self._judge_outcomes(decision, outcomes, activation, evaluation.budget)
             values = Evaluation(activation, self.variables).all(self._values)
-            self._annotate(verdict, values)
+            self._annotate(decision, values)
         except (ConditionsFailed, OutOfBudget) as error:
-            verdict = PolicyDecision()
-            self._fail(verdict, str(error))
-        return verdict
+            decision = PolicyDecision()
+            self._fail(decision, str(error))
+        return decision
 
-    def _fail(self, verdict: PolicyDecision, problem: str, index: int = 0) -> None:
+    def _fail(self, decision: PolicyDecision, problem: str, index: int = 0) -> None:
         if self.fails_open:
-            verdict.ignored.append(problem)
+            decision.ignored.append(problem)
         else:
-            verdict.denials.append(Denial(problem, index=index))
+            decision.denials.append(Denial(problem, index=index))
 
     def _judge_outcomes(
         self,
-        verdict: PolicyDecision,
+        decision: PolicyDecision,
         outcomes: Sequence[Outcome],
         activation: Mapping[str, Any],
         budget: int,
@@ -98,19 +98,19 @@ class Policy(PolicyDefinition):
         for index, outcome in enumerate(outcomes):
             failure = outcome.error if outcome.error is not None else problem
             if failure is not None:
-                self._fail(verdict, failure, index)
+                self._fail(decision, failure, index)
             elif outcome.value is not True:
                 validation = self._validations[index]
                 message = _failure_message(validation, messages[index])
-                verdict.denials.append(Denial(message, validation.get("reason") or INVALID, index))
+                decision.denials.append(Denial(message, validation.get("reason") or INVALID, index))
 
-    def _annotate(self, verdict: PolicyDecision, outcomes: Sequence[Outcome]) -> None:
+    def _annotate(self, decision: PolicyDecision, outcomes: Sequence[Outcome]) -> None:
         for audit, outcome in zip(self._audits, outcomes, strict=True):
             if outcome.error is not None:
                 if not self.fails_open:
-                    verdict.denials.append(Denial(outcome.error, is_always=True))
+                    decision.denials.append(Denial(outcome.error, is_always=True))
             elif isinstance(outcome.value, str) and outcome.value.strip():
-                verdict.annotations.append((audit["key"], _cut(outcome.value.strip())))
+                decision.annotations.append((audit["key"], _cut(outcome.value.strip())))
 
 
 def _cut(text: str) -> str:

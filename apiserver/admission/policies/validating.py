@@ -115,16 +115,16 @@ class _PolicyEvaluation:
             self._seen[row] = activation(self._backend, self._attributes, row, mutating=False)
         seen = {**self._seen[row], "params": invocation.param}
         began = self._backend.clock.monotonic()
-        verdict = policy.judge(seen, authorizers(self._authorization, self._attributes))
+        decision = policy.judge(seen, authorizers(self._authorization, self._attributes))
         seconds = self._backend.clock.monotonic() - began
-        for problem in verdict.ignored:
+        for problem in decision.ignored:
             self._observe(policy, binding, problem, seconds, "allow")
-        for denial in verdict.denials:
+        for denial in decision.denials:
             actions = ["Deny"] if denial.is_always else binding["spec"].get("validationActions") or ()
             for action in actions:
                 self._observe(policy, binding, denial.message, seconds, action.lower())
             yield from self._enforce(policy, binding, denial)
-        for key, value in verdict.annotations:
+        for key, value in decision.annotations:
             values = self._annotations.setdefault((policy.name, key), [])
             if value not in values:
                 values.append(value)

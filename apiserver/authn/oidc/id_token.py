@@ -192,10 +192,10 @@ def _time(claims: Mapping[str, Any], claim: str) -> datetime | None:
         ) from error
 
 
-def _time_text(moment: datetime) -> str:
+def _time_text(time: datetime) -> str:
     return (
-        f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} +0000 UTC"
-        if moment.year > 1
+        f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%S} +0000 UTC"
+        if time.year > 1
         else "0001-01-01 00:00:00 +0000 UTC"
     )
 

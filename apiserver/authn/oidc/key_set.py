@@ -158,16 +158,16 @@ def decode_problem(answer: Answer, error: ValueError) -> str:
 
 def expiry(headers: Mapping[str, str], now: datetime) -> float:
     """Return the time until which a shared cache may store a response, in seconds since 1970; now if it has no headers."""
-    moment, directives = now.timestamp(), dict[str, str]()
+    seconds, directives = now.timestamp(), dict[str, str]()
     for part in headers.get("cache-control", "").lower().split(","):
         name, _, value = part.strip().partition("=")
         directives[name] = value.strip('"')
     if directives.keys() & {"no-store", "no-cache", "private"}:
-        return moment
+        return seconds
     for name in ("s-maxage", "max-age"):
         if directives.get(name, "").isdigit():
-            return moment + min(int(directives[name]), 10**9)
+            return seconds + min(int(directives[name]), 10**9)
     try:
-        return max(moment, parsedate_to_datetime(headers["expires"]).timestamp())
+        return max(seconds, parsedate_to_datetime(headers["expires"]).timestamp())
     except (KeyError, ValueError, TypeError, OverflowError):
-        return moment
+        return seconds

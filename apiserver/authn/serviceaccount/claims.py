@@ -156,12 +156,12 @@ def _go_kind(value: Any) -> str:
 
 
 def check_time(claims: Claims, now: datetime) -> None:
-    moment = now.timestamp()
-    if _number(claims, "nbf") > moment + LEEWAY_SECONDS:
+    seconds = now.timestamp()
+    if _number(claims, "nbf") > seconds + LEEWAY_SECONDS:
         raise BadToken("service account token is not valid yet")
-    if claims.get("exp") is not None and _number(claims, "exp") < moment - LEEWAY_SECONDS:
+    if claims.get("exp") is not None and _number(claims, "exp") < seconds - LEEWAY_SECONDS:
         raise BadToken("service account token has expired")
-    if _number(claims, "iat") > moment + LEEWAY_SECONDS:
+    if _number(claims, "iat") > seconds + LEEWAY_SECONDS:
         raise BadToken("service account token is issued in the future")
 
 

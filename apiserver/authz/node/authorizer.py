@@ -6,12 +6,12 @@ from typing import Any, Final
 from mockube.apimachinery.fields import FieldSelectorError
 from mockube.apimachinery.fields import parse as parse_field_selector
 from mockube.apimachinery.gotext import quote
-from mockube.apiserver.authz.chain import NO_OPINION, Attributes, Decision, Rules, Verdict
+from mockube.apiserver.authz.chain import NO_OPINION, Attributes, Decision, DecisionAndReason, Rules
 from mockube.apiserver.authz.node.graph import NodeGraph
 from mockube.apiserver.authz.rbac.rules import RuleSet
 from mockube.apiserver.user import User, node_name
 
-_ALLOWED: Final[Verdict] = (Decision.ALLOW, "")
+_ALLOWED: Final[DecisionAndReason] = (Decision.ALLOW, "")
 _LEASES: Final = "kube-node-lease"
 _OWN_OBJECT: Final = ("get", "create", "update", "patch", "delete")
 _OF_SLICES: Final = "get, watch, list, create, update, patch, delete, deletecollection"
@@ -23,7 +23,7 @@ _OF_PODS: Final = {
 """The verbs that admission limits to the pods of the node."""
 
 
-def _no_opinion(reason: str) -> Verdict:
+def _no_opinion(reason: str) -> DecisionAndReason:
     return Decision.NO_OPINION, reason
 
 
@@ -33,7 +33,7 @@ class NodeAuthorizer:
     def __init__(self, graph: NodeGraph, rules: Sequence[Mapping[str, Any]]) -> None:
         self.graph = graph
         self._rules = RuleSet(rules)
-        self._about: Mapping[tuple[str, str], Callable[[str, Attributes], Verdict]] = {
+        self._about: Mapping[tuple[str, str], Callable[[str, Attributes], DecisionAndReason]] = {
             ("", "secrets"): self._read,
             ("", "configmaps"): self._read,
             ("", "persistentvolumeclaims"): self._claim,
@@ -49,7 +49,7 @@ class NodeAuthorizer:
             ("certificates.k8s.io", "podcertificaterequests"): lambda _node, _attributes: NO_OPINION,
         }
 
-    def decide(self, attributes: Attributes) -> Verdict:
+    def decide(self, attributes: Attributes) -> DecisionAndReason:
         node = node_name(attributes.user)
         if node is None:
             return NO_OPINION
@@ -73,7 +73,7 @@ class NodeAuthorizer:
         )
         return names is not None and (not names or attributes.name in names)
 
-    def _authorize_related(self, node: str, attributes: Attributes) -> Verdict:
+    def _authorize_related(self, node: str, attributes: Attributes) -> DecisionAndReason:
         if not attributes.name:
             return _no_opinion("No Object name found")
         reference = attributes.resource, attributes.namespace, attributes.name
@@ -81,14 +81,14 @@ class NodeAuthorizer:
             return _ALLOWED
         return _no_opinion(f"no relationship found between node '{node}' and this object")
 
-    def _get(self, node: str, attributes: Attributes) -> Verdict:
+    def _get(self, node: str, attributes: Attributes) -> DecisionAndReason:
         if attributes.verb != "get":
             return _no_opinion("can only get individual resources of this type")
         if attributes.subresource:
             return _no_opinion("cannot get subresource")
         return self._authorize_related(node, attributes)
 
-    def _read(self, node: str, attributes: Attributes) -> Verdict:
+    def _read(self, node: str, attributes: Attributes) -> DecisionAndReason:
         if attributes.verb not in ("get", "list", "watch"):
             return _no_opinion("can only read resources of this type")
         if attributes.subresource:
@@ -97,14 +97,14 @@ class NodeAuthorizer:
             return _no_opinion("can only read namespaced object of this type")
         return self._authorize_related(node, attributes)
 
-    def _claim(self, node: str, attributes: Attributes) -> Verdict:
+    def _claim(self, node: str, attributes: Attributes) -> DecisionAndReason:
         if attributes.subresource != "status":
             return self._get(node, attributes)
         if attributes.verb not in ("update", "patch"):
             return _no_opinion("can only get/update/patch this type")
         return self._authorize_related(node, attributes)
 
-    def _account(self, node: str, attributes: Attributes) -> Verdict:
+    def _account(self, node: str, attributes: Attributes) -> DecisionAndReason:
         if attributes.verb == "get" and not attributes.subresource:
             return self._read(node, attributes)
         if attributes.verb != "create" or not attributes.name:
@@ -113,7 +113,7 @@ class NodeAuthorizer:
             return _no_opinion("can only create token subresource of serviceaccount")
         return self._authorize_related(node, attributes)
 
-    def _slice(self, node: str, attributes: Attributes) -> Verdict:
+    def _slice(self, node: str, attributes: Attributes) -> DecisionAndReason:
         if attributes.subresource:
             return _no_opinion("cannot authorize ResourceSlice subresources")
         verb = attributes.verb
@@ -129,7 +129,7 @@ class NodeAuthorizer:
             return _ALLOWED
         return _no_opinion(f"only the following verbs are allowed for a ResourceSlice: {_OF_SLICES}")
 
-    def _pod(self, node: str, attributes: Attributes) -> Verdict:
+    def _pod(self, node: str, attributes: Attributes) -> DecisionAndReason:
         verb = attributes.verb
         if not attributes.subresource:
             if verb == "get":
@@ -143,7 +143,7 @@ class NodeAuthorizer:
         return _ALLOWED if verb in _OF_PODS.get(attributes.subresource, ()) else NO_OPINION
 
 
-def _lease(node: str, attributes: Attributes) -> Verdict:
+def _lease(node: str, attributes: Attributes) -> DecisionAndReason:
     if attributes.verb not in _OWN_OBJECT:
         return _no_opinion("can only get, create, update, patch, or delete a node lease")
     if attributes.namespace != _LEASES:
@@ -153,7 +153,7 @@ def _lease(node: str, attributes: Attributes) -> Verdict:
     return _ALLOWED
 
 
-def _csi_node(node: str, attributes: Attributes) -> Verdict:
+def _csi_node(node: str, attributes: Attributes) -> DecisionAndReason:
     if attributes.verb not in _OWN_OBJECT:
         return _no_opinion("can only get, create, update, patch, or delete a CSINode")
     if attributes.subresource:
@@ -163,7 +163,7 @@ def _csi_node(node: str, attributes: Attributes) -> Verdict:
     return _ALLOWED
 
 
-def _node(node: str, attributes: Attributes) -> Verdict:
+def _node(node: str, attributes: Attributes) -> DecisionAndReason:
     verb, name = attributes.verb, attributes.name
     if attributes.subresource == "status":
         return _ALLOWED if verb in ("update", "patch") else NO_OPINION

@@ -3,7 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from mockube.apiserver.authz.chain import NO_OPINION, Attributes, Decision, Rule, Rules, Verdict, aggregate
+from mockube.apiserver.authz.chain import (
+    NO_OPINION,
+    Attributes,
+    Decision,
+    DecisionAndReason,
+    Rule,
+    Rules,
+    aggregate,
+)
 from mockube.apiserver.authz.rbac.policy import RESOURCES, GrantedRole, Policy, subjects_of
 from mockube.apiserver.authz.rbac.rules import ANY_NAME
 from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache
@@ -15,7 +23,7 @@ MAX_DECISIONS: Final = 1024
 """The same for the decisions about one user in one namespace."""
 
 _Question = tuple[str, ...]
-_Answers = Sequence[tuple[frozenset[str], Verdict]]
+_Answers = Sequence[tuple[frozenset[str], DecisionAndReason]]
 """By the names that each is about, `ANY_NAME` for all."""
 
 
@@ -30,7 +38,7 @@ class Grants:
         self._refusal = (Decision.NO_OPINION, f"RBAC: {problem}") if problem else NO_OPINION
         self._answers: dict[_Question, _Answers] = {}
 
-    def decide(self, attributes: Attributes) -> Verdict:
+    def decide(self, attributes: Attributes) -> DecisionAndReason:
         if attributes.resource or not attributes.path:
             key: _Question = (
                 attributes.verb,
@@ -43,9 +51,9 @@ class Grants:
         answers = self._answers.get(key)
         if answers is None:
             answers = self._answer(key)
-        for names, verdict in answers:
+        for names, outcome in answers:
             if not names or attributes.name in names:
-                return verdict
+                return outcome
         return self._refusal
 
     def _answer(self, key: _Question) -> _Answers:
@@ -71,7 +79,7 @@ class RBAC:
         self.policy = policy
         self._grants: dict[tuple[str, Sequence[str], str], Grants] = {}
 
-    def decide(self, attributes: Attributes) -> Verdict:
+    def decide(self, attributes: Attributes) -> DecisionAndReason:
         user, namespace = attributes.user, attributes.namespace
         key = user.name, tuple(user.groups), namespace
         grants = self._grants.get(key)

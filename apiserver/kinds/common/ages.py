@@ -42,8 +42,8 @@ def human_duration(span: timedelta) -> str:
     return f"{count}{scale.unit}{finer}{scale.finer}" if finer else f"{count}{scale.unit}"
 
 
-def since(moment: datetime | None, now: datetime) -> str:
-    return human_duration(now - moment) if moment else UNKNOWN
+def since(time: datetime | None, now: datetime) -> str:
+    return human_duration(now - time) if time else UNKNOWN
 
 
 def age(tree: ReadOnlyTree, now: datetime) -> str:

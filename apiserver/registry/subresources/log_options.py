@@ -28,10 +28,10 @@ def _since_time(call: Call) -> str | None:
     if text in ("", "null"):
         return None
     try:
-        moment = timestamps.parse_time(text)
+        time = timestamps.parse_time(text)
     except ValueError as error:
         raise BadRequest(str(error)) from error
-    return timestamps.format_time(moment)
+    return timestamps.format_time(time)
 
 
 def _check(call: Call, numbers: dict[str, int | None], since: str | None) -> None:

@@ -49,7 +49,7 @@ def decoder(message: str) -> Convert:
     if form is None:
         return plain
     if not form.shared:
-        return lambda payload, room: form.to_json(plain(payload, room))
+        return lambda payload, depth: form.to_json(plain(payload, depth))
     return _cached(lambda payload: form.to_json(plain(payload, 1)))
 
 
@@ -85,19 +85,19 @@ class _Message:
         for field in fields_of(name):
             self._compile(field)
 
-    def __call__(self, payload: bytes, room: int) -> Tree:
+    def __call__(self, payload: bytes, depth: int) -> Tree:
         tree = self.blank.copy()
-        self.fill(tree, payload, room)
+        self.fill(tree, payload, depth)
         return {name: value for name, value in tree.items() if value is not ...}
 
-    def fill(self, tree: Tree, payload: bytes, room: int) -> None:
-        if room == 0:
+    def fill(self, tree: Tree, payload: bytes, depth: int) -> None:
+        if depth == 0:
             raise ProtobufError("messages are nested too deeply")
         field_values = self._read(tree, payload)
         for number in self._always:
             field_values.setdefault(number, [])
         for number, values in field_values.items():
-            self._settles[number](tree, values, room - 1)
+            self._settles[number](tree, values, depth - 1)
 
     def _read(self, tree: Tree, data: bytes) -> FieldValues:
         """The hot loop: tags and lengths of one byte, nearly all of them, are read in place."""
@@ -159,7 +159,7 @@ class _Message:
         self.blank |= inner.blank
         self._always.append(field.number)
         self._tags[tag_of(field.number, LENGTH)] = _FieldReader(field.number, field.element_type)
-        self._settles[field.number] = lambda tree, values, room: inner.fill(tree, b"".join(values), room)
+        self._settles[field.number] = lambda tree, values, depth: inner.fill(tree, b"".join(values), depth)
 
     def _keep(self, field: Field, scalar: Scalar | None) -> None:
         self.blank[field.name] = None if field.json_option == "always" else ...
@@ -189,10 +189,10 @@ def _settle_map(field: Field, scalar: Scalar | None) -> Settle:
     """An entry is a message of a key and a value, which is never a number."""
     name, of = field.name, field.element_type
 
-    def settle(tree: Tree, values: list[Value], room: int) -> None:
+    def settle(tree: Tree, values: list[Value], depth: int) -> None:
         convert = decoder(of) if scalar is None else lambda value, _: scalar.read(value)
         entries = [read_parts(value) for value in values]
-        read = [(entry.get(_KEY, b"").decode(), convert(entry.get(_VALUE, b""), room)) for entry in entries]
+        read = [(entry.get(_KEY, b"").decode(), convert(entry.get(_VALUE, b""), depth)) for entry in entries]
         tree[name] = dict(sorted(read, key=itemgetter(0)))
 
     return settle
@@ -201,9 +201,9 @@ def _settle_map(field: Field, scalar: Scalar | None) -> Settle:
 def _settle_list(field: Field, scalar: Scalar | None) -> Settle:
     name, of = field.name, field.element_type
 
-    def settle_messages(tree: Tree, values: list[Value], room: int) -> None:
+    def settle_messages(tree: Tree, values: list[Value], depth: int) -> None:
         convert = decoder(of)
-        tree[name] = [convert(value, room) for value in values]
+        tree[name] = [convert(value, depth) for value in values]
 
     if scalar is None:
         return settle_messages
@@ -233,11 +233,11 @@ def _settle_message(field: Field) -> Settle:
     """A message that came in parts is the message of the parts together."""
     name, of = field.name, field.element_type
 
-    def settle(tree: Tree, values: list[Value], room: int) -> None:
-        tree[name] = decoder(of)(b"".join(values), room)
+    def settle(tree: Tree, values: list[Value], depth: int) -> None:
+        tree[name] = decoder(of)(b"".join(values), depth)
 
-    def settle_unless_zero(tree: Tree, values: list[Value], room: int) -> None:
-        value = decoder(of)(b"".join(values), room)
+    def settle_unless_zero(tree: Tree, values: list[Value], depth: int) -> None:
+        value = decoder(of)(b"".join(values), depth)
         tree[name] = ... if value is None else value
 
     return settle_unless_zero if field.json_option == "omitzero" else settle

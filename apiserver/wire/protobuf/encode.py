@@ -31,7 +31,7 @@ _KEY, _VALUE = 1, 2
 def encoder(message: str) -> Write:
     plain = _Message(message)
     form = FORMS.get(message)
-    return plain if form is None else lambda value, room: plain(form.from_json(value), room)
+    return plain if form is None else lambda value, depth: plain(form.from_json(value), depth)
 
 
 class _Message:
@@ -49,15 +49,15 @@ class _Message:
             if field.json_option == "inline":
                 self._inlined = _names(field.element_type)
 
-    def __call__(self, value: Json, room: int) -> bytes:
-        if room == 0:
+    def __call__(self, value: Json, depth: int) -> bytes:
+        if depth == 0:
             raise ProtobufError("messages are nested too deeply")
         parts = self._blank.copy()
         writes = self._writes
         for name, member in self._members(value).items():
             if member is not None and name in writes:
                 slot, write = writes[name]
-                parts[slot] = write(member, room - 1)
+                parts[slot] = write(member, depth - 1)
         return b"".join(parts)
 
     def _members(self, value: Json) -> dict[str, Json]:
@@ -101,8 +101,8 @@ def _write_field(field: Field) -> Write:
         return _write_map(field)
     tag, write = _tag(field, field.number), _write_value(field)
     if field.is_repeated:
-        return lambda values, room: b"".join([tag + write(value, room) for value in _expect(list, values)])
-    return lambda value, room: tag + write(value, room)
+        return lambda values, depth: b"".join([tag + write(value, depth) for value in _expect(list, values)])
+    return lambda value, depth: tag + write(value, depth)
 
 
 def _write_map(field: Field) -> Write:
@@ -111,12 +111,12 @@ def _write_map(field: Field) -> Write:
     value_tag, write = _tag(field, _VALUE), _write_value(field)
     nilable = _is_nilable(field)
 
-    def entry(key: str, value: Json, room: int) -> bytes:
-        written = b"" if value is None and nilable else value_tag + write(value, room)
+    def entry(key: str, value: Json, depth: int) -> bytes:
+        written = b"" if value is None and nilable else value_tag + write(value, depth)
         return tag + with_length(key_tag + write_string(key) + written)
 
-    def write_entries(entries: Json, room: int) -> bytes:
-        return b"".join([entry(key, value, room) for key, value in sorted(_expect(dict, entries).items())])
+    def write_entries(entries: Json, depth: int) -> bytes:
+        return b"".join([entry(key, value, depth) for key, value in sorted(_expect(dict, entries).items())])
 
     return write_entries
 
@@ -130,7 +130,7 @@ def _write_value(field: Field) -> Write:
     """The writer of one value: what follows the tag."""
     scalar, of = SCALARS.get(field.element_type), field.element_type
     if scalar is None:
-        return lambda value, room: with_length(encoder(of)(value, room))
+        return lambda value, depth: with_length(encoder(of)(value, depth))
     write = scalar.write
     return lambda value, _: write(value)
 

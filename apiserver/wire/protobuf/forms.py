@@ -69,13 +69,13 @@ def _json_micro_time(plain: Plain) -> Json:
 
 
 def _plain_time(value: Json) -> Plain:
-    moment = None if value is None else parse_time(value)
-    return {} if moment is None else {"seconds": moment[0], "nanos": 0}
+    time = None if value is None else parse_time(value)
+    return {} if time is None else {"seconds": time[0], "nanos": 0}
 
 
 def _plain_micro_time(value: Json) -> Plain:
-    moment = None if value is None else parse_time(value)
-    return {} if moment is None else {"seconds": moment[0], "nanos": moment[1] * 1000}
+    time = None if value is None else parse_time(value)
+    return {} if time is None else {"seconds": time[0], "nanos": time[1] * 1000}
 
 
 _TIME = Form(to_json=_json_time, from_json=_plain_time, shared=True)

@@ -18,7 +18,7 @@ from mockube.controller_manager.workloads.stateful.state import StatefulSetState
 from mockube.controller_manager.workloads.update_order import by_priority
 
 
-class _Room:
+class _Budget:
     """Who may be down. Those that are so already take the places first."""
 
     def __init__(self, limit: int, down: Iterable[str]) -> None:
@@ -37,10 +37,10 @@ def roll(state: StatefulSetState) -> RolloutResult:
     strategy = Strategy.of(state.owner.object["spec"])
     if state.owner.on_delete or strategy.paused:
         return RolloutResult()
-    room = _Room(strategy.max_unavailable, _down(state))
-    named = [pod for pod in _descending(state) if _is_named(pod) and room.admits(pod)]
+    budget = _Budget(strategy.max_unavailable, _down(state))
+    named = [pod for pod in _descending(state) if _is_named(pod) and budget.admits(pod)]
     removed = _delete_pods(state, named)
-    updated = _update_pods(state, strategy, room, named)
+    updated = _update_pods(state, strategy, budget, named)
     return RolloutResult((*removed.actions, *updated.actions), (*removed.replaced, *updated.replaced))
 
 
@@ -78,7 +78,7 @@ def in_order(state: StatefulSetState, strategy: Strategy) -> list[PodView]:
 
 
 def _update_pods(
-    state: StatefulSetState, strategy: Strategy, room: _Room, named: Sequence[PodView]
+    state: StatefulSetState, strategy: Strategy, budget: _Budget, named: Sequence[PodView]
 ) -> RolloutResult:
     patches: list[Action] = []
     in_place: list[PodView] = []
@@ -86,7 +86,7 @@ def _update_pods(
     for pod in in_order(state, strategy):
         if not state.is_outdated(pod):
             continue
-        if not room.admits(pod):
+        if not budget.admits(pod):
             break
         if pod in named or record.is_waiting(pod):
             continue  # what is about to change is changed again when it has

@@ -79,9 +79,9 @@ def _age_key(pod: PodView) -> SortKey:
     return -_seconds(pod.ready_since), -restarts, -_seconds(created), pod.key.name
 
 
-def _seconds(moment: datetime | None) -> float:
+def _seconds(time: datetime | None) -> float:
     """What has no time is younger than all that has one."""
-    return math.inf if moment is None or moment == _NEVER else moment.timestamp()
+    return math.inf if time is None or time == _NEVER else time.timestamp()
 
 
 # --- ranks: pods that share their topology are first

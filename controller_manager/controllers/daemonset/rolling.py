@@ -36,9 +36,9 @@ def _on_nodes(state: DaemonState) -> Iterator[OnNode]:
     """All nodes that have a pod or should have one."""
     node_names = [name for name, fit in state.fits.items() if fit.should_run]
     for name in dict.fromkeys((*state.pods, *node_names)):
-        living = [pod for pod in state.pods.get(name, ()) if not pod.deleting]
-        new = [pod for pod in living if state.is_updated(pod)]
-        old = [pod for pod in living if not state.is_updated(pod)]
+        active = [pod for pod in state.pods.get(name, ()) if not pod.deleting]
+        new = [pod for pod in active if state.is_updated(pod)]
+        old = [pod for pod in active if not state.is_updated(pod)]
         if len(new) > 1 or len(old) > 1:
             yield OnNode(name, None, None, is_clear=False)
         else:

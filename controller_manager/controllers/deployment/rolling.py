@@ -18,8 +18,8 @@ def size_of_new(deployment: DeploymentView, current: int, old_sets: Sequence[Set
     """
     if not deployment.rolls:
         return deployment.replicas
-    room = deployment.max_replicas - current - sum(old.possible_pods for old in old_sets)
-    return min(current + max(room, 0), deployment.replicas)
+    remaining = deployment.max_replicas - current - sum(old.possible_pods for old in old_sets)
+    return min(current + max(remaining, 0), deployment.replicas)
 
 
 def sizes_of_old(state: DeploymentState) -> Sizes:

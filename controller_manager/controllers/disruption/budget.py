@@ -78,30 +78,30 @@ def status(
         "desiredHealthy": counts.desired_healthy,
         "expectedPods": counts.expected_pods,
     }
-    verdict = _SUFFICIENT if allowed else _INSUFFICIENT
-    return budget_status | {"conditions": _conditions(budget, verdict, generation, now)}
+    condition = _SUFFICIENT if allowed else _INSUFFICIENT
+    return budget_status | {"conditions": _conditions(budget, condition, generation, now)}
 
 
 def failed_status(budget: ReadOnlyTree, problem: str, now: datetime) -> dict[str, Any]:
     """Without a count no disruption is allowed; the other fields stay."""
     old = budget.get("status") or {}
-    verdict = _Verdict("False", "SyncFailed", problem)
-    budget_status = _conditions(budget, verdict, old.get("observedGeneration") or 0, now)
+    condition = _Condition("False", "SyncFailed", problem)
+    budget_status = _conditions(budget, condition, old.get("observedGeneration") or 0, now)
     return {**old, "disruptionsAllowed": 0, "conditions": budget_status}
 
 
-class _Verdict(NamedTuple):
+class _Condition(NamedTuple):
     status: str
     reason: str
     message: str = ""
 
 
-_SUFFICIENT: Final = _Verdict("True", "SufficientPods")
-_INSUFFICIENT: Final = _Verdict("False", "InsufficientPods")
+_SUFFICIENT: Final = _Condition("True", "SufficientPods")
+_INSUFFICIENT: Final = _Condition("False", "InsufficientPods")
 
 
 def _conditions(
-    budget: ReadOnlyTree, verdict: _Verdict, generation: int, now: datetime
+    budget: ReadOnlyTree, condition: _Condition, generation: int, now: datetime
 ) -> list[ReadOnlyTree]:
-    budget_status = {"type": CONDITION, "observedGeneration": generation, **verdict._asdict()}
+    budget_status = {"type": CONDITION, "observedGeneration": generation, **condition._asdict()}
     return conditions.set_condition(conditions.of(budget), budget_status, now)

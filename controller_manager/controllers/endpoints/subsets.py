@@ -119,12 +119,12 @@ def truncate_subsets(subsets: Sequence[dict[str, Any]]) -> tuple[list[dict[str, 
     return _cut(subsets, _NOT_READY, not_ready, _CAPACITY - ready), True
 
 
-def _cut(subsets: Sequence[dict[str, Any]], field: str, total: int, room: int) -> list[dict[str, Any]]:
-    left = room
+def _cut(subsets: Sequence[dict[str, Any]], field: str, total: int, limit: int) -> list[dict[str, Any]]:
+    left = limit
     shortened = []
     for subset in subsets:
         addresses = subset.get(field, [])
-        share = min(left, math.ceil(len(addresses) / total * room))
+        share = min(left, math.ceil(len(addresses) / total * limit))
         left -= min(share, len(addresses))
         cut = {name: value[:share] if name == field else value for name, value in subset.items()}
         shortened.append({name: value for name, value in cut.items() if value})

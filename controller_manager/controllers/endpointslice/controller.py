@@ -74,8 +74,9 @@ def reconcile(max_endpoints: int, caches: Caches, key: Key, _: datetime, was_sha
     ]
     changes, events = _changes(caches, service, pods, slices, max_endpoints, was_shared=bool(was_shared))
     last_trigger = max((_trigger_time(one) for one in slices), default="")
-    moment = services.last_change(service, pods, last_trigger)
-    return Plan(actions=(*_actions(service, changes, format_time(moment) if moment else None), *events))
+    trigger_time = services.last_change(service, pods, last_trigger)
+    text = format_time(trigger_time) if trigger_time else None
+    return Plan(actions=(*_actions(service, changes, text), *events))
 
 
 def _changes(
@@ -118,8 +119,8 @@ def _hints_event(service: ReadOnlyTree, message: str) -> RecordEvent:
     )
 
 
-def _actions(service: ReadOnlyTree, changes: Changes, moment: str | None) -> Iterator[Action]:
-    annotations = {ANNOTATION_LAST_CHANGE_TRIGGER_TIME: moment}
+def _actions(service: ReadOnlyTree, changes: Changes, trigger_time: str | None) -> Iterator[Action]:
+    annotations = {ANNOTATION_LAST_CHANGE_TRIGGER_TIME: trigger_time}
     creations = () if meta.is_deleting(service) else changes.create
     for body in creations:
         yield Create(

@@ -20,6 +20,14 @@ from mockube.controller_manager.client.kinds import CUSTOM_RESOURCE_DEFINITIONS
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.worker import Loop
+from mockube.controller_manager.controllers.garbagecollector.decision import (
+    Disown,
+    Keep,
+    OwnerState,
+    Remove,
+    judge,
+    unblocked_owners,
+)
 from mockube.controller_manager.controllers.garbagecollector.graph import Graph, Look, Node
 from mockube.controller_manager.controllers.garbagecollector.references import (
     Absent,
@@ -29,14 +37,6 @@ from mockube.controller_manager.controllers.garbagecollector.references import (
     waits_for_dependents,
     with_owners_patch,
     without_finalizer_patch,
-)
-from mockube.controller_manager.controllers.garbagecollector.verdict import (
-    Disown,
-    Keep,
-    OwnerState,
-    Remove,
-    judge,
-    unblocked_owners,
 )
 from mockube.controller_manager.supervision import run_all
 
@@ -156,20 +156,20 @@ class Collector:
                 self._deletions.add(Key("", dependent.uid))
 
     async def _judge(self, resource: Resource[ReadOnlyTree], node: Node, latest: ReadOnlyTree) -> None:
-        standings = [await self._state_of_owner(latest, owner) for owner in owners_of(latest)]
-        verdict = judge(
+        owner_states = [await self._state_of_owner(latest, owner) for owner in owners_of(latest)]
+        decision = judge(
             latest,
-            standings,
+            owner_states,
             has_dependents=bool(node.dependents),
             is_in_circle=any(one.waits_for_dependents for one in node.dependents.values()),
         )
-        match verdict:
+        match decision:
             case Keep():
                 return
             case Disown(patch):
                 await self._patch(resource, latest, patch)
             case Remove():
-                await self._remove(resource, latest, verdict)
+                await self._remove(resource, latest, decision)
 
     async def _state_of_owner(self, dependent: ReadOnlyTree, owner: OwnerReference) -> OwnerState:
         if owner.uid in self._absent:
@@ -200,9 +200,9 @@ class Collector:
         message = f'ownerRef {owner.describe(namespace)} does not exist in namespace "{namespace}"'
         self._recorder.record(dependent, "Warning", "OwnerRefInvalidNamespace", message)
 
-    async def _remove(self, resource: Resource[ReadOnlyTree], latest: ReadOnlyTree, verdict: Remove) -> None:
+    async def _remove(self, resource: Resource[ReadOnlyTree], latest: ReadOnlyTree, decision: Remove) -> None:
         version = meta.resource_version(latest)
-        if verdict.unblock:
+        if decision.unblock:
             patched = await self._patch(resource, latest, with_owners_patch(latest, unblocked_owners(latest)))
             version = meta.resource_version(patched or latest)
         try:
@@ -212,7 +212,7 @@ class Collector:
                 Key.of(latest),
                 uid=meta.uid(latest),
                 resource_version=version,
-                propagation=verdict.propagation,
+                propagation=decision.propagation,
             )
         except NotFound:
             return

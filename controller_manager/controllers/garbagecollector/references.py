@@ -92,10 +92,10 @@ class KindMap:
         """What is new and to be watched."""
         for one in discovery.resources:
             self._by_kind.setdefault(one.resource.group_kind, one.resource)
-        return [*self._new_resources(discovery.able("delete", "list", "watch"))]
+        return [*self._new_resources(discovery.with_verbs("delete", "list", "watch"))]
 
-    def _new_resources(self, able: Iterable[Resource[ReadOnlyTree]]) -> Iterator[Resource[Any]]:
-        for resource in able:
+    def _new_resources(self, resources: Iterable[Resource[ReadOnlyTree]]) -> Iterator[Resource[Any]]:
+        for resource in resources:
             name = resource.group_resource
             if name not in self._watched and name not in _IGNORED:
                 self._watched[name] = self._row(resource)

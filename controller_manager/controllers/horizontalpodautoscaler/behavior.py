@@ -84,7 +84,7 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 class LimitedReplicas(NamedTuple):
     replicas: int
-    able: tuple[str, str]
+    able_condition: tuple[str, str]
     """The reason and message of AbleToScale."""
     is_limited: bool
     limiting: tuple[str, str]
@@ -96,16 +96,16 @@ def limit(behavior: ReadOnlyTree | None, desired: int, limits: Limits, history: 
     """The replicas to scale to, from those that the metrics propose."""
     if behavior is None:
         stable, added = _stabilize_down(desired, limits, history.recommendations)
-        able = _STABLE if stable == desired else _DOWN_STABILIZED
+        able_condition = _STABLE if stable == desired else _DOWN_STABILIZED
         replicas, limiting = _within_default_rate(stable, limits)
     else:
         up, down = _rules(behavior, "scaleUp", _UP_RULES), _rules(behavior, "scaleDown", _DOWN_RULES)
         stable, added = _stabilize(desired, limits, history.recommendations, up, down)
         moved = _UP_STABILIZED if desired >= limits.current else _DOWN_STABILIZED
-        able = _STABLE if stable == desired else moved
+        able_condition = _STABLE if stable == desired else moved
         replicas, limiting = _within_policies(stable, limits, history, up, down)
     return LimitedReplicas(
-        replicas, able, replicas != stable, limiting, replace(history, recommendations=added)
+        replicas, able_condition, replicas != stable, limiting, replace(history, recommendations=added)
     )
 
 
@@ -135,11 +135,11 @@ def _with_change(changes: TimedCounts, change: int, now: datetime, max_period: i
 
 
 def _replace_expired(
-    moments: TimedCounts, is_old: Callable[[TimedCount], bool], new: TimedCount
+    counts: TimedCounts, is_old: Callable[[TimedCount], bool], new: TimedCount
 ) -> TimedCounts:
     """With a new entry, in the place of the last expired one."""
-    old = [at for at, one in enumerate(moments) if is_old(one)]
-    return (*moments[: old[-1]], new, *moments[old[-1] + 1 :]) if old else (*moments, new)
+    old = [at for at, one in enumerate(counts) if is_old(one)]
+    return (*counts[: old[-1]], new, *counts[old[-1] + 1 :]) if old else (*counts, new)
 
 
 def _rules(behavior: ReadOnlyTree, direction: str, defaults: ReadOnlyTree) -> dict[str, Any]:

@@ -133,7 +133,7 @@ class Autoscalers:
         """Answers with the action that metrics name."""
         status = Status(autoscaler, self._clock.now())
         resource, scale = await self._scale_of(key, autoscaler, status)
-        status.able("SucceededGetScale", "the HPA controller was able to get the target's current scale")
+        status.set_able("SucceededGetScale", "the HPA controller was able to get the target's current scale")
         current = (scale.get("spec") or {}).get("replicas") or 0
         history = with_first(self._histories.get(key, History()), current, self._clock.now())
         decision = decide_by_range(autoscaler, current, history, status)
@@ -203,7 +203,7 @@ class Autoscalers:
             await self._try_to_write(autoscaler, status)
             raise ReconcileError(f"failed to rescale {_reference(autoscaler)}: {error}") from error
         message = f"the HPA controller was able to update the target scale to {decision.desired}"
-        status.able("SucceededRescale", message)
+        status.set_able("SucceededRescale", message)
         self._recorder.record(autoscaler, "Normal", "SuccessfulRescale", size)
         status.remove(SCALED_TO_ZERO)
 

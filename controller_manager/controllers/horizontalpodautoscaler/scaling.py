@@ -112,7 +112,7 @@ def decide(
     elif desired < limits.current:
         reason = "All metrics below target"
     limited = limit(autoscaler["spec"].get("behavior"), desired, limits, history)
-    status.able(*limited.able)
+    status.set_able(*limited.able_condition)
     status.record(LIMITED, "True" if limited.is_limited else "False", *limited.limiting)
     return Decision(
         desired=limited.replicas,

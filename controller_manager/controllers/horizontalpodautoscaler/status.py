@@ -28,7 +28,7 @@ class Status:
             self._tree.get("conditions") or (), updated, self._now
         )
 
-    def able(self, reason: str, message: str) -> None:
+    def set_able(self, reason: str, message: str) -> None:
         self.record(ABLE, "True", reason, message)
 
     def unable_to_get_scale(self, error: Exception) -> None:

@@ -57,9 +57,9 @@ def tracked_since(config_map: ReadOnlyTree) -> datetime | None:
     return None if day is None else day + timedelta(days=1)
 
 
-def _is_unused(secret: ReadOnlyTree, moment: datetime, last_day: str) -> bool:
+def _is_unused(secret: ReadOnlyTree, time: datetime, last_day: str) -> bool:
     created = meta.metadata(secret).get("creationTimestamp")
-    if meta.is_deleting(secret) or created is None or parse_time(created) >= moment:
+    if meta.is_deleting(secret) or created is None or parse_time(created) >= time:
         return False
     used = meta.labels(secret).get(LAST_USED)
     return used is None or (_day(used) is not None and used < last_day)
@@ -86,8 +86,8 @@ def _day(text: str) -> datetime | None:
         return None
 
 
-def _text(moment: datetime) -> str:
-    return moment.date().isoformat()
+def _text(time: datetime) -> str:
+    return time.date().isoformat()
 
 
 def _by_type(secret: Any) -> Iterator[str]:

@@ -143,7 +143,7 @@ PODS: Final = GroupResource("", "pods")
 
 async def delete_content(client: Client, discovery: Discovery, namespace: str, now: datetime) -> Remains:
     remains = Remains(discovery_failures=list(discovery.failures))
-    resources = [one for one in discovery.able("delete", "list") if one.namespaced]
+    resources = [one for one in discovery.with_verbs("delete", "list") if one.namespaced]
     first = [one for one in resources if one.group_resource == PODS]
     await _delete_all(client, first, namespace, now, remains)
     if not remains.counts:

@@ -69,7 +69,7 @@ class Quotas:
     async def _discover(self, _: Key) -> timedelta:
         """Watch all that can be counted, once there is a quota."""
         known = len(self._watched)
-        for resource in (await discover(self._client)).able("create", "list", "watch", "delete"):
+        for resource in (await discover(self._client)).with_verbs("create", "list", "watch", "delete"):
             name = resource.group_resource
             if name not in self._watched and name not in IGNORED:
                 row = self._watched[name] = self._informers.row(resource)

@@ -20,13 +20,13 @@ def _pods_to_update(state: StatefulSetState) -> list[PodView]:
     if state.owner.max_unavailable is None:
         return _next_outdated(state)
     candidates = [slot.pod for slot in _rolling_slots(state) if slot.pod and state.is_outdated(slot.pod)]
-    room = _most_unavailable(state.owner) - sum(state.is_unavailable(slot.pod) for slot in state.slots)
+    budget = _most_unavailable(state.owner) - sum(state.is_unavailable(slot.pod) for slot in state.slots)
     if not state.owner.parallel:
-        return candidates[: max(room, 0)]
+        return candidates[: max(budget, 0)]
     # Unavailable pods are replaced at no cost; in parallel no other pod has waited for them.
     free = [pod for pod in candidates if state.is_unavailable(pod)]
     costly = [pod for pod in candidates if not state.is_unavailable(pod)]
-    return free + costly[: max(room, 0)]
+    return free + costly[: max(budget, 0)]
 
 
 def _next_outdated(state: StatefulSetState) -> list[PodView]:

@@ -151,14 +151,16 @@ class _Share:
         self.least = least
         self.most = subset.current if subset.unschedulable else most
         self.allocated = 0
-        self._room = subset.current - subset.reserved if subset.unschedulable or subset.marked else UNLIMITED
+        self._remaining = (
+            subset.current - subset.reserved if subset.unschedulable or subset.marked else UNLIMITED
+        )
 
     def fill(self, level: int, rest: int) -> int:
         """Give it up to a level, of the rest at most; how much of that is expected to run."""
         added = max(min(level - self.allocated, rest), 0)
         self.allocated += added
-        self._room -= added
-        return added if self._room >= 0 else max(added + self._room, 0)
+        self._remaining -= added
+        return added if self._remaining >= 0 else max(added + self._remaining, 0)
 
 
 def allocate_reserved(total: int, subsets: Sequence[SubsetInfo]) -> Mapping[str, int]:

@@ -25,9 +25,9 @@ from mockube.controller_manager.controllers.uniteddeployment.adapters.rows impor
 from mockube.controller_manager.controllers.uniteddeployment.allocator import AllocationError
 from mockube.controller_manager.controllers.uniteddeployment.desired_subsets import (
     desired_subsets,
-    settled_standings,
+    settled_conditions,
 )
-from mockube.controller_manager.controllers.uniteddeployment.rescheduling import soonest, standings
+from mockube.controller_manager.controllers.uniteddeployment.rescheduling import soonest, subset_conditions
 from mockube.controller_manager.controllers.uniteddeployment.spec import UnitedView, UnknownTemplate
 from mockube.controller_manager.controllers.uniteddeployment.state import Belongings, UnitedDeploymentState
 from mockube.controller_manager.controllers.uniteddeployment.subset import (
@@ -122,14 +122,16 @@ def _state_of(caches: Caches, view: UnitedView, found: Belongings, now: datetime
         subsets=by_name,
         foreign=[(other, found.of(other)) for other in ADAPTERS if other is not view.adapter],
         conditions=present,
-        standings=standings(view, by_name, present, history.expected, now),
+        subset_conditions=subset_conditions(view, by_name, present, history.expected, now),
         now=now,
     )
 
 
 def _plan(snapshot: UnitedDeploymentState) -> Plan:
     first = (*snapshot.history.actions, *mark_reserved_pods(snapshot))
-    again_after = soonest(standing.check_after for standing in snapshot.standings.values())
+    again_after = soonest(
+        subset_condition.check_after for subset_condition in snapshot.subset_conditions.values()
+    )
     try:
         goals = desired_subsets(snapshot)
         managed = manage(snapshot, goals)
@@ -154,7 +156,7 @@ def _final_actions(
     """The status, unless an action failed: then the retry writes it."""
     if error is not None:
         return ()
-    after = settled_standings(snapshot, goals)
+    after = settled_conditions(snapshot, goals)
     return status.status_update(snapshot, goals, after, provisioned=managed.provisioned)
 
 

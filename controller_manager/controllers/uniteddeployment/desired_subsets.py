@@ -35,7 +35,7 @@ def desired_subsets(state: UnitedDeploymentState) -> Mapping[str, Goal]:
 
 
 def _subset_info(state: UnitedDeploymentState, spec: SubsetSpec) -> SubsetInfo:
-    subset, standing = state.subsets.get(spec.name), state.standings.get(spec.name, FREE)
+    subset, subset_condition = state.subsets.get(spec.name), state.subset_conditions.get(spec.name, FREE)
     return SubsetInfo(
         name=spec.name,
         replicas=spec.replicas,
@@ -44,37 +44,37 @@ def _subset_info(state: UnitedDeploymentState, spec: SubsetSpec) -> SubsetInfo:
         exists=subset is not None,
         current=subset.spec_replicas if subset else 0,
         ready=subset.ready_replicas if subset else 0,
-        unschedulable=standing.unschedulable,
-        marked=standing.marked,
-        reserved=standing.reserved,
+        unschedulable=subset_condition.unschedulable,
+        marked=subset_condition.marked,
+        reserved=subset_condition.reserved,
     )
 
 
 def _max_unavailable(state: UnitedDeploymentState, name: str) -> int | None:
     """Pods that cannot run shall not hold up the update of those that can: as many may be missing as are."""
-    subset, standing = state.subsets.get(name), state.standings.get(name, FREE)
-    if subset is None or not (state.view.schedule.reserves and standing.unschedulable):
+    subset, subset_condition = state.subsets.get(name), state.subset_conditions.get(name, FREE)
+    if subset is None or not (state.view.schedule.reserves and subset_condition.unschedulable):
         return None
-    missing = subset.spec_replicas - subset.ready_replicas + standing.overdue
+    missing = subset.spec_replicas - subset.ready_replicas + subset_condition.overdue
     return missing if missing > 0 else None
 
 
-def settled_standings(
+def settled_conditions(
     state: UnitedDeploymentState, goals: Mapping[str, Goal]
 ) -> Mapping[str, SubsetCondition]:
     """With what the shares make of them."""
     if not state.view.schedule.reserves:
-        return state.standings
+        return state.subset_conditions
     return {
-        name: rescheduling.reserve_new_pods(standing, state.now)
+        name: rescheduling.reserve_new_pods(subset_condition, state.now)
         if _recovers_and_grows(state, goals, name)
-        else standing
-        for name, standing in state.standings.items()
+        else subset_condition
+        for name, subset_condition in state.subset_conditions.items()
     }
 
 
 def _recovers_and_grows(state: UnitedDeploymentState, goals: Mapping[str, Goal], name: str) -> bool:
-    subset, goal, standing = state.subsets.get(name), goals.get(name), state.standings[name]
-    if subset is None or goal is None or standing.unschedulable or not standing.marked:
+    subset, goal, subset_condition = state.subsets.get(name), goals.get(name), state.subset_conditions[name]
+    if subset is None or goal is None or subset_condition.unschedulable or not subset_condition.marked:
         return False
     return goal.replicas > subset.spec_replicas

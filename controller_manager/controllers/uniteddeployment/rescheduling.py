@@ -102,33 +102,33 @@ def check_reservation(
     subset: Subset, schedule: Schedule, rollout: Rollout, conditions: Conditions, now: datetime
 ) -> SubsetCondition:
     marked = conditions_of.is_unschedulable(conditions)
-    verdicts = [_decide_for(pod, schedule, rollout, now, marked=marked) for pod in subset.pods]
-    reserved = sum(verdict.reserved for verdict in verdicts)
+    outcomes = [_decide_for(pod, schedule, rollout, now, marked=marked) for pod in subset.pods]
+    reserved = sum(outcome.reserved for outcome in outcomes)
     status, message = (FALSE, "reserved pods found") if reserved else (TRUE, "no reserved pods")
     return SubsetCondition(
         conditions=conditions_of.schedulable(conditions, status, _RESCHEDULE, message, now),
         unschedulable=reserved > 0,
         marked=marked,
         reserved=reserved,
-        overdue=sum(verdict.overdue for verdict in verdicts),
-        marks=_marks(subset.pods, verdicts),
-        check_after=soonest(verdict.check_after for verdict in verdicts),
+        overdue=sum(outcome.overdue for outcome in outcomes),
+        marks=_marks(subset.pods, outcomes),
+        check_after=soonest(outcome.check_after for outcome in outcomes),
     )
 
 
-def reserve_new_pods(standing: SubsetCondition, now: datetime) -> SubsetCondition:
+def reserve_new_pods(subset_condition: SubsetCondition, now: datetime) -> SubsetCondition:
     """Of a subset that has just recovered and gets more pods: the new ones begin as reserved, until they run."""
     message = "subset just recovered scaled up"
     return replace(
-        standing,
-        conditions=conditions_of.schedulable(standing.conditions, FALSE, _RESCHEDULE, message, now),
+        subset_condition,
+        conditions=conditions_of.schedulable(subset_condition.conditions, FALSE, _RESCHEDULE, message, now),
     )
 
 
 def _marks(
-    pods: Sequence[PodView], verdicts: Sequence[ReschedulingDecision]
+    pods: Sequence[PodView], outcomes: Sequence[ReschedulingDecision]
 ) -> tuple[tuple[PodView, bool], ...]:
-    judged = zip(pods, verdicts, strict=True)
+    judged = zip(pods, outcomes, strict=True)
     return tuple(
         (pod, reserved)
         for pod, (reserved, _, _) in judged
@@ -181,7 +181,7 @@ def _of_outdated(pod: PodView, schedule: Schedule, rollout: Rollout, now: dateti
     return ReschedulingDecision(reserved=True, check_after=schedule.unschedulable, overdue=True)
 
 
-def standings(
+def subset_conditions(
     view: UnitedView, subsets: Mapping[str, Subset], present: Conditions, expected: str, now: datetime
 ) -> Mapping[str, SubsetCondition]:
     """Of all subsets that have a place in the status, and of those that get one."""

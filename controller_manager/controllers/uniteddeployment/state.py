@@ -33,7 +33,7 @@ class UnitedDeploymentState(Struct, frozen=True, kw_only=True):
     """Workloads of other kinds than the template's."""
     conditions: Conditions
     """The UnitedDeployment's conditions, with that of its present revision."""
-    standings: Mapping[str, SubsetCondition]
+    subset_conditions: Mapping[str, SubsetCondition]
     """Of each subset that has a place in the status."""
     now: datetime
 

@@ -25,12 +25,12 @@ _ALWAYS = ("replicas", "updatedReplicas", "currentRevision")
 def status_update(
     state: UnitedDeploymentState,
     goals: Mapping[str, Goal],
-    standings: Mapping[str, SubsetCondition],
+    subset_conditions: Mapping[str, SubsetCondition],
     *,
     provisioned: bool,
 ) -> tuple[Update, ...]:
     """Write the status if it differs."""
-    status = _status(state, goals, standings, provisioned=provisioned)
+    status = _status(state, goals, subset_conditions, provisioned=provisioned)
     if status == state.view.status:
         return ()
     body = {**state.view.object, "status": status}
@@ -40,7 +40,7 @@ def status_update(
 def _status(
     state: UnitedDeploymentState,
     goals: Mapping[str, Goal],
-    standings: Mapping[str, SubsetCondition],
+    subset_conditions: Mapping[str, SubsetCondition],
     *,
     provisioned: bool,
 ) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def _status(
         "currentRevision": _current_revision(state, counts),
         "subsetReplicas": {name: goal.replicas for name, goal in goals.items()},
         "updateStatus": _update_status(state, goals),
-        "subsetStatuses": _of_subsets(state, goals, standings),
+        "subsetStatuses": _of_subsets(state, goals, subset_conditions),
         "conditions": [*_conditions(state, provisioned=provisioned)],
         "labelSelector": _selector(state),
     }
@@ -62,7 +62,10 @@ def _status(
 def _counts(state: UnitedDeploymentState) -> dict[str, int]:
     subsets = state.subsets.values()
     updated = [pod for one in subsets for pod in one.pods_of_revision(state.history.expected)]
-    reserved = sum(state.standings[name].reserved for name in state.subsets.keys() & state.standings.keys())
+    reserved = sum(
+        state.subset_conditions[name].reserved
+        for name in state.subsets.keys() & state.subset_conditions.keys()
+    )
     return {
         "replicas": sum(subset.replicas for subset in subsets) - reserved,
         "readyReplicas": sum(subset.ready_replicas for subset in subsets),
@@ -85,17 +88,17 @@ def _update_status(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> R
 
 
 def _of_subsets(
-    state: UnitedDeploymentState, goals: Mapping[str, Goal], standings: Mapping[str, SubsetCondition]
+    state: UnitedDeploymentState, goals: Mapping[str, Goal], subset_conditions: Mapping[str, SubsetCondition]
 ) -> Sequence[ReadOnlyTree]:
     before = {one["name"]: one for one in state.view.status.get("subsetStatuses") or ()}
     return [
-        _of_subset(state, before.get(name) or {"name": name}, goals.get(name), standing)
-        for name, standing in standings.items()
+        _of_subset(state, before.get(name) or {"name": name}, goals.get(name), subset_condition)
+        for name, subset_condition in subset_conditions.items()
     ]
 
 
 def _of_subset(
-    state: UnitedDeploymentState, before: ReadOnlyTree, goal: Goal | None, standing: SubsetCondition
+    state: UnitedDeploymentState, before: ReadOnlyTree, goal: Goal | None, subset_condition: SubsetCondition
 ) -> ReadOnlyTree:
     """A subset without a workload keeps its last status."""
     subset = state.subsets.get(before["name"])
@@ -104,12 +107,12 @@ def _of_subset(
             "replicas": subset.replicas,
             "readyReplicas": subset.ready_replicas,
             "partition": goal.partition if goal else 0,
-            "reservedPods": standing.reserved,
+            "reservedPods": subset_condition.reserved,
         }
         if subset
         else {}
     )
-    entry = {**before, **counts, "conditions": [*standing.conditions]}
+    entry = {**before, **counts, "conditions": [*subset_condition.conditions]}
     return {field: value for field, value in entry.items() if value}
 
 

@@ -178,7 +178,7 @@ def _delete_stuck_pods(state: UnitedDeploymentState, goals: Mapping[str, Goal]) 
 
 
 def mark_reserved_pods(state: UnitedDeploymentState) -> Iterable[Action]:
-    marks = [mark for standing in state.standings.values() for mark in standing.marks]
+    marks = [mark for subset_condition in state.subset_conditions.values() for mark in subset_condition.marks]
     if marks:
         yield SlowStart(effects=tuple(_mark(pod, is_reserved=reserved) for pod, reserved in marks))
 

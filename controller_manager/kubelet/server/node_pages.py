@@ -106,7 +106,7 @@ def summary(measured: Measurement, *, with_file_systems: bool = True) -> dict[st
         "nodeName": meta.name(node),
         "startTime": meta.metadata(node).get("creationTimestamp"),
         "cpu": _cpu(measured, node, at),
-        "memory": _memory(measured, node, at, room=_to_int(capacity.get("memory"))),
+        "memory": _memory(measured, node, at, limit=_to_int(capacity.get("memory"))),
     }
     if with_file_systems:
         disk = _disk(_to_int(capacity.get("ephemeral-storage")), at)
@@ -134,7 +134,7 @@ def _containers(measured: Measurement, pod: ReadOnlyTree, at: datetime) -> Itera
             "name": name,
             "startTime": None if started is None else format_time(started),
             "cpu": _cpu(measured, pod, at, name),
-            "memory": _memory(measured, pod, at, name, room=None if limit is None else math.floor(limit)),
+            "memory": _memory(measured, pod, at, name, limit=None if limit is None else math.floor(limit)),
         }
 
 
@@ -147,10 +147,10 @@ def _cpu(measured: Measurement, of: ReadOnlyTree, at: datetime, container: str =
 
 
 def _memory(
-    measured: Measurement, of: ReadOnlyTree, at: datetime, container: str = "", *, room: int | None = None
+    measured: Measurement, of: ReadOnlyTree, at: datetime, container: str = "", *, limit: int | None = None
 ) -> dict[str, Any]:
     used = round(measured.usage_of(of, "memory", container))
-    available = {} if room is None else {"availableBytes": max(room - used, 0)}
+    available = {} if limit is None else {"availableBytes": max(limit - used, 0)}
     return {
         "time": format_time(at),
         **available,

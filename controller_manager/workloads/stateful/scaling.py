@@ -45,16 +45,16 @@ def scale(state: StatefulSetState) -> ScalingResult:
     return cleared._replace(actions=(*filled.actions, *cleared.actions))
 
 
-def _walk(state: StatefulSetState, steps: Iterable[_Step], room: int | None) -> ScalingResult:
-    """The actions of the steps up to the first that ends the round, or until `room` pods are unavailable."""
+def _walk(state: StatefulSetState, steps: Iterable[_Step], budget: int | None) -> ScalingResult:
+    """The actions of the steps up to the first that ends the round, or until `budget` pods are unavailable."""
     walked: list[_Step] = []
     ended = halted = False
     for step in steps:
         walked.append(step)
         ended = step.halts and (step.blocks or not state.owner.parallel)
         halted = ended and not step.updates
-        room = room - 1 if room is not None and step.halts else room
-        if ended or room == 0:
+        budget = budget - 1 if budget is not None and step.halts else budget
+        if ended or budget == 0:
             break
     before = [action for step in walked for action in step.before]
     deleted = [step.deleted for step in walked if step.deleted is not None]

@@ -15,8 +15,8 @@ def number(of, value):
     return varint(tag_of(of, VARINT)) + varint(value % 2**64)
 
 
-def read(message, payload, room=MAX_DEPTH):
-    return decoder(message)(payload, room)
+def read(message, payload, depth=MAX_DEPTH):
+    return decoder(message)(payload, depth)
 
 
 @pytest.mark.parametrize(

@@ -54,13 +54,13 @@ def behavior(*, up=WIDE, down=WIDE):
 def test_without_behavior(current, desired, range_, expected):
     found = limit(None, desired, limits(current, minimum=range_[0], maximum=range_[1]), History())
     assert (found.replicas, found.is_limited, found.limiting[0]) == expected
-    assert found.able == ("ReadyForNewScale", "recommended size matches current size")
+    assert found.able_condition == ("ReadyForNewScale", "recommended size matches current size")
 
 
 def test_the_highest_recommendation_of_five_minutes_holds():
     history = History(recommendations=(moment(9, 301), moment(7, 299), moment(5, 10)))
     found = limit(None, 3, limits(8), history)
-    assert (found.replicas, found.able[0]) == (7, "ScaleDownStabilized")
+    assert (found.replicas, found.able_condition[0]) == (7, "ScaleDownStabilized")
     assert found.history.recommendations == (moment(3, 0), moment(7, 299), moment(5, 10))
 
 
@@ -83,7 +83,7 @@ def test_windows_of_both_directions(current, desired, up, down, expected, reason
     history = History(recommendations=(moment(4, 30), moment(3, 20)))
     given = behavior(up=rules(("Percent", 1000, 15), **up), down=rules(("Percent", 1000, 15), **down))
     found = limit(given, desired, limits(current), history)
-    assert (found.replicas, found.able[0]) == (expected, reason)
+    assert (found.replicas, found.able_condition[0]) == (expected, reason)
 
 
 def test_a_window_that_is_not_given_is_that_of_the_process():

@@ -1,6 +1,6 @@
 import pytest
 
-from mockube.controller_manager.controllers.garbagecollector.verdict import (
+from mockube.controller_manager.controllers.garbagecollector.decision import (
     Disown,
     Keep,
     OwnerState,
@@ -25,7 +25,7 @@ def thing(*owners, finalizers=()):
 
 
 @pytest.mark.parametrize(
-    ("standings", "has_dependents", "is_in_circle", "expected"),
+    ("owner_states", "has_dependents", "is_in_circle", "expected"),
     [
         pytest.param([], False, False, Keep(), id="owned by nobody"),
         pytest.param([SOLID], True, False, Keep(), id="owned"),
@@ -40,9 +40,9 @@ def thing(*owners, finalizers=()):
         ),
     ],
 )
-def test_judge(standings, has_dependents, is_in_circle, expected):
-    obj = thing(*(f"uid-{at}" for at in range(len(standings))))
-    assert judge(obj, standings, has_dependents=has_dependents, is_in_circle=is_in_circle) == expected
+def test_judge(owner_states, has_dependents, is_in_circle, expected):
+    obj = thing(*(f"uid-{at}" for at in range(len(owner_states))))
+    assert judge(obj, owner_states, has_dependents=has_dependents, is_in_circle=is_in_circle) == expected
 
 
 @pytest.mark.parametrize("gone", [DANGLING, WAITING])

@@ -1,4 +1,4 @@
-"""The verdict on an object, by the state of its owners. Pure."""
+"""The decision about an object, by the state of its owners. Pure."""
 
 from collections.abc import Mapping, Sequence
 from enum import Enum, auto
@@ -39,26 +39,26 @@ class Remove(Struct, frozen=True, kw_only=True):
     """First make it block no owner: it and its owner would wait for each other."""
 
 
-Verdict = Keep | Disown | Remove
+Decision = Keep | Disown | Remove
 
 
 def judge(
-    obj: ReadOnlyTree, standings: Sequence[OwnerState], *, has_dependents: bool, is_in_circle: bool
-) -> Verdict:
-    """`standings` are those of the object's owners, in their order."""
-    if not standings:
+    obj: ReadOnlyTree, owner_states: Sequence[OwnerState], *, has_dependents: bool, is_in_circle: bool
+) -> Decision:
+    """`owner_states` are those of the object's owners, in their order."""
+    if not owner_states:
         return Keep()
-    if OwnerState.SOLID in standings:
-        return _keep_or_disown(obj, standings)
-    if OwnerState.WAITING in standings and has_dependents:
+    if OwnerState.SOLID in owner_states:
+        return _keep_or_disown(obj, owner_states)
+    if OwnerState.WAITING in owner_states and has_dependents:
         return Remove(propagation="Foreground", unblock=is_in_circle)
     return Remove(propagation=_asked_for(obj))
 
 
-def _keep_or_disown(obj: ReadOnlyTree, standings: Sequence[OwnerState]) -> Verdict:
-    paired = zip(meta.owner_references(obj), standings, strict=True)
-    solid = [reference for reference, standing in paired if standing is OwnerState.SOLID]
-    return Keep() if len(solid) == len(standings) else Disown(with_owners_patch(obj, solid))
+def _keep_or_disown(obj: ReadOnlyTree, owner_states: Sequence[OwnerState]) -> Decision:
+    paired = zip(meta.owner_references(obj), owner_states, strict=True)
+    solid = [reference for reference, owner_state in paired if owner_state is OwnerState.SOLID]
+    return Keep() if len(solid) == len(owner_states) else Disown(with_owners_patch(obj, solid))
 
 
 def _asked_for(obj: ReadOnlyTree) -> Literal["Background", "Foreground", "Orphan"]:
