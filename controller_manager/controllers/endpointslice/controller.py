@@ -153,14 +153,14 @@ def _of_node(caches: Caches, change: Change) -> Iterator[Key]:
     """Endpoints contain the node's zone, and wait for the node of their pod; zones share them by their nodes."""
     old, new = (None if node is None else _topology(node) for node in change)
     if old != new:
-        yield from _overloaded(caches)
+        yield from _overloaded_keys(caches)
     if old is not None and new is not None and old[0] == new[0]:
         return
     for pod in caches.of(PODS).by_index(BY_NODE, meta.name(change.last_known)):
         yield from services.of_pod(SERVICES, caches, Change(None, pod))
 
 
-def _overloaded(caches: Caches) -> Iterator[Key]:
+def _overloaded_keys(caches: Caches) -> Iterator[Key]:
     """The services of which some zone now has too few endpoints."""
     shared = caches.of(SERVICES).by_index(BY_SHARING, _SHARED)
     ratios = zone_ratios(caches.of(NODES).all()) if shared else None

@@ -92,7 +92,7 @@ def with_hints(
     changed = {meta.name(one) for one in (*changes.update, *changes.delete)}
     unchanged = [one for one in present if meta.name(one) not in changed]
     if is_shared_by_zone(service):
-        shared, problem = _shared(changes, unchanged, ratios)
+        shared, problem = _share_zones(changes, unchanged, ratios)
         if shared is None:
             stripped = _with_endpoints(changes, unchanged, _without_hints)
             return Hinted(stripped, (f"{problem}, addressType: {address_type}",))
@@ -111,16 +111,16 @@ def with_hints(
 
 def _with_endpoints(changes: Changes, unchanged: Sequence[ReadOnlyTree], change: _Change) -> Changes:
     """Return the changes with each endpoint changed, and the slices of which one then differs."""
-    create = [_mapped(one, change) for one in changes.create]
-    update = [_mapped(one, change) for one in changes.update]
+    create = [_change_endpoints(one, change) for one in changes.create]
+    update = [_change_endpoints(one, change) for one in changes.update]
     for one in unchanged:
-        mapped = _mapped(one, change)
+        mapped = _change_endpoints(one, change)
         if mapped["endpoints"] != (one.get("endpoints") or []):
             update.append(mapped)
     return Changes(create, update, changes.delete)
 
 
-def _mapped(one: ReadOnlyTree, change: _Change) -> dict[str, Any]:
+def _change_endpoints(one: ReadOnlyTree, change: _Change) -> dict[str, Any]:
     return {**one, "endpoints": [change(endpoint) for endpoint in one.get("endpoints") or ()]}
 
 
@@ -142,7 +142,7 @@ def _with_own_place(endpoint: ReadOnlyTree, *, with_node: bool) -> ReadOnlyTree:
 # --- endpoints that are shared among zones
 
 
-def _shared(
+def _share_zones(
     changes: Changes, unchanged: Sequence[ReadOnlyTree], ratios: Ratios | None
 ) -> tuple[Changes | None, str]:
     """Return the changes; or why no endpoint has hints."""
@@ -158,18 +158,18 @@ def _shared(
     if any(not endpoint.get("zone") for endpoint in ready):
         return None, _NO_ZONE
     counts.update(endpoint["zone"] for endpoint in ready)
-    zones = _redistributed([endpoint["zone"] for endpoint in ready], *_exchanges(allocations, counts))
+    zones = _redistribute([endpoint["zone"] for endpoint in ready], *_exchanges(allocations, counts))
     if not counts:
         return None, _NO_HINTS
     chosen = iter(zones)
 
-    def hinted(endpoint: ReadOnlyTree) -> ReadOnlyTree:
+    def add_hint(endpoint: ReadOnlyTree) -> ReadOnlyTree:
         if not _is_ready(endpoint):
             return endpoint
         return {**endpoint, "hints": {"forZones": [{"name": next(chosen)}]}}
 
-    create = [_mapped(one, hinted) for one in changes.create]
-    updated = Changes(create, [_mapped(one, hinted) for one in update], changes.delete)
+    create = [_change_endpoints(one, add_hint) for one in changes.create]
+    updated = Changes(create, [_change_endpoints(one, add_hint) for one in update], changes.delete)
     return updated, ""
 
 
@@ -245,7 +245,7 @@ def _exchanges(
     return donations, receptions
 
 
-def _redistributed(zones: Sequence[str], donations: Counter[str], receptions: Counter[str]) -> list[str]:
+def _redistribute(zones: Sequence[str], donations: Counter[str], receptions: Counter[str]) -> list[str]:
     """Return the zone of each endpoint after the exchanges."""
     result = []
     for zone in zones:
