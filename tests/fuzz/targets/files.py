@@ -134,7 +134,7 @@ def _policy(text):
         policy = audit_policy.read(path)
     except audit_policy.BadPolicy as error:
         return f"refused: {str(error).replace(str(path), '')}"
-    return "read: " + " ".join(policy.verdict(ALICE, info).level.name for info in _INFOS)
+    return "read: " + " ".join(policy.decide(ALICE, info).level.name for info in _INFOS)
 
 
 # --- files that are imported

@@ -41,7 +41,7 @@ class Life(RuleBasedStateMachine):
     def the_deployment_controller_looks(self):
         sizes, ready = self.cluster.sizes, self.promised_ready()
         self.cluster.roll_on()
-        if not self.wish.paused:
+        if not self.wish.is_paused:
             self.check_surge(sizes)
             self.check_availability(ready)
 
@@ -97,7 +97,7 @@ class Life(RuleBasedStateMachine):
         """Left alone, everything comes to rest with the pods that were asked for, and then nothing is written."""
         if not hasattr(self, "cluster"):
             return
-        if self.wish.paused:
+        if self.wish.is_paused:
             self.cluster.resume()
         self.cluster.settle(rounds=200)
         image = self.cluster.web["spec"]["template"]["spec"]["containers"][0]["image"]
@@ -156,7 +156,7 @@ class Troubled(Life):
 
     @rule()
     def it_is_paused_or_resumed(self):
-        if self.wish.paused:
+        if self.wish.is_paused:
             self.cluster.resume()
         else:
             self.cluster.pause()
