@@ -15,7 +15,7 @@ import orjson
 import pytest
 from aiohttp import web
 
-from benchmarks.hostile_requests import MAPS, Request, stored, table
+from benchmarks.hostile_requests import MAPS, Request, objects_before, table
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver import garbage
@@ -68,7 +68,7 @@ def send(address, request):
 def fill(address):
     connection = http.client.HTTPConnection(*address, timeout=PATIENCE)
     with contextlib.closing(connection):
-        for path, body in stored(OBJECTS, SIZE, KINDS):
+        for path, body in objects_before(OBJECTS, SIZE, KINDS):
             connection.request("POST", path, body, {"Authorization": "Bearer admin"})
             answer = connection.getresponse()
             data = answer.read()
