@@ -135,12 +135,6 @@ def too_long(path: Path, limit: int, unit: str = "byte") -> FieldError:
     )
 
 
-def too_short(path: Path, least: int) -> FieldError:
-    return FieldError(
-        type=ErrorType.TOO_SHORT, field=str(path), detail=f"must be at least {_pluralize(least, 'character')}"
-    )
-
-
 def too_many(path: Path, count: int, limit: int) -> FieldError:
     return FieldError(
         type=ErrorType.TOO_MANY,

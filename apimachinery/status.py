@@ -229,15 +229,6 @@ def invalid(kind: GroupKind, name: str, found: Sequence[FieldError]) -> Invalid:
     return Invalid(message, _details(kind, name, causes))
 
 
-def method_not_supported(resource: GroupResource, action: str) -> MethodNotSupported:
-    message = f"{action} is not supported on resources of kind {gotext.quote(str(resource))}"
-    return MethodNotSupported(message, _details(resource, ""))
-
-
-def not_acceptable(accepted: Sequence[str]) -> NotAcceptable:
-    return NotAcceptable(f"only the following media types are accepted: {', '.join(accepted)}")
-
-
 def unsupported_media_type(accepted: Sequence[str]) -> UnsupportedMediaType:
     return UnsupportedMediaType(
         f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
@@ -254,14 +245,6 @@ def too_many_requests(message: str, retry_after: int, causes: Sequence[Cause] = 
 
 def internal_error(problem: str) -> InternalError:
     return InternalError(f"Internal error occurred: {problem}", Details(causes=(Cause(message=problem),)))
-
-
-def server_timeout(resource: GroupResource, operation: str, retry_after: int) -> ServerTimeout:
-    message = (
-        f"The {operation} operation against {resource} could not be completed at this time, please try again."
-    )
-    details = msgspec.structs.replace(_details(resource, operation), retry_after_seconds=retry_after)
-    return ServerTimeout(message, details)
 
 
 def timeout(problem: str, retry_after: int, causes: Sequence[Cause] = ()) -> Timeout:

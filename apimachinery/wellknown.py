@@ -19,7 +19,6 @@ LABEL_OS: Final = "kubernetes.io/os"
 LABEL_ARCH: Final = "kubernetes.io/arch"
 LABEL_ZONE: Final = "topology.kubernetes.io/zone"
 LABEL_REGION: Final = "topology.kubernetes.io/region"
-LABEL_INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 LABEL_NODE_ROLE_PREFIX: Final = "node-role.kubernetes.io/"
 LABEL_METADATA_NAME: Final = "kubernetes.io/metadata.name"
 
@@ -27,7 +26,6 @@ LABEL_METADATA_NAME: Final = "kubernetes.io/metadata.name"
 
 LABEL_POD_TEMPLATE_HASH: Final = "pod-template-hash"
 LABEL_CONTROLLER_REVISION_HASH: Final = "controller-revision-hash"
-LABEL_POD_TEMPLATE_GENERATION: Final = "pod-template-generation"
 LABEL_STATEFULSET_POD_NAME: Final = "statefulset.kubernetes.io/pod-name"
 LABEL_POD_INDEX: Final = "apps.kubernetes.io/pod-index"
 LABEL_JOB_NAME: Final = "batch.kubernetes.io/job-name"
@@ -45,9 +43,6 @@ LABEL_SPECIFIED_DELETE: Final = "apps.kruise.io/specified-delete"
 # --- annotations
 
 ANNOTATION_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-ANNOTATION_RESTARTED_AT: Final = "kubectl.kubernetes.io/restartedAt"
-ANNOTATION_DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
-ANNOTATION_CHANGE_CAUSE: Final = "kubernetes.io/change-cause"
 ANNOTATION_DESCRIPTION: Final = "kubernetes.io/description"
 ANNOTATION_REVISION: Final = "deployment.kubernetes.io/revision"
 ANNOTATION_REVISION_HISTORY: Final = "deployment.kubernetes.io/revision-history"
@@ -66,10 +61,6 @@ ANNOTATION_PV_BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 ANNOTATION_PV_BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 ANNOTATION_DEFAULT_STORAGE_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
 ANNOTATION_DEFAULT_INGRESS_CLASS: Final = "ingressclass.kubernetes.io/is-default-class"
-ANNOTATION_SERVICE_ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
-ANNOTATION_SERVICE_ACCOUNT_UID: Final = "kubernetes.io/service-account.uid"
-ANNOTATION_RBAC_AUTOUPDATE: Final = "rbac.authorization.kubernetes.io/autoupdate"
-ANNOTATION_API_APPROVED: Final = "api-approved.kubernetes.io"
 
 # --- finalizers
 
@@ -80,8 +71,6 @@ FINALIZER_PV_PROTECTION: Final = "kubernetes.io/pv-protection"
 FINALIZER_PVC_PROTECTION: Final = "kubernetes.io/pvc-protection"
 FINALIZER_VAC_PROTECTION: Final = "kubernetes.io/vac-protection"
 FINALIZER_JOB_TRACKING: Final = "batch.kubernetes.io/job-tracking"
-FINALIZER_LOAD_BALANCER_CLEANUP: Final = "service.kubernetes.io/load-balancer-cleanup"
-FINALIZER_CUSTOM_RESOURCE_CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
 
 STANDARD_FINALIZERS: Final = frozenset({FINALIZER_NAMESPACE, FINALIZER_ORPHAN, FINALIZER_FOREGROUND})
 """The finalizers that go without a domain."""
@@ -99,9 +88,6 @@ TAINT_OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
 
 # --- reasons of status causes, beside those of field errors
 
-CAUSE_FIELD_MANAGER_CONFLICT: Final = "FieldManagerConflict"
-CAUSE_RESOURCE_VERSION_TOO_LARGE: Final = "ResourceVersionTooLarge"
-CAUSE_UNEXPECTED_SERVER_RESPONSE: Final = "UnexpectedServerResponse"
 CAUSE_NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
 CAUSE_DISRUPTION_BUDGET: Final = "DisruptionBudget"
 
@@ -111,12 +97,7 @@ REASON_SUCCESSFUL_CREATE: Final = "SuccessfulCreate"
 REASON_FAILED_CREATE: Final = "FailedCreate"
 REASON_SUCCESSFUL_DELETE: Final = "SuccessfulDelete"
 REASON_FAILED_DELETE: Final = "FailedDelete"
-REASON_SUCCESSFUL_UPDATE: Final = "SuccessfulUpdate"
-REASON_FAILED_UPDATE: Final = "FailedUpdate"
 REASON_SCALING_REPLICA_SET: Final = "ScalingReplicaSet"
-REASON_SCHEDULED: Final = "Scheduled"
-REASON_FAILED_SCHEDULING: Final = "FailedScheduling"
-REASON_LEADER_ELECTION: Final = "LeaderElection"
 
 # --- condition types
 

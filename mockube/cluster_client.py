@@ -95,10 +95,6 @@ class ServerClient:
         resource = await self._resource(*_kind_and_group(kind))
         await self._client.delete(resource, Key(namespace if resource.namespaced else "", name))
 
-    async def ask_version(self) -> None:
-        """The least that a server can be asked."""
-        await self._client.raw("GET", "/version")
-
     async def wait_usable(self, nodes: int, *, seconds: float) -> None:
         """Until pods can be made and be placed: so many nodes are ready, and a service account is there."""
         async with timeout(self._clock, seconds):

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
-from typing import Final
 from urllib.parse import unquote
 
 from msgspec import Struct
@@ -14,8 +13,6 @@ from mockube.apiserver.authn.token_file import with_authenticated
 from mockube.apiserver.user import User
 
 Headers = Iterable[tuple[str, str]]
-STANDARD: Final = ("x-remote-user", "x-remote-uid", "x-remote-group")
-STANDARD_PREFIX: Final = "x-remote-extra-"
 
 
 class RequestHeaders(Struct, frozen=True, kw_only=True, dict=True):

@@ -119,7 +119,3 @@ class Resource(Struct, frozen=True, kw_only=True, eq=False):
 
     def subresource(self, name: str) -> Subresource | None:
         return next((subresource for subresource in self.subresources if subresource.name == name), None)
-
-
-Lookup: TypeAlias = Mapping[tuple[str, str, str], Resource]
-"""By group, version and name."""

@@ -165,16 +165,6 @@ def each_value(*checks: Check) -> Check:
     return check
 
 
-def each_key(*checks: Check) -> Check:
-    """Check every key of a map, at the map's own path."""
-    inner = all_of(*checks)
-
-    def check(values: ReadOnlyTree | None, path: Path) -> Iterable[FieldError]:
-        return [error for key in values or () for error in inner(key, path)]
-
-    return check
-
-
 def unique(*names: str) -> Check:
     """Refuse an element that equals an earlier one, as a whole, or in these fields, the last of which is reported."""
 

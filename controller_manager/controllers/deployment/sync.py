@@ -4,7 +4,6 @@ The caches show each step before the next one: a set's annotations are updated, 
 resized.
 """
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from mockube.apimachinery import meta
@@ -25,8 +24,6 @@ from mockube.controller_manager.controllers.deployment.conditions import REPLICA
 from mockube.controller_manager.controllers.deployment.observe import DeploymentState
 from mockube.controller_manager.controllers.deployment.rolling import size_of_new, sizes_of_old
 from mockube.controller_manager.controllers.deployment.state import SetView
-
-StatusOf = Callable[[DeploymentState, Conditions, datetime], ReadOnlyTree]
 
 
 def plan(state: DeploymentState, now: datetime) -> Plan:

@@ -18,10 +18,6 @@ class Status:
         self._now = now
         self._tree: dict[str, Any] = dict(autoscaler.get("status") or {})
 
-    @property
-    def current_replicas(self) -> int:
-        return self._tree.get("currentReplicas") or 0
-
     def record(self, condition: str, status: str, reason: str, message: str) -> None:
         updated = {"type": condition, "status": status, "reason": reason, "message": message}
         self._tree["conditions"] = conditions.set_condition(

@@ -111,12 +111,6 @@ X = ROOT.child("spec", "x")
             id="too long in characters",
         ),
         pytest.param(
-            errors.too_short(X, 2),
-            "FieldValueTooShort",
-            "spec.x: Too short: must be at least 2 characters",
-            id="too short",
-        ),
-        pytest.param(
             errors.too_many(X, 3, 1),
             "FieldValueTooMany",
             "spec.x: Too many: 3: must have at most 1 item",

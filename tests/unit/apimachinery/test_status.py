@@ -77,22 +77,6 @@ def cause_of(error):
             id="not found",
         ),
         pytest.param(
-            status.method_not_supported(DEPLOYMENTS, "patch"),
-            405,
-            "MethodNotAllowed",
-            'patch is not supported on resources of kind "deployments.apps"',
-            {"group": "apps", "kind": "deployments"},
-            id="method not supported",
-        ),
-        pytest.param(
-            status.not_acceptable(["application/json", "application/yaml"]),
-            406,
-            "NotAcceptable",
-            "only the following media types are accepted: application/json, application/yaml",
-            None,
-            id="not acceptable",
-        ),
-        pytest.param(
             status.already_exists(PODS, "web"),
             409,
             "AlreadyExists",
@@ -177,14 +161,6 @@ def cause_of(error):
             "Internal error occurred: broken",
             {"causes": [{"message": "broken"}]},
             id="internal",
-        ),
-        pytest.param(
-            status.server_timeout(PODS, "create", 2),
-            500,
-            "ServerTimeout",
-            "The create operation against pods could not be completed at this time, please try again.",
-            {"name": "create", "kind": "pods", "retryAfterSeconds": 2},
-            id="server timeout",
         ),
         pytest.param(
             status.ServiceUnavailable("not yet"), 503, "ServiceUnavailable", "not yet", None, id="unavailable"
