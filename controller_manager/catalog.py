@@ -45,10 +45,8 @@ from mockube.controller_manager.controllers.serviceaccounttoken.controller impor
 from mockube.controller_manager.controllers.servicecidr.controller import SERVICE_CIDR
 from mockube.controller_manager.controllers.serviceloadbalancer.controller import SERVICE_LOAD_BALANCERS
 from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET
-from mockube.controller_manager.controllers.storageprotection.attributes_class import (
-    ATTRIBUTES_CLASS_PROTECTION,
-)
 from mockube.controller_manager.controllers.storageprotection.controller import (
+    ATTRIBUTES_CLASS_PROTECTION,
     CLAIM_PROTECTION,
     VOLUME_PROTECTION,
 )

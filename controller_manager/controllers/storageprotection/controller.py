@@ -1,43 +1,62 @@
-"""Keep the protection finalizer of a claim while pods use it, and of a volume while it is bound."""
+"""Keep the protection finalizer of what is in use: a claim of pods, a volume that is bound, a class that is named."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.wellknown import FINALIZER_PV_PROTECTION, FINALIZER_PVC_PROTECTION
+from mockube.apimachinery.wellknown import (
+    FINALIZER_PV_PROTECTION,
+    FINALIZER_PVC_PROTECTION,
+    FINALIZER_VAC_PROTECTION,
+)
 from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
+from mockube.controller_manager.client.kinds import (
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    VOLUME_ATTRIBUTES_CLASSES,
+)
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import EMPTY_PLAN, Confirm, Plan, Update
+from mockube.controller_manager.client.resources import Key, Resource
+from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Confirm, Plan, Update
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.workloads.indexes import BY_CLAIM, claims_of_pod
+
+_BY_CLASS: Final = "volumeAttributesClass"
 
 
 def reconcile_claim(caches: Caches, key: Key, _: datetime) -> Plan:
     claim = caches.of(PERSISTENT_VOLUME_CLAIMS).get(*key)
     if claim is None:
         return EMPTY_PLAN
-    is_protected = FINALIZER_PVC_PROTECTION in meta.finalizers(claim)
-    if not meta.is_deleting(claim):
-        return EMPTY_PLAN if is_protected else _protect(claim)
-    users = caches.of(PODS).by_index(BY_CLAIM, str(key))
-    return _let_go(claim) if is_protected and _is_unused(claim, users) else EMPTY_PLAN
 
+    def is_unused() -> bool:
+        return _is_unused(claim, caches.of(PODS).by_index(BY_CLAIM, str(key)))
 
-def _protect(claim: ReadOnlyTree) -> Plan:
-    body = meta.with_finalizer(claim, FINALIZER_PVC_PROTECTION)
-    return Plan(actions=(Update(resource=PERSISTENT_VOLUME_CLAIMS, body=body),))
-
-
-def _let_go(claim: ReadOnlyTree) -> Plan:
-    """After a last look past the caches: data would be lost."""
+    # A last look past the caches: data would be lost.
     confirmed = Confirm(resource=PODS, namespace=meta.namespace(claim), holds=partial(_is_unused, claim))
-    body = meta.without_finalizer(claim, FINALIZER_PVC_PROTECTION)
-    return Plan(actions=(confirmed, Update(resource=PERSISTENT_VOLUME_CLAIMS, body=body)))
+    return _plan(PERSISTENT_VOLUME_CLAIMS, claim, FINALIZER_PVC_PROTECTION, is_unused, confirmed)
+
+
+def _plan(
+    resource: Resource[Any],
+    found: ReadOnlyTree,
+    finalizer: str,
+    is_unused: Callable[[], bool],
+    *confirmations: Action,
+) -> Plan:
+    """Add the finalizer to an object that stays, and remove it from a deleted one that is not used."""
+    is_protected = finalizer in meta.finalizers(found)
+    if not meta.is_deleting(found):
+        added = Update(resource=resource, body=meta.with_finalizer(found, finalizer))
+        return EMPTY_PLAN if is_protected else Plan(actions=(added,))
+    if not is_protected or not is_unused():
+        return EMPTY_PLAN
+    removed = Update(resource=resource, body=meta.without_finalizer(found, finalizer))
+    return Plan(actions=(*confirmations, removed))
 
 
 def _is_unused(claim: ReadOnlyTree, pods: Sequence[PodView]) -> bool:
@@ -60,7 +79,7 @@ def _is_shut_down(pod: PodView) -> bool:
     return pod.deleting and meta.deletion_grace_period_seconds(pod.object) == 0
 
 
-def _of_claim(_: Caches, change: Change) -> Iterable[Key]:
+def _itself(_: Caches, change: Change) -> Iterable[Key]:
     return () if change.new is None else (Key.of(change.new),)
 
 
@@ -80,7 +99,7 @@ CLAIM_PROTECTION: Final = Controller(
     queue="pvcprotection",
     service_account="pvc-protection-controller",
     watches=(
-        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_of_claim),
+        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_itself),
         Watch(resource=PODS, keys=_of_pod),
     ),
     indexes={PODS: {BY_CLAIM: claims_of_pod}},
@@ -93,27 +112,74 @@ def reconcile_volume(caches: Caches, key: Key, _: datetime) -> Plan:
     volume = caches.of(PERSISTENT_VOLUMES).get(*key)
     if volume is None:
         return EMPTY_PLAN
-    is_protected = FINALIZER_PV_PROTECTION in meta.finalizers(volume)
-    if not meta.is_deleting(volume):
-        return EMPTY_PLAN if is_protected else _write(meta.with_finalizer(volume, FINALIZER_PV_PROTECTION))
-    if is_protected and (volume.get("status") or {}).get("phase") != "Bound":
-        return _write(meta.without_finalizer(volume, FINALIZER_PV_PROTECTION))
-    return EMPTY_PLAN
-
-
-def _write(body: ReadOnlyTree) -> Plan:
-    return Plan(actions=(Update(resource=PERSISTENT_VOLUMES, body=body),))
-
-
-def _of_volume(_: Caches, change: Change) -> Iterable[Key]:
-    return () if change.new is None else (Key.of(change.new),)
+    phase = (volume.get("status") or {}).get("phase")
+    return _plan(PERSISTENT_VOLUMES, volume, FINALIZER_PV_PROTECTION, lambda: phase != "Bound")
 
 
 VOLUME_PROTECTION: Final = Controller(
     name="persistentvolume-protection-controller",
     queue="pvprotection",
     service_account="pv-protection-controller",
-    watches=(Watch(resource=PERSISTENT_VOLUMES, keys=_of_volume),),
+    watches=(Watch(resource=PERSISTENT_VOLUMES, keys=_itself),),
     reconcile=reconcile_volume,
+    workers=1,
+)
+
+
+def reconcile_class(caches: Caches, key: Key, _: datetime) -> Plan:
+    found = caches.of(VOLUME_ATTRIBUTES_CLASSES).get(*key)
+    if found is None:
+        return EMPTY_PLAN
+
+    def is_unused() -> bool:
+        named_by = (PERSISTENT_VOLUMES, PERSISTENT_VOLUME_CLAIMS)
+        return not any(caches.of(resource).by_index(_BY_CLASS, key.name) for resource in named_by)
+
+    return _plan(VOLUME_ATTRIBUTES_CLASSES, found, FINALIZER_VAC_PROTECTION, is_unused)
+
+
+def _classes_of_volume(volume: ReadOnlyTree) -> Iterable[str]:
+    name = (volume.get("spec") or {}).get("volumeAttributesClassName")
+    return (name,) if name else ()
+
+
+def _classes_of_claim(claim: ReadOnlyTree) -> Iterable[str]:
+    """Return its desired class, its present one, and the target of a change in progress."""
+    spec, status = claim.get("spec") or {}, claim.get("status") or {}
+    names = (
+        spec.get("volumeAttributesClassName"),
+        status.get("currentVolumeAttributesClassName"),
+        (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName"),
+    )
+    return {name for name in names if name}
+
+
+def _no_longer_named(
+    classes: Callable[[ReadOnlyTree], Iterable[str]],
+) -> Callable[[Caches, Change], Iterable[Key]]:
+    """Return the classes that an object named before its change or its end, and does not name now."""
+
+    def keys(_: Caches, change: Change) -> Iterable[Key]:
+        old, new = change.old, change.new
+        before = set() if old is None else {*classes(old)}
+        return [Key("", name) for name in before - (set() if new is None else {*classes(new)})]
+
+    return keys
+
+
+ATTRIBUTES_CLASS_PROTECTION: Final = Controller(
+    name="volumeattributesclass-protection-controller",
+    queue="vacprotection",
+    service_account="volumeattributesclass-protection-controller",
+    watches=(
+        Watch(resource=VOLUME_ATTRIBUTES_CLASSES, keys=_itself),
+        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_no_longer_named(_classes_of_claim)),
+        Watch(resource=PERSISTENT_VOLUMES, keys=_no_longer_named(_classes_of_volume)),
+    ),
+    indexes={
+        PERSISTENT_VOLUMES: {_BY_CLASS: _classes_of_volume},
+        PERSISTENT_VOLUME_CLAIMS: {_BY_CLASS: _classes_of_claim},
+    },
+    reconcile=reconcile_class,
     workers=1,
 )

@@ -10,7 +10,7 @@ from mockube.controller_manager.client.kinds import (
     VOLUME_ATTRIBUTES_CLASSES,
 )
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.controllers.storageprotection.attributes_class import (
+from mockube.controller_manager.controllers.storageprotection.controller import (
     ATTRIBUTES_CLASS_PROTECTION,
 )
 from tests.support.controllers.storage import Storage
