@@ -1,6 +1,7 @@
 """The programs of a simulated container: what busybox and coreutils have that people use in pods."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from posixpath import basename, dirname
 from typing import Final
@@ -17,10 +18,11 @@ from mockube.controller_manager.kubelet.shell.process import (
     Sleep,
     write_text,
 )
-from mockube.controller_manager.kubelet.shell.spans import seconds_of
 
 FOREVER: Final = float("inf")
 _YES_SECONDS: Final = 0.001
+_UNITS: Final[Mapping[str, int]] = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_SPAN: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)([smhd]?)")
 
 
 def succeed(_: Process) -> Run:
@@ -33,8 +35,18 @@ def fail(_: Process) -> Run:
     yield
 
 
+def _seconds_of(arguments: Sequence[str]) -> float | None:
+    """Return the sum of all spans, such as 30, 1.5m or infinity; None if one of them is none."""
+    if "infinity" in arguments or "inf" in arguments:
+        return FOREVER
+    spans = [_SPAN.fullmatch(argument) for argument in arguments]
+    if not spans or None in spans:
+        return None
+    return sum(float(span[1]) * _UNITS[span[2]] for span in spans if span is not None)
+
+
 def sleep(process: Process) -> Run:
-    seconds = seconds_of(process.arguments)
+    seconds = _seconds_of(process.arguments)
     if seconds is None:
         yield process.error(f"invalid time interval {' '.join(process.arguments)!r}")
         return 1
@@ -205,7 +217,7 @@ def directory_name(process: Process) -> Run:
 
 def timeout(process: Process) -> Run:
     arguments = [argument for argument in process.arguments if not argument.startswith("-")]
-    seconds = seconds_of(arguments[:1])
+    seconds = _seconds_of(arguments[:1])
     if seconds is None or len(arguments) < 2:
         yield process.error("usage: timeout SECONDS PROGRAM ARGS")
         return 125
