@@ -19,6 +19,7 @@ from mockube.controller_manager.control.actions import (
     RecordEvent,
 )
 from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.workloads.indexes import BY_CLAIM, claims_of_pod
 
 
 def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
@@ -83,12 +84,12 @@ def _of_pod(_: Caches, change: Change) -> Iterable[Key]:
     return () if pod is None or pod.deleting or not _ephemeral(pod) else (pod.key,)
 
 
-def _of_claim(_: Caches, change: Change) -> Iterable[Key]:
-    """One that went may have to be made again for its pod."""
-    owner = meta.controller_of(change.last_known)
-    if change.new is not None or owner is None or owner["kind"] != PODS.kind:
+def _of_claim(caches: Caches, change: Change) -> Iterable[Key]:
+    """A deleted claim, also one that the pod did not own, gives way to the pod's own."""
+    if change.new is not None:
         return ()
-    return (Key(meta.namespace(change.last_known), owner["name"]),)
+    users = caches.of(PODS).by_index(BY_CLAIM, str(Key.of(change.last_known)))
+    return tuple(pod.key for pod in users if not pod.deleting and _ephemeral(pod))
 
 
 EPHEMERAL_VOLUME: Final = Controller(
@@ -102,4 +103,5 @@ EPHEMERAL_VOLUME: Final = Controller(
     ),
     reconcile=reconcile,
     workers=5,
+    indexes={PODS: {BY_CLAIM: claims_of_pod}},
 )

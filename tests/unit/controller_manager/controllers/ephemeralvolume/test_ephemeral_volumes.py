@@ -60,3 +60,12 @@ def test_which_changes_concern_it():
     assert set(of_pod(shown.caches(), Change(pod, None))) == set()
     assert set(of_claim(shown.caches(), Change(claim, None))) == {APP}
     assert set(of_claim(shown.caches(), Change(None, claim))) == set()
+
+
+def test_a_claim_of_others_that_is_deleted_gives_way_to_the_pods_own():
+    shown = world()
+    foreign = {"metadata": {"name": "app-tmp", "namespace": "default"}, "spec": {}}
+    _, of_claim = (watch.keys for watch in EPHEMERAL_VOLUME.watches)
+    assert set(of_claim(shown.caches(), Change(foreign, None))) == {APP}
+    other = {"metadata": {"name": "app-x", "namespace": "default"}, "spec": {}}
+    assert set(of_claim(shown.caches(), Change(other, None))) == set()
