@@ -57,6 +57,12 @@ class Request(Struct, frozen=True, kw_only=True):
     received: datetime
     decision: AuditDecision
 
+    @property
+    def has_response_object(self) -> bool:
+        """Whether the object of the response is logged; a watch has none."""
+        is_wanted = self.decision.level >= Level.REQUEST_RESPONSE
+        return is_wanted and self.info.is_resource and self.info.verb != "watch"
+
 
 class AuditCounts:
     """Counts of the log, for metrics."""
@@ -95,7 +101,7 @@ class Audit:
         if level >= Level.REQUEST and body:
             extra |= _object("requestObject", body, request.decision)
         if level >= Level.REQUEST_RESPONSE and answer:
-            extra |= _object("responseObject", answer, request.decision)
+            extra |= _response_object(answer, request.decision)
         self._write(request, "ResponseComplete", self._clock.now(), extra)
 
     def reject(self, arrival: Arrival, code: int, answer: bytes) -> None:
@@ -254,13 +260,24 @@ def _reference(info: RequestInfo) -> Tree:
     return {name: value for name, value in fields.items() if value}
 
 
+def _response_object(text: bytes, decision: AuditDecision) -> Tree:
+    """Return what this server wrote as JSON, which is not parsed if it is on one line."""
+    line = text.strip()
+    if decision.managed_fields and b"\n" not in line:
+        return {"responseObject": orjson.Fragment(line)}
+    return _object("responseObject", text, decision)
+
+
 def _object(name: str, text: bytes, decision: AuditDecision) -> Tree:
     """A body as it was sent or answered, if it is JSON."""
     tree = _parse_json(text)
     if tree is None:
         return {}
-    if not decision.managed_fields and isinstance(tree, dict) and isinstance(tree.get("metadata"), dict):
-        tree["metadata"].pop("managedFields", None)
+    if not decision.managed_fields and isinstance(tree, dict):
+        items = tree.get("items")
+        for one in (tree, *(items if isinstance(items, list) else ())):
+            if isinstance(one, dict) and isinstance(one.get("metadata"), dict):
+                one["metadata"].pop("managedFields", None)
     return {name: tree}
 
 

@@ -15,7 +15,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.metrics.requests import Counts, RequestMetrics, labels
 from mockube.apiserver.request.filter import Config, Handle
 from mockube.apiserver.request.request import Request
-from mockube.apiserver.request.response import Response, error_response
+from mockube.apiserver.request.response import JSON, Response, error_response
 
 AUDIT_ID: Final = "Audit-Id"
 _LAST: Final = 0xFFFFFFFFFFFF
@@ -101,8 +101,10 @@ class Observer:
             self._metrics.abort(record.counts)
         self._metrics.end(record.counts, code, self._clock.monotonic() - record.started, size)
         if self._audit is not None and record.audited is not None:
-            refusal = b"" if response is None else response.refusal
-            self._audit.complete(record.audited, request, code, answer=refusal)
+            answer = b"" if response is None else response.refusal
+            if response is not None and not answer and record.audited.has_response_object:
+                answer = response.body if response.content_type.startswith(JSON) else b""
+            self._audit.complete(record.audited, request, code, body=request.body, answer=answer)
 
     def terminate_watch(self, resource: Resource) -> None:
         """Record that a watch of a resource was ended because its client did not read."""

@@ -92,6 +92,7 @@ class Endpoints:
         body = NO_BODY
         if request.client.has_body:
             body = await self._body(request)
+            request.body = body.data
         elif request.info.verb in _WRITTEN:
             body = Body(data=b"", media_type=request.header(CONTENT_TYPE))
         call = _call(request, resource, body)

@@ -101,6 +101,7 @@ class Request:
         "annotations",
         "audit_id",
         "authenticated",
+        "body",
         "client",
         "decision",
         "headers",
@@ -152,6 +153,8 @@ class Request:
         """Annotations of its audit event."""
         self.is_in_flight = False
         """Whether it takes a place among the requests in flight, until its response is written."""
+        self.body = b""
+        """The body of a request for a resource, once it is read: for the audit log."""
         self.is_aborted = False
         """Whether the connection was cut while its response was written."""
 

@@ -179,6 +179,41 @@ async def test_the_audit_log_counts_its_lines_and_the_levels_of_requests(tmp_pat
         assert await metric(client, "apiserver_audit_requests_rejected_total") == 0
 
 
+@pytest.mark.parametrize(
+    ("level", "omits"),
+    [("Metadata", False), ("Request", False), ("RequestResponse", False), ("RequestResponse", True)],
+)
+async def test_the_audit_log_has_the_objects_that_its_policy_asks_for(tmp_path, level, omits):
+    path, policy = tmp_path / "audit.log", tmp_path / "policy.yaml"
+    rules = [{"level": level, "omitManagedFields": omits}]
+    policy.write_bytes(orjson.dumps({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": rules}))
+    async with apiserver.running(settings=Settings(audit_log=path, audit_policy=policy)) as client:
+        await client.post(MAPS, {"metadata": {"name": "a"}, "data": {"b": "c"}})
+        await client.get(f"{MAPS}/a?pretty=true")
+        await client.get(MAPS)
+        async with client.watch(f"{MAPS}?watch=1&timeoutSeconds=1"):
+            pass
+        await client.delete(f"{MAPS}/a")
+    events = [orjson.loads(line) for line in path.read_bytes().splitlines()]
+    found = {
+        event["verb"]: event
+        for event in events
+        if event["stage"] == "ResponseComplete" and event["objectRef"]["resource"] == "configmaps"
+    }
+    assert {verb for verb, event in found.items() if "requestObject" in event} == (
+        set() if level == "Metadata" else {"create"}
+    )
+    with_response = {verb for verb, event in found.items() if "responseObject" in event}
+    assert with_response == ({"create", "get", "list", "delete"} if level == "RequestResponse" else set())
+    if level != "Metadata":
+        assert found["create"]["requestObject"]["data"] == {"b": "c"}
+    if level == "RequestResponse":
+        shown = found["get"]["responseObject"]
+        assert (shown["data"], "managedFields" in shown["metadata"]) == ({"b": "c"}, not omits)
+        (item,) = found["list"]["responseObject"]["items"]
+        assert (item["data"], "managedFields" in item["metadata"]) == ({"b": "c"}, not omits)
+
+
 async def test_a_token_that_was_made_for_an_account_is_told_to_its_user_and_to_the_audit_log(tmp_path):
     path, keys = tmp_path / "audit.log", load(pem(EC))
     async with apiserver.running(settings=Settings(audit_log=path), keys=keys) as client:
