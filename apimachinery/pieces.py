@@ -20,7 +20,11 @@ def sorted_in_pieces(items: Collection[_T], key: Callable[[_T], Any] | None = No
     if key is None:
         return _merge_pieces([*items])
     keyed = [(key(item), place, item) for place, item in enumerate(items)]
-    return [item for _, _, item in _merge_pieces(keyed)]
+    merged = _merge_pieces(keyed)
+    ordered = [item for _, _, item in merged]
+    release(keyed)
+    release(merged)
+    return ordered
 
 
 def _merge_pieces(items: Sequence[_T]) -> list[_T]:

@@ -121,9 +121,16 @@ def _object(kind: str, name: str, fields: Mapping[str, Any], api_version: str = 
     return {"apiVersion": api_version, "kind": kind} | dict(fields) | {"metadata": metadata}
 
 
+def _fitting(shape: Shape, size: int) -> Shape:
+    """The shape for so many bytes: what is counted for an item is about what it takes."""
+    taken = len(orjson.dumps(shape(size)))
+    return shape if taken <= size else lambda size: shape(size * size // taken)
+
+
 def _bodies(size: int) -> Iterator[tuple[str, Request]]:
     """Objects that are created, and the same on top of one that is there."""
-    for name, shape in _MAPS.items():
+    for name, about in _MAPS.items():
+        shape = _fitting(about, size)
         tree = _object("ConfigMap", "new", shape(size))
         body = orjson.dumps(tree)
         yield f"create, {name}", Request("POST", f"{MAPS}?dryRun=All", body)
@@ -152,7 +159,8 @@ def _bodies(size: int) -> Iterator[tuple[str, Request]]:
 
 def _other_bodies(size: int) -> Iterator[tuple[str, Request]]:
     """Objects whose kinds have more rules."""
-    for name, shape in _PODS.items():
+    for name, about in _PODS.items():
+        shape = _fitting(about, size)
         yield (
             f"create a pod, {name}",
             Request("POST", f"{PODS}?dryRun=All", orjson.dumps(_object("Pod", "new", shape(size)))),
@@ -181,7 +189,11 @@ def _other_bodies(size: int) -> Iterator[tuple[str, Request]]:
     )
     yield (
         "create a definition, properties",
-        Request("POST", f"{DEFINITIONS}?dryRun=All", orjson.dumps(definition("wides", "Wide", wide(size)))),
+        Request(
+            "POST",
+            f"{DEFINITIONS}?dryRun=All",
+            orjson.dumps(definition("wides", "Wide", wide(size * 9 // 10))),
+        ),
     )
 
 
@@ -238,7 +250,7 @@ def _texts(size: int) -> Iterator[tuple[str, Request]]:
         "digits": b"a: " + b"9" * size,
         "numbers": b"a: [" + b"1e3," * (size // 4) + b"1]",
         "block list": b"a:\n" + b"- b\n" * (size // 4),
-        "block pairs": b"".join(b"k%d: b\n" % n for n in range(size // 10)),
+        "block pairs": b"".join(b"k%d: b\n" % n for n in range(size // 11)),
         "nesting": b"- " * (size // 2),
         "merges": merges + b"}}",
         "aliases": b"a: &a x\nb: [" + b"*a," * (size // 3) + b"]",

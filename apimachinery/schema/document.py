@@ -26,4 +26,9 @@ class Literal(str):
 
 def parse(text: bytes) -> Any:
     """The document of a text that orjson has read already."""
-    return json.loads(text, object_pairs_hook=Members, parse_int=Literal, parse_float=Literal)
+    return json.loads(text, object_pairs_hook=Members, parse_int=_literal, parse_float=_literal)
+
+
+def _literal(text: str) -> Literal:
+    # A function in Python lets other threads run: there may be a million numbers.
+    return Literal(text)

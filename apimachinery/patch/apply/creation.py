@@ -54,7 +54,9 @@ def writer(versions: Versions, empty: Json) -> Write:
         if _SPEC not in tree:
             return write(tree)
         rest = {name: item for name, item in tree.items() if name != _SPEC}
-        fields = write(rest) | write_spec(orjson.dumps(tree[_SPEC]))
+        text = orjson.dumps(tree[_SPEC])
+        is_short = len(text) <= _LONGEST_SPEC
+        fields = write(rest) | (write_spec(text) if is_short else write({_SPEC: tree[_SPEC]}))
         return {element: fields[element] for element in sorted(fields)}
 
     return write_object

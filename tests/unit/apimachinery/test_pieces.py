@@ -2,6 +2,7 @@
 
 import sys
 import weakref
+from itertools import pairwise
 
 import pytest
 
@@ -83,3 +84,29 @@ def test_what_is_released_is_freed_piece_by_piece():
     assert last() is None
     assert not items
     assert max(map(left.count, {*left})) <= PIECE
+
+
+def test_what_is_sorted_by_is_freed_piece_by_piece():
+    freed, during = 0, []
+
+    class Key(Counted):
+        def __del__(self):
+            nonlocal freed
+            freed += 1
+
+    def note(frame, _event, _about):
+        if frame.f_code is Key.__del__.__code__:
+            return None
+        during.append(freed)
+        return note
+
+    numbers = shuffled(MANY)
+    sys.settrace(note)
+    try:
+        sorted_in_pieces(numbers, Key)
+    finally:
+        sys.settrace(None)
+    during.append(freed)
+    steps = [after - before for before, after in pairwise(during)]
+    assert freed == MANY
+    assert max(steps) <= PIECE

@@ -104,10 +104,17 @@ Answer = TypeVar("Answer")
 _MAX_SPECS: Final = 40
 _MAX_SPEC_BYTES: Final = 16 * 1024
 """The size of the largest spec that is cached."""
+_MAX_ITEMS: Final = 256
+"""Of one list: a spec with more of them is larger than that."""
 
 _PREFIX: Final = b"kube-api-access-"
 _TOKEN: Final = re.compile(_PREFIX + rb"[a-z0-9]{5}")
 _ANY_TOKEN: Final = b"kube-api-access-00000"
+
+
+def is_large(spec: ReadOnlyTree) -> bool:
+    """Whether a spec has so many items that it is not cached: to encode and parse all of it would take long."""
+    return len(spec.get("containers") or ()) > _MAX_ITEMS or len(spec.get("volumes") or ()) > _MAX_ITEMS
 
 
 def spec_cache_key(spec: ReadOnlyTree) -> bytes:

@@ -38,6 +38,7 @@ from mockube.apiserver.kinds.core.pod.context import (
     PodValidationOptions,
     cached_by_spec,
     containers_of,
+    is_large,
     spec_cache_key,
 )
 from mockube.apiserver.kinds.core.pod.env import check_file_volumes
@@ -194,7 +195,7 @@ def check_pod_spec(
     spec: ReadOnlyTree, metadata: ReadOnlyTree | None, path: Path, options: PodValidationOptions
 ) -> Iterable[FieldError]:
     """Check a pod spec. `metadata` is a pod's; None in a template. Recent valid specs are cached."""
-    if options == STRICT:
+    if options == STRICT and not is_large(spec):
         is_right = _IS_RIGHT_IN_TEMPLATE if metadata is None else _IS_RIGHT_IN_POD
         if is_right(spec_cache_key(spec)):
             return ()

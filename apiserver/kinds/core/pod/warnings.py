@@ -9,7 +9,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common import node_labels as labels
 from mockube.apiserver.kinds.common.address_warnings import ip_warnings, ips_warnings
 from mockube.apiserver.kinds.common.warnings import fractional_byte_warnings
-from mockube.apiserver.kinds.core.pod.context import cached_by_spec, containers_of, spec_cache_key
+from mockube.apiserver.kinds.core.pod.context import cached_by_spec, containers_of, is_large, spec_cache_key
 from mockube.apiserver.kinds.core.pod.strategy import APPARMOR_ANNOTATION_PREFIX, apparmor_profile
 from mockube.apiserver.kinds.core.volumes.warnings import volume_warnings
 
@@ -32,7 +32,7 @@ _OTHERS: Final = frozenset({"affinity", "dnsConfig", "hostAliases"})
 def template_warnings(tree: ReadOnlyTree, at: Path, *, in_pod: bool = False) -> list[str]:
     """Return the warnings of a pod, or of a pod template."""
     spec, annotations = tree.get("spec") or {}, (tree.get("metadata") or {}).get("annotations")
-    if not annotations and _is_unremarkable(spec_cache_key(spec)):
+    if not annotations and not is_large(spec) and _is_unremarkable(spec_cache_key(spec)):
         return []
     return _of_all(spec, annotations, at, in_pod=in_pod)
 

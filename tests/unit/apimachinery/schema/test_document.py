@@ -1,3 +1,5 @@
+import sys
+
 import orjson
 import pytest
 
@@ -9,6 +11,20 @@ def test_nothing_is_lost():
     assert read == Members([("a", Literal("1.50")), ("a", Members([("b", [Literal("-0")])]))])
     assert type(read) is Members
     assert type(read[0][1]) is Literal
+
+
+def python_calls(text):
+    events = []
+    sys.setprofile(lambda _frame, event, _about: events.append(event))
+    try:
+        parse(text)
+    finally:
+        sys.setprofile(None)
+    return events.count("call")
+
+
+def test_other_threads_can_run_between_numbers():
+    assert python_calls(b"[1, 2.5, 3]") == python_calls(b"[]") + 3
 
 
 def test_all_else_is_plain():

@@ -7,6 +7,7 @@ from mockube.apiserver.kinds.core.pod.context import (
     STRICT,
     PodValidationOptions,
     cached_by_spec,
+    is_large,
     spec_cache_key,
 )
 from mockube.apiserver.kinds.core.pod.spec import check_pod_spec
@@ -115,3 +116,11 @@ def test_warnings_are_told_each_time_and_annotations_are_always_looked_at():
         assert template_warnings({"spec": SPEC}, ROOT) == []
         assert len(template_warnings({"spec": odd}, ROOT)) == 1
         assert len(template_warnings({"spec": SPEC, "metadata": annotated}, ROOT)) == 1
+
+
+def test_a_large_spec_is_not_encoded_for_the_cache():
+    many = [{"name": f"c{number}", "image": "i"} for number in range(1000)]
+    assert is_large({"containers": many})
+    assert is_large({"containers": many[:1], "volumes": many})
+    assert not is_large({"containers": many[:10]})
+    assert not is_large({})
