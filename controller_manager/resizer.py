@@ -221,10 +221,8 @@ def _of_pod(_: Caches, change: Change) -> Iterable[Key]:
     """One that has begun to run."""
     old, new = change
     if new is None or new.phase != RUNNING or (old is not None and old.phase == RUNNING):
-        return
-    for claim in claims_of_pod(new):
-        namespace, _sep, name = claim.partition("/")
-        yield Key(namespace, name)
+        return ()
+    return map(Key.parse, claims_of_pod(new))
 
 
 RESIZER: Final = Controller(

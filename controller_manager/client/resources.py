@@ -26,6 +26,12 @@ class Key(NamedTuple):
     def of(cls, obj: ReadOnlyTree) -> "Key":
         return cls(meta.namespace(obj), meta.name(obj))
 
+    @classmethod
+    def parse(cls, text: str) -> "Key":
+        """Return the key of an object in a namespace from the text that `str` returns."""
+        namespace, _, name = text.partition("/")
+        return cls(namespace, name)
+
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 

@@ -75,7 +75,7 @@ def needed_volumes(caches: Caches, node: str) -> Mapping[str, NeededVolume]:
 
 def _volumes_of(caches: Caches, pod: PodView) -> Iterator[ReadOnlyTree]:
     for text in claims_of_pod(pod):
-        claim = caches.of(PERSISTENT_VOLUME_CLAIMS).get(*claim_key(text))
+        claim = caches.of(PERSISTENT_VOLUME_CLAIMS).get(*Key.parse(text))
         name = None if claim is None else claim["spec"].get("volumeName")
         volume = None if not name else caches.of(PERSISTENT_VOLUMES).get("", name)
         if claim is None or volume is None or not is_bound_to(volume, claim):
@@ -88,11 +88,6 @@ def _is_attached(caches: Caches, driver: str) -> bool:
     """Whether a driver's volumes have to be attached: yes by default."""
     found = caches.of(CSI_DRIVERS).get("", driver)
     return found is None or found["spec"].get("attachRequired") is not False
-
-
-def claim_key(text: str) -> Key:
-    namespace, _, name = text.partition("/")
-    return Key(namespace, name)
 
 
 def own_volume(caches: Caches, attachment: ReadOnlyTree) -> ReadOnlyTree | None:

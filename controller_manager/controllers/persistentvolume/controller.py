@@ -65,8 +65,7 @@ def _of_pod(caches: Caches, change: Change) -> Iterable[Key]:
     if pod is None or change.old is not None or pod.node:
         return
     for name in claims_of_pod(pod):
-        namespace, _, claim_name = name.partition("/")
-        claim = caches.of(PERSISTENT_VOLUME_CLAIMS).get(namespace, claim_name)
+        claim = caches.of(PERSISTENT_VOLUME_CLAIMS).get(*Key.parse(name))
         if claim is not None and not is_completed(claim):
             yield Key.of(claim)
 

@@ -88,10 +88,8 @@ def _of_pod(_: Caches, change: Change) -> Iterable[Key]:
     old: PodView | None = change.old
     new: PodView | None = change.new
     if old is None or (new is not None and new.uid == old.uid and not _is_shut_down(new)):
-        return
-    for claim in claims_of_pod(old):
-        namespace, _sep, name = claim.partition("/")
-        yield Key(namespace, name)
+        return ()
+    return map(Key.parse, claims_of_pod(old))
 
 
 CLAIM_PROTECTION: Final = Controller(
