@@ -308,7 +308,7 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "cidr_contains_cidr_string": lambda cidr, text: _contains_cidr(cidr, parse_cidr(text)),
     "cidr_contains_cidr": _contains_cidr,
     "cidr_prefix_length": lambda cidr: cidr.length,
-    "cidr_masked": lambda cidr: cidr.masked(),
+    "cidr_masked": lambda cidr: cidr.mask(),
     "is_cidr": _is_valid(parse_cidr),
     "cidr_to_string": str,
 }

@@ -36,6 +36,8 @@ VALUES = [
     ("{'a': quantity('2')} == {'a': quantity('1').add(1)}", True),
     ("quantity('2') in [quantity('1').add(1)]", False),
     ("[quantity('2')].indexOf(quantity('1').add(1))", -1),
+    ("string(cidr('10.1.2.3/8').masked())", "10.0.0.0/8"),
+    ("cidr('fd00::1/64').masked().prefixLength()", 64),
     ("size({duration('1s'): 1, duration('1000ms'): 2})", 1),
     ("size({l: 1, l + [4]: 2})", 2),
     ("u in {u: 1}", True),
