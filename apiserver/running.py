@@ -92,7 +92,7 @@ async def running(config: Config, dependencies: Dependencies) -> AsyncIterator[A
 
         async def ensure_system_objects() -> None:
             created_count = await ensure(server.backend, server.stored_row, required_objects)
-            LOG.info("Objects of the system: %d made", created_count)
+            LOG.info("System objects: %d created", created_count)
 
         await ensure_system_objects()
         server.on_restored.append(ensure_system_objects)

@@ -96,7 +96,7 @@ def _advertised_address(serving: Serving) -> str:
         if not (address.is_loopback or address.is_link_local or address.is_unspecified):
             return serving.advertise_address
         # As upstream, which goes on: envtest gives the address of the machine itself.
-        LOG.error("No Endpoints can have --advertise-address=%s: none are made of kubernetes", address)
+        LOG.error("Endpoints cannot contain --advertise-address=%s: the service kubernetes has none", address)
         return ""
     if not (bound.is_unspecified or bound.is_loopback):
         return serving.bind_address

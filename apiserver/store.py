@@ -48,7 +48,7 @@ async def _open(settings: Store, clock: Clock) -> KV:
         try:
             await restore(kv, archive, restore_target(Layout(settings.etcd_prefix).root), replace=False)
         except NotEmpty as error:  # as after a restart, with a store on disk
-            LOG.warning("%s is not used, for the store is not new: %s", settings.snapshot, error)
+            LOG.warning("%s is not used, because the store is not new: %s", settings.snapshot, error)
         except BaseException:
             await kv.close()
             raise

@@ -143,7 +143,7 @@ class Supervisor(Collector):
                     raise asyncio.CancelledError from error
                 if self._clock.monotonic() - started >= HEALTHY_AFTER:
                     delay = FIRST_DELAY
-                LOG.exception("The task %r failed, and starts again in %g s", name, delay)
+                LOG.exception("The task %r failed and restarts in %g s", name, delay)
                 self._problems[name] = f"{type(error).__name__}: {error}"
             await self._clock.sleep(delay)
             delay = min(2 * delay, MAX_DELAY)

@@ -131,7 +131,7 @@ class Manager:
             try:
                 await lead(elector, lambda: self._work(client, elector), clock=self._clock, patience=patience)
             except LeaseLost as error:
-                LOG.warning("%s: all work is cut off, and begins anew with the lease", error)
+                LOG.warning("%s: all work is cancelled until the lease is acquired again", error)
 
     async def _work_alone(self, client: Client) -> None:
         patience = self._config.controllers.controller_shutdown_timeout

@@ -144,7 +144,7 @@ class Registration:
         except (ApiError, KVError) as error:
             LOG.debug("%s was not registered or removed: %s", name, error)
         except OF_WRONG_TYPES:
-            LOG.warning("%s is not as an APIService should be", name)
+            LOG.warning("APIService %s is invalid", name)
 
     def _call(self, verb: str, name: str, tree: Tree) -> Call:
         body = Body(data=orjson.dumps(tree), media_type="application/json") if tree else Body(data=b"")

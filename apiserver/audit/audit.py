@@ -139,7 +139,7 @@ class Audit:
             self._file.write(orjson.dumps(_event(request, stage, at) | extra) + b"\n")
         except OSError:
             self.counts.errors += 1
-            LOG.exception("a line of the audit log is lost")
+            LOG.exception("a line of the audit log was lost")
 
 
 def open_log(path: Path | None, policy: Path | None, clock: Clock) -> Audit | None:

@@ -37,7 +37,7 @@ def parse(lines: Iterable[str], name: str) -> Mapping[str, User]:
             raise BadTokenFile(f'{name}:{number}: a line must be token,user,uid and perhaps "group,group"')
         token, user, uid, *groups = columns
         if token in users:
-            LOG.warning("%s:%d: the token was there before; the last line counts", name, number)
+            LOG.warning("%s:%d: duplicate token: the last line is used", name, number)
         named = [group.strip() for group in groups[0].split(",") if group.strip()] if groups else []
         users[token] = User(name=user, uid=uid, groups=(*named, AUTHENTICATED))
     return users

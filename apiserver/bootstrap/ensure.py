@@ -183,7 +183,7 @@ async def recreate_deleted(
         try:
             await ensure(backend, resources, required_objects)
         except (ApiError, KVError) as error:
-            LOG.warning("Objects of the system were not made: %s", error)
+            LOG.warning("System objects were not created: %s", error)
 
 
 def call_of(

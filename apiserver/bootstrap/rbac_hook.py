@@ -85,7 +85,7 @@ class BootstrapRoles:
             await self._backend.watch_cache.fresh()
             outcomes = [await self._complete(one) for one in present]
         except (ApiError, KVError) as error:
-            LOG.warning("The roles of the system are not complete, trying again: %s", error)
+            LOG.warning("System roles are incomplete, retrying: %s", error)
             return False
         return all(outcomes)
 
@@ -108,7 +108,11 @@ class BootstrapRoles:
         if tree == present:
             return True
         if rbac.is_protected(present):
-            LOG.warning("%s %s lacks rights and is not to be updated", present["kind"], required_object.name)
+            LOG.warning(
+                "%s %s lacks rights, but its annotation forbids updates",
+                present["kind"],
+                required_object.name,
+            )
             return True
         return await self._update(required_object, tree)
 

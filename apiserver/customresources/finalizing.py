@@ -71,7 +71,7 @@ class StatusWriter:
         except NotFound:
             LOG.debug("%s is gone already", name)
         except (ApiError, KVError) as error:
-            LOG.warning("what became of %s was not stored: %s", name, error)
+            LOG.warning("the result of %s was not stored: %s", name, error)
         else:
             return answer.stored
         return None
@@ -129,7 +129,7 @@ class Cleaning:
                 await delete_collection(self._backend, Call(verb="deletecollection", resource=row, user=USER))
                 await self._backend.watch_cache.fresh()
             except (ApiError, KVError) as error:
-                LOG.warning("%s were not all deleted: %s", resource, error)
+                LOG.warning("not all %s were deleted: %s", resource, error)
                 return definition_status.not_deleted(str(error))
             if not self._backend.all_seen(resource):
                 return definition_status.COMPLETED

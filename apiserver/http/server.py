@@ -44,7 +44,7 @@ def _is_no_fault_of_a_client(record: logging.LogRecord) -> bool:
     error = record.exc_info[1] if record.exc_info else None
     if not isinstance(error, HttpProcessingError | web.RequestPayloadError):
         return True
-    LOG.debug("what is no HTTP was refused: %s", error)
+    LOG.debug("a malformed HTTP request was refused: %s", error)
     return False
 
 
@@ -158,7 +158,7 @@ class Server(web.Server):
         if drains != connection.drains or left < least:
             self._stalled[connection] = (connection.drains, left, now)
         elif now - since >= STALLED_SECONDS:
-            LOG.debug("a client was cut off that did not read for %.0f s", now - since)
+            LOG.debug("a client did not read for %.0f s and was disconnected", now - since)
             connection.is_cut = True
             transport.abort()
 

@@ -75,7 +75,7 @@ async def _write_rest(request: Request, sink: Sink, pieces: AsyncIterator[bytes]
         async for piece in pieces:
             await sink.write([piece])
     except KVError as error:
-        LOG.warning("a snapshot could not be read to its end: %s", error)
+        LOG.warning("a snapshot could not be read completely: %s", error)
         request.client.abort()  # so that nobody takes it for whole
         return
     await sink.end()
@@ -95,7 +95,7 @@ async def _take(request: Request, backend: Backend, deadlines: Deadlines) -> Res
     except NotEmpty as error:
         raise Conflict(str(error)) from error
     await backend.watch_cache.wait_reached(revision)
-    LOG.warning("%d objects of a snapshot were put in the place of all others", found.count)
+    LOG.warning("A snapshot with %d objects replaced all objects", found.count)
     return Response(200, [orjson.dumps({"objects": found.count, "revision": revision})])
 
 

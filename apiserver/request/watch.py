@@ -78,7 +78,7 @@ class Watching:
             await self._send(sink, call, output, stream)
             await sink.end()
         except ConnectionError:
-            LOG.debug("the client of a watch is gone")
+            LOG.debug("the client of a watch disconnected")
         finally:
             if sink is not None:
                 sink.release()

@@ -90,4 +90,4 @@ class Compactor:
         self._turns += 1
         if revision:
             await self._kv.compact(revision)
-            LOG.debug("History before revision %d is forgotten", revision)
+            LOG.debug("History before revision %d was compacted", revision)

@@ -156,7 +156,7 @@ class ResourceCache:
             try:
                 follower.offer(change)
             except Exception:
-                LOG.exception("a watch could not take the change of %s", key.decode(errors="replace"))
+                LOG.exception("a watch could not process the change of %s", key.decode(errors="replace"))
                 follower.miss()
 
     @property

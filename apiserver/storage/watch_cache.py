@@ -132,9 +132,9 @@ class WatchCache:
                 await self._list()
                 await self._follow()
             except Compacted:
-                LOG.warning("history was compacted beyond what was seen: listing anew")
+                LOG.warning("the watched revision was compacted: listing again")
             except KVError as error:
-                LOG.warning("the store does not answer, trying again: %s", error)
+                LOG.warning("the store does not respond, retrying: %s", error)
                 await self._clock.sleep(RETRY_SECONDS)
 
     async def rebuild(self) -> None:
@@ -154,7 +154,7 @@ class WatchCache:
                     # The newer revisions may be of other keys: a progress notification confirms that.
                     await self._watch.request_progress()
             except KVError as error:
-                LOG.debug("the store does not tell its revision: %s", error)
+                LOG.debug("the revision of the store cannot be read: %s", error)
 
     async def seconds_behind(self) -> float:
         """For how many seconds the store has been ahead of what is shown here; 0 if it is not."""

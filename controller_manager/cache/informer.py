@@ -258,4 +258,4 @@ class Informer(Generic[T]):
             return
         self._reported[key] = version
         self._counts.unusable += 1
-        LOG.error("%s %s cannot be handled and is passed over", self.resource, key, exc_info=error)
+        LOG.error("%s %s cannot be processed and is skipped", self.resource, key, exc_info=error)

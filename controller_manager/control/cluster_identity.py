@@ -47,7 +47,9 @@ class ClusterIdentity:
                 async with timeout(clock, patience):
                     await asyncio.wait({working})
             except TimeoutError:
-                LOG.warning("What was in hand did not end within %g seconds, and is cut off", patience)
+                LOG.warning(
+                    "Reconciliations in progress did not finish within %g seconds and are cancelled", patience
+                )
             except asyncio.CancelledError:
                 is_cancelled = True
         if not working.cancelled():

@@ -37,7 +37,7 @@ class WaitForKinds:
         try:
             return {*map(_kind_key, self._needs)} <= await self._served_resources()
         except (ApiError, NoAnswer) as error:
-            LOG.warning("asking the server for %s: %s", ", ".join(map(str, self._needs)), error)
+            LOG.warning("requesting %s from the server: %s", ", ".join(map(str, self._needs)), error)
             return False
 
     async def _served_resources(self) -> set[tuple[str, str]]:

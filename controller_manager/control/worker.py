@@ -98,7 +98,7 @@ class Loop:
     def _fail(self, key: Key, error: Exception) -> None:
         self._numbers.retries += 1
         if isinstance(error, Conflict):
-            LOG.debug("%s: %s: somebody else was faster: %s", self.name, key, error)
+            LOG.debug("%s: %s: another client changed the object first: %s", self.name, key, error)
         elif isinstance(error, ApiError | NoAnswer | TryAgain):
             LOG.warning("%s: %s: %s", self.name, key, error)
         else:

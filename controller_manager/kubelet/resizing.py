@@ -56,7 +56,7 @@ def desired_nodes(resizing: ReadOnlyTree | None, flags: Simulation) -> DesiredNo
     try:
         return _read(data, flags)
     except ValueError as error:
-        LOG.warning("ConfigMap %s is not heeded: %s", RESIZING, error)
+        LOG.warning("ConfigMap %s is ignored: %s", RESIZING, error)
         return by_flags
 
 

@@ -239,7 +239,9 @@ async def _finish(working: "asyncio.Task[None]", *, clock: Clock, patience: floa
         async with timeout(clock, patience):
             await asyncio.wait({working})
     except TimeoutError:
-        LOG.warning("What was in hand did not end within %g seconds, and is cut off", patience)
+        LOG.warning(
+            "Reconciliations in progress did not finish within %g seconds and are cancelled", patience
+        )
     finally:
         if not working.done():
             await all_ended([working])

@@ -107,7 +107,7 @@ class Scheduler:
                     await self._schedule(key, bindings)
                 except Exception:
                     # Nothing was decided: it is tried again with backoff, and others are scheduled meanwhile.
-                    LOG.exception("scheduler: %s: scheduling failed, and is tried again", key)
+                    LOG.exception("scheduler: %s: scheduling failed and is retried", key)
                     self._failures.inc()
                     self._queue.retry(key)
                     self._binding_slots.release()
@@ -273,7 +273,7 @@ class Scheduler:
         except (ApiError, NoAnswer, TimeoutError) as error:
             self._unbound(pod, error)
         except Exception as error:
-            LOG.exception("scheduler: %s: binding failed, and is tried again", pod.view.key)
+            LOG.exception("scheduler: %s: binding failed and is retried", pod.view.key)
             self._restarts.inc()
             self._unbound(pod, error)
         else:

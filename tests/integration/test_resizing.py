@@ -71,4 +71,4 @@ async def test_a_restarted_manager_keeps_to_what_was_asked():
 @pytest.mark.parametrize("nodes", ["", "-1", "many", "99999"])
 async def test_a_number_that_is_none_is_not_heeded(cluster, caplog, nodes):
     assert await resize(cluster, nodes=nodes) == ["node-1", "node-2"]
-    assert "mockube-nodes is not heeded: nodes must be a number from 0 to 2303" in caplog.text
+    assert "mockube-nodes is ignored: nodes must be a number from 0 to 2303" in caplog.text

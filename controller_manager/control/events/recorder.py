@@ -180,7 +180,7 @@ async def _write(component: _Component, write: EventWrite) -> None:
         try:
             await component.client.patch(resource, key, write.change, kind="strategic")
         except NotFound:
-            LOG.debug("event %s is forgotten, and made anew", key)
+            LOG.debug("event %s does not exist any more and is created again", key)
         else:
             return
     await component.client.create(resource, body)

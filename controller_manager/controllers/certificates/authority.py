@@ -115,7 +115,7 @@ class Files:
             if stamp != self._seen:
                 self._authority, self._seen = self._read(), stamp
         except (CannotSign, OSError) as error:
-            LOG.warning("The authority in %s is not read again: %s", self._paths[0], error)
+            LOG.warning("The CA in %s was not reloaded: %s", self._paths[0], error)
         return self._authority
 
     def _read(self) -> Authority:

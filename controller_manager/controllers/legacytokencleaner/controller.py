@@ -110,13 +110,13 @@ class LegacyTokenCleaner:
             try:
                 await self._clean(self._clock.now())
             except (ApiError, NoAnswer) as error:
-                LOG.warning("unable to learn since when the use of tokens is noted: %s", error)
+                LOG.warning("unable to read the date since which the use of tokens is recorded: %s", error)
             await self._clock.sleep(PERIOD)
 
     async def _clean(self, now: datetime) -> None:
         since = tracked_since(await self._client.get(CONFIG_MAPS, TRACKING))
         if since is None:
-            LOG.error("ConfigMap %s does not say since when the use of tokens is noted", TRACKING)
+            LOG.error("ConfigMap %s has no date since which the use of tokens is recorded", TRACKING)
         elif now >= since + self._max_unused:
             for token in [*unused_tokens(self._informers.caches, now, self._max_unused)]:
                 try:

@@ -43,7 +43,7 @@ class PodGarbageCollector:
             try:
                 await self._collect()
             except (ApiError, NoAnswer) as error:
-                LOG.warning("pods are collected again later: %s", error)
+                LOG.warning("pods are garbage collected later: %s", error)
             await self._clock.sleep(PERIOD)
 
     async def _collect(self) -> None:

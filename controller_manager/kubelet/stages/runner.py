@@ -64,7 +64,9 @@ class StageRunner:
             if left is None or not chosen.stage.immediate_next_stage:
                 return None
             obj = left
-        LOG.warning("%s: %d stages in a row want the next at once", key, MOST_IMMEDIATE)
+        LOG.warning(
+            "%s: %d consecutive stages have immediateNextStage: the cycle is stopped", key, MOST_IMMEDIATE
+        )
         return None
 
     def _choose(self, key: Key, obj: ReadOnlyTree) -> _ChosenStage | None:

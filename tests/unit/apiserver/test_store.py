@@ -91,7 +91,7 @@ async def test_a_store_that_is_in_use_is_not_touched(snapshot, tmp_path, caplog)
         await kv.put(Put(key=ROOT + b"pods/a", value=b"mine"))
     async with open_store(settings, SteppedClock()) as kv:
         assert (await kv.range(Range(key=ROOT + b"pods/a"))).kvs[0].value == b"mine"
-    assert "a.gz is not used, for the store is not new: the store holds 2 objects" in caplog.text
+    assert "a.gz is not used, because the store is not new: the store holds 2 objects" in caplog.text
 
 
 async def test_a_file_that_is_no_snapshot_is_refused_before_a_store_is_begun(tmp_path):

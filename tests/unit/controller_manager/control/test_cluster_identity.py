@@ -99,7 +99,7 @@ async def test_what_does_not_end_in_time_is_cut_off(namespaces, work, running, c
     clock.advance(PATIENCE)
     await running
     assert not work.ended
-    assert "is cut off" in caplog.text
+    assert "are cancelled" in caplog.text
 
 
 async def test_a_cancellation_and_a_second_one_reach_the_work(work, running):

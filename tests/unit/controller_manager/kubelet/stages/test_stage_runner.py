@@ -117,7 +117,7 @@ async def test_a_circle_of_stages_is_left(clock, caplog):
     server = Server(phase="A")
     there, back = stage("a", "A", "B", immediate=True), stage("b", "B", "A", immediate=True)
     assert await runner(server, clock, there, back).run(KEY, server.pod) is None
-    assert "stages in a row" in caplog.text
+    assert "consecutive stages" in caplog.text
 
 
 async def test_a_template_that_fails_leaves_the_object_alone(clock, caplog):
