@@ -28,6 +28,7 @@ from mockube.controller_manager.workloads.device_claims import (
     allocation,
     claim_name,
     has_claim,
+    is_done,
     is_for_pod,
     is_reserved_for,
     pod_claims,
@@ -69,6 +70,10 @@ def reconcile_pod(caches: Caches, key: Key) -> Plan:
 
 
 def needs_work(caches: Caches, pod: PodView) -> bool:
+    """Whether a claim is to be created or reserved; the deleted claim of a pod that has ended is not created anew."""
+    if is_done(pod):
+        return False
+
     def is_open(claim: ReadOnlyTree | None, is_made: bool) -> bool:  # noqa: FBT001 - as it is called
         if claim is None:
             return is_made

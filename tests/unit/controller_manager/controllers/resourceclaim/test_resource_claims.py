@@ -83,6 +83,16 @@ def test_a_claim_is_made_of_a_template_and_named_in_the_pods_status():
     assert pods.reconcile(APP) == ([], None)
 
 
+def test_the_deleted_claim_of_a_pod_that_has_ended_is_not_created_anew():
+    pods = world(OF_TEMPLATE)
+    pods.reconcile(APP)
+    pods.change(PODS, "app", ("status", "phase"), "Succeeded")
+    (created,) = pods.names(RESOURCE_CLAIMS)
+    pods.reconcile(claim_key("default", created))
+    assert pods.reconcile(APP) == ([], None)
+    assert pods.all(RESOURCE_CLAIMS) == []
+
+
 def test_a_claim_that_was_made_before_the_manager_died_is_found_again():
     pods = world(OF_TEMPLATE)
     pods.begin(APP, 1)
