@@ -225,7 +225,7 @@ class Backend(Struct, frozen=True, kw_only=True):
         if known is not None:
             return known
         try:
-            return Stored(kv.key, self.watch_cache.read(prefix, kv), kv.mod_revision)
+            return self.watch_cache.read(prefix, kv)
         except Exception as error:
             raise CorruptObject(kv.key, kv.mod_revision, error) from error
 

@@ -90,13 +90,13 @@ async def change(
             one["metadata"].pop("resourceVersion", None)
         new = await run(size, keep_times, old, new)
         to_store = await to_storage(backend, call, new)
-        if to_store == raw:
+        if to_store == raw and not stored.is_outdated:
             return ObjectAnswer(stored=stored)
         value = await run(call.size, canonical, to_store)
         if value.find(EMPTY_LIST) >= 0 and not call.resource.custom:
             row = backend.stored_row(call.resource)
             new, value = await run(call.size, without_empty_lists, backend, row, new, value)
-            if new == raw:
+            if new == raw and not stored.is_outdated:
                 return ObjectAnswer(stored=stored)
         if raw_fields := backend.strategy(call.resource).raw:
             value = canonical_with(new, {name: stored_text(stored.value, name) for name in raw_fields})

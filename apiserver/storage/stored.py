@@ -52,6 +52,8 @@ class Stored(msgspec.Struct, eq=False, gc=False):
     key: bytes
     value: bytes
     revision: int
+    is_outdated: bool = False
+    """Whether it is stored in another version than the storage version: a write that changes nothing stores it anew."""
     _item: bytes | None = None
     _labels: Mapping[str, str] | None = None
     _selectable: tuple[object, Mapping[str, str]] | None = None

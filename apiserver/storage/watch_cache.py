@@ -89,9 +89,8 @@ class WatchCache:
                 tombstone = stored.at(max(self.revision, resource_cache.newest))
                 resource_cache.apply(Change(ChangeKind.DELETED, tombstone, stored, self._clock.monotonic()))
             elif relabels and not stored.value.startswith(heads[0]):
-                resource_cache.replace(
-                    Stored(stored.key, _with_first_version(stored.value, heads), stored.revision)
-                )
+                text = _with_first_version(stored.value, heads)
+                resource_cache.replace(Stored(stored.key, text, stored.revision, is_outdated=True))
 
     async def reconsider(self) -> None:
         """List everything anew if values that could not be read may be readable by what is expected now."""
@@ -317,22 +316,25 @@ class WatchCache:
     def _read_stored(self, folder: bytes, kv: KeyValue) -> Stored | None:
         """The object in a value; None for a value that cannot be read, which must not stop the rest."""
         try:
-            text = self.read(folder, kv)
+            stored = self.read(folder, kv)
             self._trusted.discard(kv.key, kv.value)
         except Exception as error:  # noqa: BLE001 - whatever a decoder makes of a foreign value
             self.unreadable.add(folder, kv.key, kv.mod_revision, error)
             return None
         if self.unreadable:
             self.unreadable.discard(kv.key)
-        return Stored(kv.key, text, kv.mod_revision)
+        return stored
 
-    def read(self, folder: bytes, kv: KeyValue) -> bytes:
-        """The canonical text of a value; raises whatever shows that it cannot be read."""
+    def read(self, folder: bytes, kv: KeyValue) -> Stored:
+        """The object of a value, in its storage version; raises whatever shows that it cannot be read."""
         text = kv.value if self._trusted.has(kv.key, kv.value) else self._read(kv.value)
         heads = self._kinds.get(folder)
         if heads is not None and not text.startswith(heads):
             raise _other_kind(text)
-        return text if heads is None or folder in self._as_stored else _with_first_version(text, heads)
+        if heads is None or folder in self._as_stored:
+            return Stored(kv.key, text, kv.mod_revision)
+        current_text = _with_first_version(text, heads)
+        return Stored(kv.key, current_text, kv.mod_revision, is_outdated=current_text is not text)
 
     def _advance(self, revision: int) -> None:
         self.revision = max(self.revision, revision)

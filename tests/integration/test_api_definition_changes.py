@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.server import apiserver
-from tests.support.server.definitions import DEFINITIONS, GROUP, WIDGETS, define, definition, version
+from tests.support.server.definitions import DEFINITIONS, GROUP, WIDGETS, define, definition, until, version
 
 
 @pytest.fixture
@@ -45,3 +45,37 @@ async def test_who_managed_nothing_but_the_replicas_of_a_version_without_that_pa
         ("scaler", {"f:spec": {"f:replicas": {}}}),
         ("maker", {"f:spec": {}}),
     ]
+
+
+@pytest.mark.parametrize(
+    ("method", "kind"),
+    [
+        pytest.param("PUT", "json", id="an update"),
+        pytest.param("PATCH", "merge-patch+json", id="a patch"),
+        pytest.param("PATCH", "apply-patch+yaml", id="an apply"),
+    ],
+)
+async def test_a_write_without_changes_migrates_an_object_to_the_storage_version(client, method, kind):
+    await define(client, definition(version("v1")))
+    sent = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}
+    created = await client.post(WIDGETS, sent)
+    assert created.status == 201, created.body
+    made = created.body
+    path = f"{DEFINITIONS}/widgets.example.com"
+    both = [version("v1", storage=False), version("v2")]
+    assert (await client.patch(path, {"spec": {"versions": both}})).status == 200
+    widget = f"{WIDGETS}/a".replace("/v1/", "/v2/")
+    await until(client, "widgets.example.com", lambda tree: "v2" in tree["status"]["storedVersions"])
+    before = await client.get(widget)
+    assert before.status == 200, before.body
+    sent = {"apiVersion": "example.com/v2", "kind": "Widget", "metadata": {"name": "a"}}
+    sent = before.body if method == "PUT" else sent
+    headers = {"Content_Type": f"application/{kind}"}
+    after = (await client.send(method, f"{widget}?fieldManager=m", sent, **headers)).body
+    assert after["metadata"]["resourceVersion"] != made["metadata"]["resourceVersion"]
+    sent = after if method == "PUT" else sent
+    again = (await client.send(method, f"{widget}?fieldManager=m", sent, **headers)).body
+    assert again["metadata"]["resourceVersion"] == after["metadata"]["resourceVersion"]
+    assert (await client.patch(f"{path}/status", {"status": {"storedVersions": ["v2"]}})).status == 200
+    assert (await client.patch(path, {"spec": {"versions": [version("v2")]}})).status == 200
+    assert (await client.get(widget)).status == 200
