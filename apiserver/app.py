@@ -23,7 +23,7 @@ from mockube.apiserver.authn.chain import Authenticators, Trust, authenticators
 from mockube.apiserver.authn.credentials import CredentialCounts
 from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.bootstrap.apiservices import API_SERVICES
-from mockube.apiserver.bootstrap.cluster import ENDPOINT_SLICES
+from mockube.apiserver.bootstrap.endpoint_reconciler import ENDPOINT_SLICES
 from mockube.apiserver.bootstrap.ensure import USER_AGENT
 from mockube.apiserver.bootstrap.flow_schemas import FlowSchemaStatus
 from mockube.apiserver.bootstrap.flowcontrol import FLOW_SCHEMAS, PRIORITY_LEVELS

@@ -19,6 +19,7 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.apiserver.admission.chain import Switches
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.bootstrap.cluster import Facts, cluster, packed_definitions
+from mockube.apiserver.bootstrap.endpoint_reconciler import EndpointReconciler
 from mockube.apiserver.bootstrap.ensure import ensure, recreate_deleted
 from mockube.apiserver.bootstrap.identity import keep_alive, server_name
 from mockube.apiserver.bootstrap.manager_roles import roles_of_manager, roles_of_metrics, roles_of_single_user
@@ -96,6 +97,11 @@ async def running(config: Config, dependencies: Dependencies) -> AsyncIterator[A
 
         await ensure_system_objects()
         server.on_restored.append(ensure_system_objects)
+        endpoints = _endpoint_reconciler(server, dependencies)
+        if endpoints is not None:
+            await endpoints.reconcile()
+            server.on_restored.append(endpoints.reconcile)
+            server.supervisor.start("kubernetes-endpoints", partial(endpoints.run, clock))
         if "RBAC" in config.authorization.types:
             server.bootstrap_roles.expect()
             server.supervisor.start("bootstrap-roles", server.bootstrap_roles.run)
@@ -111,7 +117,17 @@ async def running(config: Config, dependencies: Dependencies) -> AsyncIterator[A
             before_drain=server.end_streams,
         )
         await stack.enter_async_context(serving)
+        if endpoints is not None:
+            stack.push_async_callback(endpoints.remove)
         yield server
+
+
+def _endpoint_reconciler(server: ApiServer, dependencies: Dependencies) -> EndpointReconciler | None:
+    """None if no address is known at which others reach the server."""
+    if not dependencies.address:
+        return None
+    address, port = dependencies.address, dependencies.port
+    return EndpointReconciler(server.backend, server.stored_row, address=address, port=port)
 
 
 def _start_tasks(
@@ -197,7 +213,6 @@ def _authorities(credentials: Credentials) -> Authorities | None:
 def _facts(config: Config, dependencies: Dependencies) -> Facts:
     return Facts(
         minor=config.features.kubernetes_version,
-        address=dependencies.address,
         port=dependencies.port,
         service_ranges=config.services.service_cluster_ip_range,
         client_ca=dependencies.credentials.client_ca,

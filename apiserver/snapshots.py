@@ -11,6 +11,7 @@ from typing import BinaryIO, Final
 
 import orjson
 
+from mockube.apiserver.bootstrap.endpoint_reconciler import FOLDER as MASTER_LEASES
 from mockube.apiserver.kinds.registry import GROUPS
 from mockube.apiserver.storage.unreadable import MAX_REASON
 from mockube.apiserver.storage.values import read_value
@@ -19,7 +20,7 @@ from mockube.etcd.archive.lines import Entry, Unreadable
 from mockube.etcd.archive.read import Archive, check
 from mockube.etcd.archive.restore import RestoreTarget
 
-OF_PROCESSES: Final = (b"leases/kube-system/",)
+OF_PROCESSES: Final = (b"leases/kube-system/", MASTER_LEASES)
 """Which manager leads and which servers there are: true of the processes that run now, whatever a snapshot says."""
 
 

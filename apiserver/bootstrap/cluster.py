@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_network
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,8 +26,7 @@ from mockube.apiserver.packs.registry import definition_trees
 from mockube.apiserver.pki.folder import PROXY_CLIENT
 
 CONFIG_MAPS, NAMESPACES = ("", "v1", "configmaps"), ("", "v1", "namespaces")
-SERVICES, ENDPOINTS = ("", "v1", "services"), ("", "v1", "endpoints")
-ENDPOINT_SLICES = ("discovery.k8s.io", "v1", "endpointslices")
+SERVICES = ("", "v1", "services")
 PRIORITY_CLASSES = ("scheduling.k8s.io", "v1", "priorityclasses")
 SERVICE_CIDRS = ("networking.k8s.io", "v1", "servicecidrs")
 
@@ -43,9 +42,8 @@ CRITICAL = 2_000_000_000
 
 
 class Facts(Struct, frozen=True, kw_only=True):
-    """The properties of the server in the objects. Without an address, the server's address is not published."""
+    """The properties of the server in the objects."""
 
-    address: str
     port: int
     service_ranges: Sequence[str]
     """The first is that of the Service `kubernetes`; a second one is of the other family of addresses."""
@@ -71,7 +69,6 @@ def _all(facts: Facts, groups: Sequence[Group]) -> Iterable[RequiredObject]:
         *(RequiredObject(resource=NAMESPACES, name=name, is_recreated=True) for name in SYSTEM_NAMESPACES),
         *_priority_classes(),
         *_service(facts),
-        *(_endpoints(facts) if facts.address else ()),
         RequiredObject(
             resource=CONFIG_MAPS,
             name="extension-apiserver-authentication",
@@ -163,41 +160,6 @@ def _to_dual_stack(present: Tree, required: Tree) -> Tree:
     is_first_alone = present["spec"]["cidrs"] == required["spec"]["cidrs"][:1]
     spec = required["spec"] if is_first_alone else present["spec"]
     return {"metadata": dict(present["metadata"]), "spec": spec}
-
-
-def _endpoints(facts: Facts) -> Sequence[RequiredObject]:
-    """Return the endpoints of the service `kubernetes`."""
-    port = {"name": "https", "protocol": "TCP", "port": facts.port}
-    return (
-        RequiredObject(
-            resource=ENDPOINTS,
-            name=SERVICE,
-            namespace=wellknown.NAMESPACE_DEFAULT,
-            content={
-                "metadata": {"labels": {wellknown.LABEL_ENDPOINT_SLICE_SKIP_MIRROR: "true"}},
-                "subsets": [{"addresses": [{"ip": facts.address}], "ports": [port]}],
-            },
-            is_recreated=True,
-            is_reconciled=True,
-        ),
-        RequiredObject(
-            resource=ENDPOINT_SLICES,
-            name=SERVICE,
-            namespace=wellknown.NAMESPACE_DEFAULT,
-            content={
-                "metadata": {"labels": {wellknown.LABEL_SERVICE_NAME: SERVICE}},
-                "addressType": _family(facts.address),
-                "endpoints": [{"addresses": [facts.address], "conditions": {"ready": True}}],
-                "ports": [port],
-            },
-            is_recreated=True,
-            is_reconciled=True,
-        ),
-    )
-
-
-def _family(address: str) -> str:
-    return f"IPv{ip_address(address).version}"
 
 
 DEFINITIONS = ("apiextensions.k8s.io", "v1", "customresourcedefinitions")

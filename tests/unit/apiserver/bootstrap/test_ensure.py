@@ -13,7 +13,6 @@ from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.bootstrap.apiservices import API_SERVICES, GROUP_PRIORITY, NOT_REGISTERED
 from mockube.apiserver.bootstrap.cluster import (
     CONFIG_MAPS,
-    ENDPOINTS,
     SERVICE_CIDRS,
     SERVICES,
     Facts,
@@ -29,9 +28,8 @@ from mockube.etcd.embedded.memory import MemoryStore
 from tests.support.turns import PATIENCE, turn
 
 
-def facts(address="192.0.2.7", port=6443, service_ranges=("10.0.0.0/16",)):
+def facts(port=6443, service_ranges=("10.0.0.0/16",)):
     return Facts(
-        address=address,
         port=port,
         service_ranges=service_ranges,
         client_ca=b"ca",
@@ -103,19 +101,10 @@ async def test_what_is_stored_as_it_is_is_what_create_stores(server):
                 assert together == alone
 
 
-async def test_the_service_has_the_first_address_and_leads_here(server):
+async def test_the_service_has_the_first_address(server):
     await make(server)
     service = await read(server, SERVICES, "kubernetes", "default")
     assert (service["spec"]["clusterIP"], service["spec"]["ports"][0]["targetPort"]) == ("10.0.0.1", 6443)
-    subset = (await read(server, ENDPOINTS, "kubernetes", "default"))["subsets"][0]
-    assert (subset["addresses"], subset["ports"][0]["port"]) == ([{"ip": "192.0.2.7"}], 6443)
-
-
-async def test_where_the_server_is_follows_it(server):
-    await make(server)
-    await make(server, address="192.0.2.8", port=7443)
-    subset = (await read(server, ENDPOINTS, "kubernetes", "default"))["subsets"][0]
-    assert (subset["addresses"], subset["ports"][0]["port"]) == ([{"ip": "192.0.2.8"}], 7443)
 
 
 @pytest.mark.parametrize(
@@ -136,11 +125,6 @@ async def test_a_cluster_becomes_dual_stack(server, before, flag, expected):
     ranges = await read(server, SERVICE_CIDRS, "kubernetes")
     assert ranges["spec"]["cidrs"] == expected
     assert ranges["status"]["conditions"][0]["type"] == "Ready"
-
-
-async def test_without_an_address_nobody_is_told_where_the_server_is(server):
-    await make(server, address="")
-    assert await server.backend.find(server.resources[ENDPOINTS], "default", "kubernetes") is None
 
 
 async def test_what_is_there_already_stays_as_it_is(server):

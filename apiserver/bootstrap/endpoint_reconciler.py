@@ -1,0 +1,124 @@
+"""The endpoints of the Service `kubernetes`: the addresses of all API servers that share a store.
+
+Each server stores its address under a lease, which ends if the server does not renew it. Each server writes the stored
+addresses into the Endpoints and the EndpointSlice. Upstream: pkg/controlplane/reconcilers/lease.go.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from ipaddress import ip_address
+from typing import Final
+
+import orjson
+
+from mockube.apimachinery import wellknown
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.status import ApiError
+from mockube.apiserver.bootstrap.cluster import SERVICE
+from mockube.apiserver.bootstrap.ensure import ensure
+from mockube.apiserver.bootstrap.required_object import Name, RequiredObject
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.registry.backend import Backend
+from mockube.etcd.errors import KVError, LeaseNotFound
+from mockube.etcd.kv import NO_LEASE, Put, Range, prefix_end
+
+LOG = logging.getLogger(__name__)
+
+ENDPOINTS: Final[Name] = ("", "v1", "endpoints")
+ENDPOINT_SLICES: Final[Name] = ("discovery.k8s.io", "v1", "endpointslices")
+FOLDER: Final = b"masterleases/"
+LEASE_SECONDS, RECONCILE_SECONDS = 15, 10.0
+
+
+class EndpointReconciler:
+    def __init__(
+        self, backend: Backend, resources: Callable[[Name], Resource], *, address: str, port: int
+    ) -> None:
+        self._backend = backend
+        self._resources = resources
+        self._port = port
+        self._folder = backend.layout.root + FOLDER
+        self._key = self._folder + address.encode()
+        subsets = [{"addresses": [{"ip": address}]}]
+        tree = {"kind": "Endpoints", "apiVersion": "v1", "metadata": {}, "subsets": subsets}
+        self._value = orjson.dumps(tree)
+        self._lease = NO_LEASE
+        self._is_removed = False
+        self._lock = asyncio.Lock()
+        """The last write is that of the removal."""
+
+    async def run(self, clock: Clock) -> None:
+        """Reconcile at intervals, until cancelled."""
+        while True:
+            await clock.sleep(RECONCILE_SECONDS)
+            try:
+                await self.reconcile()
+            except (ApiError, KVError) as error:
+                LOG.warning("The endpoints of the service kubernetes were not reconciled: %s", error)
+
+    async def reconcile(self) -> None:
+        """Renew the lease of this server, and write the addresses of all servers."""
+        async with self._lock:
+            if not self._is_removed:
+                await self._renew()
+                await self._write(await self._addresses())
+
+    async def remove(self) -> None:
+        """Take this server out, so that no client is sent to it any more."""
+        async with self._lock:
+            self._is_removed = True
+            try:
+                if self._lease != NO_LEASE:
+                    await self._backend.kv.revoke(self._lease)
+                await self._write(await self._addresses())
+            except (ApiError, KVError) as error:
+                LOG.warning("This server was not removed from the service kubernetes: %s", error)
+
+    async def _renew(self) -> None:
+        kv = self._backend.kv
+        if self._lease != NO_LEASE:
+            try:
+                await kv.keep_alive(self._lease)
+            except LeaseNotFound:
+                self._lease = NO_LEASE
+        if self._lease == NO_LEASE:
+            self._lease = (await kv.grant(LEASE_SECONDS)).id
+        elif (await kv.range(Range(key=self._key, keys_only=True))).kvs:
+            return
+        await kv.put(Put(key=self._key, value=self._value, lease=self._lease))
+
+    async def _addresses(self) -> Sequence[str]:
+        stored = Range(key=self._folder, range_end=prefix_end(self._folder), keys_only=True)
+        kvs = (await self._backend.kv.range(stored)).kvs
+        return [kv.key.removeprefix(self._folder).decode() for kv in kvs]
+
+    async def _write(self, addresses: Sequence[str]) -> None:
+        await ensure(self._backend, self._resources, _objects(addresses, self._port))
+
+
+def _objects(addresses: Sequence[str], port: int) -> Iterable[RequiredObject]:
+    ports = [{"name": "https", "protocol": "TCP", "port": port}]
+    subset = {"addresses": [{"ip": address} for address in addresses], "ports": ports}
+    yield RequiredObject(
+        resource=ENDPOINTS,
+        name=SERVICE,
+        namespace=wellknown.NAMESPACE_DEFAULT,
+        content={
+            "metadata": {"labels": {wellknown.LABEL_ENDPOINT_SLICE_SKIP_MIRROR: "true"}},
+            "subsets": [subset] if addresses else [],
+        },
+        is_reconciled=True,
+    )
+    yield RequiredObject(
+        resource=ENDPOINT_SLICES,
+        name=SERVICE,
+        namespace=wellknown.NAMESPACE_DEFAULT,
+        content={
+            "metadata": {"labels": {wellknown.LABEL_SERVICE_NAME: SERVICE}},
+            "addressType": f"IPv{ip_address(addresses[0]).version}" if addresses else "IPv4",
+            "endpoints": [{"addresses": [address], "conditions": {"ready": True}} for address in addresses],
+            "ports": ports,
+        },
+        is_reconciled=True,
+    )

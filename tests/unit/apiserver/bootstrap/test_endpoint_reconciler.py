@@ -1,0 +1,132 @@
+"""The service `kubernetes` leads to every server of a store that lives, and to no other."""
+
+import asyncio
+
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apiserver.app import ApiServer
+from mockube.apiserver.authn.chain import Trust
+from mockube.apiserver.bootstrap.cluster import Facts, cluster
+from mockube.apiserver.bootstrap.endpoint_reconciler import (
+    ENDPOINT_SLICES,
+    ENDPOINTS,
+    LEASE_SECONDS,
+    EndpointReconciler,
+)
+from mockube.apiserver.bootstrap.ensure import ensure
+from mockube.apiserver.kinds.registry import GROUPS
+from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.kv import Delete
+from tests.support.turns import turn
+
+FACTS = Facts(port=6443, service_ranges=("10.0.0.0/16",), client_ca=b"ca", now="2030-01-01T00:00:00Z")
+FIRST, SECOND = "192.0.2.7", "192.0.2.8"
+
+
+@pytest.fixture
+def clock():
+    return SteppedClock()
+
+
+@pytest.fixture
+async def server(clock):
+    store = MemoryStore(clock=clock)
+    async with ApiServer(store, trust=Trust(tokens={}), clock=clock) as server:
+        await ensure(server.backend, server.resources.__getitem__, cluster(FACTS, GROUPS))
+        yield server
+    await store.close()
+
+
+@pytest.fixture
+def reconciler_of(server):
+    return lambda address, port=6443: EndpointReconciler(
+        server.backend, server.resources.__getitem__, address=address, port=port
+    )
+
+
+async def read(server, resource):
+    return (await server.backend.get(server.resources[resource], "default", "kubernetes")).tree()
+
+
+async def addresses(server):
+    """Of the Endpoints, which those of the EndpointSlice equal."""
+    subsets = (await read(server, ENDPOINTS)).get("subsets") or []
+    found = [address["ip"] for subset in subsets for address in subset["addresses"]]
+    endpoints = (await read(server, ENDPOINT_SLICES))["endpoints"] or []
+    assert [address for one in endpoints for address in one["addresses"]] == found
+    return found
+
+
+async def test_one_server(server, reconciler_of):
+    await reconciler_of(FIRST).reconcile()
+    assert await addresses(server) == [FIRST]
+    subset, endpoint_slice = (
+        (await read(server, ENDPOINTS))["subsets"][0],
+        await read(server, ENDPOINT_SLICES),
+    )
+    assert subset["ports"] == [{"name": "https", "port": 6443, "protocol": "TCP"}]
+    assert (endpoint_slice["addressType"], endpoint_slice["ports"][0]["port"]) == ("IPv4", 6443)
+
+
+async def test_all_servers_of_a_store(server, reconciler_of):
+    first, second = reconciler_of(FIRST), reconciler_of(SECOND)
+    await first.reconcile()
+    await second.reconcile()
+    assert await addresses(server) == [FIRST, SECOND]
+    revision = (await server.backend.kv.status()).revision
+    await first.reconcile()
+    await second.reconcile()
+    assert (await server.backend.kv.status()).revision == revision
+
+
+async def test_a_server_that_stops_is_removed(server, reconciler_of):
+    first, second = reconciler_of(FIRST), reconciler_of(SECOND)
+    await first.reconcile()
+    await second.reconcile()
+    await asyncio.gather(first.remove(), first.reconcile())
+    assert await addresses(server) == [SECOND]
+    await first.reconcile()
+    await second.remove()
+    assert await addresses(server) == []
+
+
+async def test_a_server_that_was_killed_is_removed(server, reconciler_of, clock):
+    first, second = reconciler_of(FIRST), reconciler_of(SECOND)
+    await first.reconcile()
+    for _ in range(3):
+        await second.reconcile()
+        clock.advance(LEASE_SECONDS / 2)
+        await turn()
+    await second.reconcile()
+    assert await addresses(server) == [SECOND]
+    await first.reconcile()
+    assert await addresses(server) == [FIRST, SECOND]
+
+
+@pytest.mark.parametrize("what", ["lease", "key"])
+async def test_what_was_lost_is_written_again(server, reconciler_of, what):
+    first, kv = reconciler_of(FIRST), server.backend.kv
+    await first.reconcile()
+    if what == "lease":
+        for lease in await kv.leases():
+            await kv.revoke(lease)
+    else:
+        await kv.delete(Delete(key=b"/registry/masterleases/192.0.2.7"))
+    await first.reconcile()
+    assert await addresses(server) == [FIRST]
+
+
+async def test_another_port(server, reconciler_of):
+    await reconciler_of(FIRST).reconcile()
+    await reconciler_of(FIRST, 7443).reconcile()
+    assert (await read(server, ENDPOINTS))["subsets"][0]["ports"][0]["port"] == 7443
+
+
+async def test_endpoints_that_were_deleted_or_changed(server, reconciler_of):
+    first = reconciler_of(FIRST)
+    await first.reconcile()
+    key = b"/registry/services/endpoints/default/kubernetes"
+    await server.backend.kv.delete(Delete(key=key))
+    await first.reconcile()
+    assert await addresses(server) == [FIRST]
