@@ -48,6 +48,7 @@ TASKS: Final[Mapping[str, OnFailure]] = {
     "authorization-config": OnFailure.RESTART,
     "compaction": OnFailure.RESTART,
     "identity-lease": OnFailure.RESTART,
+    "kubernetes-endpoints": OnFailure.RESTART,
     "watch-cache-check": OnFailure.RESTART,
     "bootstrap-roles": OnFailure.RESTART,
     "store": OnFailure.END,

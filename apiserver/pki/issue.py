@@ -123,7 +123,7 @@ def _builder(
     return builder.not_valid_before(now - BACKDATED).not_valid_after(now + timedelta(days=365 * years))
 
 
-def _sign(builder: x509.CertificateBuilder, key: _Key, by: ec.EllipticCurvePrivateKey) -> Pair:
+def _sign(builder: x509.CertificateBuilder, key: _Key, by: _Key) -> Pair:
     certificate = builder.sign(by, hashes.SHA256())
     return Pair(certificate=certificate.public_bytes(serialization.Encoding.PEM), key=_pem(key))
 
@@ -134,10 +134,10 @@ def _pem(key: _Key) -> bytes:
     return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
 
 
-def _load_key(pem: bytes) -> ec.EllipticCurvePrivateKey:
+def _load_key(pem: bytes) -> _Key:
     key = serialization.load_pem_private_key(pem, password=None)
-    if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise TypeError("the authority's key is not an ECDSA key")
+    if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
+        raise TypeError("the authority's key is neither an RSA key nor an ECDSA key")
     return key
 
 

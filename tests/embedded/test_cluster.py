@@ -200,12 +200,13 @@ print(urllib.request.urlopen(url + "/version", context=context).status)
 
 def test_nothing_of_it_is_left_and_nothing_of_the_process_is_changed(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    before = _state_of_the_process()
+    before, frozen_count = _state_of_the_process(), gc.get_freeze_count()
     with Cluster(nodes=1) as cluster:
         during = _state_of_the_process()
         assert [*tmp_path.iterdir()] == [cluster.kubeconfig.parent]
     assert [*tmp_path.iterdir()] == []
     assert _state_of_the_process() == before
+    assert gc.get_freeze_count() <= frozen_count
     own = dict.fromkeys(("threads", "loggers", "filters"))
     assert {**during, **own} == {**before, **own}
     with pytest.raises(NotStarted, match="the cluster was stopped"):
@@ -221,7 +222,7 @@ def _state_of_the_process():
         "filters": logging.getLogger("asyncio").filters[:],
         "root": (logging.root.level, logging.root.handlers[:]),
         "signals": [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)],
-        "garbage": (gc.get_threshold(), gc.isenabled(), gc.get_freeze_count()),
+        "garbage": (gc.get_threshold(), gc.isenabled()),
         "loops": type(asyncio.get_event_loop_policy()),
         "streams": (sys.stdout, sys.stderr),
     }

@@ -196,7 +196,7 @@ def test_probes_decide_about_readiness_and_restarts(cluster, pods):
     counted = pods.connect_get_node_proxy_with_path(pod["spec"]["nodeName"], path="metrics/probes")
     of = f'container="c",namespace="default",pod="{name}"'
     assert f'prober_probe_duration_seconds_count{{{of},probe_type="Readiness"}}' in counted
-    assert f'{of},pod_uid="{pod["metadata"]["uid"]}",probe_type="Liveness",result="failed"}} 1.0' in counted
+    assert f'{of},pod_uid="{pod["metadata"]["uid"]}",probe_type="Liveness",result="failed"}} 1\n' in counted
 
 
 def test_hooks_run_and_a_stop_has_grace(cluster, pods, tmp_path):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tools.compose_test import engine, images
 from tools.compose_test.stock import Stock
-from tools.compose_test.words import Impossible, log
+from tools.compose_test.words import Impossible, report
 
 ROOT = Path(__file__).parents[2]
 TESTS = "tests/deploy/test_compose.py"
@@ -46,7 +46,7 @@ def _inside(stock: Stock) -> int:
 
 
 def _test(environment: Mapping[str, str], compose: str) -> int:
-    log(f"the tests, by {compose.rsplit('/', maxsplit=1)[-1]}")
+    report(f"the tests, by {compose.rsplit('/', maxsplit=1)[-1]}")
     pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", TESTS]
     code = subprocess.run(
         pytest, cwd=ROOT, env={**environment, "MOCKUBE_COMPOSE": compose}, check=False

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tools.compose_test.stock import Stock
-from tools.compose_test.words import Impossible, run
+from tools.compose_test.words import Impossible, report, run
 
 START_TIMEOUT = 30.0
 NEEDED = ("apt-get", "dpkg", "chroot", "unshare", "ip", "kubectl")
@@ -101,7 +101,7 @@ def _environment(programs: Path, folder: Path) -> dict[str, str]:
 
 
 def _wait_answering(daemon: subprocess.Popen[bytes], environment: Mapping[str, str], log: Path) -> None:
-    log("an engine of our own")
+    report("an engine of our own")
     pause = threading.Event()
     for _ in range(int(START_TIMEOUT / 0.2)):
         if daemon.poll() is not None:

@@ -12,7 +12,7 @@ import yaml
 
 from tools.compose_test import engine
 from tools.compose_test.stock import Stock
-from tools.compose_test.words import Impossible, log, run
+from tools.compose_test.words import Impossible, report, run
 
 ROOT = Path(__file__).parents[2]
 OURS = {"MOCKUBE_IMAGE": "mockube:test"}
@@ -29,12 +29,12 @@ ENV PYTHONPATH=/wheels/{pip} PIP_NO_INDEX=1 PIP_FIND_LINKS=/wheels
 def from_somewhere(stock: Stock) -> Mapping[str, str]:
     """For an engine that was there already."""
     try:
-        log("images from registries")
+        report("images from registries")
         for image in _images_to_pull():
             run("docker", "pull", "--quiet", image)
         _build(os.environ)
     except Impossible as reason:
-        log(f"{reason}")
+        report(f"{reason}")
         engine.check_possible()
         stock.fetch()
         return from_stock(stock, os.environ)
@@ -42,7 +42,7 @@ def from_somewhere(stock: Stock) -> Mapping[str, str]:
 
 
 def from_stock(stock: Stock, environment: Mapping[str, str]) -> Mapping[str, str]:
-    log("images from Debian's packages")
+    report("images from Debian's packages")
     _import(stock.base, "mockube-test/base:debian", environment)
     _import(stock.servers, SERVERS, environment)
     (pip,) = stock.wheels.glob("pip-*.whl")

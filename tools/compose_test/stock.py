@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tools.compose_test.words import Impossible, log, run
+from tools.compose_test.words import Impossible, report, run
 
 SUITE = "bookworm"
 PYTHON = "3.11"
@@ -62,7 +62,7 @@ def _once(path: Path, make: Callable[[Path], None]) -> None:
     """Make the path once; an unfinished one is made again."""
     if path.exists():
         return
-    log(f"{path.name}: from Debian's packages and Python's wheels")
+    report(f"{path.name}: from Debian's packages and Python's wheels")
     partial_path = path.with_name(f"{path.name}.begun")
     shutil.rmtree(partial_path, ignore_errors=True)
     make(partial_path)

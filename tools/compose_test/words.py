@@ -10,7 +10,7 @@ class Impossible(Exception):
     """The project cannot be brought up here, and why."""
 
 
-def log(message: str) -> None:
+def report(message: str) -> None:
     print(f"compose-test: {message}", file=sys.stderr, flush=True)
 
 

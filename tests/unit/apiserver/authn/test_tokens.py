@@ -26,7 +26,7 @@ def test_a_line_without_token_or_user_is_refused_by_its_number(line):
 def test_of_a_token_that_comes_twice_the_last_counts_and_it_is_said(caplog):
     with caplog.at_level(logging.WARNING):
         assert parse(["t,bob,1", "t,eve,2"], "f")["t"].name == "eve"
-    assert "f:2: the token was there before" in caplog.text
+    assert "f:2: duplicate token: the last line is used" in caplog.text
     assert "t,eve" not in caplog.text
 
 

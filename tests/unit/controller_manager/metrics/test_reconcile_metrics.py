@@ -32,10 +32,10 @@ def test_a_controller_that_has_done_nothing_shows_all_its_series(metrics):
 
 def test_how_long_they_took(metrics, clock):
     runs = metrics.reconciles.of("cloneset-controller", 1)
-    began = runs.began()
+    began = runs.start()
     clock.advance(0.2)
-    runs.ended(began, SUCCESS)
-    runs.ended(runs.began(), ERROR)
+    runs.finish(began, SUCCESS)
+    runs.finish(runs.start(), ERROR)
     assert sample(metrics, "reconcile_time_seconds_sum") == pytest.approx(0.2)
     buckets = {
         limit: sample(metrics, "reconcile_time_seconds_bucket", le=limit) for limit in ("0.15", "60.0")
@@ -45,8 +45,8 @@ def test_how_long_they_took(metrics, clock):
 
 def test_who_leads_again_goes_on_counting(metrics):
     first = metrics.reconciles.of("cloneset-controller", 1)
-    first.ended(first.began(), SUCCESS)
-    first.began()
+    first.finish(first.start(), SUCCESS)
+    first.start()
     metrics.reconciles.of("cloneset-controller", 2)
     assert sample(metrics, "reconcile_total", result="success") == 1
     assert (sample(metrics, "active_workers"), sample(metrics, "max_concurrent_reconciles")) == (0, 2)
