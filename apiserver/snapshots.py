@@ -11,8 +11,8 @@ from typing import BinaryIO, Final
 
 import orjson
 
-from mockube.apiserver.bootstrap.endpoint_reconciler import FOLDER as MASTER_LEASES
 from mockube.apiserver.kinds.registry import GROUPS
+from mockube.apiserver.storage.keys import MASTER_LEASES
 from mockube.apiserver.storage.unreadable import MAX_REASON
 from mockube.apiserver.storage.values import read_value
 from mockube.apiserver.wire.protobuf import envelope

@@ -20,6 +20,7 @@ from mockube.apiserver.bootstrap.ensure import ensure
 from mockube.apiserver.bootstrap.required_object import Name, RequiredObject
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.storage.keys import MASTER_LEASES
 from mockube.etcd.errors import KVError, LeaseNotFound
 from mockube.etcd.kv import NO_LEASE, Put, Range, prefix_end
 
@@ -27,7 +28,6 @@ LOG = logging.getLogger(__name__)
 
 ENDPOINTS: Final[Name] = ("", "v1", "endpoints")
 ENDPOINT_SLICES: Final[Name] = ("discovery.k8s.io", "v1", "endpointslices")
-FOLDER: Final = b"masterleases/"
 LEASE_SECONDS, RECONCILE_SECONDS = 15, 10.0
 
 
@@ -38,7 +38,7 @@ class EndpointReconciler:
         self._backend = backend
         self._resources = resources
         self._port = port
-        self._folder = backend.layout.root + FOLDER
+        self._folder = backend.layout.root + MASTER_LEASES
         self._key = self._folder + address.encode()
         subsets = [{"addresses": [{"ip": address}]}]
         tree = {"kind": "Endpoints", "apiVersion": "v1", "metadata": {}, "subsets": subsets}

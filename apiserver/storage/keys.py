@@ -8,6 +8,9 @@ from typing import Final, Protocol
 
 from mockube.apimachinery import status
 
+MASTER_LEASES: Final = b"masterleases/"
+"""The folder of the addresses of servers; no resource is stored there."""
+
 
 class Resource(Protocol):
     """What a key is made of."""
