@@ -1,8 +1,8 @@
 """When a server's process looks for garbage: cycles of objects that nothing else refers to.
 
 Nothing else runs meanwhile, for a second if there are millions of objects. So each object is looked at once, when it is
-young. What is old is looked at when it has doubled only: requests, stored objects and compiled schemas have no cycles,
-and are freed without being looked for.
+young. What is old is looked at when it has doubled only, and not where that would take long: requests, connections, stored
+objects and compiled schemas have no cycles, and are freed without being looked for.
 """
 
 import gc
@@ -14,12 +14,15 @@ THRESHOLD: Final = (50_000, NEVER, NEVER)
 """The objects that come, beyond those that go, before the young ones are looked at: some 10 ms."""
 INTERVAL: Final = 30.0
 """Seconds between two looks at how many objects have become old. What large requests are made of is gone by the second."""
+MOST_LOOKED_AT: Final = 600_000
+"""The old objects that are looked at: some 0.2 s. A server that has more would stand still for seconds."""
 
 
 class OldObjects:
     """Sets aside the objects that are old, for which the interpreter has a place that it does not look at: the frozen ones."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST_LOOKED_AT) -> None:
+        self._most = most
         self._count = 0
         """How many there were when all of them were in use."""
 
@@ -29,8 +32,8 @@ class OldObjects:
         self._count = gc.get_freeze_count()
 
     def age(self) -> bool:
-        """Set aside what is there, and look for garbage in all of it if those set aside before have doubled."""
-        is_doubled = gc.get_freeze_count() > 2 * self._count
+        """Set aside what is there, and look for garbage in all of it if those set aside before have doubled, and are few."""
+        is_doubled = 2 * self._count < gc.get_freeze_count() <= self._most
         gc.collect(0)
         if is_doubled:
             gc.unfreeze()

@@ -47,6 +47,18 @@ assert not old.age()
 """)
 
 
+def test_many_old_objects_are_not_looked_at():
+    run("""
+few = OldObjects(most=here)
+few.begin()
+more = [Cycle() for _ in range(here * 2)]
+assert not few.age()
+del more
+assert not few.age()
+assert Cycle.gone == 0
+""")
+
+
 def test_what_is_gone_before_the_next_time_does_not_count():
     run("""
 for _ in range(3):
