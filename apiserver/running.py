@@ -78,13 +78,7 @@ async def running(config: Config, dependencies: Dependencies) -> AsyncIterator[A
             clock=clock,
             random=dependencies.random,
         )
-        if config.serving.write_manager_kubeconfig is not None:
-            server.bootstrap_roles.add(roles_of_manager())
-        if dependencies.has_manager_inside:
-            server.bootstrap_roles.add(roles_of_manager())
-            server.bootstrap_roles.add(roles_of_single_user(config.features.kubernetes_version))
-        if config.features.simulate_metrics:
-            server.bootstrap_roles.add(roles_of_metrics())
+        _add_roles(server, config, has_manager_inside=dependencies.has_manager_inside)
         await stack.enter_async_context(server)
         required_objects = (
             *cluster(_facts(config, dependencies), server.catalog.groups),
@@ -120,6 +114,16 @@ async def running(config: Config, dependencies: Dependencies) -> AsyncIterator[A
         if endpoints is not None:
             stack.push_async_callback(endpoints.remove)
         yield server
+
+
+def _add_roles(server: ApiServer, config: Config, *, has_manager_inside: bool) -> None:
+    """Add the roles of what runs beside the server, or inside it."""
+    if config.serving.write_manager_kubeconfig is not None or has_manager_inside:
+        server.bootstrap_roles.add(roles_of_manager())
+    if has_manager_inside:
+        server.bootstrap_roles.add(roles_of_single_user(config.features.kubernetes_version))
+    if config.features.simulate_metrics:
+        server.bootstrap_roles.add(roles_of_metrics())
 
 
 def _endpoint_reconciler(server: ApiServer, dependencies: Dependencies) -> EndpointReconciler | None:

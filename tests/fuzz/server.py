@@ -126,7 +126,9 @@ def _timed_callbacks(server):
 
 def _is_of_the_fuzz(handle):
     task = getattr(handle._callback, "__self__", None)
-    return isinstance(task, asyncio.Task) and "_handled" not in task.get_coro().__qualname__
+    return isinstance(task, asyncio.Task) and "_handle_request" not in getattr(
+        task.get_coro(), "__qualname__", ""
+    )
 
 
 async def _keys(store):
