@@ -104,11 +104,15 @@ def wait_for_aggregated_roles(server):
     """The roles for users have their rules from a controller, which had made them long before a recording began."""
     connection = http.client.HTTPSConnection(urlsplit(server.url).netloc, context=tls(server.kubeconfig))
     with closing(connection):
-        for role in ("view", "edit", "admin"):
-            rules = None
-            while not rules:
-                connection.request("GET", f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{role}")
-                rules = orjson.loads(connection.getresponse().read()).get("rules")
+
+        def rules_of(role):
+            connection.request("GET", f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{role}")
+            return orjson.loads(connection.getresponse().read()).get("rules") or []
+
+        for role, part in (("view", ""), ("edit", "view"), ("admin", "edit")):
+            expected = []
+            while not expected or any(rule not in rules_of(role) for rule in expected):
+                expected = rules_of(f"system:aggregate-to-{role}") + (rules_of(part) if part else [])
 
 
 @contextmanager
