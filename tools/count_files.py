@@ -63,7 +63,9 @@ def trace_module(out: Path, module: str, *, at_once: bool) -> None:
     def stop(*_: object) -> None:
         sys.setprofile(None)
         files = {Path(name).resolve() for name in seen}
-        out.write_text("\n".join(sorted(str(file) for file in files if _is_ours(file))))
+        partial = out.with_suffix(".partial")
+        partial.write_text("\n".join(sorted(str(file) for file in files if _is_ours(file))))
+        partial.rename(out)  # the reader waits for this name
 
     signal.signal(signal.SIGUSR1, start)
     signal.signal(signal.SIGUSR2, stop)
