@@ -70,7 +70,7 @@ def test_a_dependency_that_is_not_locked_is_seen(line):
     assert pinned(line) == {}
 
 
-def test_what_the_lock_pins_is_installed():
+def test_every_locked_package_is_installed():
     """Else the next test would look at something else than the lock."""
     here = {normalised(distribution.name) for distribution in distributions()}
     assert {name for name, everywhere in pinned(LOCK).items() if everywhere} - here == set()

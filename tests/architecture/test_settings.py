@@ -24,7 +24,7 @@ def test_a_package_is_inside_the_namespace_by_a_link_and_in_the_wheel(package):
     assert f"/{NAMESPACE}/{package}" in build["exclude"]
 
 
-def test_nothing_else_is_a_link():
+def test_nothing_but_packages_is_linked():
     links = {path.name for path in (ROOT / NAMESPACE).iterdir() if path.is_symlink()}
     assert sorted(links) == INSIDE
 

@@ -67,7 +67,7 @@ def test_help_names_every_command(capsys):
         assert command.summary.split()[0] in shown
 
 
-def test_without_a_command_all_of_them_are_told(capsys):
+def test_command_line_without_command_prints_usage(capsys):
     assert main([]) == 2
     shown, complaints = capsys.readouterr()
     assert shown == ""
@@ -103,7 +103,7 @@ def test_without_a_command_all_of_them_are_told(capsys):
         ),
     ],
 )
-def test_a_wrong_command_line_is_refused_in_one_line(arguments, says, capsys):
+def test_invalid_command_line_is_refused_in_one_line(arguments, says, capsys):
     assert ended(arguments) == 2
     assert capsys.readouterr() == ("", f"mockube: {says}\n")
 
@@ -120,7 +120,7 @@ def test_a_wrong_command_line_is_refused_in_one_line(arguments, says, capsys):
         pytest.param(["status", "--name=nowhere"], id="named after it"),
     ],
 )
-def test_a_cluster_that_does_not_exist_is_not_found(arguments, capsys, tmp_path, monkeypatch):
+def test_cluster_that_does_not_exist_is_not_found(arguments, capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     assert ended(arguments) == 3
     shown, complaints = capsys.readouterr()
@@ -129,7 +129,7 @@ def test_a_cluster_that_does_not_exist_is_not_found(arguments, capsys, tmp_path,
     assert complaints.startswith(f'mockube: there is no cluster "{name}": `mockube up')
 
 
-def test_one_that_does_not_run_is_emptied_and_goes_on_being_kept(capsys, tmp_path, monkeypatch):
+def test_reset_of_stopped_kept_cluster_empties_store(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     folder = cluster_folder("default", {"XDG_DATA_HOME": str(tmp_path)})
     folder.prepare()
@@ -140,7 +140,7 @@ def test_one_that_does_not_run_is_emptied_and_goes_on_being_kept(capsys, tmp_pat
     assert list(folder.data.iterdir()) == []
 
 
-def test_a_kubeconfig_is_merged_where_kubectl_would_look_for_it(capsys, tmp_path, monkeypatch):
+def test_kubeconfig_is_merged_into_kubectls_default_file(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'first'}:{tmp_path / 'second'}")
     folder = cluster_folder("side", {"XDG_DATA_HOME": str(tmp_path)})
@@ -152,7 +152,7 @@ def test_a_kubeconfig_is_merged_where_kubectl_would_look_for_it(capsys, tmp_path
     assert not (tmp_path / "second").exists()
 
 
-def test_a_folder_that_cannot_be_is_no_crash(capsys, tmp_path, monkeypatch):
+def test_unusable_folder_is_reported_without_traceback(capsys, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
     assert ended(["up", "--secure-port=0"]) == 1
@@ -163,7 +163,7 @@ def test_a_folder_that_cannot_be_is_no_crash(capsys, tmp_path, monkeypatch):
     )
 
 
-def test_a_reader_that_goes_away_is_no_crash():
+def test_closed_output_pipe_is_no_traceback():
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "w") as stdout:
@@ -178,7 +178,7 @@ def test_a_reader_that_goes_away_is_no_crash():
     assert (answer.returncode, answer.stderr) == (141, b"")
 
 
-def test_a_manager_that_is_not_told_where_the_server_is_says_so_and_fails():
+def test_manager_without_server_address_fails_with_message():
     answer = run("mockube.controller_manager")
     assert answer.returncode == 2
     assert answer.stdout == ""
@@ -186,7 +186,7 @@ def test_a_manager_that_is_not_told_where_the_server_is_says_so_and_fails():
 
 
 @pytest.mark.parametrize("arguments", [["up", "--help"], ["help", "up"]])
-def test_help_of_up_tells_of_both_processes(arguments, capsys):
+def test_help_of_up_lists_flags_of_both_processes(arguments, capsys):
     assert ended(arguments) == 0
     shown = capsys.readouterr().out
     assert "--simulate-nodes" in shown
@@ -194,7 +194,7 @@ def test_help_of_up_tells_of_both_processes(arguments, capsys):
     assert "--concurrent-gc-syncs" in shown
 
 
-def test_the_version_is_told_with_that_of_kubernetes(capsys):
+def test_version_as_json_has_mockube_and_kubernetes(capsys):
     assert main(["version", "-o", "json"]) == 0
     told = orjson.loads(capsys.readouterr().out)
     assert told["mockube"] == settings()["project"]["version"]
@@ -210,13 +210,13 @@ def test_every_shell_can_complete_every_command(shell, capsys):
     assert "write-kubeconfig" in shown
 
 
-def test_bash_takes_what_completes_it():
+def test_bash_completion_script_has_valid_syntax():
     script = run("mockube", "completion", "bash").stdout
     assert subprocess.run(["bash", "-n"], input=script, text=True, check=False).returncode == 0
 
 
 @pytest.mark.parametrize("command", [["version"], ["list"], ["doctor"], ["completion", "bash"]])
-def test_a_command_starts_without_what_only_others_need(command, tmp_path):
+def test_command_imports_only_modules_that_it_needs(command, tmp_path):
     heavy = [
         "aiohttp",
         "uvloop",

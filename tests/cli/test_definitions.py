@@ -6,7 +6,7 @@ import yaml
 from mockube.cli.main import main
 
 
-def test_the_definitions_of_a_pack_are_printed(capsys):
+def test_crds_prints_definitions_of_pack(capsys):
     assert main(["crds", "kruise"]) == 0
     documents = [*yaml.safe_load_all(capsys.readouterr().out)]
     assert [tree["kind"] for tree in documents] == ["CustomResourceDefinition"] * 3
@@ -17,7 +17,7 @@ def test_the_definitions_of_a_pack_are_printed(capsys):
     ]
 
 
-def test_a_pack_that_nobody_knows_is_refused(capsys):
+def test_crds_refuses_unknown_pack(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["crds", "nothing"])
     assert ended.value.code == 2

@@ -19,7 +19,7 @@ def mockube(tmp_path):
     commands.close()
 
 
-def test_it_is_kept_from_one_time_to_the_next_until_it_is_deleted(mockube):
+def test_detached_kept_cluster_survives_restarts_until_deleted(mockube):
     up = mockube.run(*DETACHED, "--keep", "--write-kubeconfig=copy")
     assert up.returncode == 0, up.stderr
     assert "`mockube down --name side` stops it." in up.stdout
@@ -55,14 +55,14 @@ def test_it_is_kept_from_one_time_to_the_next_until_it_is_deleted(mockube):
     assert not folder.path.exists()
 
 
-def test_one_that_is_not_ready_in_time_is_ended(mockube):
+def test_detached_cluster_not_ready_in_time_is_stopped(mockube):
     answer = mockube.run(*DETACHED, "--wait=1ms")
     assert (answer.returncode, answer.stdout) == (4, "")
     assert "mockube: the cluster was not ready within 0.001 s and was stopped" in answer.stderr
     assert mockube.record("side") is None
 
 
-def test_one_that_cannot_start_says_why_where_it_was_typed(mockube):
+def test_detached_start_failure_is_reported_to_caller(mockube):
     answer = mockube.run(*DETACHED, "--packs=nothing-known")
     assert (answer.returncode, answer.stdout) == (2, "")
     assert '"nothing-known" is no pack' in answer.stderr

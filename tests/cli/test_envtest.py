@@ -21,12 +21,12 @@ def assets(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["kube-apiserver", "etcd"])
-def test_help_is_there_and_knows_no_insecure_port(assets, name):
+def test_envtest_binary_prints_help_without_insecure_port(assets, name):
     shown = subprocess.run([assets / name, "--help"], check=True, capture_output=True, text=True)
     assert "--insecure-port" not in shown.stdout
 
 
-def test_the_api_server_is_of_the_minor_that_is_named(tmp_path):
+def test_envtest_apiserver_serves_requested_minor(tmp_path):
     subprocess.run([*MOCKUBE, "--kubernetes-version=1.31", tmp_path], check=True, capture_output=True)
     shown = subprocess.run(
         [tmp_path / "kube-apiserver", "--version"], check=True, capture_output=True, text=True
@@ -43,7 +43,7 @@ def test_the_api_server_is_of_the_minor_that_is_named(tmp_path):
     assert (version["minor"], version["gitVersion"]) == ("31", shown.stdout.split()[1])
 
 
-def test_what_stands_for_etcd_is_healthy_until_it_is_told_to_end(assets):
+def test_envtest_etcd_is_healthy_until_sigterm(assets):
     url = f"http://127.0.0.1:{free_port()}"
     flags = [f"--listen-client-urls={url}", f"--advertise-client-urls={url}", "--data-dir=/nowhere"]
     with subprocess.Popen([assets / "etcd", *flags]) as etcd:
@@ -64,7 +64,7 @@ def healthy(url, process, context=None):
     raise AssertionError("it has ended")
 
 
-def test_a_file_of_somebody_else_is_not_replaced(tmp_path):
+def test_envtest_does_not_replace_foreign_file(tmp_path):
     (tmp_path / "etcd").write_text("a real one")
     done = subprocess.run([*MOCKUBE, tmp_path], capture_output=True, text=True, check=False)
     assert (done.returncode, (tmp_path / "etcd").read_text()) == (1, "a real one")

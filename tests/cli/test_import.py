@@ -47,7 +47,7 @@ def imported(capsys, server):
 
 
 @pytest.mark.slow
-def test_what_comes_in_is_told_line_by_line_and_the_rest_with_its_place(tmp_path, imported):
+def test_import_reports_created_objects_and_failures_with_position(tmp_path, imported):
     file = tmp_path / "dump.yaml"
     file.write_text(DUMP)
     code, out, err = imported(file, "--dry-run")
@@ -65,7 +65,7 @@ def test_what_comes_in_is_told_line_by_line_and_the_rest_with_its_place(tmp_path
 
 
 @pytest.mark.slow
-def test_standard_input_can_be_imported_into_another_namespace(imported, monkeypatch):
+def test_import_reads_standard_input_into_other_namespace(imported, monkeypatch):
     text = b'{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "gone"}}'
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(text)))
     assert imported("-", "--namespace", "here") == (
@@ -75,7 +75,7 @@ def test_standard_input_can_be_imported_into_another_namespace(imported, monkeyp
     )
 
 
-def test_a_file_that_is_not_there_is_named(imported, tmp_path):
+def test_import_of_missing_file_names_it(imported, tmp_path):
     code, out, err = imported(tmp_path / "no.yaml")
     assert (code, out, len(err)) == (1, [], 1)
     assert "no.yaml: No such file" in err[0]

@@ -19,7 +19,7 @@ def nodes(tmp_path):
 
 
 @pytest.mark.slow
-def test_nodes_come_and_go_and_a_restarted_manager_keeps_to_it(tmp_path, nodes):
+def test_node_count_change_survives_manager_restart(tmp_path, nodes):
     simulating = "--simulate-nodes=2"
     with ApiServerProcess(tmp_path) as server:
         asked = ("--kubeconfig", server.kubeconfig)
@@ -45,12 +45,12 @@ def test_nodes_come_and_go_and_a_restarted_manager_keeps_to_it(tmp_path, nodes):
         pytest.param(["3", "--zones", "a,b c"], '"b c": a valid label must be', id="no zone"),
     ],
 )
-def test_what_makes_no_sense_is_refused(nodes, arguments, message):
+def test_invalid_node_count_is_refused(nodes, arguments, message):
     code, out, err = nodes(*arguments)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert message in err
 
 
-def test_a_cluster_that_is_not_there_is_named(nodes):
+def test_resizing_missing_cluster_names_it(nodes):
     code, _, err = nodes("--name", "none")
     assert (code, err.startswith('mockube: there is no cluster "none"')) == (3, True)

@@ -81,7 +81,7 @@ def python(code):
         pytest.param("os.kill(os.getpid(), signal.SIGKILL)", 137, id="by a signal"),
     ],
 )
-def test_the_exit_code_is_the_commands_and_nothing_is_left(run, tmp_path, ending, code):
+def test_run_returns_exit_code_of_command_and_cleans_up(run, tmp_path, ending, code):
     process = run("-v", *python(f"{SHOWS}; import signal, sys; {ending}"))
     shown, told = process.communicate()
     assert process.returncode == code
@@ -90,23 +90,23 @@ def test_the_exit_code_is_the_commands_and_nothing_is_left(run, tmp_path, ending
     assert re.search(r"the first answer after \d+\.\d\d s\n.*3 nodes ready after \d+\.\d\d s", told)
 
 
-def test_what_belongs_to_the_command_is_handed_to_it(run):
+def test_run_passes_arguments_after_dashes_to_command(run):
     process = run("--", sys.executable, "-c", "import sys; print(sys.argv[1:])", "--", "-v", "--help")
     assert process.communicate() == ("['--', '-v', '--help']\n", "")
 
 
-def test_our_own_commands_find_its_cluster(run):
+def test_mockube_commands_inside_run_use_its_cluster(run):
     process = run("--simulate-nodes=2", "--", sys.executable, "-m", "mockube", "nodes")
     assert process.communicate() == ("2\n", "")
 
 
-def test_a_command_that_does_not_exist_is_named(run):
+def test_run_names_command_that_does_not_exist(run):
     process = run("--", "no-such-command")
     assert process.communicate() == ("", "no-such-command: No such file or directory\n")
     assert process.returncode == 127
 
 
-def test_a_server_that_cannot_start_says_why(run):
+def test_run_reports_why_server_cannot_start(run):
     process = run("--packs", "nothing-known", "--", "true")
     shown, told = process.communicate()
     assert (process.returncode, shown) == (2, "")
@@ -114,7 +114,7 @@ def test_a_server_that_cannot_start_says_why(run):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_the_command_and_all_else(run, tmp_path, number):
+def test_signal_to_run_ends_command_and_cluster(run, tmp_path, number):
     process = run(*python(WAITS))
     assert process.stdout.readline().startswith(str(tmp_path))
     process.send_signal(number)
@@ -123,7 +123,7 @@ def test_a_signal_ends_the_command_and_all_else(run, tmp_path, number):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_at_a_terminal_the_command_itself_decides_what_ctrl_c_does():
+def test_ctrl_c_at_terminal_is_handled_by_command():
     answer = subprocess.run(
         [sys.executable, "-c", AT_A_TERMINAL, STUBBORN],
         cwd=ROOT,
@@ -134,7 +134,7 @@ def test_at_a_terminal_the_command_itself_decides_what_ctrl_c_does():
     assert (answer.returncode, answer.stderr) == (5, b"")
 
 
-def test_nothing_outlives_it_when_it_is_killed(run):
+def test_killed_run_leaves_no_processes(run):
     """All of its processes hold the pipe, which is at its end when the last has gone."""
     process = run(*python(WAITS))
     assert process.stdout.readline()

@@ -86,46 +86,46 @@ def made(checkout):
     return checkout
 
 
-def test_an_environment_that_is_there_is_left_alone(made):
+def test_setup_keeps_existing_environment(made):
     answer = made.setup()
     assert (answer.returncode, answer.stdout, answer.stderr) == (0, "", "")
     assert made.installs() == []
 
 
-def test_a_python_that_was_named_is_kept_until_another_is(made):
+def test_setup_keeps_named_python_until_another_is_named(made):
     assert made.setup(PYTHON="").returncode == 0
     assert made.installs() == []
     assert made.setup(PYTHON="python3").returncode == 0
     assert made.installs() == INSTALLS
 
 
-def test_a_new_lock_makes_it_anew(made):
+def test_setup_recreates_environment_after_lock_change(made):
     with (made.root / "requirements.lock").open("a") as lock:
         lock.write("# newer\n")
     assert made.setup().returncode == 0
     assert made.installs() == INSTALLS
 
 
-def test_a_tools_setting_does_not(made):
+def test_setup_keeps_environment_after_tool_setting_change(made):
     with (made.root / "pyproject.toml").open("a") as project:
         project.write("# a new setting\n")
     made.setup()
     assert made.installs() == []
 
 
-def test_a_checkout_that_was_moved_gets_its_own(made, tmp_path):
+def test_moved_checkout_gets_new_environment(made, tmp_path):
     made.root = made.root.rename(tmp_path / "elsewhere")
     made.setup()
     assert made.installs() == INSTALLS
 
 
-def test_an_environment_whose_python_is_gone_is_made_anew(made):
+def test_environment_with_missing_python_is_recreated(made):
     (made.root / ".venv/bin/python").unlink()
     made.setup()
     assert made.installs() == INSTALLS
 
 
-def test_a_failed_installation_says_what_to_do_and_is_tried_again(checkout):
+def test_failed_installation_prints_advice_and_is_retried(checkout):
     answer = checkout.setup(fails="pip")
     assert answer.returncode == 1
     assert "uv said why, above" in answer.stderr
@@ -135,7 +135,7 @@ def test_a_failed_installation_says_what_to_do_and_is_tried_again(checkout):
     assert checkout.installs() == INSTALLS
 
 
-def test_a_folder_that_is_something_else_is_not_removed(checkout, tmp_path):
+def test_setup_does_not_remove_foreign_folder(checkout, tmp_path):
     precious = tmp_path / "precious"
     precious.mkdir()
     (precious / "work").touch()
@@ -153,7 +153,7 @@ def test_a_folder_that_is_something_else_is_not_removed(checkout, tmp_path):
         pytest.param("exit 127", "is not here", id="not there"),
     ],
 )
-def test_a_python_that_will_not_do_is_named(script, says, checkout):
+def test_setup_names_unsuitable_python(script, says, checkout):
     python = executable(checkout.tools / "old-python", f"#!/bin/sh\n{script}\n")
     answer = checkout.setup(PYTHON=str(python))
     assert answer.returncode == 1
@@ -163,7 +163,7 @@ def test_a_python_that_will_not_do_is_named(script, says, checkout):
     assert checkout.installs() == []
 
 
-def test_without_a_uv_that_works_python_makes_it_itself(checkout):
+def test_setup_without_working_uv_uses_venv_module(checkout):
     executable(checkout.tools / "uv", "#!/bin/sh\nexit 127\n")
     script = '#!/bin/sh\n[ "$1" = -c ] && exit 0\necho "$*" >"$UV_CALLS"\nexit 1\n'
     answer = checkout.setup(PYTHON=str(executable(checkout.tools / "a-python", script)))

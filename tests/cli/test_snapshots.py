@@ -41,7 +41,7 @@ def entries(path):
 
 
 @pytest.mark.slow
-def test_what_a_server_stores_goes_to_a_file_a_folder_an_etcd_and_a_new_server(tmp_path, snapshot, etcd_url):
+def test_snapshot_is_saved_and_restored_to_file_folder_etcd_and_server(tmp_path, snapshot, etcd_url):
     first, second, third = (tmp_path / f"{name}.gz" for name in "abc")
     etcd, folder = ("--etcd-servers", etcd_url), ("--data-dir", tmp_path / "data")
     with ApiServerProcess(tmp_path) as server:
@@ -90,7 +90,7 @@ def test_what_a_server_stores_goes_to_a_file_a_folder_an_etcd_and_a_new_server(t
         ),
     ],
 )
-def test_what_cannot_be_is_told_in_one_line(snapshot, tmp_path, monkeypatch, arguments, code, message):
+def test_snapshot_failure_is_reported_in_one_line(snapshot, tmp_path, monkeypatch, arguments, code, message):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     (tmp_path / "text").write_text("apiVersion: v1")
     ended, out, err = snapshot(*(one.format(tmp_path) for one in arguments))
@@ -101,7 +101,7 @@ def test_what_cannot_be_is_told_in_one_line(snapshot, tmp_path, monkeypatch, arg
 
 
 @pytest.mark.slow
-def test_who_is_killed_while_he_saves_leaves_what_was_there(tmp_path):
+def test_killed_snapshot_save_keeps_previous_file(tmp_path):
     target = tmp_path / "a.gz"
     target.write_bytes(b"before")
     with ApiServerProcess(tmp_path) as server:

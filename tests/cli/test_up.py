@@ -38,14 +38,14 @@ def kubeconfig_of(commands):
     return shlex.split(line)[1].partition("=")[2]
 
 
-def test_it_says_where_the_kubeconfig_is_and_what_to_type(running):
+def test_up_prints_kubeconfig_and_kubectl_commands(running):
     assert "is ready, with 1 simulated nodes" in running.said[0]
     assert kubeconfig_of(running) == str(running.folder().kubeconfig)
     assert sum(line.startswith("  kubectl ") for line in running.said) == 3
     assert not (running.home / ".kube").exists()
 
 
-def test_its_kubeconfig_leads_to_it(running):
+def test_kubeconfig_command_prints_working_kubeconfig(running):
     kubeconfig = running.folder().kubeconfig
     assert running.run("kubeconfig").stdout == kubeconfig.read_text()
     assert running.run("kubeconfig", "--path").stdout == f"{kubeconfig}\n"
@@ -54,7 +54,7 @@ def test_its_kubeconfig_leads_to_it(running):
     assert len(nodes["items"]) == 1
 
 
-def test_it_is_well_and_in_the_list(running):
+def test_status_and_list_show_running_cluster(running):
     shown = running.run("status", "-o", "json")
     tree = orjson.loads(shown.stdout)
     assert (shown.returncode, tree["healthy"], tree["nodesReady"]) == (0, True, 1)
@@ -62,7 +62,7 @@ def test_it_is_well_and_in_the_list(running):
     assert "default   running   https://127.0.0.1:" in running.run("list").stdout
 
 
-def test_a_second_one_of_its_name_is_refused_unless_any_will_do(running):
+def test_second_cluster_of_same_name_is_refused_without_reuse(running):
     refused = running.run("up", "--secure-port=0")
     assert refused.returncode == 1
     assert refused.stderr.startswith('mockube: "default" runs already, as process ')
@@ -71,7 +71,7 @@ def test_a_second_one_of_its_name_is_refused_unless_any_will_do(running):
     assert f"export KUBECONFIG={kubeconfig_of(running)}" in content.stdout
 
 
-def test_whoever_wants_its_port_hears_who_has_it(running):
+def test_port_conflict_names_cluster_that_uses_port(running):
     port = running.record().url.rpartition(":")[2]
     refused = running.run("up", "--name=other", f"--secure-port={port}")
     assert refused.returncode == 1
@@ -79,14 +79,14 @@ def test_whoever_wants_its_port_hears_who_has_it(running):
     assert "--secure-port=0" in refused.stderr
 
 
-def test_its_logs_are_shown_whole_in_part_and_by_time(running):
+def test_logs_can_be_limited_to_process_tail_and_time(running):
     assert "Serving securely on" in running.run("logs", "apiserver").stdout
     together = running.run("logs").stdout.splitlines()
     assert {line.partition(":")[0] for line in together} == {"apiserver", "controller-manager"}
     assert running.run("logs", "--tail=1").stdout.splitlines() == together[-1:]
 
 
-def test_a_manager_that_is_killed_is_started_again(running):
+def test_killed_manager_is_restarted(running):
     killed = running.record().components["controller-manager"]
     os.kill(killed.pid, signal.SIGKILL)
     told = wait_line(running.process.stderr, "exited with code")
@@ -96,7 +96,7 @@ def test_a_manager_that_is_killed_is_started_again(running):
     assert running.run("status").returncode == 0
 
 
-def test_a_reset_empties_the_store_and_keeps_the_rest(running):
+def test_reset_empties_store_and_keeps_cluster(running):
     kubeconfig = running.folder().kubeconfig
     before = kubeconfig.read_text()
     assert ask(kubeconfig, "POST", CONFIG_MAPS, CONFIG_MAP)[0] == 201
@@ -108,7 +108,7 @@ def test_a_reset_empties_the_store_and_keeps_the_rest(running):
         ]
 
 
-def test_ctrl_c_ends_the_manager_and_then_the_server(mockube):
+def test_ctrl_c_stops_manager_before_server(mockube):
     process = mockube.start("up", "--secure-port=0", "--simulate-nodes=1")
     wait_line(process.stdout, "Ctrl+C stops it")
     processes, following = mockube.processes(), mockube.start("logs", "-f")
@@ -122,7 +122,7 @@ def test_ctrl_c_ends_the_manager_and_then_the_server(mockube):
     assert mockube.run("status").returncode == 3
 
 
-def test_nothing_outlives_it_when_it_is_killed(mockube):
+def test_killed_up_leaves_no_processes(mockube):
     process = mockube.start("up", "--secure-port=0", "--simulate-nodes=1")
     wait_line(process.stdout, "Ctrl+C stops it")
     processes = mockube.processes()
@@ -135,7 +135,7 @@ def test_nothing_outlives_it_when_it_is_killed(mockube):
     assert mockube.run("status").returncode == 3
 
 
-def test_a_server_that_cannot_start_ends_it_all_and_says_why(mockube, tmp_path):
+def test_up_reports_why_server_cannot_start(mockube, tmp_path):
     (tmp_path / "file").touch()
     answer = mockube.run("up", "--secure-port=0", f"--data-dir={tmp_path / 'file'}")
     assert (answer.returncode, answer.stdout) == (1, "")
@@ -143,7 +143,7 @@ def test_a_server_that_cannot_start_ends_it_all_and_says_why(mockube, tmp_path):
     assert "Not a directory" in answer.stderr
 
 
-def test_a_manager_that_is_started_wrongly_is_not_started_again(mockube):
+def test_manager_with_invalid_flags_is_not_restarted(mockube):
     answer = mockube.run("up", "--secure-port=0", "--controllers=bogus")
     assert (answer.returncode, answer.stdout) == (2, "")
     assert "the controller-manager exited with code 2: --controllers: there is no bogus" in answer.stderr

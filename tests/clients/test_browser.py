@@ -46,7 +46,7 @@ async def shown(site):
     return re.search(r"<pre id=\"out\">(.*?)</pre>", page, re.DOTALL)[1]
 
 
-async def test_a_name_that_comes_to_stand_for_this_machine_reaches_nothing():
+async def test_rebound_host_name_is_refused():
     browser()
     async with apiserver.running() as client, rebinding(REBOUND, address(client)) as site:
         found = await shown(site)
@@ -57,7 +57,7 @@ async def test_a_name_that_comes_to_stand_for_this_machine_reaches_nothing():
         assert (await client.get("/api/v1/namespaces/made")).status == 404
 
 
-async def test_without_the_check_it_would_reach_everything():
+async def test_rebound_host_name_reaches_server_without_host_check():
     """So that the test above is known to try what it says."""
     browser()
     settings = Settings(hosts=Hosts(("*",)))
@@ -69,7 +69,7 @@ async def test_without_the_check_it_would_reach_everything():
         assert (await client.get("/api/v1/namespaces/made")).status == 200
 
 
-async def test_a_page_of_another_site_cannot_write():
+async def test_cross_site_page_cannot_write():
     """It never sees an answer, so the answers are read on their way."""
     browser()
     async with apiserver.running() as client, rebinding("", address(client)) as server:

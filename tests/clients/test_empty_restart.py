@@ -101,7 +101,7 @@ def make_many_changes(kubectl):
         kubectl("create", "configmap", f"before-{number}")
 
 
-def test_our_manager_schedules_what_comes_after(server):
+def test_manager_schedules_pods_created_after_store_replacement(server):
     kubectl = server.kubectl
 
     def is_ready():
@@ -121,7 +121,7 @@ def test_our_manager_schedules_what_comes_after(server):
         assert manager.stop() == 0
 
 
-def test_an_informer_of_client_go_reports_what_is_gone_and_what_is_new(server, go_program):
+def test_client_go_informer_reports_deleted_and_added_objects_after_store_replacement(server, go_program):
     make_many_changes(server.kubectl)
     with Lines([go_program, "--kubeconfig", server.kubeconfig, "--follow=default"]) as events:
         events.wait_for("add before-2")
@@ -131,7 +131,7 @@ def test_an_informer_of_client_go_reports_what_is_gone_and_what_is_new(server, g
         events.wait_for("add after")
 
 
-def test_a_watch_of_kubectl_ends_or_goes_on_but_never_is_silent(server):
+def test_kubectl_watch_ends_or_continues_after_store_replacement(server):
     """`kubectl get --watch` does not list again by itself: its watch breaks with the connection, and it ends."""
     make_many_changes(server.kubectl)
     watching = server.kubectl.start("get", "configmaps", "--watch-only")
@@ -140,7 +140,7 @@ def test_a_watch_of_kubectl_ends_or_goes_on_but_never_is_silent(server):
         assert watching.wait(PATIENCE) is not None
 
 
-def test_a_watch_that_is_resumed_by_kubectl_is_refused(server):
+def test_kubectl_watch_resumed_after_store_replacement_is_refused(server):
     make_many_changes(server.kubectl)
     path = "/api/v1/namespaces/default/configmaps"
     version = server.kubectl("get", "--raw", path).partition('"resourceVersion":"')[2].partition('"')[0]
@@ -150,7 +150,7 @@ def test_a_watch_that_is_resumed_by_kubectl_is_refused(server):
     assert f"too old resource version: {version} (" in answer
 
 
-def test_an_operator_of_kopf_handles_what_comes_after(server):
+def test_kopf_operator_handles_objects_created_after_store_replacement(server):
     kubectl = server.kubectl
     operator = [
         *(sys.executable, "-m", "kopf", "run", "--standalone", "--namespace=default"),

@@ -22,7 +22,7 @@ def suite(tmp_path_factory):
 @pytest.mark.parametrize(
     "flags", [(), ("--with-controllers", "--nodes=0")], ids=["alone", "with-controllers"]
 )
-def test_an_operator_with_webhooks_of_all_kinds_runs_unchanged(suite, tmp_path, flags):
+def test_operator_with_all_webhook_kinds_runs_unmodified(suite, tmp_path, flags):
     command = [sys.executable, "-P", "-m", "mockube", "envtest", *flags, tmp_path / "assets"]
     subprocess.run(command, check=True, capture_output=True)
     done = subprocess.run(

@@ -55,11 +55,11 @@ def server(tmp_path_factory):
         yield running
 
 
-def test_every_check_of_the_program_is_a_test(clients):
+def test_every_check_of_go_program_has_a_test(clients):
     assert clients("--list").stdout.split() == list(CHECKS)
 
 
 @pytest.mark.parametrize("name", CHECKS)
-def test_go(clients, server, name):
+def test_go_check_passes(clients, server, name):
     done = clients("--kubeconfig", server.kubeconfig, name)
     assert (done.returncode, done.stdout) == (0, f"ok {name}\n"), done.stderr

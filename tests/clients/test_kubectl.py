@@ -20,7 +20,7 @@ spec:
 """
 
 
-def test_apply_changes_what_the_manifest_says_and_nothing_else(kubectl):
+def test_apply_changes_only_fields_of_manifest(kubectl):
     assert kubectl("apply", "-f", "-", stdin=DEPLOYMENT) == "deployment.apps/web created\n"
     assert kubectl("apply", "-f", "-", stdin=DEPLOYMENT) == "deployment.apps/web unchanged\n"
     kubectl("scale", "deployment/web", "--replicas=5")
@@ -31,7 +31,7 @@ def test_apply_changes_what_the_manifest_says_and_nothing_else(kubectl):
     assert kubectl("get", "deployment", "web", "-o", image) == "nginx:1.26 2"
 
 
-def test_server_side_apply_tells_of_conflicts(kubectl):
+def test_server_side_apply_reports_conflicts(kubectl):
     kubectl("apply", "--server-side", "-f", "-", stdin=DEPLOYMENT)
     kubectl("scale", "deployment/web", "--replicas=5")
     other = kubectl.attempt("apply", "--server-side", "--field-manager=other", "-f", "-", stdin=DEPLOYMENT)
@@ -43,7 +43,7 @@ def test_server_side_apply_tells_of_conflicts(kubectl):
     assert kubectl("get", "deployment", "web", "-o", "jsonpath={.spec.replicas}") == "2"
 
 
-def test_get_prints_in_every_form(kubectl):
+def test_get_supports_every_output_format(kubectl):
     kubectl("create", "configmap", "a", "--from-literal=k=v")
     assert kubectl("get", "configmaps", "a", "--no-headers").split()[:2] == ["a", "1"]
     assert kubectl("get", "cm", "-o", "name") == "configmap/a\n"
@@ -54,7 +54,7 @@ def test_get_prints_in_every_form(kubectl):
     assert "k:\n----\nv\n" in kubectl("describe", "cm", "a")
 
 
-def test_objects_are_changed_in_every_way(kubectl):
+def test_objects_can_be_changed_by_every_kubectl_command(kubectl):
     kubectl("create", "configmap", "a", "--from-literal=k=edit-me")
     kubectl("label", "configmap", "a", "colour=red")
     kubectl("annotate", "configmap", "a", "note=x")
@@ -72,28 +72,28 @@ def test_objects_are_changed_in_every_way(kubectl):
     assert kubectl("get", "configmap", "a", "-o", "jsonpath={.data}") == '{"r":"4"}'
 
 
-def test_deletion_is_waited_for(kubectl):
+def test_delete_waits_for_deletion(kubectl):
     kubectl("create", "configmap", "a")
     assert "deleted" in kubectl("delete", "configmap", "a")
     gone = kubectl.attempt("get", "configmap", "a")
     assert gone.stderr == 'Error from server (NotFound): configmaps "a" not found\n'
 
 
-def test_a_condition_is_waited_for(kubectl):
+def test_wait_returns_when_condition_is_true(kubectl):
     kubectl("apply", "-f", "-", stdin=DEPLOYMENT)
     status = '{"status":{"conditions":[{"type":"Available","status":"True"}]}}'
     kubectl("patch", "deployment", "web", "--subresource=status", "--type=merge", "-p", status)
     assert "condition met" in kubectl("wait", "--for=condition=Available", "deployment/web", "--timeout=60s")
 
 
-def test_unknown_fields_are_refused_before_anything_is_made(kubectl):
+def test_create_with_unknown_fields_is_refused(kubectl):
     wrong = kubectl.attempt("create", "-f", "-", stdin=DEPLOYMENT.replace("replicas", "replicsa"))
     assert wrong.returncode == 1
     assert 'unknown field "spec.replicsa"' in wrong.stderr
     assert kubectl("get", "deployments") == ""
 
 
-def test_kinds_explain_themselves(kubectl):
+def test_explain_describes_kinds(kubectl):
     assert "fieldRef" in kubectl("explain", "pod.spec.containers.env.valueFrom")
     assert "maxUnavailable" in kubectl("explain", "deployment.spec", "--recursive")
     resources = kubectl("api-resources", "--no-headers", "-o", "name").split()

@@ -61,7 +61,7 @@ def server(tmp_path_factory):
         pytest.param("asts", SETS, "NAME DESIRED CURRENT UPDATED READY AGE", id="StatefulSet"),
     ],
 )  # fmt: skip
-def test_the_kinds_of_a_pack_are_at_hand(kubectl, short, manifest, columns):
+def test_kinds_of_pack_are_served(kubectl, short, manifest, columns):
     kubectl("apply", "-f", "-", stdin=manifest)
     assert kubectl("get", short).splitlines()[0].split() == columns.split()
     assert "Name:         foo" in kubectl("describe", short, "foo")
@@ -73,7 +73,7 @@ def test_the_kinds_of_a_pack_are_at_hand(kubectl, short, manifest, columns):
     kubectl("delete", short, "foo")
 
 
-def test_definitions_of_a_pack_are_shown_and_taken(kubectl):
+def test_definitions_of_pack_can_be_printed_and_applied(kubectl):
     kubectl("wait", "crd/clonesets.apps.kruise.io", "--for=condition=Established", "--timeout=60s")
     shown = kubectl("get", "crds", "-o", "name").splitlines()
     assert [name.partition("/")[2] for name in shown if "kruise" in name] == [
@@ -83,7 +83,7 @@ def test_definitions_of_a_pack_are_shown_and_taken(kubectl):
     ]
 
 
-def test_what_a_user_defines_is_there_until_it_is_deleted(kubectl):
+def test_custom_resources_are_served_until_definition_is_deleted(kubectl):
     kubectl("apply", "-f", "-", stdin=CRD)
     name = f"crd/widgets.{definitions.GROUP}"
     kubectl("wait", "--for=condition=Established", name, "--timeout=60s")

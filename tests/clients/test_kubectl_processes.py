@@ -31,7 +31,7 @@ def cluster():
 
 
 @pytest.mark.parametrize("binary", VERSIONS)
-def test_kubectl_looks_into_a_process(cluster, binary, tmp_path):
+def test_kubectl_logs_exec_and_port_forward_reach_process(cluster, binary, tmp_path):
     kubectl = Kubectl(kubectls.present(binary), cluster.kubeconfig, tmp_path)
     until(lambda: kubectl("logs", "web") == "serving\n", "its log")  # it is ready before it has written
     assert kubectl("exec", "-i", "web", "--", "sh", "-c", "echo $WORD; cat", stdin="typed") == "hello\ntyped"

@@ -36,7 +36,7 @@ def minor_of(binary):
     "binary",
     [found for found in binaries() if minor_of(found.values[0]) in SOME],
 )
-def test_kubectl_of_the_same_minor(binary, tmp_path):
+def test_kubectl_of_same_minor_works(binary, tmp_path):
     minor = minor_of(binary)
     with Cluster(version=minor, nodes=1, packs="") as cluster:
         kubectl = Kubectl(binary, cluster.kubeconfig, tmp_path)
@@ -55,7 +55,7 @@ def test_kubectl_of_the_same_minor(binary, tmp_path):
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_the_official_python_client_against_the_oldest_minor():
+def test_official_python_client_works_with_oldest_minor():
     """It is newer than the server: what it does not find is not served, and all else works."""
     with (
         Cluster(version="1.29", nodes=1, packs="") as cluster,

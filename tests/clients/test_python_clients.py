@@ -31,7 +31,7 @@ def body(name, **data):
     return {"metadata": {"name": name}, "data": data}
 
 
-def test_the_official_client_lists_watches_and_patches(server, namespace):
+def test_official_client_lists_watches_and_patches(server, namespace):
     with kubernetes.config.new_client_from_config(str(server.kubeconfig)) as connection:
         core = kubernetes.client.CoreV1Api(connection)
         core.create_namespace({"metadata": {"name": namespace}})
@@ -53,7 +53,7 @@ def test_the_official_client_lists_watches_and_patches(server, namespace):
         assert caught.value.status == 404
 
 
-def test_the_official_dynamic_client_finds_kinds_by_discovery(server, namespace):
+def test_official_dynamic_client_discovers_kinds(server, namespace):
     with kubernetes.config.new_client_from_config(str(server.kubeconfig)) as connection:
         dynamic = kubernetes.dynamic.DynamicClient(connection)
         dynamic.resources.get(api_version="v1", kind="Namespace").create({"metadata": {"name": namespace}})
@@ -66,7 +66,7 @@ def test_the_official_dynamic_client_finds_kinds_by_discovery(server, namespace)
         assert applied.spec.holderIdentity == "me"
 
 
-async def test_the_asynchronous_client_watches_while_it_writes(server, namespace):
+async def test_asynchronous_client_watches_while_writing(server, namespace):
     await kubernetes_asyncio.config.load_kube_config(str(server.kubeconfig))
     async with kubernetes_asyncio.client.ApiClient() as connection:
         core = kubernetes_asyncio.client.CoreV1Api(connection)

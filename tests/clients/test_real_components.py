@@ -102,7 +102,7 @@ def refused(audit):
 
 
 @pytest.mark.parametrize("accounts", ["true", "false"])
-def test_our_manager_before_the_real_server(tmp_path, kubectl_of, accounts):
+def test_mockube_manager_works_with_real_apiserver(tmp_path, kubectl_of, accounts):
     """Whose roles allow upstream's controllers their own work, and no more."""
     with EtcdServer() as etcd, RealApiServer(tmp_path, etcd) as server:
         kubectl = kubectl_of(server.url, server.authority)
@@ -114,7 +114,7 @@ def test_our_manager_before_the_real_server(tmp_path, kubectl_of, accounts):
     assert not [*refused(tmp_path / "audit")]
 
 
-def test_the_real_manager_and_scheduler_before_our_server(tmp_path, kubectl_of):
+def test_real_manager_and_scheduler_work_with_mockube_apiserver(tmp_path, kubectl_of):
     certificates, tokens = tmp_path / "certificates", write_tokens(tmp_path / "tokens.csv")
     with ApiServerProcess(tmp_path, "--cert-dir", certificates, "--token-auth-file", tokens) as server:
         authority = certificates / "ca.crt"
@@ -136,7 +136,7 @@ def test_the_real_manager_and_scheduler_before_our_server(tmp_path, kubectl_of):
     assert not [line for line in manager.log if "Failed to watch" in line or "failed to list" in line]
 
 
-def test_the_servers_take_turns_over_one_etcd(tmp_path, kubectl_of):
+def test_both_apiservers_work_alternately_over_one_etcd(tmp_path, kubectl_of):
     """Each reads what the other stored: ours wrote JSON, the real one writes protobuf."""
     jsonpath = "--output=jsonpath={.items[*].metadata.name}"
     with EtcdServer() as etcd:

@@ -141,7 +141,7 @@ def recording(request):
 
 
 @pytest.mark.timeout(600)
-def test_conversations_come_out_as_recorded(recording, url, tmp_path):
+def test_replayed_conversations_match_recordings(recording, url, tmp_path):
     differing = replay(recording, url, tmp_path / "report.jsonl")
     listed = reasons(recording)
     print(f"{recording}: {COUNTS[recording] - len(differing)} of {COUNTS[recording]} the same")

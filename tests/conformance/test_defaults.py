@@ -175,7 +175,7 @@ def blanked(tree, made):
 
 
 @pytest.mark.parametrize("creation", creations())
-def test_what_was_left_out_is_filled_in_as_a_real_server_does(creation):
+def test_defaults_match_recorded_objects(creation):
     api_version, kind = creation["made"]["apiVersion"], creation["made"]["kind"]
     tree = {"apiVersion": api_version, "kind": kind} | creation["given"]
     made = DECODER.decode(SCHEMAS.kind(api_version, kind), tree).tree

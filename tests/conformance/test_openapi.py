@@ -34,25 +34,25 @@ WITH_CUSTOMS = documents_of_customs()
 
 
 @pytest.mark.parametrize("folder", sorted(BUILTIN.keys() - {"v2"}))
-def test_a_document_of_version_3_is_as_recorded(folder):
+def test_openapi_v3_document_matches_recording(folder):
     assert not differences(BUILTIN[folder], orjson.loads(DOCUMENTS.v3(folder).body))
 
 
-def test_the_document_of_version_2_is_as_recorded():
+def test_openapi_v2_document_matches_recording():
     assert not differences(BUILTIN["v2"], orjson.loads(DOCUMENTS.v2().body))
 
 
-def test_there_are_the_documents_that_were_recorded():
+def test_openapi_index_lists_recorded_documents():
     assert sorted(BUILTIN.keys() - {"v2"}) == list(DOCUMENTS.folders)
     assert CUSTOM.keys() - {"v2"} == {*WITH_CUSTOMS.folders} - {*DOCUMENTS.folders}
 
 
 @pytest.mark.parametrize("folder", sorted(CUSTOM.keys() - {"v2"}))
-def test_a_custom_kind_is_published_as_recorded(folder):
+def test_custom_kind_in_openapi_v3_matches_recording(folder):
     assert not differences(CUSTOM[folder], orjson.loads(WITH_CUSTOMS.v3(folder).body))
 
 
-def test_a_custom_kind_is_published_in_version_2_as_recorded():
+def test_custom_kind_in_openapi_v2_matches_recording():
     document = orjson.loads(WITH_CUSTOMS.v2().body)
     found = {
         part: {name: of for name, of in document[part].items() if "example" in name}
@@ -62,9 +62,9 @@ def test_a_custom_kind_is_published_in_version_2_as_recorded():
 
 
 @pytest.mark.parametrize("folder", sorted(HASHES.keys() - {"v2 with custom kinds"}))
-def test_a_document_has_the_bytes_of_upstream(folder):
+def test_openapi_v3_document_has_upstreams_bytes(folder):
     assert WITH_CUSTOMS.v3(folder).digest == HASHES[folder]
 
 
-def test_the_document_of_version_2_has_the_bytes_of_upstream():
+def test_openapi_v2_document_has_upstreams_bytes():
     assert WITH_CUSTOMS.v2().digest == HASHES["v2 with custom kinds"]

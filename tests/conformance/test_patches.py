@@ -127,7 +127,7 @@ def compared(write, tree):
 
 
 @pytest.mark.parametrize("write", parameters(is_patch, recordings.cases()))
-def test_a_patch_makes_what_it_made_of_the_object(write):
+def test_patched_object_matches_recording(write):
     made = settled(PATCH[write.media_type](write.before, write.body, kind_of(write.before)))
     assert compared(write, made) == compared(write, write.answer)
 
@@ -179,7 +179,7 @@ MANAGED = recordings.cases("api/managedfields.jsonl")
 
 
 @pytest.mark.parametrize("write", parameters(lambda write: is_managed(write) and write.status < 300, MANAGED))
-def test_who_owns_what(write):
+def test_managed_fields_match_recording(write):
     assert owners(written(write)) == owners(write.answer)
 
 
@@ -188,7 +188,7 @@ def is_refused(write):
 
 
 @pytest.mark.parametrize("write", parameters(is_refused, MANAGED))
-def test_what_cannot_be_applied(write):
+def test_apply_errors_match_recording(write):
     with pytest.raises((Conflicts, Untypable)) as refused:
         written(write)
     assert str(refused.value) == write.answer["message"]

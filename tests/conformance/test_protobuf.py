@@ -44,7 +44,7 @@ def settled(tree):
     return {name: value for name, value in tree.items() if name != "status"} | {"metadata": metadata}
 
 
-def test_bytes_are_read_as_their_json(recording):
+def test_protobuf_decodes_to_recorded_json(recording):
     _, shown, expected = read(recording)
     for tree, other in zip(shown, expected, strict=True):
         if tree.get("metadata", {}).get("resourceVersion") == other.get("metadata", {}).get(
@@ -55,13 +55,13 @@ def test_bytes_are_read_as_their_json(recording):
             assert settled(tree) == settled(other)
 
 
-def test_json_comes_back_from_bytes(recording):
+def test_protobuf_round_trip_keeps_json(recording):
     *_, expected = read(recording)
     written = base64.b64encode(write(recording, expected)).decode()
     assert read(recording | {"protobuf": written})[1] == expected
 
 
-def test_bytes_are_written_as_the_server_writes_them(recording):
+def test_json_encodes_to_recorded_protobuf(recording):
     data, shown, _ = read(recording)
     if shown[0].get("kind") not in AS_THE_CLIENT_WROTE_IT:
         assert write(recording, shown) == data

@@ -44,14 +44,14 @@ def as_recorded(tree):
     return tree
 
 
-def test_what_was_answered_is_written_again(case):
+def test_recorded_answers_are_encoded_unchanged(case):
     for _, response in recordings.steps(case):
         for tree in recordings.trees(response.get("body")):
             assert_written_again(recordings.filled_in(tree))
 
 
 @pytest.mark.parametrize("untouched", recordings.cases("protobuf.jsonl"))
-def test_what_nothing_was_blanked_out_of_is_written_again(untouched):
+def test_unredacted_answers_are_encoded_unchanged(untouched):
     for tree in recordings.trees(untouched["json"]):
         assert_written_again(tree)
 
@@ -89,7 +89,7 @@ def bodies(case):
                 yield kind, text, request, response
 
 
-def test_what_was_refused_is_refused_in_the_same_words(case):
+def test_decoding_errors_match_recording(case):
     for kind, text, request, response in bodies(case):
         validation = re.search(r"fieldValidation=(\w+)", request["path"])
         warnings = [FIELD_WARNING.fullmatch(warning) for warning in response.get("warnings", ())]
@@ -98,7 +98,7 @@ def test_what_was_refused_is_refused_in_the_same_words(case):
         assert decoding(kind, text, validation=validation[1] if validation else "Warn") == expected
 
 
-def test_refusals_are_recognised():
+def test_decoding_error_messages_are_recognised():
     """Else the test above would be glad of anything."""
     refused = [
         refusal(response)

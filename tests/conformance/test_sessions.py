@@ -45,9 +45,7 @@ def quiet_control_plane(control_plane, kubectl):
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("session", cases("kubectl/*.jsonl"))
-def test_kubectl_prints_what_it_printed_before_a_real_cluster(
-    session, quiet_control_plane, kubectl, tmp_path
-):
+def test_kubectl_sessions_print_recorded_output(session, quiet_control_plane, kubectl, tmp_path):
     def replay(steps):
         file = tmp_path / "session.jsonl"
         file.write_bytes(orjson.dumps(session | {"steps": steps}))

@@ -77,14 +77,14 @@ def blanked(cell):
     return next((blank for pattern, blank in BLANKS if pattern.fullmatch(cell)), cell)
 
 
-def test_columns_are_the_real_servers(table):
+def test_table_columns_match_recording(table):
     assert table.columns == [
         (column.name, column.type, column.format, column.priority)
         for column in printer_of_kind(table.resource.group_kind).columns
     ]
 
 
-def test_cells_are_the_real_servers(table):
+def test_table_cells_match_recording(table):
     cells = [
         printer_of_kind(table.resource.group_kind).cells(recordings.filled_in(tree), NOW)
         for tree in table.objects
@@ -129,7 +129,7 @@ def header(request):
     return request.param
 
 
-def test_kubectl_heads_tables_with_the_columns(header):
+def test_kubectl_prints_column_headers_of_table(header):
     _, resource, line = header
     shown = [
         column.name.upper() for column in printer_of_kind(resource.group_kind).columns if column.priority == 0

@@ -46,7 +46,7 @@ async def cluster():
 
 
 @pytest.mark.parametrize("story", cases("trails/*.jsonl"))
-async def test_no_more_is_written_than_real_controllers_write(story, cluster):
+async def test_controllers_write_no_more_than_recorded(story, cluster):
     server, manager = cluster
     for number, step in enumerate(story["steps"]):
         manager.transport.done.clear()

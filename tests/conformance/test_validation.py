@@ -154,7 +154,7 @@ def about(answer):
 
 
 @pytest.mark.parametrize(("resource", "given"), creations())
-def test_what_was_refused_is_refused_in_the_same_words(resource, given):
+def test_validation_errors_match_recording(resource, given):
     counts, apart = Counter(), []
     for name, request, response in given:
         refusal, answer = checked(resource, request), in_namespace(response["body"])

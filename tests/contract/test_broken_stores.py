@@ -33,19 +33,19 @@ async def history_of(kind, seed):
 
 
 @pytest.mark.parametrize("kind", BROKEN, ids=lambda kind: kind.__name__)
-async def test_a_broken_store_is_caught(kind):
+async def test_fault_of_broken_store_is_detected(kind):
     faults = [fault for seed in range(3) for fault in faults_of(await history_of(kind, seed))]
     assert any(fault.startswith(f"{kind.fault}: ") for fault in faults), faults[:10]
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kind", [Wrapped, LosesAnswers, Restarts], ids=lambda kind: kind.__name__)
-async def test_a_sound_store_is_not_accused(kind, seed):
+async def test_history_of_correct_store_has_no_faults(kind, seed):
     history = await history_of(kind, seed)
     assert faults_of(history) == []
     assert_busy(history)
 
 
-async def test_answers_were_lost_and_found_again():
+async def test_lost_answers_are_accounted_for():
     history = await history_of(LosesAnswers, seed=1)
     assert tally(history)["outcome unknown"] > 10

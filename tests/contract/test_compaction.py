@@ -7,7 +7,7 @@ from mockube.etcd.kv import Range, Txn
 from tests.support.stores.calls import delete, get, head, keys_of, put, put_each, read_all
 
 
-async def test_before_the_revision_nothing_can_be_read(store):
+async def test_range_before_compact_revision_is_compacted_error(store):
     revision = await put_each(store, b"a", b"b", b"c")
     await store.compact(revision - 1)
     for forgotten in (revision - 2, revision - 3):
@@ -16,7 +16,7 @@ async def test_before_the_revision_nothing_can_be_read(store):
         assert (refused.value.requested, refused.value.compact_revision) == (forgotten, revision - 1)
 
 
-async def test_from_the_revision_on_all_is_as_it_was(store):
+async def test_range_from_compact_revision_on_is_unchanged(store):
     first = await put(store, b"a", b"1")
     await put_each(store, b"b", b"c")
     await put(store, b"a", b"2")
@@ -32,7 +32,7 @@ async def test_from_the_revision_on_all_is_as_it_was(store):
     assert list((await read_all(store)).kvs) == before[first + 5]
 
 
-async def test_a_key_keeps_its_history_in_numbers(store):
+async def test_compaction_keeps_create_revision_and_version(store):
     created = await put(store, b"a", b"1")
     await put(store, b"a", b"2")
     revision = await put(store, b"a", b"3")
@@ -42,7 +42,7 @@ async def test_a_key_keeps_its_history_in_numbers(store):
     assert (kv.create_revision, kv.version) == (created, 4)
 
 
-async def test_a_deleted_key_is_gone_at_the_revision_of_its_deletion(store):
+async def test_deleted_key_is_absent_at_revision_of_deletion(store):
     await put(store, b"a")
     deleted = await delete(store, b"a")
     await put(store, b"b")
@@ -52,14 +52,14 @@ async def test_a_deleted_key_is_gone_at_the_revision_of_its_deletion(store):
     assert (await get(store, b"a")).create_revision == created
 
 
-async def test_compaction_makes_no_revision(store):
+async def test_compaction_does_not_increase_revision(store):
     revision = await put_each(store, b"a", b"b")
     await store.compact(revision)
     assert await head(store) == revision
     assert await put(store, b"a") == revision + 1
 
 
-async def test_the_future_cannot_be_compacted(store):
+async def test_compaction_of_future_revision_is_refused(store):
     revision = await put_each(store, b"a", b"b")
     with pytest.raises(FutureRevision) as refused:
         await store.compact(revision + 1)
@@ -68,7 +68,7 @@ async def test_the_future_cannot_be_compacted(store):
 
 
 @pytest.mark.parametrize("again", [0, -1], ids=["the same", "an earlier one"])
-async def test_what_is_compacted_cannot_be_compacted_again(store, again):
+async def test_compaction_at_or_before_compact_revision_is_refused(store, again):
     revision = await put_each(store, b"a", b"b", b"c")
     await store.compact(revision - 1)
     with pytest.raises(Compacted) as refused:
@@ -77,14 +77,14 @@ async def test_what_is_compacted_cannot_be_compacted_again(store, again):
     await store.compact(revision)
 
 
-async def test_a_transaction_cannot_read_what_is_forgotten(store):
+async def test_range_at_compacted_revision_in_txn_is_compacted_error(store):
     revision = await put_each(store, b"a", b"b", b"c")
     await store.compact(revision)
     with pytest.raises(Compacted):
         await store.txn(Txn(then=[Range(key=b"a", revision=revision - 1)]))
 
 
-async def test_status_tells_where_history_begins_if_the_backend_knows(store, backend):
+async def test_status_has_compact_revision_if_backend_reports_it(store, backend):
     revision = await put_each(store, b"a", b"b")
     await store.compact(revision)
     assert (await store.status()).compact_revision == (0 if backend.name == "etcd" else revision)

@@ -8,13 +8,13 @@ from tests.support.stores.workload import assert_busy, run
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_every_answer_and_every_stream_can_be_explained(backend, seed):
+async def test_every_answer_and_watch_is_explained_by_a_history(backend, seed):
     history = await run(backend.store, backend.workload(seed))
     assert faults_of(history) == []
     assert_busy(history)
 
 
-async def test_a_durable_store_goes_on_after_a_restart_as_if_there_had_been_none(tmp_path):
+async def test_durable_store_continues_history_after_restart(tmp_path):
     history = None
     for seed in range(3):
         async with backends.durable(tmp_path) as backend:

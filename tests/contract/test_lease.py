@@ -25,7 +25,7 @@ SHORT = 3
 LONG = 600
 
 
-async def test_a_fresh_lease(store, backend):
+async def test_granted_lease_has_ttl_and_no_keys(store, backend):
     lease = await store.grant(LONG)
     assert lease.id > 0
     assert lease.ttl == LONG
@@ -34,14 +34,14 @@ async def test_a_fresh_lease(store, backend):
     assert await head(store) == backend.base
 
 
-async def test_fresh_leases_differ(store):
+async def test_granted_leases_have_different_ids(store):
     await store.grant(LONG, 3)
     granted = {(await store.grant(LONG)).id for _ in range(5)}
     assert len(granted) == 5
     assert set(await store.leases()) == {3, *granted}
 
 
-async def test_an_id_of_choice(store):
+async def test_lease_can_be_granted_with_chosen_id(store):
     assert (await store.grant(LONG, 7)).id == 7
     with pytest.raises(LeaseExists):
         await store.grant(LONG, 7)
@@ -49,13 +49,13 @@ async def test_an_id_of_choice(store):
 
 
 @pytest.mark.parametrize("ttl", [0, -1, 10**10])
-async def test_a_ttl_has_bounds(store, ttl):
+async def test_ttl_out_of_bounds_is_refused(store, ttl):
     with pytest.raises(InvalidRequest):
         await store.grant(ttl)
     assert list(await store.leases()) == []
 
 
-async def test_a_lease_knows_its_keys(store):
+async def test_time_to_live_lists_keys_of_lease(store):
     lease, other = await store.grant(LONG), await store.grant(LONG)
     await put(store, b"b", lease=lease.id)
     await put(store, b"a", lease=lease.id)
@@ -67,7 +67,7 @@ async def test_a_lease_knows_its_keys(store):
     assert (await get(store, b"a")).lease == lease.id
 
 
-async def test_a_put_moves_a_key_from_lease_to_lease(store):
+async def test_put_moves_key_to_other_lease(store):
     first, second = await store.grant(LONG), await store.grant(LONG)
     for lease in (first.id, second.id, 0):
         await put(store, b"a", lease=lease)
@@ -78,7 +78,7 @@ async def test_a_put_moves_a_key_from_lease_to_lease(store):
         assert held == {first.id: [b"a"] * (lease == first.id), second.id: [b"a"] * (lease == second.id)}
 
 
-async def test_a_deleted_key_leaves_its_lease(store):
+async def test_delete_detaches_key_from_lease(store):
     lease = await store.grant(LONG)
     await put(store, b"a", lease=lease.id)
     await delete(store, b"a")
@@ -88,7 +88,7 @@ async def test_a_deleted_key_leaves_its_lease(store):
     assert await get(store, b"a") is not None
 
 
-async def test_revoking_deletes_the_keys_in_one_revision(store):
+async def test_revoke_deletes_keys_in_one_revision(store):
     lease = await store.grant(LONG)
     for key in (b"c", b"a", b"b"):
         await put(store, key, lease=lease.id)
@@ -103,7 +103,7 @@ async def test_revoking_deletes_the_keys_in_one_revision(store):
     assert list(await store.leases()) == []
 
 
-async def test_revoking_a_lease_without_keys_makes_no_revision(store):
+async def test_revoke_of_lease_without_keys_keeps_revision(store):
     lease = await store.grant(LONG)
     await put(store, b"a", lease=lease.id)
     newest = await put(store, b"a")
@@ -112,7 +112,7 @@ async def test_revoking_a_lease_without_keys_makes_no_revision(store):
     assert keys_of(await read_all(store)) == [b"a"]
 
 
-async def test_no_such_lease(store):
+async def test_requests_for_unknown_lease_are_refused(store):
     lease = await store.grant(LONG)
     await store.revoke(lease.id)
     newest = await head(store)
@@ -128,7 +128,7 @@ async def test_no_such_lease(store):
     assert await head(store) == newest
 
 
-async def test_an_id_can_be_used_again(store):
+async def test_lease_id_can_be_reused_after_revoke(store):
     await store.grant(LONG, 7)
     await store.revoke(7)
     await store.grant(LONG, 7)
@@ -136,7 +136,7 @@ async def test_an_id_can_be_used_again(store):
     assert list((await store.time_to_live(7, keys=True)).keys) == [b"a"]
 
 
-async def test_history_remembers_leases(store):
+async def test_past_revision_keeps_lease_of_key(store):
     lease = await store.grant(LONG)
     revision = await put(store, b"a", lease=lease.id)
     await store.revoke(lease.id)
@@ -144,7 +144,7 @@ async def test_history_remembers_leases(store):
 
 
 @pytest.mark.slow
-async def test_an_expired_lease_takes_its_keys_in_one_revision(backend, store):
+async def test_expired_lease_deletes_keys_in_one_revision(backend, store):
     lease = await store.grant(SHORT)
     await put(store, b"b", lease=lease.id)
     await put(store, b"a", lease=lease.id)
@@ -160,7 +160,7 @@ async def test_an_expired_lease_takes_its_keys_in_one_revision(backend, store):
 
 
 @pytest.mark.slow
-async def test_a_lease_kept_alive_outlives_one_that_is_not(backend, store):
+async def test_kept_alive_lease_outlives_other(backend, store):
     kept, left = await store.grant(LONG), await store.grant(SHORT)
     await put(store, b"kept", lease=kept.id)
     newest = await put(store, b"left", lease=left.id)
@@ -174,7 +174,7 @@ async def test_a_lease_kept_alive_outlives_one_that_is_not(backend, store):
 
 
 @pytest.mark.slow
-async def test_leases_end_each_at_its_time_and_at_a_revision_of_its_own(backend, store):
+async def test_leases_expire_separately_each_with_own_revision(backend, store):
     first, second = await store.grant(SHORT), await store.grant(SHORT + 1)
     for lease in (first, second):
         newest = await put(store, b"%d" % lease.id, lease=lease.id)
@@ -187,7 +187,7 @@ async def test_leases_end_each_at_its_time_and_at_a_revision_of_its_own(backend,
 
 
 @embedded_only  # a real etcd keeps its own time, which cannot be stepped to the moment
-async def test_keeping_alive_begins_the_time_anew(backend, store):
+async def test_keep_alive_restarts_ttl(backend, store):
     lease = await store.grant(10)
     await put(store, b"a", lease=lease.id)
     for _ in range(3):
@@ -202,7 +202,7 @@ async def test_keeping_alive_begins_the_time_anew(backend, store):
         assert summary(events_of(await batches_until(watch, newest + 1))) == [("DELETE", b"a", newest + 1)]
 
 
-async def test_what_a_lease_does_not_hold_stays(backend, store):
+async def test_revoke_keeps_keys_detached_from_lease(backend, store):
     lease = await store.grant(LONG)
     await put(store, b"a", lease=lease.id)
     newest = await put_each(store, b"a", b"b")

@@ -12,13 +12,13 @@ from tests.support.stores.calls import put, put_each, watch_all
 from tests.support.turns import PATIENCE
 
 
-async def test_it_is_a_kv(store):
+async def test_store_and_watch_implement_contract(store):
     assert isinstance(store, KV)
     async with await watch_all(store) as watch:
         assert isinstance(watch, Watch)
 
 
-async def test_status(store, backend):
+async def test_status_reports_revision_and_version(store, backend):
     before = await store.status()
     await put_each(store, b"a", b"b")
     after = await store.status()
@@ -29,22 +29,22 @@ async def test_status(store, backend):
 
 
 @embedded_only  # the etcd of these tests served others before; a fresh one is asked below
-async def test_a_new_store_is_at_revision_1_unless_it_begins_later(backend):
+async def test_new_store_starts_at_revision_1_or_given_revision(backend):
     assert backend.base == (backends.LATER if backend.name == "later" else 1)
 
 
 @pytest.mark.etcd
-async def test_a_new_etcd_is_at_revision_1(etcd_url):
+async def test_new_etcd_starts_at_revision_1(etcd_url):
     async with backends.etcd(etcd_url) as backend:
         assert backend.base == 1
 
 
-async def test_many_at_once(store, backend):
+async def test_concurrent_requests_succeed(store, backend):
     revisions = await asyncio.gather(*(put(store, b"%d" % number) for number in range(50)))
     assert sorted(revisions) == list(range(backend.base + 1, backend.base + 51))
 
 
-async def test_a_closed_store_says_so(store):
+async def test_requests_to_closed_store_raise_closed(store):
     await store.close()
     for request in (
         store.range(Range(key=b"a")),
@@ -64,12 +64,12 @@ async def test_a_closed_store_says_so(store):
             await request
 
 
-async def test_closing_again_is_nothing(store):
+async def test_second_close_is_harmless(store):
     await store.close()
     await store.close()
 
 
-async def test_closing_a_store_ends_its_watches(store):
+async def test_close_ends_watches(store):
     watch = await watch_all(store)
     waiting = asyncio.create_task(anext(watch))
     await store.close()

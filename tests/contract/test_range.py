@@ -27,7 +27,7 @@ KEYS = (b"a", b"a/1", b"a/2", b"a0", b"b", b"\xff", b"\xff\xff1")
         pytest.param(b"c", b"d", [], id="an interval with no keys"),
     ],
 )
-async def test_intervals(store, key, range_end, found):
+async def test_range_returns_keys_of_interval(store, key, range_end, found):
     revision = await put_each(store, *reversed(KEYS))
     result = await store.range(Range(key=key, range_end=range_end))
     assert keys_of(result) == found
@@ -38,14 +38,14 @@ async def test_intervals(store, key, range_end, found):
     ("limit", "shown", "more"),
     [(0, 4, False), (1, 1, True), (3, 3, True), (4, 4, False), (5, 4, False)],
 )
-async def test_a_limit_cuts_and_still_counts_all(store, limit, shown, more):
+async def test_range_with_limit_reports_total_count(store, limit, shown, more):
     await put_each(store, b"a/1", b"a/2", b"a/3", b"a/4", b"b")
     result = await read_prefix(store, b"a/", limit=limit)
     assert keys_of(result) == [b"a/1", b"a/2", b"a/3", b"a/4"][:shown]
     assert (result.count, result.more) == (4, more)
 
 
-async def test_pages_at_one_revision_make_the_whole(store):
+async def test_pages_at_one_revision_form_whole_range(store):
     revision = await put_each(store, b"a/1", b"a/2", b"a/3")
     first = await read_prefix(store, b"a/", limit=2)
     await put(store, b"a/15")
@@ -59,20 +59,20 @@ async def test_pages_at_one_revision_make_the_whole(store):
     assert (second.count, second.more) == (1, False)
 
 
-async def test_counting_shows_nothing_else(store):
+async def test_count_only_returns_no_keys(store):
     revision = await put_each(store, b"a/1", b"a/2", b"a/3", b"b")
     result = await read_prefix(store, b"a/", count_only=True, limit=1)
     assert (list(result.kvs), result.count, result.more, result.revision) == ([], 3, False, revision)
 
 
-async def test_keys_only_leaves_values_out(store):
+async def test_keys_only_omits_values(store):
     await put(store, b"a", b"1")
     whole = await get(store, b"a")
     (kv,) = (await store.range(Range(key=b"a", keys_only=True))).kvs
     assert (kv.value, kv.mod_revision, kv.version) == (b"", whole.mod_revision, 1)
 
 
-async def test_the_past_is_as_it_was(store):
+async def test_range_at_past_revision_returns_past_state(store):
     first = await put(store, b"a", b"1")
     second = await put(store, b"b", b"1")
     third = await put(store, b"a", b"2")
@@ -89,7 +89,7 @@ async def test_the_past_is_as_it_was(store):
     }
 
 
-async def test_the_past_keeps_versions(store):
+async def test_range_at_past_revision_keeps_versions(store):
     first = await put(store, b"a", b"1")
     before = await get(store, b"a")
     await put(store, b"a", b"2")
@@ -100,7 +100,7 @@ async def test_the_past_keeps_versions(store):
 
 
 @pytest.mark.parametrize("options", [{"limit": 1}, {"count_only": True}, {"keys_only": True}], ids=str)
-async def test_the_past_is_read_with_all_options(store, options):
+async def test_range_at_past_revision_supports_all_options(store, options):
     revision = await put_each(store, b"a/1", b"a/2")
     then = await read_prefix(store, b"a/", **options)
     newest = await put_each(store, b"a/1", b"a/3")
@@ -109,18 +109,18 @@ async def test_the_past_is_read_with_all_options(store, options):
     assert list(past.kvs) == list(then.kvs)
 
 
-async def test_a_read_of_the_past_tells_the_newest_revision(store):
+async def test_range_at_past_revision_reports_current_revision(store):
     first = await put(store, b"a")
     newest = await put_each(store, b"b", b"c")
     assert (await read_all(store, revision=first)).revision == newest
 
 
-async def test_the_newest_revision_can_be_named(store):
+async def test_range_at_current_revision_is_allowed(store):
     revision = await put_each(store, b"a", b"b")
     assert keys_of(await read_all(store, revision=revision)) == [b"a", b"b"]
 
 
-async def test_the_future_cannot_be_read(store):
+async def test_range_at_future_revision_is_refused(store):
     revision = await put(store, b"a")
     with pytest.raises(FutureRevision) as refused:
         await read_all(store, revision=revision + 1)
@@ -128,7 +128,7 @@ async def test_the_future_cannot_be_read(store):
     assert await head(store) == revision
 
 
-async def test_reading_changes_nothing(store, backend):
+async def test_range_does_not_increase_revision(store, backend):
     for _ in range(3):
         await read_all(store)
     assert await head(store) == backend.base

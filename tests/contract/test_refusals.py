@@ -28,7 +28,7 @@ ABSENT = Compare(key=b"a", target=Target.VERSION, operand=0)
         ),
     ],
 )
-async def test_an_empty_key_is_none(store, request_of):
+async def test_empty_key_is_refused(store, request_of):
     revision = await put(store, b"a")
     with pytest.raises(InvalidRequest):
         await request_of(store)
@@ -36,7 +36,7 @@ async def test_an_empty_key_is_none(store, request_of):
 
 
 @pytest.mark.parametrize("part", ["compare", "then", "otherwise"])
-async def test_a_transaction_has_a_most_of_operations(store, backend, part):
+async def test_txn_with_too_many_operations_is_refused(store, backend, part):
     def parts(count):
         return {
             "compare": [ABSENT] * count,
@@ -50,7 +50,7 @@ async def test_a_transaction_has_a_most_of_operations(store, backend, part):
     assert (await store.txn(Txn(**{part: parts(128)}))).succeeded
 
 
-async def test_a_request_has_a_most_of_bytes(store, backend):
+async def test_request_with_too_many_bytes_is_refused(store, backend):
     value = bytes(2 * 1024 * 1024)
     for request in (
         store.put(Put(key=b"a", value=value)),
@@ -62,7 +62,7 @@ async def test_a_request_has_a_most_of_bytes(store, backend):
     assert await head(store) == backend.base
 
 
-async def test_a_store_serves_on_after_a_refusal(store):
+async def test_store_works_after_refused_request(store):
     with pytest.raises(InvalidRequest):
         await store.put(Put(key=b"", value=b""))
     await put(store, b"a")

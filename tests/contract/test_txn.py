@@ -44,7 +44,7 @@ async def succeeds(store, *compare):
     ],
     ids=["equal", "not equal", "greater", "less"],
 )
-async def test_comparing_numbers(store, target, relation, below, at, above):
+async def test_compare_numbers(store, target, relation, below, at, above):
     lease = await store.grant(60)
     await put(store, b"a", b"1", lease=lease.id)
     await put(store, b"a", b"2", lease=lease.id)
@@ -72,7 +72,7 @@ async def test_comparing_numbers(store, target, relation, below, at, above):
     ],
     ids=["equal", "not equal", "greater", "less"],
 )
-async def test_comparing_values_byte_by_byte(store, relation, outcomes):
+async def test_compare_values_bytewise(store, relation, outcomes):
     await put(store, b"a", b"m")
     operands = (b"B", b"m", b"m\x00", b"\xff")
     assert outcomes == [
@@ -84,21 +84,21 @@ async def test_comparing_values_byte_by_byte(store, relation, outcomes):
 @pytest.mark.parametrize(
     "target", [Target.VERSION, Target.CREATE, Target.MOD, Target.LEASE], ids=lambda t: t.value
 )
-async def test_an_absent_key_counts_as_zero(store, target):
+async def test_compare_of_absent_key_uses_zero(store, target):
     assert await succeeds(store, Compare(key=b"a", target=target, operand=0))
     assert await succeeds(store, Compare(key=b"a", target=target, operand=1, relation=LESS))
     assert not await succeeds(store, Compare(key=b"a", target=target, operand=1))
 
 
 @pytest.mark.parametrize("relation", Relation, ids=lambda relation: relation.value)
-async def test_an_absent_key_has_no_value_to_compare(store, relation):
+async def test_compare_of_absent_keys_value_fails(store, relation):
     for operand in (b"", b"1"):
         assert not await succeeds(
             store, Compare(key=b"a", target=Target.VALUE, operand=operand, relation=relation)
         )
 
 
-async def test_all_comparisons_must_hold(store):
+async def test_txn_succeeds_only_if_all_compares_hold(store):
     await put_each(store, b"a", b"b")
     there = [Compare(key=key, target=Target.VERSION, operand=1) for key in (b"a", b"b")]
     absent = Compare(key=b"c", target=Target.VERSION, operand=1)
@@ -108,7 +108,7 @@ async def test_all_comparisons_must_hold(store):
     assert not await succeeds(store, absent, *there)
 
 
-async def test_a_deleted_key_is_absent(store):
+async def test_deleted_key_compares_as_absent(store):
     await put(store, b"a")
     await store.delete(Delete(key=b"a"))
     assert await succeeds(store, Compare(key=b"a", target=Target.MOD, operand=0))
@@ -117,7 +117,7 @@ async def test_a_deleted_key_is_absent(store):
 # --- then, or otherwise
 
 
-async def test_compare_and_swap(store):
+async def test_compare_and_swap_lets_one_writer_win(store):
     seen = await put(store, b"a", b"1")
     swap = Txn(
         compare=[Compare(key=b"a", target=Target.MOD, operand=seen)],
@@ -132,7 +132,7 @@ async def test_compare_and_swap(store):
     assert (await get(store, b"a")).version == 2
 
 
-async def test_one_revision_for_all_that_is_done(store, backend):
+async def test_all_operations_of_txn_share_one_revision(store, backend):
     result = await store.txn(
         Txn(then=[Put(key=b"a", value=b"1"), Put(key=b"b", value=b"1"), Delete(key=b"c")])
     )
@@ -143,13 +143,13 @@ async def test_one_revision_for_all_that_is_done(store, backend):
 @pytest.mark.parametrize(
     "operations", [[], [EVERYTHING], [Delete(key=b"b")], [EVERYTHING, Delete(key=b"b", range_end=b"c")]]
 )
-async def test_what_changes_nothing_makes_no_revision(store, operations):
+async def test_txn_without_changes_keeps_revision(store, operations):
     revision = await put(store, b"a")
     assert (await store.txn(Txn(then=operations))).revision == revision
     assert await head(store) == revision
 
 
-async def test_the_other_branch_may_change_things_too(store):
+async def test_else_branch_may_write(store):
     never = Compare(key=b"a", target=Target.VERSION, operand=7)
     result = await store.txn(
         Txn(
@@ -162,7 +162,7 @@ async def test_the_other_branch_may_change_things_too(store):
     assert (await get(store, b"a")).value == b"otherwise"
 
 
-async def test_operations_see_those_before_them(store):
+async def test_operations_of_txn_see_earlier_operations(store):
     revision = await put_each(store, b"a", b"b")
     result = await store.txn(
         Txn(
@@ -187,7 +187,7 @@ async def test_operations_see_those_before_them(store):
     assert keys_of(past) == [b"a"]
 
 
-async def test_results_say_the_revision_as_they_found_it(store):
+async def test_results_of_txn_have_revision_at_their_operation(store):
     revision = await put(store, b"a")
     result = await store.txn(
         Txn(then=[Delete(key=b"x"), Range(key=b"a"), Put(key=b"b", value=b""), Range(key=b"a")])
@@ -196,7 +196,7 @@ async def test_results_say_the_revision_as_they_found_it(store):
     assert result.revision == revision + 1
 
 
-async def test_a_key_made_in_a_transaction_is_whole(store):
+async def test_key_created_in_txn_has_complete_metadata(store):
     result = await store.txn(Txn(then=[Put(key=b"a", value=b"1"), Range(key=b"a")]))
     assert list(result.results[1].kvs) == [await get(store, b"a")]
 
@@ -217,7 +217,7 @@ async def test_a_key_made_in_a_transaction_is_whole(store):
     ],
 )
 @pytest.mark.parametrize("branch", ["then", "otherwise"])
-async def test_a_key_changes_once_in_a_transaction(store, operations, branch):
+async def test_txn_that_puts_key_twice_is_refused(store, operations, branch):
     revision = await put(store, b"z")
     with pytest.raises(InvalidRequest):
         await store.txn(Txn(**{branch: operations}))
@@ -225,12 +225,12 @@ async def test_a_key_changes_once_in_a_transaction(store, operations, branch):
 
 
 @embedded_only  # etcd overlooks intervals without an end, and then changes the key twice in one revision
-async def test_a_key_changes_once_though_the_interval_has_no_end(store):
+async def test_txn_that_puts_key_in_unbounded_deleted_interval_is_refused(store):
     with pytest.raises(InvalidRequest):
         await store.txn(Txn(then=[Put(key=b"b", value=b"1"), Delete(key=b"a", range_end=FROM_KEY)]))
 
 
-async def test_intervals_deleted_may_overlap_each_other_and_what_is_put_elsewhere(store):
+async def test_deleted_intervals_may_overlap_each_other(store):
     await put_each(store, b"a", b"b", b"c")
     result = await store.txn(
         Txn(then=[Delete(key=b"a", range_end=b"c"), Put(key=b"c", value=b"1"), Delete(key=b"b")])
@@ -238,7 +238,7 @@ async def test_intervals_deleted_may_overlap_each_other_and_what_is_put_elsewher
     assert [getattr(each, "deleted", None) for each in result.results] == [2, None, 0]
 
 
-async def test_both_branches_may_put_one_key(store):
+async def test_both_branches_may_put_same_key(store):
     await store.txn(Txn(then=[Put(key=b"a", value=b"then")], otherwise=[Put(key=b"a", value=b"otherwise")]))
     assert (await get(store, b"a")).value == b"then"
 
@@ -250,7 +250,7 @@ async def test_both_branches_may_put_one_key(store):
         pytest.param(Range(key=b"a", revision=1 << 60), FutureRevision, id="a revision to come"),
     ],
 )
-async def test_a_transaction_that_fails_has_done_nothing(store, operation, error):
+async def test_failed_txn_changes_nothing(store, operation, error):
     revision = await put(store, b"z")
     with pytest.raises(error):
         await store.txn(Txn(then=[Put(key=b"a", value=b"1"), operation]))
@@ -258,7 +258,7 @@ async def test_a_transaction_that_fails_has_done_nothing(store, operation, error
     assert await head(store) == revision
 
 
-async def test_the_revision_being_made_cannot_be_named(store):
+async def test_range_at_revision_of_own_txn_is_refused(store):
     revision = await put(store, b"z")
     with pytest.raises(FutureRevision):
         await store.txn(Txn(then=[Put(key=b"a", value=b"1"), Range(key=b"a", revision=revision + 1)]))
@@ -270,6 +270,6 @@ async def test_the_revision_being_made_cannot_be_named(store):
     [Put(key=b"b", value=b"1", lease=12345), Range(key=b"a", revision=1 << 60)],
     ids=["lease", "revision"],
 )
-async def test_only_the_branch_taken_can_fail(store, operation):
+async def test_operation_of_unused_branch_cannot_fail_txn(store, operation):
     assert (await store.txn(Txn(then=[Put(key=b"a", value=b"1")], otherwise=[operation]))).succeeded
     assert keys_of(await read_all(store)) == [b"a"]

@@ -35,7 +35,7 @@ from tests.support.turns import PATIENCE, soon
 KEYS = (b"a", b"a/1", b"a/2", b"a0", b"b", b"\xff")
 
 
-async def test_a_put_and_a_delete(store, backend):
+async def test_watch_delivers_put_and_delete(store, backend):
     async with await store.watch(WatchRequest(key=b"a")) as watch:
         await put(store, b"a", b"1")
         kv = await get(store, b"a")
@@ -57,7 +57,7 @@ async def test_a_put_and_a_delete(store, backend):
         pytest.param(FROM_KEY, FROM_KEY, list(KEYS), id="everything"),
     ],
 )
-async def test_only_what_is_in_the_interval(store, key, range_end, seen):
+async def test_watch_delivers_only_keys_of_interval(store, key, range_end, seen):
     async with await store.watch(WatchRequest(key=key, range_end=range_end)) as watch:
         first = await put_each(store, *KEYS) - len(KEYS) + 1
         last = await delete(store, FROM_KEY, FROM_KEY)
@@ -66,14 +66,14 @@ async def test_only_what_is_in_the_interval(store, key, range_end, seen):
         assert summary(await events_so_far(store, watch)) == expected
 
 
-async def test_the_past_is_not_told(store):
+async def test_watch_without_start_revision_skips_past_events(store):
     await put_each(store, b"a", b"b")
     async with await watch_all(store) as watch:
         revision = await put(store, b"c")
         assert summary(await events_so_far(store, watch)) == [("PUT", b"c", revision)]
 
 
-async def test_no_change_is_missed_once_the_watch_is_there(store):
+async def test_watch_misses_no_change_after_it_is_created(store):
     watches = [await watch_all(store) for _ in range(5)]
     revision = await put(store, b"a")
     for watch in watches:
@@ -81,7 +81,7 @@ async def test_no_change_is_missed_once_the_watch_is_there(store):
         await watch.close()
 
 
-async def test_previous_values_if_asked(store):
+async def test_watch_delivers_previous_values_if_requested(store):
     async with await watch_all(store, previous=True) as told, await watch_all(store) as untold:
         await put(store, b"a", b"1")
         first = await get(store, b"a")
@@ -94,7 +94,7 @@ async def test_previous_values_if_asked(store):
         assert [event.previous for event in await events_so_far(store, untold)] == [None] * 4
 
 
-async def test_a_previous_value_of_the_same_transaction_does_not_exist(store):
+async def test_previous_value_ignores_earlier_operation_of_same_txn(store):
     await put(store, b"b", b"0")
     before = await get(store, b"b")
     async with await watch_all(store, previous=True) as watch:
@@ -102,7 +102,7 @@ async def test_a_previous_value_of_the_same_transaction_does_not_exist(store):
         assert [event.previous for event in await events_so_far(store, watch)] == [None, before]
 
 
-async def test_a_revision_comes_in_one_batch_in_the_order_of_its_operations(store):
+async def test_revision_is_delivered_in_one_batch_in_operation_order(store):
     await put_each(store, b"a", b"b", b"c")
     async with await watch_all(store) as watch:
         result = await store.txn(
@@ -119,7 +119,7 @@ async def test_a_revision_comes_in_one_batch_in_the_order_of_its_operations(stor
         assert batches[0].revision >= result.revision
 
 
-async def test_a_watcher_of_a_part_sees_its_part_of_a_revision(store):
+async def test_watch_of_interval_gets_its_part_of_revision(store):
     async with await watch_prefix(store, b"a/") as watch:
         revision = await put_all(store, b"b", b"a/2", b"c", b"a/1")
         assert summary(await events_so_far(store, watch)) == [
@@ -128,7 +128,7 @@ async def test_a_watcher_of_a_part_sees_its_part_of_a_revision(store):
         ]
 
 
-async def test_no_revision_is_split_however_many_there_are(store):
+async def test_large_revisions_are_not_split(store):
     keys = [b"%03d" % number for number in range(100)]
     async with await watch_all(store) as watch:
         revisions = [await put_all(store, *keys) for _ in range(5)]
@@ -141,7 +141,7 @@ async def test_no_revision_is_split_however_many_there_are(store):
         assert len(held) == len(set(held))
 
 
-async def test_batches_are_in_order_and_say_how_far_they_go(store):
+async def test_batches_are_ordered_and_carry_their_revision(store):
     async with await watch_prefix(store, b"a/") as watch:
         for number in range(20):
             await put_each(store, b"a/%d" % number, b"b")
@@ -153,7 +153,7 @@ async def test_batches_are_in_order_and_say_how_far_they_go(store):
         assert len(events_of(batches)) == 20
 
 
-async def test_watchers_do_not_disturb_each_other(store):
+async def test_watches_do_not_affect_each_other(store):
     async with await watch_prefix(store, b"a/") as one, await watch_prefix(store, b"a/") as two:
         await put(store, b"a/1")
         assert len(await events_so_far(store, one)) == 1
@@ -162,14 +162,14 @@ async def test_watchers_do_not_disturb_each_other(store):
         assert len(await events_so_far(store, two)) == 2
 
 
-async def test_a_watcher_that_waits_is_woken(store):
+async def test_blocked_watch_is_woken_by_event(store):
     async with await watch_all(store) as watch:
         waiting = asyncio.create_task(soon(watch))
         revision = await put(store, b"a")
         assert summary((await waiting).events) == [("PUT", b"a", revision)]
 
 
-async def test_iteration_ends_plainly_once_closed(store):
+async def test_iteration_stops_after_close(store):
     watch = await watch_all(store)
     await put(store, b"a")
     await watch.close()
@@ -177,7 +177,7 @@ async def test_iteration_ends_plainly_once_closed(store):
     await watch.close()
 
 
-async def test_closing_ends_a_wait(store):
+async def test_close_unblocks_reader_of_watch(store):
     watch = await watch_all(store)
     waiting = asyncio.create_task(collect(watch))
     await watch.close()
@@ -190,7 +190,7 @@ async def collect(watch):
 
 
 @pytest.mark.parametrize("key", [b"", b"a"])
-async def test_a_watch_needs_keys_to_watch(store, key):
+async def test_watch_of_empty_interval_is_refused(store, key):
     with pytest.raises(InvalidRequest):
         async with await store.watch(WatchRequest(key=key, range_end=b"a")):
             pass

@@ -25,7 +25,7 @@ from tests.support.stores.calls import (
 from tests.support.turns import soon
 
 
-async def test_from_a_past_revision_on(store):
+async def test_watch_from_past_revision_delivers_later_events(store):
     first = await put(store, b"a", b"1")
     await put_each(store, b"b", b"a")
     await delete(store, b"a")
@@ -41,7 +41,7 @@ async def test_from_a_past_revision_on(store):
         assert all(event.previous is None for event in events)
 
 
-async def test_the_past_comes_filtered_and_with_previous_values(store):
+async def test_past_events_are_filtered_and_have_previous_values(store):
     base = await put(store, b"a/1", b"0")
     before = await get(store, b"a/1")
     await put_all(store, b"a/2", b"b", b"a/1")
@@ -57,7 +57,7 @@ async def test_the_past_comes_filtered_and_with_previous_values(store):
         assert [event.previous for event in events] == [None, before, events[1].kv, events[0].kv]
 
 
-async def test_resuming_from_any_revision_loses_nothing_and_repeats_nothing(store):
+async def test_resumed_watch_neither_loses_nor_repeats_events(store):
     async with await watch_all(store, previous=True) as watch:
         for number in range(6):
             await put_all(store, b"a", b"b%d" % number)
@@ -68,7 +68,7 @@ async def test_resuming_from_any_revision_loses_nothing_and_repeats_nothing(stor
             assert await events_so_far(store, resumed) == [e for e in events if e.kv.mod_revision > seen]
 
 
-async def test_a_long_past_comes_whole_and_is_not_promised_before_it_came(store):
+async def test_long_past_is_delivered_before_progress(store):
     base = await head(store)
     await asyncio.gather(*(put_each(store, *[b"%d" % writer] * 180) for writer in range(25)))
     async with await watch_all(store, start_revision=base + 1) as watch:
@@ -80,7 +80,7 @@ async def test_a_long_past_comes_whole_and_is_not_promised_before_it_came(store)
         assert batch.revision == delivered
 
 
-async def test_a_start_in_the_future_waits_for_it(store):
+async def test_watch_from_future_revision_waits_for_it(store):
     revision = await put(store, b"a")
     async with await watch_all(store, start_revision=revision + 3) as watch:
         last = await put_each(store, b"b", b"c", b"d", b"e")
@@ -92,7 +92,7 @@ async def test_a_start_in_the_future_waits_for_it(store):
 # --- compaction
 
 
-async def test_a_start_before_history_is_refused_with_where_history_begins(store):
+async def test_watch_from_compacted_revision_reports_compact_revision(store):
     revision = await put_each(store, b"a", b"b", b"c", b"d")
     await store.compact(revision - 1)
     watch = await watch_all(store, start_revision=revision - 2)
@@ -104,7 +104,7 @@ async def test_a_start_before_history_is_refused_with_where_history_begins(store
     await watch.close()
 
 
-async def test_history_can_be_watched_from_where_it_begins(store):
+async def test_watch_can_start_at_compact_revision(store):
     revision = await put_each(store, b"a", b"b", b"c")
     await store.compact(revision - 1)
     async with await watch_all(store, start_revision=revision - 1) as watch:
@@ -115,7 +115,7 @@ async def test_history_can_be_watched_from_where_it_begins(store):
 
 
 @embedded_only  # etcd 3.5.1 forgets this deletion; later releases do not
-async def test_a_deletion_where_history_begins_can_be_watched(store):
+async def test_watch_at_compact_revision_delivers_deletion(store):
     await put(store, b"a")
     deleted = await delete(store, b"a")
     await store.compact(deleted)
@@ -123,7 +123,7 @@ async def test_a_deletion_where_history_begins_can_be_watched(store):
         assert summary(await events_so_far(store, watch)) == [("DELETE", b"a", deleted)]
 
 
-async def test_a_running_watch_outlives_compaction(store):
+async def test_compaction_does_not_end_running_watch(store):
     async with await watch_all(store) as watch:
         revision = await put_each(store, b"a", b"b")
         assert len(await events_so_far(store, watch)) == 2
@@ -132,7 +132,7 @@ async def test_a_running_watch_outlives_compaction(store):
         assert summary(await events_so_far(store, watch)) == [("DELETE", b"a", newest)]
 
 
-async def test_a_previous_value_that_was_compacted_may_be_left_out_and_is_never_wrong(store):
+async def test_compacted_previous_value_is_omitted_or_correct(store):
     await put(store, b"a", b"1")
     before = await get(store, b"a")
     revision = await put(store, b"a", b"2")
@@ -148,7 +148,7 @@ async def test_a_previous_value_that_was_compacted_may_be_left_out_and_is_never_
 # --- progress
 
 
-async def test_progress_on_request_reaches_the_present(store):
+async def test_requested_progress_reaches_current_revision(store):
     await put(store, b"a/1")
     async with await watch_prefix(store, b"a/") as watch:
         newest = await put_each(store, b"b", b"c")
@@ -158,7 +158,7 @@ async def test_progress_on_request_reaches_the_present(store):
         assert batches[-1].revision == newest
 
 
-async def test_progress_never_overtakes_events(store):
+async def test_progress_never_precedes_events(store):
     async with await watch_prefix(store, b"a/") as watch:
         for number in range(20):
             revision = await put(store, b"a/%d" % number)
@@ -167,7 +167,7 @@ async def test_progress_never_overtakes_events(store):
             assert summary(events_of(batches)) == [("PUT", b"a/%d" % number, revision)]
 
 
-async def test_progress_asked_for_while_the_past_is_read_comes_after_it(store):
+async def test_progress_requested_during_past_events_follows_them(store):
     base = await head(store)
     await put_each(store, *(b"a/%d" % number for number in range(50)))
     newest = await put(store, b"b")
@@ -176,7 +176,7 @@ async def test_progress_asked_for_while_the_past_is_read_comes_after_it(store):
         assert len(events_of(await batches_until(watch, newest))) == 50
 
 
-async def test_progress_of_a_watch_with_nothing_in_its_past(store):
+async def test_watch_without_past_events_reports_progress(store):
     base = await head(store)
     newest = await put_each(store, b"b", b"c")
     async with await watch_prefix(store, b"a/", start_revision=base + 1) as watch:
@@ -184,7 +184,7 @@ async def test_progress_of_a_watch_with_nothing_in_its_past(store):
         assert events_of(await batches_until(watch, newest)) == []
 
 
-async def test_a_watch_resumes_from_its_progress(store):
+async def test_watch_can_resume_from_progress_revision(store):
     async with await watch_prefix(store, b"a/") as watch:
         await put_each(store, b"a/1", b"b", b"c")
         reached = (await batches_so_far(store, watch))[-1].revision
@@ -193,7 +193,7 @@ async def test_a_watch_resumes_from_its_progress(store):
         assert summary(await events_so_far(store, resumed)) == [("PUT", b"a/2", newest)]
 
 
-async def test_progress_comes_by_itself_if_asked_for(backend, store):
+async def test_periodic_progress_is_delivered_if_requested(backend, store):
     async with await store.watch(WatchRequest(key=b"a", progress=True)) as watch:
         newest = await put(store, b"b")
         await backend.let_expire(3600)
@@ -202,7 +202,7 @@ async def test_progress_comes_by_itself_if_asked_for(backend, store):
 
 
 @pytest.mark.parametrize("start", [HEAD, 1], ids=["from now on", "from the past"])
-async def test_progress_does_not_come_unasked(backend, store, start):
+async def test_periodic_progress_is_not_delivered_unless_requested(backend, store, start):
     newest = await put(store, b"b")
     request = WatchRequest(key=b"a", start_revision=start and newest)
     async with await store.watch(request) as quiet:

@@ -42,7 +42,7 @@ def query(expression):
     return answer["data"]["result"]
 
 
-def test_kubectl_finds_a_cluster_that_works(project):
+def test_kubectl_finds_working_cluster(project):
     assert project.kubectl("get", "nodes", "--no-headers").split().count("Ready") == 3
     project.kubectl("create", "deployment", "web", "--image=nginx", "--replicas=5")
     assert "successfully rolled out" in project.kubectl(
@@ -52,7 +52,7 @@ def test_kubectl_finds_a_cluster_that_works(project):
     assert "Number of desired pods" in project.kubectl("explain", "deployment.spec.replicas")
 
 
-def test_what_is_ended_and_begun_anew_is_the_same_cluster(project):
+def test_restarted_project_is_same_cluster(project):
     project.kubectl("create", "configmap", "old", "--from-literal=a=b")
     kubeconfig = project.kubeconfig.with_name("old.conf")
     kubeconfig.write_bytes(project.kubeconfig.read_bytes())
@@ -63,13 +63,13 @@ def test_what_is_ended_and_begun_anew_is_the_same_cluster(project):
     project.kubectl("delete", "configmap", "old")
 
 
-def test_a_kubeconfig_is_for_its_owner_alone(project):
+def test_kubeconfig_file_is_private_to_owner(project):
     assert project.kubeconfig.stat().st_mode & 0o777 == 0o600
     assert project.kubeconfig.stat().st_uid == project.kubeconfig.parent.stat().st_uid
 
 
 @pytest.mark.parametrize("service", ["etcd", "apiserver", "front", "prometheus"])
-def test_nothing_acknowledged_is_lost_when_a_container_dies(project, asker, service):
+def test_killed_container_loses_no_acknowledged_write(project, asker, service):
     with Load(project.kubeconfig, [URL], prefix=service) as load:
         for container in project.containers(service):
             load.wait_acknowledged()
@@ -79,7 +79,7 @@ def test_nothing_acknowledged_is_lost_when_a_container_dies(project, asker, serv
     assert load.check(asker) > 200
 
 
-def test_another_manager_leads_when_the_leader_dies(project, asker):
+def test_standby_manager_leads_after_leader_dies(project, asker):
     with Load(project.kubeconfig, [URL], prefix="leader") as load:
         until(asker.leader, "a leader")
         before = asker.leader()
@@ -94,7 +94,7 @@ def test_another_manager_leads_when_the_leader_dies(project, asker):
     project.kubectl("delete", "deployment", "after")
 
 
-def test_what_is_acknowledged_is_in_etcd(project):
+def test_acknowledged_write_is_in_etcd(project):
     project.kubectl("create", "configmap", "kept", "--from-literal=a=b")
     etcd = project.containers("etcd")[0]
     assert etcd.execute("etcdctl", "get", "--keys-only", "/registry/configmaps/default/kept").strip()
@@ -102,7 +102,7 @@ def test_what_is_acknowledged_is_in_etcd(project):
 
 
 @pytest.mark.parametrize("service", ["apiserver", "controller-manager"])
-def test_our_containers_can_do_nothing_but_their_work(project, service):
+def test_containers_have_no_extra_privileges(project, service):
     for container in project.containers(service):
         assert container.execute("id", "-u").strip() == "65532"
         assert container.execute("sh", "-c", "touch /opt/x || echo refused").strip() == "refused"
@@ -112,7 +112,7 @@ def test_our_containers_can_do_nothing_but_their_work(project, service):
 
 
 @pytest.mark.parametrize("service", ["apiserver", "controller-manager"])
-def test_who_is_told_to_stop_ends_in_order(project, service):
+def test_stopped_containers_exit_with_code_0(project, service):
     containers = project.containers(service)
     project("stop", service)
     assert [one.inspect()["State"]["ExitCode"] for one in containers] == [0] * len(containers)
@@ -121,7 +121,7 @@ def test_who_is_told_to_stop_ends_in_order(project, service):
         until(container.is_healthy, f"health of {container.name}")
 
 
-def test_the_health_of_the_image_is_that_of_the_process(project):
+def test_health_check_of_image_reports_process(project):
     server = project.containers("apiserver")[0]
     assert server.execute("ready").strip() == "ok"
     unready = server.execute(
@@ -134,7 +134,7 @@ def test_the_health_of_the_image_is_that_of_the_process(project):
     assert unready.strip() == "nothing listens yet"
 
 
-def test_prometheus_reads_everybody(project):
+def test_prometheus_scrapes_all_processes(project):
     everybody = ["apiserver"] * 2 + ["controller-manager"] * 2 + ["etcd"]
     until(lambda: sorted(one["metric"]["job"] for one in query("up == 1")) == everybody, "everybody up")
     assert query("sum(apiserver_request_total)")[0]["value"][1] != "0"
@@ -144,7 +144,7 @@ def test_prometheus_reads_everybody(project):
     )
 
 
-def test_every_panel_and_every_rule_is_understood_by_prometheus(project):
+def test_prometheus_accepts_every_panel_and_rule(project):
     for panel in orjson.loads(ask_prometheus("consoles/panels.json")):
         query(panel["query"])
     assert b"<title>mockube</title>" in ask_prometheus("consoles/mockube.html")

@@ -7,7 +7,7 @@ import sys
 from tests.support.processes.process import ROOT
 
 
-def test_where_there_can_be_no_engine_it_says_so(tmp_path):
+def test_missing_container_engine_is_reported(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "tools.compose_test", tmp_path / "stock"],
         cwd=ROOT,
@@ -22,7 +22,7 @@ def test_where_there_can_be_no_engine_it_says_so(tmp_path):
     assert not (tmp_path / "stock").exists()
 
 
-def test_ci_shows_that_line():
+def test_ci_shows_report_of_missing_engine():
     assert "grep '^compose: '" in (ROOT / ".ci" / "run").read_text()
     bash = shutil.which("bash")
     assert bash, "continuous integration is a script of bash"

@@ -32,7 +32,7 @@ def copied():
     return [source for words in arguments("COPY") if "--from" not in words for source in words.split()[:-1]]
 
 
-def test_the_base_is_an_argument_and_slim():
+def test_base_image_is_slim_build_argument():
     assert arguments("FROM") == ["${BUILDER} AS builder", "${BASE}"]
     defaults = dict(argument.split("=", 1) for argument in arguments("ARG"))
     assert defaults["BUILDER"] == "${BASE}"
@@ -41,7 +41,7 @@ def test_the_base_is_an_argument_and_slim():
 
 
 @pytest.mark.parametrize("source", copied())
-def test_what_is_copied_is_there_and_not_ignored(source):
+def test_copied_sources_exist_and_are_not_ignored(source):
     assert (ROOT / source).exists()
     ignored = False
     for line in (ROOT / ".dockerignore").read_text().splitlines():
@@ -51,18 +51,18 @@ def test_what_is_copied_is_there_and_not_ignored(source):
     assert not ignored
 
 
-def test_it_runs_as_a_user_by_number_who_is_not_root():
+def test_image_runs_as_numeric_non_root_user():
     users = [arguments for name, arguments in final_stage() if name == "USER"]
     assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", users[-1])
 
 
-def test_nothing_is_installed_in_what_runs():
+def test_final_stage_installs_nothing():
     commands = " ".join(arguments for name, arguments in final_stage() if name == "RUN")
     assert not re.search(r"\binstall -(?!d)|pip install|apt", commands)
     assert any(name == "HEALTHCHECK" for name, _ in final_stage())
 
 
-def test_whatever_is_installed_is_known_by_its_hash():
+def test_installed_packages_are_pinned_by_hash():
     installs = [
         line for run in arguments("RUN") for line in run.splitlines() if re.search(r"\binstall\b", line)
     ]
@@ -73,13 +73,13 @@ def test_whatever_is_installed_is_known_by_its_hash():
 
 
 @pytest.mark.parametrize("name", ["apiserver", "controller-manager", "ready"])
-def test_its_programs_can_be_run(name):
+def test_programs_of_image_are_executable(name):
     program = ROOT / "deploy" / "bin" / name
     assert program.stat().st_mode & 0o111 == 0o111
     assert program.read_text().startswith("#!/")
 
 
 @pytest.mark.parametrize("name", sorted(parts()))
-def test_its_requirements_are_the_parts_of_the_lock_that_it_needs(name):
+def test_requirements_of_image_match_lock(name):
     """`python tools/deployed_requirements.py` writes them anew."""
     assert (FOLDER / name).read_text() == parts()[name]

@@ -39,7 +39,7 @@ def containers(rendered):
     return [one for spec in specs for one in (*spec.get("initContainers", ()), *spec["containers"])]
 
 
-def test_pods_keep_the_restricted_standard_and_write_nowhere(rendered):
+def test_pods_follow_restricted_standard_with_read_only_files(rendered):
     for one in workloads(rendered):
         context = one["spec"]["template"]["spec"]["securityContext"]
         assert context["runAsNonRoot"] is True
@@ -52,13 +52,13 @@ def test_pods_keep_the_restricted_standard_and_write_nowhere(rendered):
         }
 
 
-def test_nobody_takes_more_memory_than_is_said_and_images_have_versions(rendered):
+def test_containers_have_resource_limits_and_image_versions(rendered):
     for container in containers(rendered):
         assert container["resources"].keys() == {"requests", "limits"}
         assert container["image"].partition(":")[2] not in ("", "latest")
 
 
-def test_our_programs_take_the_flags_that_they_are_given(rendered):
+def test_kustomized_programs_accept_their_flags(rendered):
     flags = {
         container["args"][0]: container["args"][1:]
         for container in containers(rendered)
@@ -68,7 +68,7 @@ def test_our_programs_take_the_flags_that_they_are_given(rendered):
     assert manager.parse(flags["controller-manager"], {}, catalog.NAMES).ignored == ()
 
 
-def test_what_a_policy_a_budget_or_a_service_selects_is_there(rendered):
+def test_selectors_match_labels_of_workloads(rendered):
     there = {
         one["spec"]["template"]["metadata"]["labels"]["app.kubernetes.io/name"] for one in workloads(rendered)
     }
@@ -81,7 +81,7 @@ def test_what_a_policy_a_budget_or_a_service_selects_is_there(rendered):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_it_comes_up_in_a_cluster(binary, tmp_path, variant):
+def test_kustomization_starts_in_cluster(binary, tmp_path, variant):
     with (
         ApiServerProcess(tmp_path, f"--cert-dir={tmp_path / 'pki'}") as process,
         ManagerProcess(process.kubeconfig, "--simulate-nodes=2"),

@@ -56,26 +56,26 @@ def label_names(families):
 
 
 @pytest.mark.parametrize("expression", promql.expressions())
-def test_every_metric_of_an_expression_exists(names, expression):
+def test_every_metric_in_expressions_exists(names, expression):
     used = promql.metrics(expression) - promql.PROMETHEUS_OWN - promql.recorded()
     assert used <= names | COUNTED_LATER
 
 
 @pytest.mark.parametrize("expression", promql.expressions())
-def test_every_label_of_an_expression_exists(label_names, expression):
+def test_every_label_in_expressions_exists(label_names, expression):
     for metric in promql.metrics(expression) & label_names.keys():
         assert promql.labels(expression) <= label_names[metric] | TARGET_LABELS
 
 
 @pytest.mark.parametrize("panel", promql.panels(), ids=lambda panel: panel["title"])
-def test_a_panel_says_what_the_page_can_draw(panel):
+def test_panels_use_units_that_page_can_draw(panel):
     page = (promql.FOLDER / "consoles" / "mockube.html").read_text()
     units = set(re.findall(r"^  (\w+): (?:short|\(value\))", page, re.MULTILINE))
     assert panel["unit"] in units
     assert panel.keys() == {"title", "unit", "label", "query"}
 
 
-def test_what_an_expression_names():
+def test_promql_parser_finds_metrics_and_labels():
     expression = 'histogram_quantile(0.99, sum by (verb, le) (rate(a_bucket{code=~"5.."}[1m]))) / b:c > 1'
     assert promql.metrics(expression) == {"a_bucket", "b:c"}
     assert promql.labels(expression) == {"verb", "le", "code"}

@@ -27,7 +27,7 @@ def ready_replicas(project, name):
     return project.asker.get(f"{DEPLOYMENTS}/{name}")["status"].get("readyReplicas")
 
 
-def test_nothing_acknowledged_is_lost_when_servers_and_etcd_die(project):
+def test_killed_servers_and_etcd_lose_no_acknowledged_write(project):
     with Load(project.kubeconfig, project.urls) as load:
         for replica in (*project.replicas["etcd"], *project.replicas["apiserver"]):
             load.wait_acknowledged()
@@ -36,7 +36,7 @@ def test_nothing_acknowledged_is_lost_when_servers_and_etcd_die(project):
     assert load.check(project.asker) >= 600
 
 
-def test_another_manager_leads_when_the_leader_dies(project):
+def test_standby_manager_leads_after_leader_dies(project):
     managers = project.replicas["controller-manager"]
     until(lambda: any(manager.leads for manager in managers), "a leader")
     (leading,) = [manager for manager in managers if manager.leads]

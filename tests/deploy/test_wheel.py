@@ -36,11 +36,11 @@ def wheel(tmp_path_factory):
     return zipfile.ZipFile(build(ROOT, "wheel", tmp_path_factory.mktemp("wheel")))
 
 
-def test_a_wheel_installs_one_package(wheel):
+def test_wheel_installs_one_package(wheel):
     assert {name.partition("/")[0] for name in wheel.namelist() if ".dist-info/" not in name} == {"mockube"}
 
 
-def test_a_wheel_holds_every_file_of_every_package_once(wheel):
+def test_wheel_contains_every_file_once(wheel):
     installed = [name for name in wheel.namelist() if ".dist-info/" not in name]
     assert len(installed) == len(set(installed))
     tracked = {
@@ -50,7 +50,7 @@ def test_a_wheel_holds_every_file_of_every_package_once(wheel):
     assert set(installed) == tracked
 
 
-def test_a_wheel_of_a_source_distribution_is_the_same(wheel, tmp_path):
+def test_wheel_built_from_sdist_is_identical(wheel, tmp_path):
     """A source distribution holds no links."""
     with tarfile.open(build(ROOT, "sdist", tmp_path)) as archive:
         archive.extractall(tmp_path, filter="data")
@@ -66,7 +66,7 @@ def files_in(*folders):
                 yield path.relative_to(ROOT).as_posix()
 
 
-def test_an_installed_wheel_works_beside_packages_of_the_same_names(wheel, tmp_path):
+def test_installed_wheel_works_beside_packages_of_same_names(wheel, tmp_path):
     """python-etcd installs `etcd`, and a user's project may well have a folder `apiserver`."""
     site, project = tmp_path / "site", tmp_path / "project"
     wheel.extractall(site)

@@ -42,7 +42,7 @@ def held(number):
     return requests
 
 
-def test_a_conversation_is_the_same_again():
+def test_conversation_is_reproducible_from_seed():
     assert held(3) == held(3) != held(4)
 
 
@@ -62,7 +62,7 @@ def test_conversations_use_every_verb_and_every_patch():
     }
 
 
-def test_differences_are_grouped_by_what_differs_and_the_smallest_is_kept():
+def test_differences_are_grouped_and_smallest_example_is_kept():
     report = Report()
     for size in (9, 3, 5):
         rows = [("status", 422, 201), ("body.message", f'"a{size}" is invalid', "<absent>")]
@@ -77,7 +77,7 @@ def test_differences_are_grouped_by_what_differs_and_the_smallest_is_kept():
     assert report.summary() == "5 requests: 20.00 % answered the same, 40.00 % but for wording"
 
 
-def test_the_second_server_is_sent_what_it_named_itself():
+def test_requests_to_second_server_use_its_own_generated_values():
     identities = {}
     uids = "0b3f8d1c-2f00-4f6a-9b1e-2d6c00000001", "0b3f8d1c-2f00-4f6a-9b1e-2d6c00000002"
     learn(
@@ -98,7 +98,7 @@ def made(uid, version, address, volume):
     return {"metadata": metadata, "spec": {"clusterIPs": [address], "volumes": [{"name": volume}]}}
 
 
-def test_generated_names_do_not_count():
+def test_generated_names_are_not_compared():
     request = {"method": "POST", "body": {"metadata": {"generateName": "g-"}}}
     answer = {"body": {"message": 'Pod "g-x9bcd" is invalid', "name": "g-x9bcd"}}
     assert without_suffix(answer, request)["body"] == {
@@ -107,13 +107,13 @@ def test_generated_names_do_not_count():
     }
 
 
-def test_what_other_conversations_made_in_the_cluster_does_not_count():
+def test_objects_of_other_conversations_are_not_compared():
     body = {"items": [{"metadata": {"name": name}} for name in ("d1-x", "d2-x")]}
     found = comparable({"type": "application/json", "status": 200, "body": body}, "d2")
     assert json.dumps(found["body"]) == '{"items": [{"metadata": {"name": "<ns>-x"}}]}'
 
 
-def test_custom_kinds_are_made_by_chance_and_the_same_again():
+def test_custom_kinds_are_random_and_reproducible():
     def definitions(seed):
         found = custom.cases(seed)
         return [next(next(found))["body"] for _ in range(20)]
@@ -122,7 +122,7 @@ def test_custom_kinds_are_made_by_chance_and_the_same_again():
     assert '"x-kubernetes-list-type": "map"' in json.dumps(definitions(3))
 
 
-def test_the_table_leaves_each_field_out_and_puts_other_values_there():
+def test_table_omits_each_field_and_tries_other_values():
     bodies = [request["body"] for case in table.cases(("leases",)) for request in case]
     assert any("spec" not in body for body in bodies)
     assert any(body.get("spec") == [] for body in bodies)
@@ -131,7 +131,7 @@ def test_the_table_leaves_each_field_out_and_puts_other_values_there():
     )
 
 
-def test_updates_change_each_field_of_what_is_stored():
+def test_updates_change_each_field_of_stored_object():
     case = next(updates.cases(("leases",)))
     made = next(case)
     stored = {"metadata": {"name": "x", "labels": {"a": "b"}}, "spec": {"holderIdentity": "h"}}
@@ -142,7 +142,7 @@ def test_updates_change_each_field_of_what_is_stored():
     assert any(body.get("spec") == {"holderIdentity": ""} for body in bodies)
 
 
-def test_users_are_given_roles_and_then_try_what_others_made():
+def test_users_get_roles_then_request_objects_of_others():
     resources = {PATH: Resource("", "v1", "ConfigMap", ("status",))}
     requests = [*next(users.cases(3, resources))]
     assert requests == [*next(users.cases(3, resources))] != [*next(users.cases(4, resources))]
@@ -151,7 +151,7 @@ def test_users_are_given_roles_and_then_try_what_others_made():
     assert {"Impersonate-User": "viewer"} in senders
 
 
-def test_verbs_reach_every_method_every_patch_and_every_kind_of_list():
+def test_verbs_cover_every_method_patch_and_list_option():
     resources = {PATH: Resource("", "v1", "ConfigMap", ("status",))}
     cases = verbs.cases(3, resources, lambda *_: Schemas(DOCUMENT))
     sent = [request for _, case in zip(range(60), cases, strict=False) for request in answered(case)]
@@ -175,7 +175,7 @@ def test_managers_apply_parts_of_an_object():
     assert len({json.dumps(request["body"], sort_keys=True) for request in applied}) > len(applied) / 2
 
 
-def test_admission_is_tried_for_every_workload():
+def test_admission_cases_cover_every_workload():
     sent = [
         request for _, case in zip(range(40), admission.cases(3), strict=False) for request in answered(case)
     ]
@@ -188,7 +188,7 @@ def test_admission_is_tried_for_every_workload():
     assert "pod-security.kubernetes.io/enforce" in json.dumps([request.get("body") for request in sent])
 
 
-def test_expressions_are_of_every_library():
+def test_expression_cases_cover_every_library():
     found = expressions.cases(3)
     rules = [rule for _ in range(60) for rule in _rules(next(next(found))["body"])]
     text = json.dumps(rules)

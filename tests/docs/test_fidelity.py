@@ -6,7 +6,7 @@ from mockube.controller_manager.config.selection import MISSING, OFF
 from tests.architecture.source import ROOT
 
 
-def test_every_controller_that_is_not_there_is_named_and_no_other():
+def test_page_names_every_missing_controller():
     page = (ROOT / "docs/fidelity.md").read_text()
     _, _, section = page.partition("### Refused: controllers that are not there\n")
     rows = "".join(line for line in section.partition("\n## ")[0].splitlines() if line.startswith("| `"))

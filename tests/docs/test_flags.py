@@ -3,5 +3,5 @@
 from tools.flags_page import PAGE, page
 
 
-def test_the_reference_of_flags_is_that_of_this_code():
+def test_flags_page_is_up_to_date():
     assert PAGE.read_text() == page(), "write it anew: make flags"

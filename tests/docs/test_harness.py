@@ -53,7 +53,7 @@ def terminal(tmp_path):
     opened.close()
 
 
-def test_a_page_is_a_script():
+def test_page_is_parsed_into_steps():
     assert list(steps(PAGE)) == [
         File(name="shop/web.yaml", text="# shop/web.yaml\nkind: Pod\n"),
         Command(line=9, text="cat shop/web.yaml", output="# shop/web.yaml\nkind: Pod\n"),
@@ -65,7 +65,7 @@ def test_a_page_is_a_script():
     assert [block.not_run for block in blocks(PAGE) if block.not_run] == ["it needs a submarine"]
 
 
-def test_a_session_without_a_prompt_is_refused():
+def test_session_without_prompt_is_refused():
     with pytest.raises(ValueError, match=r"^line 1: a session begins with"):
         list(steps("```console\nmake up\n```\n"))
 
@@ -84,7 +84,7 @@ def test_a_session_without_a_prompt_is_refused():
         pytest.param("it ... z", "it is so, z", id="words left out"),
     ],
 )
-def test_what_differs_from_run_to_run_is_allowed(shown, printed):
+def test_varying_output_counts_as_alike(shown, printed):
     assert alike(shown, printed)
 
 
@@ -99,11 +99,11 @@ def test_what_differs_from_run_to_run_is_allowed(shown, printed):
         pytest.param("", "error", id="something instead of nothing"),
     ],
 )
-def test_everything_else_is_not(shown, printed):
+def test_other_output_counts_as_different(shown, printed):
     assert not alike(shown, printed)
 
 
-def test_commands_share_a_shell(terminal):
+def test_commands_of_page_share_a_shell(terminal):
     for command, shown in (
         ("mkdir there && cd there && COLOUR=blue", None),
         ("basename $PWD; echo $COLOUR", "there\nblue"),
@@ -122,6 +122,6 @@ def test_commands_share_a_shell(terminal):
         pytest.param("false", "", id="it fails and prints nothing"),
     ],
 )
-def test_a_command_that_does_something_else_is_seen(terminal, command, shown):
+def test_command_with_different_output_is_detected(terminal, command, shown):
     with pytest.raises(NotAsShown):
         terminal.type(command, shown)

@@ -44,7 +44,7 @@ def terminal(tmp_path):
 
 @pytest.mark.timeout(gopher.BUILD_SECONDS + 120)
 @each_page
-def test_what_a_page_shows_is_so(page, terminal, record_property, request):
+def test_page_shows_real_output(page, terminal, record_property, request):
     text = page.read_text()
     lay_out(page, terminal.folder)
     for reason in (block.not_run for block in blocks(text) if block.not_run):
@@ -91,7 +91,7 @@ def _take(step, terminal):
 
 
 @each_page
-def test_commands_stand_where_they_are_found(page):
+def test_commands_of_page_can_be_found(page):
     """In sessions: a prompt elsewhere, or a language of shells, would be read by people and by no test."""
     for block in blocks(page.read_text()):
         assert block.language not in SHELLS or block.file, f"line {block.line}: write ```console"

@@ -24,7 +24,7 @@ def results(tmp_path):
     return read_results(tmp_path)
 
 
-def test_a_report_tells_what_came_of_each_spec(results):
+def test_report_is_parsed_into_results_of_specs(results):
     assert results == {
         FINISHES: Result(FINISHES, passed=True, seconds=1.5),
         FAILS: Result(FAILS, passed=False, seconds=2.0, message="no"),
@@ -34,24 +34,24 @@ def test_a_report_tells_what_came_of_each_spec(results):
     }
 
 
-def test_a_listed_spec_that_fails_is_an_error(results, capsys):
+def test_listed_spec_that_fails_is_an_error(results, capsys):
     assert report([FINISHES, FAILS], [FINISHES], results, update=False) == 0
     assert report([FINISHES, FAILS], [FINISHES, FAILS], results, update=False) == 1
     assert f"listed as passing, and fails: {FAILS}" in capsys.readouterr().out
 
 
-def test_a_listed_spec_that_was_not_run_is_an_error():
+def test_listed_spec_that_was_not_run_is_an_error():
     assert report([FINISHES], [FINISHES], {}, update=False) == 1
 
 
-def test_a_spec_is_listed_once_and_in_order():
+def test_specs_are_listed_once_and_sorted():
     passing, failing = passing_specs(), failing_specs()
     assert passing == sorted(set(passing))
     assert not Counter(failing) & Counter(passing)
     assert len(failing) == len(set(failing))
 
 
-def test_the_pages_give_the_figures():
+def test_pages_show_current_figures():
     page = (ROOT / "docs" / "fidelity.md").read_text()
     rows = re.findall(r"^\| `(sig-[a-z-]+)` \| (\d+) \| (\d+) \|", page, re.MULTILINE)
     passing, everything = groups(passing_specs()), groups([*passing_specs(), *failing_specs()])

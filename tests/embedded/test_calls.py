@@ -29,7 +29,7 @@ spec:
 """
 
 
-def test_calls_are_told_in_their_order(cluster):
+def test_calls_are_recorded_in_order(cluster):
     cluster.apply(CONFIG_MAP % "a")
     cluster.get("ConfigMap", "a")
     cluster.delete("ConfigMap", "a")
@@ -58,7 +58,7 @@ def test_calls_are_told_in_their_order(cluster):
         pytest.param({"user": "kubernetes-*", "verb": "patch"}, ["web", "a"], id="by user"),
     ],
 )
-def test_calls_are_looked_for(cluster, criteria, names):
+def test_calls_are_filtered_by_criteria(cluster, criteria, names):
     for verb in ("get", "apply"):
         if verb == "apply":
             cluster.apply(DEPLOYMENT)
@@ -70,7 +70,7 @@ def test_calls_are_looked_for(cluster, criteria, names):
     cluster.delete("ConfigMap", "a")
 
 
-def test_the_controllers_are_told_of_when_they_are_meant(cluster):
+def test_calls_of_controllers_are_listed_only_on_request(cluster):
     cluster.apply(DEPLOYMENT.replace("web", "controlled"))
     cluster.wait("Deployment", "controlled", "Available")
     assert cluster.calls(resource="pods", verb="create") == []
@@ -79,7 +79,7 @@ def test_the_controllers_are_told_of_when_they_are_meant(cluster):
     assert {call.user for call in cluster.calls(user="*")} == {"kubernetes-admin", CONTROLLERS}
 
 
-def test_the_controllers_may_do_what_roles_allow_and_no_more(cluster):
+def test_controllers_are_limited_to_their_roles(cluster):
     """They never lack a right, as from their first request on, and are no masters."""
     cluster.apply(DEPLOYMENT.replace("web", "allowed"))
     cluster.wait("Deployment", "allowed", "Available")
@@ -92,7 +92,7 @@ def test_the_controllers_may_do_what_roles_allow_and_no_more(cluster):
     assert not any("impersonate" in rule["verbs"] or rule["verbs"] == ["*"] for rule in rules)
 
 
-async def test_what_is_not_answered_has_no_code():
+async def test_unanswered_call_has_no_code():
     async with Cluster(nodes=1) as cluster:
         with cluster.inject(verb="get", resource="nodes", delay=600.0) as fault:
             getting = asyncio.create_task(cluster.get("Node", "node-1"))
@@ -102,7 +102,7 @@ async def test_what_is_not_answered_has_no_code():
         assert [call.code for call in cluster.calls(verb="get")] == [200]
 
 
-def test_what_is_no_resource_is_found_by_its_path(cluster):
+def test_non_resource_call_is_found_by_path(cluster):
     assert cluster.calls(path="/version") == []
     official.VersionApi(cluster.kubernetes()).get_code()
     assert [call.verb for call in cluster.calls(path="/version*")] == ["get"]
@@ -117,17 +117,17 @@ def test_what_is_no_resource_is_found_by_its_path(cluster):
         pytest.param({"pod": "a"}, "pod", id="what nobody can ask for"),
     ],
 )
-def test_what_would_never_be_found_is_an_error(cluster, criteria, problem):
+def test_invalid_call_criteria_raise_an_error(cluster, criteria, problem):
     with pytest.raises((ValueError, TypeError), match=problem):
         cluster.calls(**criteria)
 
 
-def test_a_new_cluster_has_not_been_asked_anything():
+def test_new_cluster_has_no_calls():
     with Cluster(nodes=1) as cluster:
         assert cluster.calls() == []
 
 
-async def test_who_counts_is_warned_if_the_oldest_are_forgotten():
+async def test_dropped_calls_raise_a_warning():
     recorder = Recorder(proceeding, SteppedClock(), max_calls=2)
     for name in ("a", "b", "c"):
         await recorder.record(asked(name), answered)

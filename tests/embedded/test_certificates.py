@@ -53,7 +53,7 @@ def issued(cluster, name):
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_an_approved_request_becomes_a_certificate_of_a_user(cluster, tmp_path):
+def test_approved_csr_is_signed_and_authenticates_user(cluster, tmp_path):
     key, encoded = request("dev", "ops", name="jane")
     create(cluster, "jane", encoded, "kube-apiserver-client", ["client auth"])
     approve(cluster, "jane")
@@ -73,7 +73,7 @@ def test_an_approved_request_becomes_a_certificate_of_a_user(cluster, tmp_path):
     assert set(user["groups"]) == {"dev", "ops", "system:authenticated"}
 
 
-def test_a_kubelets_request_is_approved_by_itself(cluster):
+def test_kubelet_csr_is_approved_automatically(cluster):
     _, encoded = request("system:nodes", name="system:node:n1")
     usages = ["client auth", "digital signature"]
     create(cluster, "n1", encoded, "kube-apiserver-client-kubelet", usages)

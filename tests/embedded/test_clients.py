@@ -26,22 +26,22 @@ def left_open_no_longer():
     gc.collect()
 
 
-def test_the_official_client(cluster):
+def test_official_client_works(cluster):
     nodes = official.CoreV1Api(cluster.kubernetes()).list_node().items
     assert [node.metadata.name for node in nodes] == ["node-1", "node-2"]
     (call,) = cluster.calls(resource="nodes", agent="OpenAPI-Generator")
     assert (call.user, call.verb, call.code) == ("kubernetes-admin", "list", 200)
 
 
-def test_lightkube(cluster):
+def test_lightkube_works(cluster):
     assert [node.metadata.name for node in cluster.lightkube().list(Node)] == ["node-1", "node-2"]
 
 
-def test_kr8s(cluster):
+def test_kr8s_works(cluster):
     assert [node.name for node in cluster.kr8s().get("nodes")] == ["node-1", "node-2"]
 
 
-async def test_in_an_event_loop():
+async def test_asynchronous_clients_work_in_event_loop():
     async with Cluster(nodes=1) as cluster:
         async with cluster.kubernetes_asyncio() as client:
             nodes = (await awaited.CoreV1Api(client).list_node()).items
@@ -54,7 +54,7 @@ async def test_in_an_event_loop():
         await client.close()
 
 
-def test_one_that_is_not_installed_is_named(cluster, monkeypatch):
+def test_client_that_is_not_installed_is_named(cluster, monkeypatch):
     monkeypatch.setitem(sys.modules, "lightkube", None)
     with pytest.raises(NotInstalled, match="pip install lightkube"):
         cluster.lightkube()

@@ -56,7 +56,7 @@ spec:
 """
 
 
-def test_what_is_applied_comes_to_be(cluster):
+def test_applied_objects_become_ready(cluster):
     applied = cluster.apply(MANIFESTS)
     assert [one["kind"] for one in applied] == ["Namespace", "Deployment", "ConfigMap"]
     assert applied[2]["metadata"]["namespace"] == "default"
@@ -65,7 +65,7 @@ def test_what_is_applied_comes_to_be(cluster):
     assert ready["status"]["observedGeneration"] == ready["metadata"]["generation"]
 
 
-def test_a_file_is_applied_and_a_question_is_waited_for(cluster, tmp_path):
+def test_file_is_applied_and_predicate_is_awaited(cluster, tmp_path):
     file = tmp_path / "settings.yaml"
     file.write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: asked}, data: {colour: red}}")
     cluster.apply(file)
@@ -87,7 +87,7 @@ def test_objects_are_read_listed_and_deleted(cluster):
         cluster.get("ConfigMap", "one")
 
 
-def test_a_kind_that_was_defined_a_moment_ago_is_known(cluster):
+def test_kind_defined_just_before_is_known(cluster):
     with pytest.raises(Unknown):
         cluster.list("Unicorn")
     cluster.apply(DEFINITION)
@@ -95,7 +95,7 @@ def test_a_kind_that_was_defined_a_moment_ago_is_known(cluster):
     assert cluster.list("Unicorn") == []
 
 
-def test_what_does_not_come_is_not_waited_for_any_longer(cluster):
+def test_wait_times_out_with_status_of_object(cluster):
     with pytest.raises(
         TimeoutError, match=r"Node node-1 was not Enchanted within 0\.1 seconds; its status is"
     ):
@@ -106,28 +106,28 @@ def test_what_does_not_come_is_not_waited_for_any_longer(cluster):
         cluster.wait_gone("Node", "node-1", timeout=0.1)
 
 
-def test_what_the_server_does_not_have_is_named(cluster):
+def test_unknown_kind_or_namespace_is_named(cluster):
     with pytest.raises(Unknown, match=r"^Unicorn\.magic$"):
         cluster.wait("Unicorn.magic", "one", "Ready")
     with pytest.raises(NotFound, match="nowhere"):
         cluster.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: nowhere}}")
 
 
-def test_its_kubeconfig_leads_to_it(cluster):
+def test_kubeconfig_authenticates_and_is_private(cluster):
     assert token(cluster.kubeconfig)
     assert tls(cluster.kubeconfig).get_ca_certs()
     assert cluster.url in cluster.kubeconfig.read_text()
     assert cluster.kubeconfig.stat().st_mode & 0o077 == 0
 
 
-def test_flags_are_those_of_the_server():
+def test_flags_are_passed_to_server():
     with Cluster(nodes=1, packs="", flags=["--etcd-prefix=/elsewhere"]) as cluster:
         with pytest.raises(Unknown):
             cluster.list("CloneSet")
         assert len(cluster.list("Node")) == 1
 
 
-def test_flags_are_those_of_the_manager():
+def test_manager_flags_are_passed_to_manager():
     without = ["--controllers=*,-deployment-controller", "--simulate-node-zones=a,b"]
     with Cluster(nodes=2, manager_flags=without) as cluster:
         zones = [node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in cluster.list("Node")]
@@ -142,7 +142,7 @@ def test_flags_are_those_of_the_manager():
         pass
 
 
-def test_any_number_runs_at_once_and_each_is_alone():
+def test_clusters_run_concurrently_and_isolated():
     def told(number):
         with Cluster(nodes=number) as cluster:
             cluster.apply(CONFIG_MAP % (f"own-{number}", "x"))
@@ -158,7 +158,7 @@ def test_any_number_runs_at_once_and_each_is_alone():
     assert nodes == (1, 2, 3)
 
 
-async def test_in_an_event_loop_it_is_awaited_and_leaves_nothing():
+async def test_cluster_in_event_loop_is_awaited_and_leaves_no_tasks():
     tasks = asyncio.all_tasks()
     async with Cluster(nodes=1) as cluster:
         folder = Path(cluster.kubeconfig).parent
@@ -173,7 +173,7 @@ async def test_in_an_event_loop_it_is_awaited_and_leaves_nothing():
     assert asyncio.all_tasks() == tasks
 
 
-async def test_an_event_loop_that_is_blocked_does_not_hold_it_up():
+async def test_blocked_event_loop_does_not_block_cluster():
     async with Cluster(nodes=1) as cluster:
         assert _asked_by_another_process(cluster) == "200"
 
@@ -198,7 +198,7 @@ print(urllib.request.urlopen(url + "/version", context=context).status)
 """
 
 
-def test_nothing_of_it_is_left_and_nothing_of_the_process_is_changed(monkeypatch, tmp_path):
+def test_stopped_cluster_leaves_no_files_and_no_process_state(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     before, frozen_count = _state_of_the_process(), gc.get_freeze_count()
     with Cluster(nodes=1) as cluster:
@@ -228,7 +228,7 @@ def _state_of_the_process():
     }
 
 
-def test_for_notebooks_it_is_started_and_stopped():
+def test_cluster_can_be_started_and_stopped_without_with():
     cluster = Cluster(nodes=1)
     assert repr(cluster) == "<mockube cluster not started>"
     with pytest.raises(NotStarted, match="with Cluster"):
@@ -242,7 +242,7 @@ def test_for_notebooks_it_is_started_and_stopped():
     assert repr(cluster) == "<mockube cluster stopped>"
 
 
-def test_one_that_is_forgotten_leaves_nothing(tmp_path):
+def test_abandoned_cluster_leaves_nothing(tmp_path):
     program = "from mockube import Cluster; print(Cluster(nodes=1).start().kubeconfig.parent)"
     answer = subprocess.run(
         [sys.executable, "-W", "error", "-c", program],
@@ -256,7 +256,7 @@ def test_one_that_is_forgotten_leaves_nothing(tmp_path):
     assert [*tmp_path.iterdir()] == []
 
 
-def test_one_without_nodes_is_an_api_and_its_controllers():
+def test_cluster_without_nodes_runs_controllers():
     with Cluster(nodes=0) as cluster:
         assert cluster.list("Node") == []
         cluster.apply(MANIFESTS)
@@ -272,17 +272,17 @@ def test_one_without_nodes_is_an_api_and_its_controllers():
         ),
     ],
 )
-def test_what_cannot_be_is_told(options, problem):
+def test_invalid_options_are_reported(options, problem):
     with pytest.raises(NotStarted, match=problem), Cluster(**options):
         pass
 
 
-def test_so_many_nodes_cannot_be():
+def test_invalid_number_of_nodes_is_refused():
     with pytest.raises(ValueError, match="nodes must be from 0 to"):
         Cluster(nodes=-1)
 
 
-def test_one_that_cannot_start_says_why_and_leaves_nothing(tmp_path, monkeypatch):
+def test_failed_start_reports_reason_and_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     threads = threading.enumerate()
     with pytest.raises(NotStarted, match="unrecognized arguments: --bogus"), Cluster(flags=["--bogus"]):
@@ -291,7 +291,7 @@ def test_one_that_cannot_start_says_why_and_leaves_nothing(tmp_path, monkeypatch
     assert threading.enumerate() == threads
 
 
-def test_the_services_of_webhooks_are_somewhere_else():
+def test_webhook_services_can_be_redirected():
     with Cluster(nodes=0, webhook_services={"default/hooks": "127.0.0.1:1"}) as cluster:
         cluster.apply("""
 apiVersion: admissionregistration.k8s.io/v1

@@ -45,7 +45,7 @@ def left_open_no_longer():
     gc.collect()
 
 
-def test_a_policy_sees_the_options_of_a_connection(cluster):
+def test_policy_receives_connect_options(cluster):
     cluster.apply(POLICY)
     cluster.wait("Pod", "admitted", "Ready")
     pods = official.CoreV1Api(cluster.kubernetes())

@@ -35,7 +35,7 @@ def is_running(tree):
     return tree["status"]["phase"] == "Running"
 
 
-def test_a_device_goes_from_pod_to_pod(cluster):
+def test_device_is_reallocated_after_pod_ends(cluster):
     cluster.apply(SLICE)
     cluster.apply(POD.format(name="first"))
     first = cluster.wait("Pod", "first", is_running)

@@ -49,13 +49,13 @@ def execute(pods, *command, **options):
     )
 
 
-def test_a_command_writes_to_both_streams_and_has_a_code(pods):
+def test_exec_returns_both_streams_and_exit_code(pods):
     session = execute(pods, "sh", "-c", "echo out; echo err >&2; exit 3")
     session.run_forever(timeout=10)
     assert (session.read_stdout(), session.read_stderr(), session.returncode) == ("out\n", "err\n", 3)
 
 
-def test_a_command_reads_what_is_sent_as_it_comes(pods):
+def test_exec_streams_standard_input(pods):
     session = execute(pods, "sh", "-c", "read a; echo got $a; read b; echo and $b; read c", stdin=True)
     session.write_stdin("one\n")
     assert session.readline_stdout(timeout=10) == "got one"
@@ -66,21 +66,21 @@ def test_a_command_reads_what_is_sent_as_it_comes(pods):
     assert session.returncode == 0
 
 
-def test_files_stay_for_the_next_command(pods):
+def test_files_persist_between_exec_commands(pods):
     execute(pods, "sh", "-c", "echo kept > /tmp/f").run_forever(timeout=10)
     session = execute(pods, "cat", "/tmp/f")
     session.run_forever(timeout=10)
     assert session.read_stdout() == "kept\n"
 
 
-def test_a_program_that_is_not_there_is_named(pods):
+def test_exec_names_missing_program(pods):
     session = execute(pods, "nginx", "-t")
     session.run_forever(timeout=10)
     status = orjson.loads(session.read_channel(3) or b"{}")
     assert 'has no program "nginx"' in status.get("message", "") or session.returncode != 0
 
 
-def test_a_terminal_echoes_edits_and_prompts(pods):
+def test_exec_tty_echoes_edits_and_prompts(pods):
     session = execute(pods, "sh", stdin=True, tty=True)
     session.write_stdin("echo ax\x7fb\rexit 5\r")
     session.run_forever(timeout=10)
@@ -88,7 +88,7 @@ def test_a_terminal_echoes_edits_and_prompts(pods):
     assert session.returncode == 5
 
 
-def test_attaching_shows_what_is_written_from_now_on(shared, pods):
+def test_attach_streams_only_new_output(shared, pods):
     session = stream(
         pods.connect_get_namespaced_pod_attach, "shell", "default", stdout=True, _preload_content=False
     )
@@ -97,7 +97,7 @@ def test_attaching_shows_what_is_written_from_now_on(shared, pods):
     session.close()
 
 
-def test_an_ended_container_takes_no_command(shared, pods):
+def test_exec_in_terminated_container_is_refused(shared, pods):
     spec = {"containers": [{"name": "c", "image": "x", "command": ["true"]}], "restartPolicy": "Never"}
     pods.create_namespaced_pod("default", {"metadata": {"name": "done"}, "spec": spec})
     shared.advance(1)
@@ -105,7 +105,7 @@ def test_an_ended_container_takes_no_command(shared, pods):
         stream(pods.connect_get_namespaced_pod_exec, "done", "default", command=["ls"], stdout=True)
 
 
-async def test_a_command_over_spdy(shared, pods):
+async def test_exec_works_over_spdy(shared, pods):
     query = [("command", "cat"), ("stdin", "true"), ("stdout", "true"), ("container", "c")]
     async with SpdyClient.upgrade(shared, f"{POD}/exec", query) as (client, head):
         assert b"X-Stream-Protocol-Version: v4.channel.k8s.io" in head
@@ -119,7 +119,7 @@ async def test_a_command_over_spdy(shared, pods):
         assert orjson.loads(client.received[1]) == {"metadata": {}, "status": "Success"}
 
 
-async def test_what_is_no_spdy_ends_the_session(shared, pods):
+async def test_invalid_spdy_frames_end_exec_session(shared, pods):
     query = [("command", "cat"), ("stdout", "true")]
     async with SpdyClient.upgrade(shared, f"{POD}/exec", query) as (client, _):
         client.writer.write(b"GET / HTTP/1.1\r\n\r\n" * 10)
@@ -127,7 +127,7 @@ async def test_what_is_no_spdy_ends_the_session(shared, pods):
             pass
 
 
-async def test_an_unknown_protocol_is_refused(shared, pods):
+async def test_exec_with_unknown_subprotocol_is_refused(shared, pods):
     query = [("command", "ls"), ("stdout", "true")]
     with pytest.raises(AssertionError, match="403"):
         async with SpdyClient.upgrade(shared, f"{POD}/exec", query, protocol="v9.channel.k8s.io"):
@@ -177,7 +177,7 @@ def said(api, name, script):
     return session.read_stdout() + session.read_stderr()
 
 
-def test_containers_of_a_pod_share_its_volumes(sharing):
+def test_containers_of_pod_share_volumes(sharing):
     assert said(sharing, "b", "cat /data/early /data/main; ls /data") == "early\nmain\nearly\nmain\nsub\n"
     assert said(sharing, "a", "echo by hand > /s/sub/new; rm /s/early") == ""
     assert said(sharing, "c", "cat /part/new; echo more >> /part/new; ls /part") == "by hand\nd\nnew\n"
@@ -191,7 +191,7 @@ def test_containers_of_a_pod_share_its_volumes(sharing):
     )
 
 
-def test_logs_know_what_init_containers_have_left(sharing):
+def test_logs_read_files_written_by_init_containers(sharing):
     for name in ("a", "b"):
         assert sharing.read_namespaced_pod_log("sharing", "default", container=name) == "early\n"
 
@@ -216,7 +216,7 @@ def ended(cluster, name):
     return found["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"]
 
 
-def test_a_container_reads_what_is_sent_by_attach_and_ends_as_it_says(shared):
+def test_attach_sends_input_and_container_exits_with_its_code(shared):
     api = interactive(
         shared,
         "reads",
@@ -235,7 +235,7 @@ def test_a_container_reads_what_is_sent_by_attach_and_ends_as_it_says(shared):
     assert api.read_namespaced_pod_log("reads", "default") == "got one\n"
 
 
-def test_a_shell_in_a_terminal_ends_with_its_client(shared):
+def test_interactive_shell_ends_with_its_client(shared):
     api = interactive(shared, "terminal", tty=True, stdinOnce=True)
     session = attach(api, "terminal", tty=True)
     session.write_stdin("echo $((6*7))\r")
@@ -247,7 +247,7 @@ def test_a_shell_in_a_terminal_ends_with_its_client(shared):
     assert ended(shared, "terminal") == 0
 
 
-def test_an_interactive_container_is_killed_with_its_pod(shared):
+def test_interactive_container_is_killed_with_its_pod(shared):
     api = interactive(shared, "killed", "cat")
     session = attach(api, "killed")
     session.write_stdin("x\n")
@@ -256,7 +256,7 @@ def test_an_interactive_container_is_killed_with_its_pod(shared):
     shared.wait_gone("Pod", "killed")
 
 
-def test_an_empty_line_and_the_end_leave_the_status_as_it_is(pods):
+def test_empty_line_and_end_of_input_keep_exit_status(pods):
     session = execute(pods, "sh", stdin=True, tty=True)
     session.write_stdin("\r(exit 5)\r\r\x04")
     session.run_forever(timeout=10)

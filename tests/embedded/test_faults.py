@@ -78,7 +78,7 @@ def ask(cluster):
         ),
     ],
 )
-def test_a_refusal_is_as_the_server_would_write_it(cluster, ask, method, code, reason, message):
+def test_injected_error_has_servers_status_format(cluster, ask, method, code, reason, message):
     with cluster.inject(resource="configmaps", status=code):
         answered, headers, body = ask(method, f"{CONFIG_MAPS}/a", b"{}")
     assert answered == body["code"] == code
@@ -89,7 +89,7 @@ def test_a_refusal_is_as_the_server_would_write_it(cluster, ask, method, code, r
     assert call.code == code
 
 
-def test_reason_message_and_pause_may_be_said(cluster, ask):
+def test_injected_error_can_set_reason_message_and_retry_after(cluster, ask):
     said = {"reason": "Busy", "message": "not now", "retry_after": 7}
     with cluster.inject(resource="configmaps", status=429, **said):
         answered, headers, body = ask("GET", CONFIG_MAPS)
@@ -97,12 +97,12 @@ def test_reason_message_and_pause_may_be_said(cluster, ask):
     assert (body["reason"], body["message"]) == ("Busy", "not now")
 
 
-def test_what_exists_already_is_said_of_what_is_made(cluster, ask):
+def test_injected_conflict_on_create_is_already_exists(cluster, ask):
     with cluster.inject(verb="create", status=409):
         assert ask("POST", CONFIG_MAPS, b"{}")[2]["reason"] == "AlreadyExists"
 
 
-def test_it_strikes_so_often_and_those_only_who_are_meant(cluster):
+def test_fault_is_injected_a_number_of_times_for_matching_requests(cluster):
     fault = cluster.inject(verb="patch", resource="configmaps", name="b", status=409, times=2, after=1)
     cluster.apply(CONFIG_MAP % "a")
     cluster.apply(CONFIG_MAP % "b")
@@ -116,13 +116,13 @@ def test_it_strikes_so_often_and_those_only_who_are_meant(cluster):
     fault.stop()
 
 
-def test_it_is_over_with_its_block(cluster):
+def test_fault_ends_with_its_block(cluster):
     with cluster.inject(verb="patch", status=500), pytest.raises(status.InternalError):
         cluster.apply(CONFIG_MAP % "a")
     cluster.apply(CONFIG_MAP % "a")
 
 
-def test_controllers_are_struck_if_they_are_meant(cluster):
+def test_controllers_get_injected_errors_only_if_named(cluster):
     with cluster.inject(verb="create", resource="pods/binding", status=500) as spared:
         cluster.apply(POD % "spared")
         cluster.wait("Pod", "spared", "Ready")
@@ -135,7 +135,7 @@ def test_controllers_are_struck_if_they_are_meant(cluster):
     assert fault.struck == 2
 
 
-async def test_who_is_held_up_goes_on_when_it_is_over():
+async def test_delayed_request_continues_when_fault_ends():
     async with Cluster(nodes=1) as cluster:
         with cluster.inject(resource="nodes", delay=600.0) as fault:
             getting = asyncio.create_task(cluster.get("Node", "node-1"))
@@ -144,7 +144,7 @@ async def test_who_is_held_up_goes_on_when_it_is_over():
         assert (await getting)["kind"] == "Node"
 
 
-async def test_the_end_of_a_cluster_waits_for_nobody_who_is_held_up():
+async def test_cluster_stop_does_not_wait_for_delayed_requests():
     async with Cluster(nodes=1) as cluster:
         fault = cluster.inject(delay=600.0)
         getting = asyncio.create_task(cluster.get("Node", "node-1"))
@@ -153,13 +153,13 @@ async def test_the_end_of_a_cluster_waits_for_nobody_who_is_held_up():
     fault.stop()
 
 
-def test_a_delay_alone_is_no_refusal(cluster):
+def test_delay_without_status_returns_normal_response(cluster):
     with cluster.inject(resource="nodes", delay=0.001, times=1) as fault:
         assert len(cluster.list("Node")) == 2
     assert fault.struck == 1
 
 
-def test_a_connection_is_cut(cluster, ask):
+def test_connection_is_cut_by_fault(cluster, ask):
     with cluster.inject(resource="configmaps", cut="before"), pytest.raises(ConnectionError):
         ask("POST", CONFIG_MAPS, b'{"metadata": {"name": "never"}}')
     with cluster.inject(resource="configmaps", cut="after"), pytest.raises(ConnectionError):
@@ -172,7 +172,7 @@ def test_a_connection_is_cut(cluster, ask):
             cluster.get("ConfigMap", "never")
 
 
-async def test_a_watch_that_runs_is_cut():
+async def test_running_watch_is_cut_by_fault():
     """Whoever waits begins anew, as everybody must who watches."""
     watches = {"verb": "watch", "resource": "configmaps"}
     async with Cluster(nodes=1) as cluster:
@@ -185,14 +185,14 @@ async def test_a_watch_that_runs_is_cut():
         assert fault.struck == 1
 
 
-def test_a_watch_is_told_that_it_is_too_old_as_its_first_event(cluster, ask):
+def test_watch_with_injected_410_starts_with_error_event(cluster, ask):
     with cluster.inject(verb="watch", resource="configmaps", status=410):
         answered, _, event = ask("GET", f"{CONFIG_MAPS}?watch=true&resourceVersion=1")
     assert (answered, event["type"], event["object"]["reason"]) == (200, "ERROR", "Expired")
 
 
 @pytest.mark.parametrize("harm", [{"status": 410}, {"status": 500}, {"cut": "before"}], ids=str)
-async def test_controllers_come_back_whatever_becomes_of_their_watches(harm):
+async def test_controllers_recover_from_faults_of_their_watches(harm):
     async with Cluster(nodes=1) as cluster:
         pods = {"user": CONTROLLERS, "verb": "watch", "resource": "pods"}
         fault = cluster.inject(**pods, times=1, **harm)
@@ -213,6 +213,6 @@ async def test_controllers_come_back_whatever_becomes_of_their_watches(harm):
         pytest.param({"status": 500, "verb": "put"}, '"put" is no verb', id="a verb that is none"),
     ],
 )
-def test_what_would_do_nothing_is_an_error(cluster, harm, problem):
+def test_fault_without_effect_is_an_error(cluster, harm, problem):
     with pytest.raises(ValueError, match=problem):
         cluster.inject(**harm)

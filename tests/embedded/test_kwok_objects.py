@@ -74,7 +74,7 @@ def cluster():
         yield started
 
 
-def test_logs_come_from_the_file_of_the_pods_own_object_first(cluster, tmp_path):
+def test_logs_object_of_pod_precedes_cluster_logs(cluster, tmp_path):
     pods = run_pods(cluster, "own", "selected", "other")
     (tmp_path / "one").write_text("2030-01-01T00:00:00Z stdout F of the pod\n")
     (tmp_path / "all").write_text("of all\nlast\n")
@@ -92,7 +92,7 @@ def test_logs_come_from_the_file_of_the_pods_own_object_first(cluster, tmp_path)
     assert next(lines) == "written later"
 
 
-def test_commands_run_on_this_machine(cluster, tmp_path):
+def test_exec_object_runs_command_on_host(cluster, tmp_path):
     pods = run_pods(cluster, "commands")
     local = f"{{workDir: {tmp_path}, envs: [{{name: WORD, value: hello}}]}}"
     kwok(cluster, "ClusterExec", "all", f"{{execs: [{{containers: [c], local: {local}}}]}}")
@@ -106,7 +106,7 @@ def test_commands_run_on_this_machine(cluster, tmp_path):
     assert said == f"hello\n{os.path.realpath(tmp_path)}\n"
 
 
-def test_ports_lead_where_an_object_says(cluster):
+def test_port_forward_object_redirects_port(cluster):
     pods = run_pods(cluster, "ports")
     with socket.create_server(("127.0.0.1", 0)) as server:
         target = f"{{address: 127.0.0.1, port: {server.getsockname()[1]}}}"
@@ -122,7 +122,7 @@ def test_ports_lead_where_an_object_says(cluster):
         connection.close()
 
 
-def test_without_the_flag_they_are_refused_by_name(tmp_path):
+def test_host_access_objects_are_refused_without_flag(tmp_path):
     with Cluster(nodes=1) as cluster:
         define(cluster)
         pods = run_pods(cluster, "p")
@@ -169,7 +169,7 @@ def proxied(nodes, page):
     return orjson.loads(nodes.connect_get_node_proxy_with_path("node-1", page, _preload_content=False).data)
 
 
-def test_metrics_of_a_node_are_those_of_metric_objects_or_of_a_kubelet():
+def test_node_metrics_are_those_of_metric_objects_or_kubelet():
     with Cluster(nodes=1) as cluster:
         define(cluster)
         nodes = official.CoreV1Api(cluster.kubernetes())

@@ -38,7 +38,7 @@ def start(cluster, script, *, policy="Always", ready=True):
     return name, pods
 
 
-def test_a_log_is_what_the_command_has_written(cluster):
+def test_log_has_output_of_command(cluster):
     name, pods = start(cluster, "echo hello from $HOSTNAME; while sleep 10; do echo again; done")
     cluster.advance(25)
     log = pods.read_namespaced_pod_log(name, "default")
@@ -51,7 +51,7 @@ def test_a_log_is_what_the_command_has_written(cluster):
     assert stamped[1][29] == "Z"
 
 
-def test_a_log_is_followed_to_the_end_of_its_container(cluster):
+def test_followed_log_ends_with_container(cluster):
     name, pods = start(cluster, "for i in 1 2 3; do echo $i; sleep 100; done; exit 3", policy="Never")
     lines = watch.Watch().stream(pods.read_namespaced_pod_log, name, "default")
     assert next(lines) == "1"
@@ -61,7 +61,7 @@ def test_a_log_is_followed_to_the_end_of_its_container(cluster):
     assert list(lines) == ["3"]
 
 
-def test_a_followed_log_ends_with_its_pod(cluster):
+def test_followed_log_ends_with_pod(cluster):
     name, pods = start(cluster, "echo on; sleep inf")
     lines = watch.Watch().stream(pods.read_namespaced_pod_log, name, "default")
     assert next(lines) == "on"
@@ -69,7 +69,7 @@ def test_a_followed_log_ends_with_its_pod(cluster):
     assert list(lines) == []
 
 
-def test_the_previous_run_has_a_log_of_its_own(cluster):
+def test_previous_log_is_that_of_previous_run(cluster):
     name, pods = start(cluster, "echo one run; sleep 5; exit 1")
     with pytest.raises(official.ApiException, match="previous terminated container"):
         pods.read_namespaced_pod_log(name, "default", previous=True)
@@ -78,7 +78,7 @@ def test_the_previous_run_has_a_log_of_its_own(cluster):
     assert pods.read_namespaced_pod_log(name, "default", previous=True) == "one run\n"
 
 
-def test_a_container_that_waits_has_no_log(cluster):
+def test_waiting_container_has_no_log(cluster):
     pods = official.CoreV1Api(cluster.kubernetes())
     metadata = {"name": next(NAMES), "annotations": {"mockube.dev/waiting-reason": "ImagePullBackOff"}}
     made = pods.create_namespaced_pod(
@@ -89,7 +89,7 @@ def test_a_container_that_waits_has_no_log(cluster):
         pods.read_namespaced_pod_log(made.metadata.name, "default")
 
 
-def test_a_log_shows_what_is_mounted(cluster):
+def test_log_shows_mounted_config_map(cluster):
     pods = official.CoreV1Api(cluster.kubernetes())
     name = next(NAMES)
     pods.create_namespaced_config_map("default", {"metadata": {"name": name}, "data": {"colour": "blue"}})
@@ -111,7 +111,7 @@ def test_a_log_shows_what_is_mounted(cluster):
     [("", bytes), ("binary.k8s.io", bytes), ("base64.binary.k8s.io", base64.b64decode)],
     ids=["without a protocol", "binary", "base64"],
 )
-def test_a_log_over_a_websocket_comes_as_messages(cluster, protocol, decode):
+def test_log_over_websocket_is_sent_as_messages(cluster, protocol, decode):
     script = f"echo {'x' * 5000}; i=0; while [ $i -lt 400 ]; do echo line $i; i=$((i+1)); done"
     name, pods = start(cluster, script, policy="Never", ready=False)
     cluster.wait("Pod", name, lambda pod: pod["status"]["phase"] == "Succeeded")
@@ -127,7 +127,7 @@ def test_a_log_over_a_websocket_comes_as_messages(cluster, protocol, decode):
     assert b"".join(messages).splitlines() == expected
 
 
-def test_a_log_over_a_websocket_of_another_protocol(cluster):
+def test_log_over_websocket_supports_base64_protocol(cluster):
     name, pods = start(cluster, "echo on; sleep inf")
     with pytest.raises(WebSocketBadStatusException, match="403 Forbidden"):
         open_log(pods, name, ["v5.channel.k8s.io"])
@@ -143,7 +143,7 @@ def open_log(pods, name, protocols):
 
 
 @pytest.mark.parametrize("script", ["sleep inf", "while sleep 1; do echo on; done"], ids=["quiet", "busy"])
-def test_a_follower_that_goes_leaves_nothing_behind(cluster, caplog, script):
+def test_disconnected_log_follower_leaves_no_tasks(cluster, caplog, script):
     name, pods = start(cluster, f"echo begun; {script}")
     followed = pods.read_namespaced_pod_log(name, "default", follow=True, _preload_content=False)
     pieces = followed.stream(6)

@@ -23,13 +23,13 @@ def is_ready(deployment):
 
 
 @pytest.mark.parametrize("minor", minors.MINORS)
-def test_a_deployment_is_ready(minor):
+def test_deployment_becomes_ready_in_older_minor(minor):
     with Cluster(version=minor, nodes=1, packs="") as cluster:
         cluster.apply(WEB)
         cluster.wait("Deployment", "web", is_ready)
         assert cluster.complaints == []
 
 
-def test_a_minor_that_is_not_known_is_refused():
+def test_unknown_minor_is_refused():
     with pytest.raises(ValueError, match=r"\"1\.28\" is none of the minor releases"):
         Cluster(version="1.28")

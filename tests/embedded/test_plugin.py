@@ -52,14 +52,14 @@ def run(tmp_path):
         pytest.param(["-o", "mockube_scope=session", "-n", "2"], 2, id="one for each process of a session"),
     ],
 )
-def test_a_fixture_gives_a_fresh_cluster(run, settings, clusters):
+def test_fixture_starts_fresh_cluster(run, settings, clusters):
     answer = run(CLUSTERS, "-rP", *settings)
     assert answer.returncode == 0, answer.stdout + answer.stderr
     served = {line.partition("served at ")[2] for line in answer.stdout.splitlines() if "served at" in line}
     assert len(served) == clusters
 
 
-def test_a_marker_and_settings_say_what_a_cluster_has(run):
+def test_marker_and_settings_configure_cluster(run):
     text = """
 import pytest
 
@@ -105,7 +105,7 @@ def test_a_value_without_its_name(mockube):
         ),
     ],
 )
-def test_what_is_wrong_is_told_in_a_line(run, settings, problems):
+def test_invalid_marker_or_setting_is_reported_in_one_line(run, settings, problems):
     answer = run(WRONG, *settings)
     assert answer.returncode == 1
     for problem in problems:
@@ -113,7 +113,7 @@ def test_what_is_wrong_is_told_in_a_line(run, settings, problems):
     assert "Traceback" not in answer.stdout
 
 
-def test_a_module_may_be_marked(run):
+def test_module_can_be_marked(run):
     text = """
 import pytest
 
@@ -126,7 +126,7 @@ def test_mine(mockube):
     assert answer.returncode == 0, answer.stdout + answer.stderr
 
 
-def test_an_asynchronous_test_has_it_too(run):
+def test_asynchronous_test_can_use_fixture(run):
     text = """
 async def test_waiting_in_the_loop(mockube):
     assert len(mockube.list("Node")) == 3
@@ -138,7 +138,7 @@ async def test_awaiting(mockube):
     assert answer.returncode == 0, answer.stdout + answer.stderr
 
 
-def test_a_failure_comes_with_what_has_happened(run):
+def test_failed_test_reports_events_calls_and_logs(run):
     text = f"""
 import logging
 
@@ -162,7 +162,7 @@ def test_none_of_it_is_told_of_what_passes(mockube):
     assert answer.stdout.count("mockube: calls") == 1
 
 
-def test_a_failure_is_told_of_whatever_still_goes_wrong(run):
+def test_failure_report_is_printed_despite_further_faults(run):
     text = """
 def test_mine(mockube):
     mockube.inject(delay=600.0)
@@ -193,19 +193,19 @@ def test_after_its_end(mockube):
         pytest.param(["-p", "mockube.testing"], {}, id="installed and asked for"),
     ],
 )
-def test_it_is_loaded_once_however_it_is_named(run, arguments, files):
+def test_plugin_is_loaded_once(run, arguments, files):
     text = "def test_mine(pytestconfig):\n    assert pytestconfig.getini('mockube_scope') == 'function'\n"
     answer = run(text, *arguments, **files)
     assert answer.returncode == 0, answer.stdout + answer.stderr
 
 
-def test_it_can_be_turned_off(run):
+def test_plugin_can_be_disabled(run):
     answer = run("def test_mine(mockube):\n    pass\n", "-p", "no:mockube")
     assert answer.returncode == 1
     assert "fixture 'mockube' not found" in answer.stdout
 
 
-def test_who_does_not_use_it_pays_nothing():
+def test_unused_plugin_imports_nothing():
     program = (
         "import pytest, sys; before = {*sys.modules}; import mockube.testing; print(*{*sys.modules} - before)"
     )
@@ -220,7 +220,7 @@ def test_who_does_not_use_it_pays_nothing():
     assert {*answer.stdout.split()} == {"mockube", "mockube.exports", "mockube.testing"}
 
 
-def test_others_run_beside_it(run):
+def test_plugin_works_with_xdist_and_randomly(run):
     text = """
 import pytest
 

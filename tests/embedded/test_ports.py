@@ -44,7 +44,7 @@ def said(path, port=80, method="GET"):
     return f"mockube: pod default/web is simulated: {method} {path} on port {port}\n"
 
 
-def test_a_port_is_forwarded_over_a_websocket(api):
+def test_port_forward_works_over_websocket(api):
     forwarded = portforward(api.connect_get_namespaced_pod_portforward, "web", "default", ports="80,81")
     socket = forwarded.socket(80)
     socket.settimeout(10)
@@ -61,7 +61,7 @@ def test_a_port_is_forwarded_over_a_websocket(api):
     socket.close()
 
 
-async def test_a_port_is_forwarded_over_spdy(shared, api):
+async def test_port_forward_works_over_spdy(shared, api):
     path = "/api/v1/namespaces/default/pods/web/portforward"
     async with SpdyClient.upgrade(shared, path, [], protocol="portforward.k8s.io") as (client, _):
         for number, port in ((1, "80"), (5, "81")):
@@ -74,7 +74,7 @@ async def test_a_port_is_forwarded_over_spdy(shared, api):
         assert b"connection refused" in client.received[5]
 
 
-def test_pods_and_services_are_proxied_to(api):
+def test_pods_and_services_are_proxied(api):
     pod = api.connect_get_namespaced_pod_proxy_with_path
     assert pod("web", "default", path="a/b") == said("/a/b")
     assert pod("web:90", "default", path="") == "ninety"
@@ -82,7 +82,7 @@ def test_pods_and_services_are_proxied_to(api):
     assert service("http:web:8080", "default", path="x") == said("/x", method="POST")
 
 
-def test_a_port_that_nobody_declares_is_closed(api):
+def test_proxy_to_undeclared_port_is_connection_refused(api):
     with pytest.raises(official.ApiException, match="connect: connection refused") as refused:
         api.connect_get_namespaced_pod_proxy_with_path("web:81", "default", path="")
     assert refused.value.status == 503
@@ -91,14 +91,14 @@ def test_a_port_that_nobody_declares_is_closed(api):
     assert refused.value.status == 503
 
 
-def test_a_node_is_proxied_to(api):
+def test_node_is_proxied(api):
     assert api.connect_get_node_proxy_with_path("node-1", path="healthz") == "ok"
     with pytest.raises(official.ApiException) as refused:
         api.connect_get_node_proxy_with_path("node-1", path="nothing")
     assert refused.value.status == 404
 
 
-def test_kubelets_know_their_clients(shared, api):
+def test_kubelets_refuse_unauthenticated_clients(shared, api):
     data = api.read_namespaced_config_map("mockube-kubelets", "kube-system").data
     context = ssl.create_default_context(cadata=data["certificate"])
     with pytest.raises(urllib.error.HTTPError) as refused:

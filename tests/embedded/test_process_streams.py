@@ -37,7 +37,7 @@ def pods(cluster):
     return official.CoreV1Api(cluster.kubernetes())
 
 
-def test_a_log_is_followed_as_it_is_written(cluster, pods):
+def test_log_of_process_is_followed(cluster, pods):
     script = "import sys\nprint('one')\nsys.stderr.write('two\\n')\nsys.stderr.flush()\nsys.stdin.read()\nprint('three')"
     name = create(pods, python(script, stdin=True, stdinOnce=True), policy="Never")
     cluster.wait("Pod", name, "Ready")
@@ -56,7 +56,7 @@ def test_a_log_is_followed_as_it_is_written(cluster, pods):
     assert list(lines) == ["three"]
 
 
-def test_commands_run_beside_it(cluster, pods):
+def test_exec_runs_beside_process(cluster, pods):
     name = create(
         pods, {"name": "c", "image": "example.org/server", "env": [{"name": "GREETING", "value": "hi"}]}
     )
@@ -84,7 +84,7 @@ def test_commands_run_beside_it(cluster, pods):
     assert unknown == ""
 
 
-def test_a_terminal_is_a_real_one(cluster, pods):
+def test_exec_tty_of_process_is_a_real_terminal(cluster, pods):
     name = create(pods, {"name": "c", "image": "example.org/server"})
     cluster.wait("Pod", name, "Ready")
     command = ["sh", "-c", "test -t 0 && test -t 1 && stty size && echo yes"]
@@ -94,7 +94,7 @@ def test_a_terminal_is_a_real_one(cluster, pods):
     assert said.endswith("yes\r\n")
 
 
-def test_its_port_is_forwarded_and_proxied(cluster, pods):
+def test_port_of_process_is_forwarded_and_proxied(cluster, pods):
     container = {"name": "c", "image": "example.org/server", "ports": [{"containerPort": 8080}]}
     name = create(pods, container | {"readinessProbe": {"httpGet": {"port": 8080}, "periodSeconds": 1}})
     cluster.wait("Pod", name, "Ready")
@@ -170,7 +170,7 @@ def has_endpoint(cluster, pod):
 
 
 @pytest.mark.usefixtures("hooked")
-def test_a_webhook_in_a_pod_is_called(cluster, pods):
+def test_webhook_in_pod_is_called(cluster, pods):
     config_map = {"metadata": {"generateName": "hooked-", "labels": {"app": "hooked"}}}
     metadata = {"labels": {"app": "hook"}}
     simulated = {"name": "c", "image": "example.org/simulated", "ports": [{"containerPort": 9443}]}

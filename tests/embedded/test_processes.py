@@ -76,7 +76,7 @@ VOLUMES = [
 ]
 
 
-def test_a_process_has_what_its_pod_says(cluster, pods):
+def test_process_has_environment_and_files_of_pod(cluster, pods):
     cluster.apply(OBJECTS)
     mounts = ("settings", "password", "about")
     container = python(
@@ -118,7 +118,7 @@ def test_a_process_has_what_its_pod_says(cluster, pods):
     assert pod["status"]["phase"] == "Failed"
 
 
-def test_its_kubeconfig_leads_to_this_server(cluster, pods):
+def test_process_reaches_apiserver_as_service_account(cluster, pods):
     script = """
 import json, os, ssl, urllib.request
 account = os.environ["MOCKUBE_ROOT"] + "/var/run/secrets/kubernetes.io/serviceaccount/"
@@ -137,7 +137,7 @@ print(os.environ["KUBECONFIG"] == os.environ["MOCKUBE_ROOT"] + "/kubeconfig")
     assert pods.read_namespaced_pod_log(name, "default") == "system:serviceaccount:default:default\nTrue\n"
 
 
-def test_it_is_restarted_with_back_off_and_keeps_its_previous_log(cluster, pods):
+def test_process_restarts_with_back_off_and_keeps_previous_log(cluster, pods):
     script = """
 import os
 left = [place + "/left" for place in (os.environ["TMPDIR"], os.environ["MOCKUBE_ROOT"] + "/scratch")]
@@ -162,7 +162,7 @@ raise SystemExit(4)
     until(lambda: any(reason == "BackOff" for reason, _ in events(cluster, name)), "the event")
 
 
-def test_probes_decide_about_readiness_and_restarts(cluster, pods):
+def test_probes_control_readiness_and_restarts_of_process(cluster, pods):
     probe = {"httpGet": {"port": 8080}, "periodSeconds": 1, "failureThreshold": 1}
     name = create(
         pods,
@@ -199,7 +199,7 @@ def test_probes_decide_about_readiness_and_restarts(cluster, pods):
     assert f'{of},pod_uid="{pod["metadata"]["uid"]}",probe_type="Liveness",result="failed"}} 1\n' in counted
 
 
-def test_hooks_run_and_a_stop_has_grace(cluster, pods, tmp_path):
+def test_hooks_run_and_stop_has_grace_period(cluster, pods, tmp_path):
     def note(word):
         return {"exec": {"command": ["sh", "-c", f"echo {word} >> {tmp_path}/notes"]}}
 
@@ -222,7 +222,7 @@ signal.pause()
     assert list(lines) == []
 
 
-def test_who_does_not_stop_is_killed_with_all_that_he_started(cluster, pods, tmp_path):
+def test_process_group_is_killed_after_grace_period(cluster, pods, tmp_path):
     script = f"""
 import os, signal, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -241,7 +241,7 @@ time.sleep(1000)
     assert_gone(int((tmp_path / "child").read_text()))
 
 
-def test_init_containers_and_sidecars_keep_their_order(cluster, pods):
+def test_init_containers_and_sidecars_of_processes_keep_order(cluster, pods):
     def step(name, script, **fields):
         return {**python(script), "name": name, **fields, "volumeMounts": [{"name": "v", "mountPath": "/v"}]}
 
@@ -266,7 +266,7 @@ def test_init_containers_and_sidecars_keep_their_order(cluster, pods):
     assert ends == [0, 0]
 
 
-def test_what_cannot_be_started_says_why(cluster, pods):
+def test_process_that_cannot_be_started_reports_reason(cluster, pods):
     name = create(pods, {"name": "c", "image": "example.org/missing"}, policy="Never")
     pod = cluster.wait("Pod", name, is_over)
     end = status_of(pod)["state"]["terminated"]
@@ -274,7 +274,7 @@ def test_what_cannot_be_started_says_why(cluster, pods):
     assert 'exec: "no-such-program": executable file not found in $PATH' in end["message"]
 
 
-def test_a_host_path_is_refused_by_name(cluster, pods):
+def test_host_path_is_refused_by_name(cluster, pods):
     mount = {"volumeMounts": [{"name": "v", "mountPath": "/v"}]}
     name = create(pods, python("pass", **mount), volumes=[{"name": "v", "hostPath": {"path": "/"}}])
     pod = cluster.wait(
@@ -286,14 +286,14 @@ def test_a_host_path_is_refused_by_name(cluster, pods):
     }
 
 
-def test_other_images_stay_simulated(cluster, pods):
+def test_unmapped_images_stay_simulated(cluster, pods):
     name = create(pods, python("import time; time.sleep(1000)"), {"name": "other", "image": "nginx"})
     cluster.wait("Pod", name, "Ready")
     log = pods.read_namespaced_pod_log(name, "default", container="other")
     assert log == "mockube: container other is simulated: the image nginx does not run\n"
 
 
-def test_a_changed_config_map_reaches_a_running_process(cluster, pods):
+def test_changed_config_map_reaches_running_process(cluster, pods):
     cluster.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: changing}, data: {a: old}}")
     mount = {"volumeMounts": [{"name": "v", "mountPath": "/v"}]}
     name = create(
@@ -342,7 +342,7 @@ server.serve_forever()
 """
 
 
-def test_an_aggregated_server_may_be_a_process(cluster, pods):
+def test_aggregated_apiserver_may_be_a_process(cluster, pods):
     authority = make_authority("authority", now=RealClock().now(), random=SeededRandom())
     issuer = Issuer(authority, now=RealClock().now(), random=SeededRandom())
     pair = issuer.issue(Subject(name="api", hosts=("api.default.svc",)))
@@ -394,6 +394,6 @@ def test_processes_end_with_their_cluster(tmp_path):
     assert_gone(int((tmp_path / "pid").read_text()))
 
 
-def test_a_map_that_makes_no_sense_is_refused():
+def test_invalid_image_map_is_refused():
     with pytest.raises(NotStarted, match="app: unknown comand; known are args, command"):
         Cluster(images={"app": {"comand": ["x"]}}).start()

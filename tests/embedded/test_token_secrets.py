@@ -20,7 +20,7 @@ metadata: {name: builder-token, annotations: {kubernetes.io/service-account.name
 """
 
 
-def test_a_token_is_taken_and_goes_with_its_account(cluster):
+def test_token_secret_authenticates_until_account_is_deleted(cluster):
     cluster.apply(SECRET)
     found = cluster.wait("Secret", "builder-token", lambda tree: "token" in (tree.get("data") or {}))
     data = {name: base64.b64decode(text).decode() for name, text in found["data"].items()}

@@ -36,7 +36,7 @@ def available(deployment):
     return deployment["status"].get("availableReplicas", 0)
 
 
-def test_what_takes_ten_minutes_takes_no_time(cluster):
+def test_advance_makes_deployment_available_at_once(cluster):
     cluster.apply(PATIENT)
     cluster.wait("Deployment", "web", are_ready)
     cluster.advance(500)
@@ -45,7 +45,7 @@ def test_what_takes_ten_minutes_takes_no_time(cluster):
     assert available(cluster.wait("Deployment", "web", "Available")) == 2
 
 
-def test_events_are_forgotten_and_nodes_stay_alive(cluster):
+def test_advance_expires_events_and_keeps_nodes_ready(cluster):
     cluster.apply(PATIENT)
     cluster.wait("Deployment", "web", are_ready)
     cluster.advance(10)
@@ -63,13 +63,13 @@ def test_events_are_forgotten_and_nodes_stay_alive(cluster):
     assert cluster.complaints == []
 
 
-def test_who_is_held_up_for_long_does_not_hold_up_time(cluster):
+def test_delayed_requests_do_not_block_advance(cluster):
     with cluster.inject(user=CONTROLLERS, verb=("patch", "update"), resource="leases", delay=40.0) as fault:
         cluster.advance(300)
         assert fault.struck > 2
 
 
-async def test_in_an_event_loop():
+async def test_advance_is_awaited_in_event_loop():
     async with Cluster(nodes=1) as cluster:
         await cluster.apply(CONFIG_MAP % "before")
         await cluster.advance(3600)

@@ -16,7 +16,7 @@ spec:
 """
 
 
-def test_a_claim_is_attached_and_gets_more_where_it_asks(cluster):
+def test_claim_is_attached_and_expanded(cluster):
     cluster.apply(CLAIM.format(size="1Gi"))
     cluster.apply(POD)
     cluster.wait("Pod", "reader", lambda tree: tree["status"]["phase"] == "Running")

@@ -12,7 +12,7 @@ EXAMPLE = ROOT / "examples/client-go"
 
 
 @pytest.mark.timeout(gopher.BUILD_SECONDS + 120)
-def test_it_passes(tmp_path):
+def test_go_example_passes(tmp_path):
     program = gopher.build_test(EXAMPLE, tmp_path / "heal.test")
     done = subprocess.run(
         [sys.executable, "-m", "mockube", "run", "--", program, "-test.v"],

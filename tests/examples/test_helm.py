@@ -11,7 +11,7 @@ EXAMPLE = ROOT / "examples/helm"
 
 
 @pytest.mark.timeout(gopher.BUILD_SECONDS + 120)
-def test_what_is_committed_is_what_helm_renders(tmp_path_factory):
+def test_committed_manifest_is_rendered_by_helm(tmp_path_factory):
     rendered = subprocess.run(
         [helms.helm(tmp_path_factory), "template", "shop", "chart"],
         cwd=EXAMPLE,

@@ -20,7 +20,7 @@ def cells(notebook):
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_prints_what_it_shows(notebook):
+def test_notebook_prints_shown_output(notebook):
     names = {"__name__": "__main__"}
     for number, (code, shown) in enumerate(cells(notebook), start=1):
         printed = io.StringIO()

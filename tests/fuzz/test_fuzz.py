@@ -16,7 +16,7 @@ def _told(finding):
 
 
 @pytest.mark.parametrize("name", list(TARGETS))
-def test_a_part_of_each_target_finds_nothing(name):
+def test_short_fuzzing_finds_nothing(name):
     with engine.Runner(TARGETS[name], SEED) as runner:
         runner.run(examples=TARGETS[name].examples)
     findings = runner.figures.findings.values()
@@ -24,7 +24,7 @@ def test_a_part_of_each_target_finds_nothing(name):
 
 
 @pytest.mark.parametrize("name", sorted({name for name, _ in engine.kept()}))
-def test_what_was_a_fault_once_is_none(name):
+def test_corpus_finds_no_fault(name):
     with engine.Runner(TARGETS[name], SEED) as runner:
         for target, path in engine.kept():
             if target == name:
@@ -32,7 +32,7 @@ def test_what_was_a_fault_once_is_none(name):
                 assert finding is None, f"{path.name}: {_told(finding)}"
 
 
-def test_a_fault_is_found_and_made_small():
+def test_fault_is_found_and_minimised():
     def check(case):
         assert "x" not in case
         return "read"
@@ -46,7 +46,7 @@ def test_a_fault_is_found_and_made_small():
     assert (finding.case, finding.count > 1) == ("x", True)
 
 
-def test_the_same_seed_makes_the_same_cases():
+def test_same_seed_makes_same_cases():
     made = []
     for _ in range(2):
         seen = []

@@ -48,7 +48,7 @@ async def held(kv):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(content=CONTENTS)
-async def test_what_is_restored_is_saved_again_as_it_was(store, content):
+async def test_restored_archive_is_saved_identically(store, content):
     data = await saved(await store_of(content))
     await restore(store, opened(data), RestoreTarget(root=ROOT), replace=True)
     assert await held(store) == {key: value for key, (value, _) in content.items()}
@@ -56,7 +56,7 @@ async def test_what_is_restored_is_saved_again_as_it_was(store, content):
 
 
 @given(content=CONTENTS, where=st.integers(min_value=0), bits=st.integers(min_value=1, max_value=255))
-async def test_a_file_in_which_a_byte_is_another_is_refused_or_says_the_same(content, where, bits):
+async def test_archive_with_flipped_byte_is_refused_or_equivalent(content, where, bits):
     data = await saved(await store_of(content))
     where %= len(data)
     harmed = data[:where] + bytes([data[where] ^ bits]) + data[where + 1 :]
@@ -69,7 +69,7 @@ async def test_a_file_in_which_a_byte_is_another_is_refused_or_says_the_same(con
 
 
 @given(content=CONTENTS, length=st.integers(min_value=0))
-async def test_a_file_that_was_cut_off_is_refused(content, length):
+async def test_truncated_archive_is_refused(content, length):
     data = await saved(await store_of(content))
     with pytest.raises(BadArchive, match=NAME):
         opened(data[: length % len(data)])

@@ -96,7 +96,7 @@ WON = call(SWAP, 3, 4, TxnResult(revision=3, succeeded=True, results=[PutResult(
         ),
     ],
 )
-def test_calls(happened, kinds):
+def test_checker_finds_faults_of_calls(happened, kinds):
     assert kinds_of(*happened) == kinds
 
 
@@ -145,7 +145,7 @@ def test_calls(happened, kinds):
         ),
     ],
 )
-def test_what_became_of_a_write_whose_answer_was_lost(happened, kinds):
+def test_checker_infers_result_of_unanswered_write(happened, kinds):
     assert kinds_of(*happened) == kinds
 
 
@@ -220,11 +220,11 @@ def test_what_became_of_a_write_whose_answer_was_lost(happened, kinds):
         ),
     ],
 )
-def test_compaction(happened, kinds):
+def test_checker_finds_faults_of_compaction(happened, kinds):
     assert kinds_of(FIRST, SECOND, *happened) == kinds
 
 
-def test_a_fault_is_a_sentence_for_people():
+def test_faults_of_history_are_readable():
     history = History(1)
     history.calls = [FIRST, read(3, 4, 1)]
     assert faults_of(history) == [

@@ -97,11 +97,11 @@ def watch(**options):
         ),
     ],
 )
-def test_streams(watched, kinds):
+def test_checker_finds_faults_of_watches(watched, kinds):
     assert kinds_of(FIRST, SECOND, watched) == kinds
 
 
-def test_a_start_at_the_head_may_fall_on_any_side_of_a_write_beside_it():
+def test_watch_from_head_may_start_before_or_after_concurrent_write():
     beside = put(b"1", 1, 4, 2)
     for first in (written(ONE), None):
         opened = stream((5, 2, *([first] if first else [])), request=watch())
@@ -109,7 +109,7 @@ def test_a_start_at_the_head_may_fall_on_any_side_of_a_write_beside_it():
         assert kinds_of(beside, opened) == set()
 
 
-def test_a_previous_value_may_be_missing_where_it_is_compacted():
+def test_checker_allows_missing_compacted_previous_value():
     told = stream((5, 3, written(ONE), written(TWO)), request=watch(start_revision=2, previous=True))
     assert kinds_of(FIRST, SECOND, call(Compact(revision=3), 4, 5), told) == set()
 
@@ -121,7 +121,7 @@ def test_a_previous_value_may_be_missing_where_it_is_compacted():
         pytest.param([1, 0], {"shuffled revision"}, id="another order"),
     ],
 )
-def test_the_changes_of_one_revision(order, kinds):
+def test_checker_knows_changes_of_one_revision(order, kinds):
     puts = [Put(key=key, value=key) for key in (b"b", b"a")]
     both = call(
         Txn(then=puts), 1, 2, TxnResult(revision=2, succeeded=True, results=[PutResult(revision=2)] * 2)

@@ -65,7 +65,7 @@ OBJECTS = st.fixed_dictionaries(
 
 
 @given(st.lists(OBJECTS | VALUES, max_size=4))
-def test_whatever_can_be_said_is_got_ready_or_refused(trees):
+def test_any_documents_are_prepared_or_refused(trees):
     data = b"\n---\n".join(map(orjson.dumps, trees))
     objects = [one.tree for one in read(data, "f") if isinstance(one, Document)]
     made = [at for wave in waves(objects) for at in wave]
@@ -80,5 +80,5 @@ def test_whatever_can_be_said_is_got_ready_or_refused(trees):
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_are_read_or_refused(data):
+def test_any_bytes_are_decoded_or_refused(data):
     assert all(str(one.origin).startswith("f: document ") for one in read(data, "f"))

@@ -178,7 +178,7 @@ def admitted(server, plugin, resource):
         for name, make in shapes.items()
     ],
 )
-def test_admission_plugins(server, plugin, resource, make):
+def test_admission_plugins_take_linear_time(server, plugin, resource, make):
     check_linear(make, admitted(server, plugin, resource), 3_000, **LENIENT)
 
 
@@ -203,5 +203,5 @@ def before(size):
 
 @cases({**PODS, "sidecars before others": before})
 @pytest.mark.parametrize("way", [pytest.param(way, id=name) for name, way in WHOLE_PODS.items()])
-def test_what_a_pod_comes_to(make, way):
+def test_pod_totals_take_linear_time(make, way):
     check_linear(make, way, 3_000, **LENIENT)

@@ -61,13 +61,13 @@ TEXTS = {
 
 
 @pytest.mark.parametrize(("read", "part"), [(read, part) for read, parts in TEXTS.items() for part in parts])
-def test_texts(read, part):
+def test_text_decoding_takes_linear_time(read, part):
     check_linear(lambda size: part * (size // len(part)), refused_or_not(read), 40_000, **LENIENT)
 
 
 @pytest.mark.parametrize("shape", ["{}", "{}Ki", "0.{}", "0.{}Ki", "1e-{}", "{}e3"])
 @pytest.mark.parametrize("digit", "019")
-def test_long_quantities(shape, digit):
+def test_quantity_decoding_takes_linear_time(shape, digit):
     check_linear(
         lambda size: shape.format(digit * size),
         refused_or_not(lambda text: str(quantity.parse(text))),
@@ -110,7 +110,7 @@ def decode(of):
 
 @pytest.mark.parametrize("of", [POD, CONFIG_MAP, faults.UNTYPED], ids=repr)
 @pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in BODIES.items()])
-def test_json(make, of):
+def test_json_decoding_takes_linear_time(make, of):
     check_linear(make, decode(of), 8_000, **LENIENT)
 
 
@@ -154,7 +154,7 @@ WAYS = {
 
 @pytest.mark.parametrize("way", [pytest.param(way, id=name) for name, way in WAYS.items()])
 @pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in OBJECTS.items()])
-def test_patches(make, way):
+def test_patches_take_linear_time(make, way):
     check_linear(lambda size: whole(make, size), refused_or_not(way), 1_500, **LENIENT)
 
 
@@ -172,5 +172,5 @@ JSON_PATCHES = {
 
 
 @pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in JSON_PATCHES.items()])
-def test_json_patches(make):
+def test_json_patches_take_linear_time(make):
     check_linear(make, refused_or_not(lambda given: json_patch.apply(*given)), 2_500, **LENIENT)

@@ -56,7 +56,7 @@ FIRST = {
 
 
 @cases(FIRST)
-def test_ten_thousand_operations_on_a_list(make):
+def test_json_patch_of_long_list_takes_linear_time(make):
     check_linear(make, refused_or_not(lambda given: json_patch.apply(*given)), 5_000, **LENIENT)
 
 
@@ -104,7 +104,7 @@ ORDERS = {
 
 
 @cases(ORDERS)
-def test_set_element_order(make):
+def test_set_element_order_takes_linear_time(make):
     check_linear(make, refused_or_not(lambda given: strategic.apply(*given, POD)), 5_000, **LENIENT)
 
 
@@ -162,7 +162,7 @@ MANAGER_WAYS = {
 
 @cases(MANAGERS)
 @pytest.mark.parametrize("way", [pytest.param(way, id=name) for name, way in MANAGER_WAYS.items()])
-def test_many_field_managers(make, way):
+def test_many_field_managers_take_linear_time(make, way):
     def live(size):
         entries, tree = make(size)
         return {**tree, "metadata": {**tree["metadata"], "managedFields": entries}}

@@ -72,7 +72,7 @@ TOKENS = {
 
 
 @cases(TOKENS)
-def test_continue_tokens(make):
+def test_continue_tokens_take_linear_time(make):
     check_linear(make, refused_or_not(continuation.decode), 100_000, **LENIENT)
 
 
@@ -140,7 +140,7 @@ TREES = {
 
 
 @cases(TREES)
-def test_protobuf(make):
+def test_protobuf_decoding_takes_linear_time(make):
     def both(tree):
         return tree, envelope.encode(tree)
 
@@ -186,7 +186,7 @@ MESSAGES = {
 
 
 @cases(MESSAGES)
-def test_protobuf_that_nobody_writes(make):
+def test_malformed_protobuf_takes_linear_time(make):
     check_linear(
         lambda size: message(make(size)),
         refused_or_not(lambda data: parse(data, PROTOBUF)),
@@ -235,7 +235,7 @@ LONG_WAYS = {
 
 @cases(LONG)
 @pytest.mark.parametrize("way", [pytest.param(way, id=name) for name, way in LONG_WAYS.items()])
-def test_one_long_text_beside_many_items(make, way):
+def test_long_text_beside_many_items_takes_linear_time(make, way):
     check_linear(lambda size: with_text(make(size), size), refused_or_not(way), 2_000, **LENIENT)
 
 
@@ -275,6 +275,6 @@ def yaml_of(line, size):
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("line", [pytest.param(line, id=name) for name, line in LINES.items()])
-def test_yaml_up_to_the_largest_body(line):
+def test_yaml_of_largest_body_takes_linear_time(line):
     run = refused_or_not(lambda data: parse(data, YAML))
     check_linear(lambda size: yaml_of(line, size), run, 3 << 19, negligible=0.05, too_long=2.0, rounds=6)

@@ -76,14 +76,14 @@ BAD = [
 
 
 @pytest.mark.parametrize(("pattern", "way"), BAD)
-def test_a_bad_pattern_is_found(pattern, way):
+def test_exponential_pattern_is_detected(pattern, way):
     assert slow_text(re.compile(pattern), [way], SIZE // 2, rounds=1)
 
 
 @pytest.mark.parametrize(
     "pattern", [r"(a++)+$", r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", r'"(?:\\.|[^"\\])*"', r"(x*?)y", r"a{3}b{2,5}"]
 )
-def test_a_good_pattern_is_not(pattern):
+def test_linear_pattern_is_accepted(pattern):
     assert not slow_text(re.compile(pattern), ["fullmatch"])
 
 
@@ -100,7 +100,7 @@ def test_a_good_pattern_is_not(pattern):
         pytest.param(r"(?>a*+)", False, id="an atomic star"),
     ],
 )
-def test_few_paths(pattern, is_linear):
+def test_patterns_have_few_paths(pattern, is_linear):
     assert adversarial_texts.has_few_paths(re.compile(pattern)) is is_linear
 
 
@@ -136,7 +136,7 @@ def patterns_of(text, **namespace):
         pytest.param("import re\nre.split('a', '', flags=re.I)", {}, [("a", ("finditer",))], id="flags"),
     ],
 )
-def test_the_walk_finds(text, namespace, found):
+def test_walk_finds_patterns(text, namespace, found):
     assert patterns_of(text, **namespace) == found
 
 
@@ -156,6 +156,6 @@ def test_the_walk_finds(text, namespace, found):
         pytest.param("import re\nre.compile(open('x').read())", id="not a constant"),
     ],
 )
-def test_what_cannot_be_read_is_refused(text):
+def test_unreadable_pattern_is_refused(text):
     with pytest.raises(pattern_walk.Unknown):
         patterns_of(text)

@@ -18,7 +18,7 @@ def written(tmp_path, records, steps, **more):
     return read(path)
 
 
-def test_a_step_is_a_request(tmp_path):
+def test_step_is_a_request(tmp_path):
     steps = [
         {"POST": "/x", "body": {"a": 1}},
         {"PATCH": "/x/a", "patch": "apply", "raw": "a: 1"},
@@ -40,7 +40,7 @@ def test_a_step_is_a_request(tmp_path):
     ]
 
 
-def test_a_step_of_a_session_is_a_command(tmp_path):
+def test_step_of_session_is_a_command(tmp_path):
     commands = ["kubectl get pods", "kubectl delete pod a", {"cmd": "kubectl apply -f -", "stdin": "a: 1"}]
     scenario = written(tmp_path, "kubectl/x", commands, controllers=True)
     assert scenario.is_session
@@ -52,7 +52,7 @@ def test_a_step_of_a_session_is_a_command(tmp_path):
     ]
 
 
-def test_a_case_that_comes_twice_is_refused(tmp_path):
+def test_repeated_case_is_refused(tmp_path):
     case = {"id": "a", "steps": []}
     path = tmp_path / "scenario.yaml"
     path.write_text(yaml.safe_dump({"records": "api/x", "cases": [case, case]}))
@@ -67,14 +67,14 @@ class Echo:
         return {"status": 200, "type": "application/json", "body": {"uid": "5", "sent": request}}
 
 
-def test_what_differs_from_run_to_run_is_not_recorded(tmp_path):
+def test_varying_values_are_replaced_in_recording(tmp_path):
     (case,) = written(tmp_path, "api/x", [{"GET": "/${ns}"}]).cases
     (step,) = recorded(Echo(), case)["steps"]
     assert step["request"]["path"] == "/${ns}"
     assert step["response"]["body"] == {"uid": "<uid>", "sent": {"method": "GET", "path": "/<ns>"}}
 
 
-def test_a_budget_is_the_least_and_the_most_of_two_times():
+def test_budget_is_minimum_and_maximum_of_two_runs():
     first, second = (
         {"id": "a", "steps": [{"request": {}, "found": found}]}
         for found in ({"job create pods": 1, "job write jobs/status": 3}, {"job create pods": 1})

@@ -180,7 +180,7 @@ TestLife.settings = settings(max_examples=40, stateful_step_count=25, deadline=N
 
 @given(spec=specs(), image=IMAGES)
 @settings(max_examples=40, deadline=None)
-def test_an_update_keeps_the_partition_and_the_limit(spec, image):
+def test_advanced_statefulset_update_respects_partition_and_max_unavailable(spec, image):
     sets = AdvancedSets(**spec)
     rest(sets)
     before = {name: sets.image(_ordinal(name)) for name in sets.pods}

@@ -39,7 +39,7 @@ RECOMMENDED = st.lists(st.integers(0, 60), min_size=1, max_size=20)
 
 
 @given(BEHAVIOR, RECOMMENDED, SMALL, SMALL, st.integers(1, 60))
-def test_ranges_windows_and_rates_hold(behavior, recommended, least, more, current):
+def test_autoscaler_respects_bounds_windows_and_policies(behavior, recommended, least, more, current):
     """Every 15 s something is recommended, and the scale is set to what comes of it."""
     most, history, seen = least + more, History(), []
     current = min(max(current, least), most)
@@ -81,7 +81,7 @@ METRIC = st.none() | st.integers(0, 5000)
 
 
 @given(st.lists(METRIC, min_size=1, max_size=8), st.integers(1, 300), st.data())
-def test_missing_pods_never_turn_the_direction(values, target, data):
+def test_missing_pods_never_reverse_scaling_direction(values, target, data):
     """What is measured says where to go; what is assumed of pods without samples at most slows it down."""
     phases = data.draw(st.lists(st.sampled_from(["Running", "Pending", "Failed"]), min_size=8, max_size=8))
     pods = [pod(f"p{at}", phase=phases[at]) for at in range(len(values))]
@@ -100,7 +100,7 @@ def test_missing_pods_never_turn_the_direction(values, target, data):
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=8), st.integers(1, 10**9))
-def test_what_all_say_is_answered_by_its_ratio(values, target):
+def test_replicas_follow_ratio_of_metrics(values, target):
     found = situation(*[pod(f"p{at}") for at in range(len(values))], tolerances=(0.0, 0.0))
     replicas, average = replicas_for_average(found, samples(*values), "", target=target)
     assert average == sum(values) // len(values)

@@ -139,7 +139,7 @@ TestLife.settings = settings(max_examples=40, stateful_step_count=30, deadline=N
 
 @given(spec=specs(), change=st.sampled_from([{}, {"terminationGracePeriodSeconds": 5}]))
 @settings(max_examples=80, deadline=None)
-def test_an_update_keeps_within_its_limits(spec, change):
+def test_clone_set_update_respects_limits(spec, change):
     """Pods that serve, pods that there are, and pods that are updated, at every moment of an update."""
     clones = Clones(**{**spec, "minReadySeconds": 0, "lifecycle": {}})
     clones.settle()
@@ -191,7 +191,7 @@ tallies = st.builds(
     old=tallies,
 )
 @settings(max_examples=400)
-def test_numbers_stay_within_bounds(limits, new, old):
+def test_clone_set_numbers_stay_within_bounds(limits, new, old):
     found = diffs(limits, new, old)
     assert 0 <= found.surge_old <= found.surge <= limits.max_surge
     assert not found.scale_up or not found.scale_down

@@ -11,7 +11,7 @@ posts = st.one_of(st.integers(0, 6), st.sampled_from(["0%", "10%", "34%", "100%"
 
 @settings(max_examples=60, deadline=None)
 @given(nodes=st.integers(1, 9), surge=posts, unavailable=posts, releases=st.integers(1, 3))
-def test_an_update_holds_its_limits(nodes, surge, unavailable, releases):
+def test_daemon_set_update_respects_limits(nodes, surge, unavailable, releases):
     extra = intstr.scaled_value(surge, nodes, round_up=True)
     missing = 0 if extra else max(1, intstr.scaled_value(unavailable, nodes, round_up=True))
     daemons = Daemons(nodes=nodes, updateStrategy=rolling(surge, unavailable))

@@ -63,7 +63,7 @@ def versions(trees):
 @example(there={"a"}, steps=[("cut", 0, "a")], streams_lists=False)
 @settings(max_examples=150)
 @given(there=st.sets(NAMES), steps=st.lists(STEPS, max_size=40), streams_lists=st.booleans())
-async def test_a_cache_ends_up_with_what_is_there(there, steps, streams_lists):
+async def test_informer_cache_converges_to_server_state(there, steps, streams_lists):
     server = ForgetfulServer(streams_lists=streams_lists)
     for name in sorted(there):
         server.put(name)

@@ -38,7 +38,7 @@ def model(init, main):
 
 
 @given(st.lists(programs, max_size=3), st.lists(programs, min_size=1, max_size=3), glances, st.booleans())
-def test_a_pod_that_is_never_restarted_ends_as_its_programs_do(init, main, pauses, details):
+def test_never_restarted_pod_ends_with_result_of_its_programs(init, main, pauses, details):
     subject = pod(
         *(container(f"c{at}", *argv) for at, argv in enumerate(main)),
         init=[container(f"i{at}", *argv) for at, argv in enumerate(init)],
@@ -53,7 +53,7 @@ def test_a_pod_that_is_never_restarted_ends_as_its_programs_do(init, main, pause
 
 
 @given(st.lists(programs, min_size=1, max_size=3), glances, st.sampled_from(["Always", "OnFailure", "Never"]))
-def test_looking_more_often_changes_nothing(main, pauses, policy):
+def test_more_frequent_syncs_change_nothing(main, pauses, policy):
     def subject():
         return pod(*(container(f"c{at}", *argv) for at, argv in enumerate(main)), policy=policy)
 
@@ -68,7 +68,7 @@ def test_looking_more_often_changes_nothing(main, pauses, policy):
 
 
 @given(programs, glances, st.integers(0, 60), st.integers(1, 60))
-def test_a_deleted_pod_always_goes_within_its_grace(argv, pauses, terminate_after, grace):
+def test_deleted_pod_ends_within_grace_period(argv, pauses, terminate_after, grace):
     script = {"mockube.dev/terminate-after": f"{terminate_after}s"}
     simulated = SimulatedPod(pod(container("c", *argv), annotations=script))
     for seconds in pauses:
@@ -78,7 +78,7 @@ def test_a_deleted_pod_always_goes_within_its_grace(argv, pauses, terminate_afte
 
 
 @given(st.integers(0, 6), st.integers(1, 255), glances)
-def test_a_pod_crashes_as_often_as_it_was_told(times, code, pauses):
+def test_pod_crashes_as_often_as_annotated(times, code, pauses):
     script = {"mockube.dev/crash-times": str(times), "mockube.dev/fail-with-code": str(code)}
     simulated = ran(SimulatedPod(pod(annotations=script)), [*pauses, 1000])
     assert simulated.containers() == {"c": "running"}

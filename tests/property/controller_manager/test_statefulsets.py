@@ -132,7 +132,7 @@ TestLife.settings = settings(max_examples=40, stateful_step_count=30, deadline=N
 
 @given(spec=specs(), image=st.sampled_from(["a:1", "a:2"]), replicas=st.integers(0, 4))
 @settings(max_examples=60, deadline=None)
-def test_an_update_never_has_more_unavailable_than_allowed(spec, image, replicas):
+def test_stateful_set_update_respects_max_unavailable(spec, image, replicas):
     sets = Sets(**{**spec, "replicas": replicas, "minReadySeconds": 0})
     sets.settle()
     sets.roll(image)

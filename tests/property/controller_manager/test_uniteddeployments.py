@@ -44,7 +44,7 @@ def shared(total, listed, **way):
 
 
 @given(total=counts, listed=places(replicas=values))
-def test_what_is_specified_is_given_and_the_rest_is_even(total, listed):
+def test_specified_replicas_are_kept_and_rest_is_even(total, listed):
     found = shared(total, listed)
     assert sum(found.values()) == total
     open_ = [found[place.name] for place in listed if place.replicas is None]
@@ -54,7 +54,7 @@ def test_what_is_specified_is_given_and_the_rest_is_even(total, listed):
 
 
 @given(total=counts, listed=places(min_replicas=values, max_replicas=values))
-def test_bounds_are_kept(total, listed):
+def test_allocation_respects_min_and_max_replicas(total, listed):
     assume(any(place.min_replicas is not None or place.max_replicas is not None for place in listed))
     found = shared(total, listed)
     limits = {place.name: bounds(total, place) for place in listed}
@@ -71,7 +71,7 @@ bounded = {
 
 
 @given(total=counts, listed=places(**bounded, unschedulable=st.booleans()))
-def test_where_nodes_are_missing_nothing_grows_beyond_what_runs(total, listed):
+def test_unschedulable_subset_does_not_grow_beyond_ready_pods(total, listed):
     found = shared(total, listed, adapts=True)
     assert sum(found.values()) <= total
     for place in listed:
@@ -84,7 +84,7 @@ def test_where_nodes_are_missing_nothing_grows_beyond_what_runs(total, listed):
 
 
 @given(total=counts, listed=places(**bounded))
-def test_where_nothing_is_reserved_shares_are_the_bounded_ones(total, listed):
+def test_allocation_without_reserved_pods_equals_bounded_allocation(total, listed):
     assume(any(place.min_replicas is not None or place.max_replicas is not None for place in listed))
     assert shared(total, listed, adapts=True, reserves=True) == shared(total, listed)
 
@@ -92,7 +92,7 @@ def test_where_nothing_is_reserved_shares_are_the_bounded_ones(total, listed):
 @given(
     total=counts, listed=places(**bounded, unschedulable=st.booleans(), marked=st.booleans(), reserved=counts)
 )
-def test_reserved_pods_are_never_counted_as_running(total, listed):
+def test_reserved_pods_are_not_counted_as_running(total, listed):
     """What every subset can run adds up to what is asked for, where one of them has no end."""
     found = shared(total, listed, adapts=True, reserves=True)
     assert all(0 <= share <= 2 * total for share in found.values())
