@@ -131,7 +131,7 @@ def test_client_go_informer_reports_deleted_and_added_objects_after_store_replac
         events.wait_for("add after")
 
 
-def test_kubectl_watch_ends_or_continues_after_store_replacement(server):
+def test_kubectl_watch_ends_after_store_replacement(server):
     """`kubectl get --watch` does not list again by itself: its watch breaks with the connection, and it ends."""
     make_many_changes(server.kubectl)
     watching = server.kubectl.start("get", "configmaps", "--watch-only")

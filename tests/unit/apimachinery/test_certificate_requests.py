@@ -61,7 +61,7 @@ PSS = {"rsa_padding": padding.PSS(mgf=padding.MGF1(hashes.SHA256()), salt_length
     ],
     ids=["rsa", "pss", "ecdsa", "ed25519"],
 )
-def test_a_signature_is_of_the_key_in_the_request(made, problem):
+def test_signature_is_verified_with_key_of_csr(made, problem):
     assert signature_problem(made) == ""
     assert signature_problem(spoiled(made)) == problem
 
@@ -75,11 +75,11 @@ def test_a_signature_is_of_the_key_in_the_request(made, problem):
     ],
     ids=["rsa by sha-1", "ecdsa by sha-1", "md5"],
 )
-def test_old_digests(text, problem):
+def test_md5_and_sha1_signatures(text, problem):
     assert signature_problem(x509.load_der_x509_csr(base64.b64decode(text))) == problem
 
 
-def test_the_algorithm_is_one_of_the_key():
+def test_signature_algorithm_must_match_key():
     der = request("rsa", hashes.SHA256()).public_bytes(Encoding.DER)
     by_ecdsa = der.replace(
         bytes.fromhex("06092a864886f70d01010b0500"), bytes.fromhex("06092b0601040182371503") + b"\x05\x00"

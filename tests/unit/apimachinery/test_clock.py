@@ -14,13 +14,13 @@ def clock():
     return SteppedClock(START)
 
 
-def test_stands_still_until_advanced(clock):
+def test_stepped_clock_stands_still_until_advanced(clock):
     assert (clock.now(), clock.monotonic()) == (START, 0)
     clock.advance(1.5)
     assert (clock.now(), clock.monotonic()) == (START + timedelta(seconds=1.5), 1.5)
 
 
-def test_calls_back_when_due_and_once(clock):
+def test_callback_runs_once_when_due(clock):
     called = []
     clock.call_later(2, lambda: called.append(clock.monotonic()))
     clock.advance(1.9)
@@ -30,7 +30,7 @@ def test_calls_back_when_due_and_once(clock):
     assert called == [2]
 
 
-def test_what_falls_due_in_one_step_happens_in_order_each_at_its_own_time(clock):
+def test_callbacks_due_in_one_step_run_in_order_at_their_time(clock):
     called = []
     for name, delay in (("late", 3), ("early", 1), ("second early", 1)):
         clock.call_later(delay, lambda name=name: called.append((name, clock.monotonic())))
@@ -39,7 +39,7 @@ def test_what_falls_due_in_one_step_happens_in_order_each_at_its_own_time(clock)
     assert clock.monotonic() == 5
 
 
-def test_a_callback_may_set_another_that_falls_due_in_the_same_step(clock):
+def test_callback_may_schedule_another_in_same_step(clock):
     called = []
 
     def again():
@@ -52,7 +52,7 @@ def test_a_callback_may_set_another_that_falls_due_in_the_same_step(clock):
     assert clock.next_due() == 1
 
 
-def test_a_cancelled_callback_never_happens(clock):
+def test_cancelled_callback_does_not_run(clock):
     called = []
     timer = clock.call_later(1, lambda: called.append("never"))
     timer.cancel()
@@ -63,7 +63,7 @@ def test_a_cancelled_callback_never_happens(clock):
 
 
 @pytest.mark.parametrize("delay", [0, -3])
-def test_a_delay_that_is_over_waits_for_the_next_step_all_the_same(clock, delay):
+def test_zero_delay_waits_for_next_step(clock, delay):
     called = []
     clock.call_later(delay, lambda: called.append(clock.monotonic()))
     assert called == []
@@ -71,7 +71,7 @@ def test_a_delay_that_is_over_waits_for_the_next_step_all_the_same(clock, delay)
     assert called == [0]
 
 
-def test_next_due_looks_past_what_was_cancelled(clock):
+def test_next_due_ignores_cancelled_callbacks(clock):
     assert clock.next_due() is None
     clock.call_later(1, print).cancel()
     clock.call_later(4, print)
@@ -79,7 +79,7 @@ def test_next_due_looks_past_what_was_cancelled(clock):
     assert clock.next_due() == 2.5
 
 
-async def test_a_sleeper_wakes_when_its_time_is_over(clock):
+async def test_sleep_ends_when_time_has_passed(clock):
     sleeper = asyncio.create_task(clock.sleep(10))
     await turns(2)
     clock.advance(9)
@@ -89,7 +89,7 @@ async def test_a_sleeper_wakes_when_its_time_is_over(clock):
     await sleeper
 
 
-async def test_a_cancelled_sleeper_leaves_nothing_behind(clock):
+async def test_cancelled_sleep_leaves_no_callback(clock):
     sleeper = asyncio.create_task(clock.sleep(10))
     await turns(2)
     assert clock.next_due() == 10
@@ -99,26 +99,26 @@ async def test_a_cancelled_sleeper_leaves_nothing_behind(clock):
     assert clock.next_due() is None
 
 
-def test_the_real_clock_tells_the_time_of_day_in_utc():
+def test_real_clock_returns_current_utc_time():
     before, told, after = datetime.now(UTC), RealClock().now(), datetime.now(UTC)  # noqa: TID251 - what it must agree with
     assert before <= told <= after
     assert told.tzinfo is UTC
 
 
-def test_the_real_clock_never_goes_back():
+def test_real_clock_is_monotonic():
     clock = RealClock()
     readings = [clock.monotonic() for _ in range(100)]
     assert readings == sorted(readings)
 
 
-async def test_the_real_clock_calls_back_in_the_event_loop():
+async def test_real_clock_runs_callback_in_event_loop():
     happened = asyncio.Event()
     RealClock().call_later(0, happened.set)
     assert not happened.is_set()
     await happened.wait()
 
 
-async def test_a_cancelled_timer_of_the_real_clock_never_calls_back():
+async def test_cancelled_real_timer_does_not_run():
     called = []
     happened = asyncio.Event()
     clock = RealClock()
@@ -128,5 +128,5 @@ async def test_a_cancelled_timer_of_the_real_clock_never_calls_back():
     assert called == []
 
 
-async def test_the_real_clock_wakes_a_sleeper():
+async def test_real_clock_sleep_ends():
     await RealClock().sleep(0)

@@ -10,7 +10,7 @@ READY = {"type": "Ready", "status": "True", "lastTransitionTime": THEN, "reason"
 POD = {"status": {"conditions": [{"type": "Initialized", "status": "False"}, READY]}}
 
 
-def test_get():
+def test_get_returns_condition_of_type():
     assert conditions.get(POD, "Ready") is READY
     assert conditions.get(POD, "Available") is None
 
@@ -25,7 +25,7 @@ def test_get():
         pytest.param({}, "Ready", "Unknown", id="no status"),
     ],
 )
-def test_status(obj, condition_type, status):
+def test_status_returns_status_of_condition(obj, condition_type, status):
     assert conditions.status(obj, condition_type) == status
     assert conditions.is_true(obj, condition_type) is (status == "True")
     assert conditions.is_false(obj, condition_type) is (status == "False")
@@ -62,13 +62,13 @@ def test_status(obj, condition_type, status):
         ),
     ],
 )
-def test_updated(condition, expected):
+def test_updated_condition_keeps_time_unless_status_changes(condition, expected):
     other = {"type": "Other", "status": "True"}
     assert conditions.set_condition([READY, other], condition, NOW) == [expected, other]
     assert READY["reason"] == "Up"
 
 
-def test_a_new_condition_comes_last():
+def test_new_condition_is_appended():
     added = {"type": "Available", "status": "True"}
     assert conditions.set_condition([READY], added, NOW) == [
         READY,
@@ -76,12 +76,12 @@ def test_a_new_condition_comes_last():
     ]
 
 
-def test_a_condition_without_a_time_gets_one():
+def test_condition_without_transition_time_gets_one():
     old = {"type": "Ready", "status": "True"}
     assert conditions.set_condition([old], old, NOW) == [old | {"lastTransitionTime": "2030-01-01T00:00:05Z"}]
 
 
-def test_with_condition():
+def test_with_condition_sets_condition_of_object():
     changed = conditions.with_condition({}, {"type": "Ready", "status": "True"}, NOW)
     assert conditions.is_true(changed, "Ready")
     changed = conditions.with_condition(POD, {"type": "Ready", "status": "False"}, NOW)

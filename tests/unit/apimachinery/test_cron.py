@@ -12,7 +12,7 @@ ROWS = [line.split("|") for line in (Path(__file__).parent / "cron_times.txt").r
 
 
 @pytest.mark.parametrize(("begin", "schedule", "expected"), ROWS)
-def test_the_next_times_are_upstreams(begin, schedule, expected):
+def test_next_times_are_upstreams(begin, schedule, expected):
     parsed, time, found = cron.parse(schedule), parse_time(begin), []
     for _ in range(4):
         time = parsed.next(time)
@@ -29,13 +29,13 @@ def test_the_next_times_are_upstreams(begin, schedule, expected):
         ("@midnight", "0 0 * * ?"),
     ],
 )
-def test_descriptors_stand_for_schedules(schedule, same):
+def test_descriptors_are_schedules(schedule, same):
     assert cron.parse(schedule) == cron.parse(same)
 
 
 @pytest.mark.parametrize(
     ("text", "expected"), [("1h30m", "T12:00:07Z"), ("1ms", "T10:30:08Z"), ("90s", "T10:31:37Z")]
 )
-def test_every_so_often(text, expected):
+def test_every_descriptor_repeats_at_interval(text, expected):
     begin = parse_time("2026-11-21T10:30:07Z")
     assert format_time(cron.parse(f"@every {text}").next(begin)).endswith(expected)

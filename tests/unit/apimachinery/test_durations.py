@@ -24,7 +24,7 @@ MOST = 2**63 - 1
         pytest.param(MOST, "2562047h47m16.854775807s", id="longest"),
     ],
 )
-def test_printed_and_read_again(span, text):
+def test_duration_is_printed_and_parsed(span, text):
     assert durations.format_duration(span) == text
     assert durations.parse_duration(text) == span
 
@@ -77,12 +77,12 @@ def test_parse_refuses(text, message):
 
 
 @given(st.integers(-MOST, MOST))
-def test_what_is_printed_is_read_again(span):
+def test_printed_duration_parses_to_itself(span):
     assert durations.parse_duration(durations.format_duration(span)) == span
 
 
 @given(st.text("0123456789.-+hmsnuµ", max_size=12) | st.text())
-def test_any_text_is_read_or_refused(text):
+def test_any_duration_text_is_parsed_or_refused(text):
     try:
         span = durations.parse_duration(text)
     except DurationError:

@@ -16,7 +16,7 @@ def answer(*found, name="x"):
     return status.invalid(KIND, name, found).status()
 
 
-def test_a_long_value_is_cut_once_and_its_length_told():
+def test_long_value_is_truncated_with_its_length():
     told = answer(errors.invalid(PATH, "y" * 3 * MEGA, "wrong"))
     left = f'"... ({3 * MEGA - MAX_VALUE_TEXT} more characters): wrong'
     assert told["message"].endswith(left)
@@ -24,24 +24,24 @@ def test_a_long_value_is_cut_once_and_its_length_told():
     assert len(orjson.dumps(told)) < 3 * MAX_VALUE_TEXT
 
 
-def test_a_value_at_the_limit_is_whole():
+def test_value_at_limit_is_not_truncated():
     value = "y" * MAX_VALUE_TEXT
     assert answer(errors.invalid(PATH, value, ""))["message"].endswith(f'"{value}"')
 
 
-def test_a_large_tree_is_cut():
+def test_large_object_is_truncated():
     body = errors.invalid(PATH, [{"a": "b" * 10}] * MEGA, "wrong").body()
     assert len(body) < MAX_VALUE_TEXT + 100
     assert body.startswith('Invalid value: [{"a":"bbbbbbbbbb"},{"a"')
     assert body.endswith("...: wrong")
 
 
-def test_a_small_tree_is_shown_as_ever():
+def test_small_object_is_not_truncated():
     value = {"a": [1, 1.5, None, True, "<"], "b": {}, "c": []}
     assert gotext.marshal_beginning(value, 1000) == gotext.marshal(value)
 
 
-def test_many_errors_are_counted():
+def test_errors_beyond_limit_are_counted():
     found = [errors.required(PATH.index(index)) for index in range(MEGA)]
     told = answer(*found)
     causes = told["details"]["causes"]
@@ -51,18 +51,18 @@ def test_many_errors_are_counted():
     assert sum(len(cause["message"]) for cause in causes) < MAX_TEXT + 1000
 
 
-def test_one_error_too_many_is_one():
+def test_one_error_beyond_limit_is_singular():
     texts, left = errors.within_limit(["a" * MAX_TEXT, "b"], str)
     assert errors.join_messages(texts, left).endswith(", 1 more error]")
 
 
-def test_a_long_key_is_cut_in_a_path():
+def test_long_key_in_path_is_truncated():
     assert str(PATH.key("k" * MEGA).child("name")) == f"spec.x[{'k' * (MAX_STEP - 1)}....name"
 
 
-def test_a_long_name_is_cut():
+def test_long_name_is_truncated():
     assert len(orjson.dumps(answer(name="n" * MEGA))) < 10_000
 
 
-def test_any_message_is_cut():
+def test_any_long_message_is_truncated():
     assert len(status.BadRequest("m" * 3 * MEGA).message) < status.MAX_MESSAGE + 100

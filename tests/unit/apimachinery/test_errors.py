@@ -121,7 +121,7 @@ X = ROOT.child("spec", "x")
         ),
     ],
 )
-def test_text(error, reason, text):
+def test_field_error_text(error, reason, text):
     assert str(error) == text
     assert error.body() == text.removeprefix(f"{error.field}: ")
     assert error.type.reason == reason
@@ -137,5 +137,5 @@ def test_text(error, reason, text):
         pytest.param(["b", "a", "b"], "[b, a]", id="each once, in order"),
     ],
 )
-def test_aggregate(found, text):
+def test_errors_are_aggregated(found, text):
     assert errors.aggregate(found) == text

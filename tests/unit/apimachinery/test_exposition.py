@@ -24,11 +24,11 @@ from mockube.apimachinery.gotext import format_g
         (float("nan"), "NaN"),
     ],
 )
-def test_numbers(value, text):
+def test_numbers_are_exposed_as_upstream_does(value, text):
     assert format_g(value) == text
 
 
-def test_families_with_samples_are_sorted_and_nothing_tells_when_they_began():
+def test_exposition_is_sorted_and_has_no_created_series():
     registry = CollectorRegistry()
     calls = Counter("calls_total", "How \\ often.", ["verb", "code"], registry=registry)
     calls.labels("GET", "500").inc()

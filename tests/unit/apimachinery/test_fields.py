@@ -95,7 +95,7 @@ def test_requires_exact_match(text, value):
     assert fields.parse(text).requires_exact_match("a") == value
 
 
-def test_transform():
+def test_transform_changes_terms():
     def rename(field, value):
         return ("", "") if field == "drop" else (f"spec.{field}", value.lower())
 
@@ -111,12 +111,12 @@ def test_transform_may_refuse():
 
 
 @given(st.text())
-def test_escaping_is_undone(value):
+def test_escaped_value_is_unescaped(value):
     assert fields.unescape(fields.escape(value)) == value
 
 
 @given(st.lists(TERMS))
-def test_what_is_printed_is_read_again(terms):
+def test_printed_field_selector_parses_to_itself(terms):
     selector = Selector(tuple(terms))
     read = fields.parse(str(selector))
     assert sorted(map(str, read.terms)) == sorted(map(str, terms))
@@ -124,7 +124,7 @@ def test_what_is_printed_is_read_again(terms):
 
 
 @given(st.text(r"ab.=!,\ ", max_size=12) | st.text())
-def test_any_text_is_read_or_refused(text):
+def test_any_field_selector_text_is_parsed_or_refused(text):
     try:
         selector = fields.parse(text)
     except FieldSelectorError:

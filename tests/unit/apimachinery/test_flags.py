@@ -15,7 +15,7 @@ from mockube.apimachinery.flags import labels
         ("", ()),
     ],
 )
-def test_labels(text, pairs):
+def test_label_flag_is_parsed(text, pairs):
     assert labels(text) == pairs
 
 
@@ -28,6 +28,6 @@ def test_labels(text, pairs):
         ("a/b/c=d", '"a/b/c=d" is no label: '),
     ],
 )
-def test_what_is_no_label(text, says):
+def test_invalid_label_flag_is_refused(text, says):
     with pytest.raises(ArgumentTypeError, match="^" + says.replace("(", r"\(")):
         labels(text)

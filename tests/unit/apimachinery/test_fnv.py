@@ -12,6 +12,6 @@ from mockube.apimachinery.fnv import fnv1, fnv1a
         (b"abc", 128, 0xA68BB2A4348B5822836DBC78C6AEE73B, 0xA68D622CEC8B5822836DBC7977AF7F3B),
     ],
 )
-def test_hashes_are_those_of_hash_fnv(text, bits, first, second):
+def test_hashes_are_those_of_gos_fnv(text, bits, first, second):
     """The values are those that Go's own tests expect."""
     assert (fnv1(text, bits), fnv1a(text, bits)) == (first, second)

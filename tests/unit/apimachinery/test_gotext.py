@@ -15,11 +15,11 @@ from mockube.apimachinery import gotext
         pytest.param("\U000e0001", '"\\U000e0001"', id="unprintable beyond the first plane"),
     ],
 )
-def test_quote(text, quoted):
+def test_quote_text(text, quoted):
     assert gotext.quote(text) == quoted
 
 
-def test_quote_bytes():
+def test_quote_bytes_as_go_does():
     assert gotext.quote_bytes('a"\\\né\x7f') == '"a\\"\\\\\\x0a\\xc3\\xa9\x7f"'
 
 
@@ -41,7 +41,7 @@ def test_quote_bytes():
         pytest.param(1e-100, "1e-100", "1e-100", id="tiny"),
     ],
 )
-def test_numbers(value, plain, json):
+def test_numbers_are_printed_as_go_does(value, plain, json):
     assert gotext.format_v(value) == plain
     assert gotext.marshal(value) == json
 
@@ -58,7 +58,7 @@ def test_numbers(value, plain, json):
         pytest.param([], "[]", id="empty list"),
     ],
 )
-def test_marshal(value, json):
+def test_marshal_as_go_does(value, json):
     assert gotext.marshal(value) == json
 
 
@@ -116,7 +116,7 @@ def test_parse_bool(text):
 
 
 @pytest.mark.parametrize("text", ["", "yes", "tRUE", "2", " true"])
-def test_what_is_no_boolean_is_refused_as_strconv_does(text):
+def test_invalid_boolean_has_error_of_strconv(text):
     with pytest.raises(gotext.NumberError) as refused:
         gotext.parse_bool(text)
     assert str(refused.value) == f'strconv.ParseBool: parsing "{text}": invalid syntax'

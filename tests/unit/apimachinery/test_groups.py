@@ -12,7 +12,7 @@ from mockube.apimachinery.groups import GroupKind, GroupResource, GroupVersion
         pytest.param(GroupKind("apps", "Deployment"), "Deployment.apps", id="kind"),
     ],
 )
-def test_text(named, text):
+def test_group_kind_text(named, text):
     assert str(named) == text
 
 

@@ -14,7 +14,7 @@ from mockube.apimachinery.intstr import IntOrStringError
         pytest.param("2147483648", "2147483648", id="number of more than 32 bits"),
     ],
 )
-def test_parse(text, value):
+def test_parse_int_or_string(text, value):
     assert intstr.parse(text) == value
 
 
@@ -30,7 +30,7 @@ def test_parse(text, value):
         pytest.param("1%", 0, 0, 0, id="of nothing"),
     ],
 )
-def test_scaled(value, total, up, down):
+def test_scaled_percentage(value, total, up, down):
     assert intstr.scaled_value(value, total, round_up=True) == up
     assert intstr.scaled_value(value, total, round_up=False) == down
 
@@ -51,7 +51,7 @@ def test_scaled(value, total, up, down):
         ),
     ],
 )
-def test_scaled_refuses(value, message):
+def test_scaled_refuses_invalid_percentage(value, message):
     with pytest.raises(IntOrStringError) as refused:
         intstr.scaled_value(value, 10, round_up=True)
     assert str(refused.value) == message

@@ -42,7 +42,7 @@ TREE = {
         pytest.param("", [TREE], id="everything"),
     ],
 )
-def test_a_path_finds_what_it_leads_to(path, expected):
+def test_json_path_finds_values(path, expected):
     assert [*parse(path)(TREE)] == expected
 
 
@@ -57,12 +57,12 @@ def test_a_path_finds_what_it_leads_to(path, expected):
         pytest.param(".a,b", id="a comma"),
     ],
 )
-def test_what_is_no_path_is_refused(path):
+def test_invalid_json_path_is_refused(path):
     with pytest.raises(JSONPathError):
         parse(path)
 
 
-def test_a_path_that_finds_too_much_finds_nothing():
+def test_json_path_with_too_many_results_finds_nothing():
     tree = {"a": {"a": {"a": {}}}}
     for _ in range(150):
         tree = {"a": tree, "b": [1]}

@@ -29,26 +29,26 @@ def write(stream, form, *, verbosity=0):
     return stream.getvalue()
 
 
-def test_klog(stream):
+def test_klog_format(stream):
     lines = write(stream, "text").splitlines()
-    assert re.fullmatch(r"I\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ test_klog\.py:\d+\] told 1", lines[0])
+    assert re.fullmatch(r"I\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ test_klog_format\.py:\d+\] told 1", lines[0])
     assert [line[0] for line in lines[:3]] == ["I", "W", "E"]
     assert lines[-1] == "ValueError: why"
 
 
-def test_json(stream):
+def test_json_log_format(stream):
     lines = list(map(orjson.loads, write(stream, "json").splitlines()))
     assert [line["msg"].splitlines()[0] for line in lines] == ["told 1", "beware", "failed"]
     assert ["v" in line for line in lines] == [True, False, False]
     assert lines[0]["caller"].startswith("test_klog.py:")
 
 
-def test_more_is_told_to_those_who_ask(stream):
+def test_verbose_lines_are_logged_at_their_verbosity(stream):
     assert "for few" in write(stream, "text", verbosity=4)
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_texts_of_clients_make_no_lines_and_move_no_cursor(stream, form):
+def test_client_texts_are_escaped_in_logs(stream, form):
     klog.attach(logging.getLogger(), klog.Logging(v=0, logging_format=form), stream)
     odd = "a\nE0101 00:00:00.000000 1 x.py:1] forged\x1b[2J\r\x9b\u2028\x00\udcff"
     logging.getLogger("tests").warning("said %s", odd)

@@ -14,17 +14,17 @@ def counted(**limits):
     return length, asked
 
 
-def test_what_was_answered_is_not_worked_out_again():
+def test_memoized_result_is_not_recomputed():
     length, asked = counted(max_entries=2, max_length=3)
     assert (length("abc"), length("abc"), asked) == (3, 3, ["abc"])
 
 
-def test_long_texts_are_worked_out_each_time():
+def test_long_texts_are_not_memoized():
     length, asked = counted(max_entries=2, max_length=3)
     assert (length("abcd"), length("abcd"), asked) == (4, 4, ["abcd"] * 2)
 
 
-def test_more_than_the_most_are_never_kept():
+def test_number_of_memoized_results_is_limited():
     length, asked = counted(max_entries=2, max_length=3)
     for text in ("a", "b", "c", "c", "a"):
         length(text)

@@ -50,7 +50,7 @@ POD = {
     ],
     ids=lambda case: getattr(case, "__name__", ""),
 )
-def test_reading(read, value, empty):
+def test_metadata_is_read(read, value, empty):
     assert read(POD) == value
     assert read({}) == empty
     assert read({"metadata": None}) == empty
@@ -62,7 +62,7 @@ def test_is_controlled_by():
     assert not meta.is_controlled_by({}, OWNER)
 
 
-def test_with_value_shares_what_does_not_change():
+def test_with_value_shares_unchanged_parts():
     tree = {"spec": {"a": {"b": 1}, "c": {}}, "status": {}}
     changed = meta.with_value(tree, ("spec", "a", "b"), 2)
     assert changed == {"spec": {"a": {"b": 2}, "c": {}}, "status": {}}
@@ -70,11 +70,11 @@ def test_with_value_shares_what_does_not_change():
     assert changed["spec"]["c"] is tree["spec"]["c"]
 
 
-def test_with_value_makes_the_path():
+def test_with_value_creates_missing_parents():
     assert meta.with_value({"status": None}, ("status", "a", "b"), 1) == {"status": {"a": {"b": 1}}}
 
 
-def test_with_metadata_keeps_the_order_and_leaves_out_what_is_empty():
+def test_with_metadata_keeps_order_and_omits_empty_fields():
     changed = meta.with_metadata(
         {"kind": "Pod", "metadata": {"labels": {"a": "b"}, "name": "x", "of-tomorrow": 1}},
         uid="1",
@@ -92,7 +92,7 @@ def test_with_metadata_keeps_the_order_and_leaves_out_what_is_empty():
     assert meta.with_metadata({}, name="x") == {"metadata": {"name": "x"}}
 
 
-def test_with_metadata_takes_away():
+def test_with_metadata_removes_fields_set_to_none():
     pod = meta.with_metadata(POD, deletionTimestamp=None, deletionGracePeriodSeconds=None)
     assert not meta.is_deleting(pod)
     assert meta.deletion_grace_period_seconds(pod) is None
@@ -108,7 +108,7 @@ def test_labels_and_annotations_are_merged(change, read):
     assert read(change(obj, {"a": None, "c": None})) == {}
 
 
-def test_finalizers():
+def test_finalizers_are_added_and_removed():
     pod = meta.with_finalizer(POD, "example.com/two")
     assert meta.finalizers(pod) == ["example.com/one", "example.com/two"]
     assert meta.with_finalizer(pod, "example.com/one") == pod
@@ -117,7 +117,7 @@ def test_finalizers():
     assert meta.finalizers(POD) == ["example.com/one"]
 
 
-def test_controller_reference():
+def test_controller_reference_has_all_fields():
     reference = meta.controller_reference(OWNER)
     assert reference == {
         "apiVersion": "apps/v1",

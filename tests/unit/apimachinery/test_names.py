@@ -101,7 +101,7 @@ PORT_LETTER = "must contain at least one letter (a-z)"
     ],
     ids=lambda case: getattr(case, "__name__", None),
 )
-def test_good(check, value):
+def test_valid_names_pass(check, value):
     assert check(value) == []
 
 
@@ -235,11 +235,11 @@ def test_good(check, value):
         ),
     ],
 )
-def test_wrong(check, value, problems):
+def test_invalid_names_are_refused(check, value, problems):
     assert check(value) == problems
 
 
-def test_newer_checks_count_the_same_in_bytes():
+def test_newer_checks_count_bytes():
     assert names.check_dns1123_label("a" * 64, names.BYTES) == ["must be no more than 63 bytes"]
     assert names.check_dns1123_subdomain("a" * 254, names.BYTES) == ["must be no more than 253 bytes"]
 
@@ -263,5 +263,5 @@ def test_generate_name():
     assert names.check_dns1123_label(name) == []
 
 
-def test_generated_names_fit_a_label():
+def test_generated_names_fit_into_a_label():
     assert len(names.generate_name("a" * 100, SeededRandom())) == 63

@@ -10,7 +10,7 @@ def clone_set(*, labels=None, **spec):
     return {"apiVersion": ALPHA, "kind": "CloneSet", "metadata": {"labels": labels or {}}, "spec": spec}
 
 
-def test_how_pods_are_updated_goes_one_level_down():
+def test_update_strategy_type_moves_into_rolling_update():
     given = clone_set(updateStrategy={"type": "InPlaceOnly", "partition": 3, "paused": True})
     made = clonesets.to_v1beta1(given)
     assert made["apiVersion"] == BETA
@@ -29,7 +29,7 @@ def test_how_pods_are_updated_goes_one_level_down():
         pytest.param(None, True, id="v1alpha1 uses them if nothing is said"),
     ],
 )
-def test_the_reuse_of_claims_is_said_the_other_way_round(disable, enable):
+def test_pvc_reuse_flag_is_inverted_between_versions(disable, enable):
     scale = {} if disable is None else {"disablePVCReuse": disable}
     made = clonesets.to_v1beta1(clone_set(scaleStrategy=scale))
     assert made["spec"]["scaleStrategy"] == {"enablePVCReuse": enable}
@@ -37,11 +37,11 @@ def test_the_reuse_of_claims_is_said_the_other_way_round(disable, enable):
     assert back.get("disablePVCReuse", False) is not enable
 
 
-def test_v1beta1_uses_no_claims_again_if_nothing_is_said():
+def test_v1beta1_without_pvc_reuse_disables_it():
     assert clonesets.to_v1alpha1({"spec": {}})["spec"]["scaleStrategy"] == {"disablePVCReuse": True}
 
 
-def test_a_label_becomes_a_field_and_stays_a_label():
+def test_label_becomes_field_and_stays_label():
     labels = {LABEL_EXCLUDE_PREPARING_DELETE: "true"}
     made = clonesets.to_v1beta1(clone_set(labels=labels))
     assert made["spec"]["scaleStrategy"]["excludePreparingDelete"] is True
@@ -50,7 +50,7 @@ def test_a_label_becomes_a_field_and_stays_a_label():
     assert back["metadata"]["labels"] == labels
 
 
-def test_pods_that_are_deleted_by_hand_are_rolled_by_nobody():
+def test_on_delete_strategy_has_no_rolling_update():
     made = clonesets.to_v1beta1(clone_set(updateStrategy={"type": "OnDelete"}))
     assert made["spec"]["updateStrategy"] == {"type": "OnDelete"}
     assert clonesets.to_v1alpha1(made)["spec"]["updateStrategy"] == {"type": "OnDelete"}
@@ -68,7 +68,7 @@ def united(**parts):
     return {"apiVersion": ALPHA, "kind": "UnitedDeployment", "metadata": {}, **parts}
 
 
-def test_maps_of_subsets_become_parts_of_their_statuses():
+def test_subset_maps_become_subset_statuses():
     made = uniteddeployments.to_v1beta1(united(status=STATUS))
     assert made["status"] == {
         "replicas": 5,
@@ -80,7 +80,7 @@ def test_maps_of_subsets_become_parts_of_their_statuses():
     }
 
 
-def test_statuses_of_subsets_become_maps_again():
+def test_subset_statuses_become_subset_maps():
     made = uniteddeployments.to_v1beta1(united(status=STATUS))
     status = uniteddeployments.to_v1alpha1(made)["status"]
     assert status["subsetReplicas"] == STATUS["subsetReplicas"]
@@ -90,11 +90,11 @@ def test_statuses_of_subsets_become_maps_again():
     }
 
 
-def test_a_status_of_nothing_stays_one():
+def test_empty_status_stays_empty():
     assert uniteddeployments.to_v1alpha1(united(status={"replicas": 0}))["status"] == {"replicas": 0}
 
 
-def test_the_template_of_a_clone_set_is_converted_with_what_it_is_in():
+def test_clone_set_template_is_converted_with_united_deployment():
     template = {"cloneSetTemplate": {"spec": {"updateStrategy": {"partition": 2}}}}
     given = united(spec={"template": template})
     made = uniteddeployments.to_v1beta1(given)
@@ -105,6 +105,6 @@ def test_the_template_of_a_clone_set_is_converted_with_what_it_is_in():
     assert given == united(spec={"template": template})
 
 
-def test_other_templates_stay_as_they_are():
+def test_templates_of_other_kinds_are_not_converted():
     spec = {"template": {"deploymentTemplate": {"spec": {"replicas": 1}}}}
     assert uniteddeployments.to_v1beta1(united(spec=spec)) == united(spec=spec) | {"apiVersion": BETA}

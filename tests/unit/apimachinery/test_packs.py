@@ -23,7 +23,7 @@ def spec_of(name):
 
 
 @pytest.mark.parametrize("name", TREES)
-def test_a_definition_keeps_the_rules_of_definitions(name):
+def test_pack_definitions_pass_validation(name):
     (version,) = TREES[name]["spec"]["versions"]
     stored = {"storedVersions": [version["name"]]}
     assert [str(error) for error in check_create(ROW, TREES[name] | {"status": stored})] == []
@@ -36,7 +36,7 @@ def test_a_definition_keeps_the_rules_of_definitions(name):
         pytest.param("advancedStatefulSetTemplate", "statefulsets.apps.kruise.io", id="StatefulSets"),
     ],
 )
-def test_the_templates_of_a_united_deployment_are_made_of_what_their_kinds_are(template, kind):
+def test_united_deployment_templates_have_schemas_of_their_kinds(template, kind):
     templates = spec_of("uniteddeployments.apps.kruise.io")["properties"]["template"]["properties"]
     assert templates[template]["properties"]["spec"] == spec_of(kind)
 
@@ -51,7 +51,7 @@ def test_the_templates_of_a_united_deployment_are_made_of_what_their_kinds_are(t
         pytest.param(-1, 4, 4, id="a number of nobody knows how many"),
     ],
 )
-def test_replicas_of_a_subset_are_a_number_or_a_share(total, value, expected):
+def test_subset_replicas_are_number_or_percentage(total, value, expected):
     assert parse_subset_replicas(total, value) == expected
 
 
@@ -73,7 +73,7 @@ def test_replicas_of_a_subset_are_a_number_or_a_share(total, value, expected):
         ),
     ],
 )  # fmt: skip
-def test_what_is_neither_is_refused(total, value, problem):
+def test_invalid_subset_replicas_are_refused(total, value, problem):
     with pytest.raises(SubsetReplicasError) as raised:
         parse_subset_replicas(total, value)
     assert str(raised.value) == problem

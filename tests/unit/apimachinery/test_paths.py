@@ -18,16 +18,16 @@ from mockube.apimachinery.paths import ROOT
         pytest.param(ROOT.index(3).child("type"), "[3].type", id="begins with an index"),
     ],
 )
-def test_text(path, text):
+def test_path_text(path, text):
     assert str(path) == text
 
 
-def test_extending_leaves_the_parent_as_it_was():
+def test_child_path_does_not_modify_parent():
     spec = ROOT.child("spec")
     spec.child("replicas")
     assert str(spec) == "spec"
 
 
-def test_equal_by_steps():
+def test_paths_with_equal_steps_are_equal():
     assert ROOT.child("a").index(0) == ROOT.child("a").index(0)
     assert len({ROOT.child("a"), ROOT.child("a"), ROOT.child("b")}) == 2

@@ -35,7 +35,7 @@ def shuffled(size):
 
 
 @pytest.mark.parametrize("size", [0, 1, PIECE, PIECE + 1, MANY])
-def test_the_order_is_that_of_sorted(size):
+def test_pieces_are_sorted_like_sorted(size):
     numbers = shuffled(size)
     assert sorted_in_pieces(numbers) == sorted(numbers)
     assert sorted_in_pieces([*range(size)]) == [*range(size)]
@@ -43,7 +43,7 @@ def test_the_order_is_that_of_sorted(size):
     assert sorted_in_pieces({*numbers}) == sorted(numbers)
 
 
-def test_items_with_the_same_key_keep_their_order():
+def test_sort_in_pieces_is_stable():
     numbers = shuffled(MANY)
     assert sorted_in_pieces(numbers, lambda number: number % 10) == sorted(
         numbers, key=lambda number: number % 10
@@ -71,7 +71,7 @@ def test_no_call_compares_all_items():
     assert 0 < most <= PIECE * PIECE.bit_length()
 
 
-def test_what_is_released_is_freed_piece_by_piece():
+def test_released_items_are_freed_in_pieces():
     left = []
 
     class Item:
@@ -86,7 +86,7 @@ def test_what_is_released_is_freed_piece_by_piece():
     assert max(map(left.count, {*left})) <= PIECE
 
 
-def test_what_is_sorted_by_is_freed_piece_by_piece():
+def test_sort_keys_are_freed_in_pieces():
     freed, during = 0, []
 
     class Key(Counted):

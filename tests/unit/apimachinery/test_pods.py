@@ -14,17 +14,17 @@ from mockube.apimachinery.pods import dotted_sysctl, every_container, secret_nam
     ],
     ids=lambda volume: next(iter(volume)),
 )
-def test_secrets_of_volumes(volume):
+def test_secret_names_of_volumes(volume):
     assert "t" in secret_names({"volumes": [volume]})
 
 
-def test_secrets_of_containers_and_images():
+def test_secret_names_of_containers_and_image_pulls():
     variable = {"valueFrom": {"secretKeyRef": {"name": "b", "key": "k"}}}
     spec = {"imagePullSecrets": [{"name": "a"}], "ephemeralContainers": [{"env": [variable, {"value": "x"}]}]}
     assert {name for name in secret_names(spec) if name} == {"a", "b"}
 
 
-def test_containers_come_in_the_order_in_which_they_begin():
+def test_containers_are_listed_in_starting_order():
     spec = {"containers": ["b"], "ephemeralContainers": ["c"], "initContainers": ["a"]}
     assert [*every_container(spec)] == ["a", "b", "c"]
     assert [*every_container({"initContainers": None})] == []
@@ -39,5 +39,5 @@ def test_containers_come_in_the_order_in_which_they_begin():
         ("net/ipv4/conf/eth0.1/x", "net.ipv4.conf.eth0/1.x"),
     ],
 )
-def test_slashes_between_the_parts_of_a_sysctl_are_dots(name, dotted):
+def test_slashes_in_sysctl_names_are_dots(name, dotted):
     assert dotted_sysctl(name) == dotted

@@ -62,7 +62,7 @@ TEXTS = st.builds(
         pytest.param("1." + "0" * 5000 + "1", "1000000001n", id="very many digits"),
     ],
 )
-def test_canonical(text, canonical):
+def test_canonical_quantity(text, canonical):
     assert str(quantity.parse(text)) == canonical
 
 
@@ -76,7 +76,7 @@ def test_canonical(text, canonical):
         pytest.param("0.0Ki", Format.BINARY_SI, id="binary, nothing"),
     ],
 )
-def test_format(text, form):
+def test_quantity_format(text, form):
     assert quantity.parse(text).format is form
 
 
@@ -116,12 +116,12 @@ def test_parse_refuses(text, message):
         pytest.param(None, "0", id="null"),
     ],
 )
-def test_from_json(value, canonical):
+def test_quantity_from_json(value, canonical):
     assert str(quantity.from_json(value)) == canonical
 
 
 @pytest.mark.parametrize("value", [True, {}, ["1"]], ids=["boolean", "object", "list"])
-def test_from_json_refuses(value):
+def test_quantity_from_json_refuses(value):
     with pytest.raises(QuantityError) as refused:
         quantity.from_json(value)
     assert str(refused.value) == WRONG_FORMAT
@@ -156,7 +156,7 @@ def test_round_up_to_milli(text, rounded):
     assert str(quantity.parse(text).round_up(MILLI)) == rounded
 
 
-def test_comparison_is_of_numbers():
+def test_quantities_compare_as_numbers():
     one, milli, more = map(quantity.parse, ["1", "1000m", "1Ki"])
     assert one == milli
     assert hash(one) == hash(milli)
@@ -180,18 +180,18 @@ def test_comparison_is_of_numbers():
         pytest.param(Quantity(Decimal("0.25")), "250m", id="made of a decimal"),
     ],
 )
-def test_arithmetic(result, canonical):
+def test_quantity_arithmetic(result, canonical):
     assert str(result) == canonical
 
 
 @pytest.mark.parametrize("large", ["1e2147483647", "1e10001"])
-def test_a_sum_that_no_memory_should_hold_is_rounded_up(large):
+def test_sum_beyond_limit_is_rounded_up(large):
     total = quantity.parse(large) + quantity.parse("1")
     assert total > quantity.parse(large)
     assert len(str(total)) < 10_100
 
 
-def test_a_sum_of_5_000_digits_is_exact():
+def test_sum_of_5_000_digits_is_exact():
     assert str(quantity.parse("9" * 5_000) + quantity.parse("1m")) == "9" * 5_000 + "001m"
 
 
@@ -200,29 +200,29 @@ def test_a_sum_of_5_000_digits_is_exact():
     [("1", True), ("1m", False), ("1000m", True), ("9" * 5_000, True), ("9" * 5_000 + "m", False),
      ("1e30", True), ("1e999999999", True), ("1e-999999999", False), ("0", True)],
 )  # fmt: skip
-def test_whole(text, whole):
+def test_whole_quantity_is_an_integer(text, whole):
     assert quantity.parse(text).is_whole is whole
 
 
 @pytest.mark.parametrize(("value", "canonical"), [(" 1Gi ", "1Gi"), ("\u20031", "1")])
-def test_space_around_a_quantity_is_left_out(value, canonical):
+def test_space_around_quantity_is_ignored(value, canonical):
     assert str(quantity.from_json(value)) == canonical
 
 
 @pytest.mark.parametrize("value", ["1\n", "\t1"])
-def test_what_json_escapes_is_no_space(value):
+def test_escaped_space_around_quantity_is_refused(value):
     with pytest.raises(QuantityError):
         quantity.from_json(value)
 
 
-def test_truth_and_representation():
+def test_quantity_truth_and_representation():
     assert quantity.parse("1m")
     assert not ZERO
     assert repr(quantity.parse("1.5")) == "Quantity('1500m')"
 
 
 @given(TEXTS)
-def test_canonical_form_is_read_as_the_same(text):
+def test_canonical_quantity_parses_to_itself(text):
     first = quantity.parse(text)
     assume(abs(first.number) < 10**21)
     again = quantity.parse(str(first))
@@ -245,7 +245,7 @@ def test_no_fraction_is_printed_after_arithmetic(text):
 
 
 @given(st.text("0123456789.+-eEinumkKMGTP", max_size=10) | st.text())
-def test_any_text_is_read_or_refused(text):
+def test_any_quantity_text_is_parsed_or_refused(text):
     try:
         printed = str(quantity.parse(text))
     except QuantityError:

@@ -31,7 +31,7 @@ def test_uids_differ():
     assert len({randomness.uid(source) for _ in range(100)}) == 100
 
 
-def test_the_same_seed_gives_the_same():
+def test_same_seed_gives_same_values():
     def draw(seed):
         source = SeededRandom(seed)
         return randomness.uid(source), randomness.suffix(source), randomness.uid(source)
@@ -42,13 +42,13 @@ def test_the_same_seed_gives_the_same():
 
 
 @pytest.mark.parametrize("length", [0, 1, 5, 10])
-def test_suffix_keeps_to_its_alphabet(length):
+def test_suffix_uses_its_alphabet_only(length):
     drawn = randomness.suffix(SystemRandom(), length)
     assert len(drawn) == length
     assert set(drawn) <= set(SUFFIX_ALPHABET)
 
 
-def test_suffix_draws_again_when_too_little_was_of_use():
+def test_suffix_draws_again_if_bytes_are_unusable():
     source = Bytes(bytes([0, 26, 27, 31]), bytes([32 + 1, 2, 3, 4]))
     assert randomness.suffix(source, 2) == "b9"
     source = Bytes(bytes([0, 27, 27, 27]), bytes([32 + 1, 2, 3, 4]))
@@ -58,5 +58,5 @@ def test_suffix_draws_again_when_too_little_was_of_use():
 @pytest.mark.parametrize(
     ("drawn", "fraction"), [(bytes(4), 0.0), (b"\x80\0\0\0", 0.5), (b"\xff\xff\xff\xff", 1 - 2**-32)]
 )
-def test_fraction_is_from_0_up_to_but_not_1(drawn, fraction):
+def test_fraction_is_at_least_0_and_less_than_1(drawn, fraction):
     assert randomness.fraction(Bytes(drawn)) == fraction

@@ -8,12 +8,12 @@ from mockube.apimachinery import spdy
 from mockube.apimachinery.spdy import ControlFrame, DataFrame, FrameReader, FrameWriter, SpdyError
 
 
-def test_the_dictionary_is_that_of_the_specification():
+def test_spdy_dictionary_is_that_of_specification():
     assert len(spdy.DICTIONARY) == 1423
     assert zlib.adler32(spdy.DICTIONARY) == 0xE3C6A7C2
 
 
-def test_frames_are_read_as_they_were_written_whatever_their_pieces():
+def test_spdy_frames_are_read_from_any_chunks():
     writer = FrameWriter()
     sent = b"".join(
         [
@@ -42,12 +42,12 @@ def test_frames_are_read_as_they_were_written_whatever_their_pieces():
     assert [frame for byte in sent for frame in reader.feed(bytes([byte]))] == frames
 
 
-def test_a_control_frame_has_the_layout_of_the_specification():
+def test_control_frame_has_layout_of_specification():
     assert FrameWriter().ping(9) == b"\x80\x03\x00\x06\x00\x00\x00\x04\x00\x00\x00\x09"
     assert FrameWriter().data(5, b"ab", last=True) == b"\x00\x00\x00\x05\x01\x00\x00\x02ab"
 
 
-def test_settings_and_windows_are_passed_over():
+def test_settings_and_window_updates_are_ignored():
     ignored = (
         b"\x80\x03\x00\x04\x00\x00\x00\x04\x00\x00\x00\x00\x80\x03\x00\x09\x00\x00\x00\x08" + b"\x00" * 8
     )
@@ -72,6 +72,6 @@ def bomb():
         pytest.param(b"GET / HTTP/1.1\r\n\r\n" * 100, id="no SPDY"),
     ],
 )
-def test_what_cannot_be_read_is_refused(sent):
+def test_malformed_spdy_frame_is_refused(sent):
     with pytest.raises(SpdyError):
         list(FrameReader().feed(sent))

@@ -175,7 +175,7 @@ def cause_of(error):
         ),
     ],
 )
-def test_status(error, code, reason, message, details):
+def test_status_of_error(error, code, reason, message, details):
     tree = error.status()
     assert tree == {
         "kind": "Status",
@@ -189,7 +189,7 @@ def test_status(error, code, reason, message, details):
     assert str(error) == message
 
 
-def test_fields_are_in_kubernetes_order():
+def test_status_fields_have_kubernetes_order():
     tree = status.generate_name_conflict(DEPLOYMENTS, "web", 1).status()
     assert list(tree) == [
         "kind", "apiVersion", "metadata", "status", "message", "reason", "details", "code",
@@ -197,7 +197,7 @@ def test_fields_are_in_kubernetes_order():
     assert list(tree["details"]) == ["name", "group", "kind", "retryAfterSeconds"]
 
 
-def test_an_error_that_nobody_expected_has_no_reason():
+def test_unknown_error_has_no_reason():
     assert status.Unknown("strange").status() == {
         "kind": "Status",
         "apiVersion": "v1",
@@ -212,7 +212,7 @@ CLASSES = [cls for cls in status.ApiError.__subclasses__() if cls.__module__ == 
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
-def test_every_class_is_found_again(cls):
+def test_every_error_class_is_found_by_reason(cls):
     sent = cls("told", Details(name="a", causes=(Cause(message="why"),), retry_after_seconds=3))
     read = status.from_tree(sent.status(), sent.code)
     assert type(read) is cls
@@ -231,13 +231,13 @@ def test_every_class_is_found_again(cls):
         pytest.param({}, 418, status.Unknown, id="unknown code"),
     ],
 )
-def test_from_tree(tree, code, cls):
+def test_from_tree_finds_class_by_code(tree, code, cls):
     read = status.from_tree(tree, code)
     assert type(read) is cls
     assert (read.code, read.message, read.details) == (code, "", None)
 
 
-def test_success():
+def test_success_status():
     assert status.success(Details(name="web", group="apps", kind="deployments", uid="1")) == {
         "kind": "Status",
         "apiVersion": "v1",
@@ -319,7 +319,7 @@ def test_success():
         ),
     ],
 )
-def test_generic(error, cls, message):
+def test_generic_server_response(error, cls, message):
     assert type(error) is cls
     assert error.message == message
 

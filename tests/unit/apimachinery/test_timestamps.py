@@ -61,7 +61,7 @@ def cannot_parse(text, rest, element, layout="2006-01-02T15:04:05Z07:00"):
         pytest.param("2030-01-02T03:04:05x02:00", "x02:00", "Z07:00", id="zone without a sign"),
     ],
 )
-def test_what_cannot_be_parsed_is_told(text, rest, element):
+def test_unparsable_time_has_gos_message(text, rest, element):
     with pytest.raises(TimestampError) as refused:
         timestamps.parse_time(text)
     assert str(refused.value) == cannot_parse(text, rest, element)
@@ -88,13 +88,13 @@ def test_what_cannot_be_parsed_is_told(text, rest, element):
         pytest.param("9999-12-31T23:59:59-01:00", "year out of range", id="year 10000"),
     ],
 )
-def test_what_is_out_of_range_is_told(text, problem):
+def test_time_out_of_range_has_gos_message(text, problem):
     with pytest.raises(TimestampError) as refused:
         timestamps.parse_time(text)
     assert str(refused.value) == f'parsing time "{text}": {problem}'
 
 
-def test_what_is_told_is_quoted_byte_by_byte():
+def test_time_in_message_is_quoted_bytewise():
     with pytest.raises(TimestampError) as refused:
         timestamps.parse_time('é"')
     assert str(refused.value) == cannot_parse(r"\xc3\xa9\"", r"\xc3\xa9\"", "2006")
@@ -120,20 +120,20 @@ def test_parse_micro_time_refuses(text, rest, element):
     assert str(refused.value) == cannot_parse(text, rest, element, "2006-01-02T15:04:05.000000Z07:00")
 
 
-def test_format_cuts_off_what_is_finer():
+def test_format_truncates_fractions():
     moment = datetime(30, 1, 2, 3, 4, 5, 678, tzinfo=timezone(timedelta(hours=2)))
     assert timestamps.format_time(moment) == "0030-01-02T01:04:05Z"
     assert timestamps.format_micro_time(moment) == "0030-01-02T01:04:05.000678Z"
 
 
 @given(MOMENTS)
-def test_what_is_printed_is_read_again(moment):
+def test_printed_time_parses_to_itself(moment):
     assert timestamps.parse_micro_time(timestamps.format_micro_time(moment)) == moment
     assert timestamps.parse_time(timestamps.format_time(moment)) == moment.replace(microsecond=0)
 
 
 @given(st.text("0123456789-T:.,Z+ ", max_size=30) | st.text())
-def test_any_text_is_read_or_refused(text):
+def test_any_time_text_is_parsed_or_refused(text):
     try:
         moment = timestamps.parse_time(text)
     except TimestampError:

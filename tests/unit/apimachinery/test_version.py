@@ -22,11 +22,11 @@ from mockube.apimachinery.version import architecture, version_problem, version_
         ("v1.36.3-", 'could not parse pre-release/metadata (-) in version "v1.36.3-"'),
     ],
 )
-def test_a_reported_version_is_of_the_same_release(flag, problem):
+def test_reported_version_must_be_of_same_release(flag, problem):
     assert version_problem(flag) == problem
 
 
-def test_an_older_minor_has_a_release_of_its_own():
+def test_older_minor_has_its_own_release():
     assert version_problem("v1.31.14-custom", "1.31") == ""
     assert version_problem("v1.36.3-custom", "1.31").endswith('of default version "v1.31.14"')
 
@@ -34,11 +34,11 @@ def test_an_older_minor_has_a_release_of_its_own():
 @pytest.mark.parametrize(
     ("flag", "text"), [("false", ""), ("v1.36.3-custom", ""), ("true", "Kubernetes v1.36.3")]
 )
-def test_only_true_and_raw_are_printed(flag, text):
+def test_version_flag_accepts_true_and_raw_only(flag, text):
     assert version_text(flag) == text
 
 
-def test_raw_is_go_s_record():
+def test_raw_version_is_gos_struct():
     assert version_text("raw").startswith(
         'version.Info{Major:"1", Minor:"36", EmulationMajor:"", EmulationMinor:"", MinCompatibilityMajor:"",'
         ' MinCompatibilityMinor:"", GitVersion:"v1.36.3", GitCommit:"'
@@ -48,5 +48,5 @@ def test_raw_is_go_s_record():
 @pytest.mark.parametrize(
     ("machine", "named"), [("x86_64", "amd64"), ("aarch64", "arm64"), ("other", "other")]
 )
-def test_the_platform_has_go_s_name(machine, named):
+def test_platform_has_gos_name(machine, named):
     assert architecture(machine) == named

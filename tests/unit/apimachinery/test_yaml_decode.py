@@ -51,7 +51,7 @@ def refusal(data):
         pytest.param("<<", "<<", id="a merge key that is no key"),
     ],
 )
-def test_a_scalar_is_what_upstream_makes_of_it(text, value):
+def test_yaml_scalar_has_upstreams_value(text, value):
     assert load(f"a: {text}".encode()).tree == {"a": value}
 
 
@@ -65,7 +65,7 @@ def test_a_scalar_is_what_upstream_makes_of_it(text, value):
         pytest.param('{c: {"<<": {a: 1}}}', {"c": {"<<": {"a": 1}}}, id="in quotes it is a key"),
     ],
 )
-def test_mappings_are_merged_in_the_order_of_their_keys(text, tree):
+def test_yaml_mappings_are_merged_in_key_order(text, tree):
     assert load(text.encode()).tree == tree
 
 
@@ -96,11 +96,11 @@ def test_mappings_are_merged_in_the_order_of_their_keys(text, tree):
         pytest.param("- " * 300, "yaml: exceeded max depth", id="deep in blocks"),
     ],
 )  # fmt: skip
-def test_a_refusal_is_upstreams(text, problem):
+def test_yaml_error_is_upstreams(text, problem):
     assert refusal(text.encode()) == problem
 
 
-def test_every_key_that_came_twice_is_named_in_one_complaint():
+def test_duplicate_yaml_keys_are_reported_together():
     loaded = load(b"{a: 1, a: 2,\n  1: 1, 1: 2}\n")
     assert loaded.tree == {"a": 2, "1": 2}
     assert loaded.complaints == (
@@ -108,16 +108,16 @@ def test_every_key_that_came_twice_is_named_in_one_complaint():
     )
 
 
-def test_complaints_are_bounded():
+def test_number_of_yaml_errors_is_limited():
     (complaint,) = load(b"a: 1\n" * 10_000).complaints
     assert complaint.count("\n") == MAX_COMPLAINTS
 
 
-def test_documents_are_read_one_after_another():
+def test_yaml_documents_are_read_separately():
     assert [loaded.tree for loaded in load_all(b"a: &x 1\n---\n---\nb: 2\n")] == [{"a": 1}, None, {"b": 2}]
 
 
-def test_an_anchor_belongs_to_its_document():
+def test_yaml_anchor_is_limited_to_its_document():
     documents = load_all(b"a: &x 1\n---\nb: *x\n")
     assert next(documents).tree == {"a": 1}
     with pytest.raises(YamlError):
@@ -136,7 +136,7 @@ def repeated(nodes, aliases):
     ("nodes", "aliases", "is_refused"),
     [(2, 3000, False), (100, 100, False), (100, 101, False), (200, 990, True), (1001, 200, True), (1001, 90, False), (201, 3000, True)],
 )  # fmt: skip
-def test_aliases_may_be_as_many_as_upstream_lets_them(nodes, aliases, is_refused):
+def test_yaml_alias_limit_is_upstreams(nodes, aliases, is_refused):
     data = repeated(nodes, aliases)
     if is_refused:
         assert refusal(data) == "yaml: document contains excessive aliasing"
@@ -144,23 +144,23 @@ def test_aliases_may_be_as_many_as_upstream_lets_them(nodes, aliases, is_refused
         assert len(load(data).tree["b"]) == aliases
 
 
-def test_the_ratio_falls_with_the_size():
+def test_allowed_alias_ratio_falls_with_size():
     assert (allowed_alias_ratio(400_000), allowed_alias_ratio(4_000_000)) == (0.99, 0.10)
     assert allowed_alias_ratio(2_200_000) == pytest.approx(0.545)
 
 
-def test_long_texts_are_not_multiplied_either():
+def test_long_texts_are_limited_like_aliases():
     text = b"{a: &a " + b"x" * (MAX_ALIASED_TEXT // 50) + b", b: [" + b",".join([b"*a"] * 60) + b"]}"
     assert refusal(text) == "yaml: document contains excessive aliasing"
 
 
-def test_what_an_alias_adds_is_a_copy():
+def test_aliased_yaml_value_is_copied():
     tree = load(b"{a: &a [1], b: *a}").tree
     tree["b"].append(2)
     assert tree["a"] == [1]
 
 
-def test_tag_directives_are_few():
+def test_number_of_tag_directives_is_limited():
     assert refusal(b"%TAG !a! x\n" * (MAX_TAG_DIRECTIVES + 1) + b"--- a") == "yaml: too many %TAG directives"
     assert (
         refusal(("%TAG !a! x\n" * (MAX_TAG_DIRECTIVES + 1) + "--- a").encode("utf-16"))
@@ -260,7 +260,7 @@ def read_all(data):
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-def test_twice_the_text_takes_twice_the_time_to_read(shape):
+def test_yaml_reading_takes_linear_time(shape):
     check_linear(shape, read_all, 64 * KIB)
 
 
@@ -286,5 +286,5 @@ TREES = {
 
 
 @pytest.mark.parametrize("make", TREES.values(), ids=TREES)
-def test_twice_the_tree_takes_twice_the_time_to_write(make):
+def test_yaml_writing_takes_linear_time(make):
     check_linear(make, dump, 96 * KIB)

@@ -20,24 +20,24 @@ def found(name, environment, clock=None):
     return CHECKS[name](environment, clock or SteppedClock())
 
 
-def test_all_is_looked_at_and_told_in_words(environment):
+def test_checkup_reports_every_check_with_text(environment):
     told = dict(look_around(environment, SteppedClock()))
     assert told.keys() == CHECKS.keys()
     assert all(one.words for one in told.values())
 
 
-def test_a_folder_that_can_be_made_is_well(environment):
+def test_folder_that_can_be_created_is_ok(environment):
     assert found("clusters' folder", environment).verdict is CheckResult.OK
 
 
-def test_a_file_where_the_folder_should_be_is_wrong(tmp_path):
+def test_file_in_place_of_folder_is_wrong(tmp_path):
     (tmp_path / "file").touch()
     finding = found("clusters' folder", {"XDG_DATA_HOME": str(tmp_path / "file")})
     assert finding.verdict is CheckResult.WRONG
     assert f"{tmp_path / 'file'} is a file" in finding.words
 
 
-def test_a_cluster_that_was_killed_is_wrong_and_said_how_to_tidy_up(environment):
+def test_killed_cluster_is_wrong_with_advice(environment):
     assert found("clusters", environment).verdict is CheckResult.OK
     folder = cluster_folder("one", environment)
     folder.prepare()
@@ -47,7 +47,7 @@ def test_a_cluster_that_was_killed_is_wrong_and_said_how_to_tidy_up(environment)
     assert "`mockube down --name one`" in finding.words
 
 
-def test_what_cannot_be_looked_at_is_wrong(environment):
+def test_unreadable_cluster_is_wrong(environment):
     folder = cluster_folder("one", environment)
     folder.prepare()
     folder.record.mkdir()
@@ -57,7 +57,7 @@ def test_what_cannot_be_looked_at_is_wrong(environment):
     assert told["Python"].verdict is CheckResult.OK
 
 
-def test_a_clock_that_went_back_is_wrong(environment):
+def test_clock_that_went_back_is_wrong(environment):
     folder = cluster_folder("one", environment)
     folder.prepare()
     (folder.pki / "ca.crt").touch()
@@ -67,7 +67,7 @@ def test_a_clock_that_went_back_is_wrong(environment):
     assert "created in the future" in found("clock", environment, early).words
 
 
-def test_without_kubectl_there_is_a_note(environment, tmp_path, monkeypatch):
+def test_missing_kubectl_is_a_note(environment, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert found("kubectl", environment).verdict is CheckResult.NOTE
 
@@ -80,7 +80,7 @@ def test_without_kubectl_there_is_a_note(environment, tmp_path, monkeypatch):
         ("no idea", CheckResult.WRONG),
     ],
 )
-def test_kubectls_version_is_told(environment, tmp_path, monkeypatch, says, verdict):
+def test_kubectl_version_is_reported(environment, tmp_path, monkeypatch, says, verdict):
     kubectl = tmp_path / "kubectl"
     kubectl.write_text(f"#!/bin/sh\necho {says}\n")
     kubectl.chmod(0o755)
@@ -88,5 +88,5 @@ def test_kubectls_version_is_told(environment, tmp_path, monkeypatch, says, verd
     assert found("kubectl", environment).verdict is verdict
 
 
-def test_an_address_that_can_be_listened_on_is_well(environment):
+def test_available_address_is_ok(environment):
     assert found("address", environment).verdict is CheckResult.OK

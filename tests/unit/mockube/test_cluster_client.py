@@ -18,12 +18,12 @@ NOT_YET = {"type": "Available", "status": "False"}
         pytest.param(2, {"conditions": [AVAILABLE], "observedGeneration": 1}, False, id="it was true before"),
     ],
 )
-def test_a_condition_is_of_the_object_as_it_is_now(generation, status, met):
+def test_condition_must_be_of_current_generation(generation, status, met):
     assert satisfies({"metadata": {"generation": generation}, "status": status}, "Available") is met
 
 
 @pytest.mark.parametrize("answer", [True, False])
-def test_a_question_is_asked_of_the_object(answer):
+def test_predicate_is_evaluated_on_object(answer):
     assert satisfies({"data": {"ready": answer}}, lambda tree: tree["data"]["ready"]) is answer
 
 
@@ -41,5 +41,5 @@ def test_a_question_is_asked_of_the_object(answer):
         pytest.param("{kind: List, items: null}", [], id="a list of nothing"),
     ],
 )
-def test_a_text_holds_objects(text, names):
+def test_text_is_parsed_into_objects(text, names):
     assert [one["name"] for one in objects(text)] == names

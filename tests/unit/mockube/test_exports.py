@@ -11,7 +11,7 @@ from mockube.exports import HOMES
 from tests.architecture.source import ROOT
 
 
-def test_type_checkers_are_told_the_same():
+def test_type_stub_matches_exports():
     stub = ast.parse((ROOT / "mockube/__init__.pyi").read_text())
     told = {
         alias.name: node.module
@@ -23,17 +23,17 @@ def test_type_checkers_are_told_the_same():
     assert set(HOMES) <= set(mockube.__all__)
 
 
-def test_each_is_what_lies_where_it_is_said_to():
+def test_exports_come_from_their_modules():
     for name, home in HOMES.items():
         assert getattr(mockube, name).__module__.startswith(home.partition(".")[0])
 
 
-def test_what_is_not_there_is_said_to_be_missing():
+def test_missing_export_raises_attribute_error():
     with pytest.raises(AttributeError, match="module 'mockube' has no attribute 'Clutser'"):
         mockube.Clutser  # noqa: B018 - it is looked up for what it raises
 
 
-def test_nothing_is_imported_until_it_is_asked_for():
+def test_exports_are_imported_on_first_use():
     code = "import sys, mockube; print('mockube.cluster' in sys.modules); mockube.Cluster"
     answer = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True

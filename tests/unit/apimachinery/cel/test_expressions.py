@@ -37,7 +37,7 @@ def untyped():
 
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=[answer["expression"][:60] for answer in ANSWERS])
-def test_an_expression_means_what_it_means_to_cel_go(answer, typed, untyped):
+def test_expression_has_result_of_cel_go(answer, typed, untyped):
     environment, sizes, value = typed if answer.get("typed") else untyped
     assert outcome(environment, sizes, value, answer["expression"]) == {
         key: found for key, found in answer.items() if key not in ("typed", "expression")
@@ -52,7 +52,7 @@ QUALIFIERS = {
 
 
 @pytest.mark.parametrize(("expression", "expected"), QUALIFIERS.items())
-def test_not_everything_selects(expression, expected, untyped):
+def test_only_messages_and_maps_support_field_selection(expression, expected, untyped):
     found = outcome(*untyped, expression)
     found.pop("estimate", None)
     assert found == expected

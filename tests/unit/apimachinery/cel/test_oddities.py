@@ -72,17 +72,17 @@ def evaluated(expression):
 
 
 @pytest.mark.parametrize(("expression", "value"), VALUES)
-def test_an_expression_has_the_value_of_a_real_server(expression, value):
+def test_expression_has_value_of_real_server(expression, value):
     assert evaluated(expression) == value
 
 
 @pytest.mark.parametrize(("expression", "message"), ERRORS)
-def test_an_expression_fails_as_on_a_real_server(expression, message):
+def test_expression_fails_as_on_real_server(expression, message):
     with pytest.raises(CelError) as raised:
         evaluated(expression)
     assert str(raised.value) == message
 
 
-def test_a_constant_map_with_a_key_that_upstream_cannot_hash_does_not_compile():
+def test_constant_map_with_unhashable_key_does_not_compile():
     with pytest.raises(ProgramError, match="hash of unhashable type"):
         Environment({}).compile("{b'a': 1}")

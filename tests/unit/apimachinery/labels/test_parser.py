@@ -125,14 +125,14 @@ def test_parse_refuses(text, message):
 
 @given(SELECTORS)
 @example(Selector())
-def test_what_is_printed_is_read_again(selector):
+def test_printed_label_selector_parses_to_itself(selector):
     read = labels.parse(str(selector))
     assert read == selector
     assert str(read) == str(selector)
 
 
 @given(st.text(alphabet="ab1/.-=!<>(), \0\n", max_size=20) | st.text())
-def test_any_text_is_read_or_refused(text):
+def test_any_label_selector_text_is_parsed_or_refused(text):
     try:
         selector = labels.parse(text)
     except SelectorError:

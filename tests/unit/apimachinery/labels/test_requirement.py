@@ -65,7 +65,7 @@ def test_require_refuses(key, operator, values, message):
     assert str(refused.value) == message
 
 
-def test_errors_tell_the_path():
+def test_requirement_errors_contain_path():
     with pytest.raises(SelectorError, match=r"^spec\.selector\.values: Invalid value"):
         require("a", Operator.IN, path=ROOT.child("spec", "selector"))
 
@@ -84,7 +84,7 @@ def test_errors_tell_the_path():
         pytest.param(Operator.LESS_THAN, ["3"], {"1", "2"}, id="less than"),
     ],
 )
-def test_compiled(operator, values, matching):
+def test_compiled_requirement_matches(operator, values, matching):
     test = require("k", operator, values).compile()
     values = ["", "1", "2", "03", "x"]
     labels = {value: {"k": value, "other": "1"} for value in values} | {None: {"other": "1"}}

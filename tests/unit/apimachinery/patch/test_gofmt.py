@@ -16,7 +16,7 @@ TREE = {"b": [1, 2.5, "x", None], "a": {"c": True}}
         (TREE, "map[a:map[c:true] b:[1 2.5 x <nil>]]"),
     ],
 )
-def test_plain(value, text):
+def test_plain_values_are_printed_as_go_does(value, text):
     assert gofmt.format_verb_v(value) == text
 
 
@@ -36,7 +36,7 @@ def test_plain(value, text):
         ),
     ],
 )
-def test_syntax(value, text):
+def test_go_syntax_is_printed(value, text):
     assert gofmt.syntax(value) == text
 
 
@@ -51,15 +51,15 @@ def test_syntax(value, text):
         (1.5, "number", "float64"),
     ],
 )
-def test_names(value, kind, go_type):
+def test_go_type_names_are_printed(value, kind, go_type):
     assert (gofmt.json_kind(value), gofmt.go_type(value)) == (kind, go_type)
 
 
-def test_the_type_of_null():
+def test_go_type_of_null_is_nil():
     assert gofmt.go_type(None) == "%!s(<nil>)"
 
 
-def test_text():
+def test_texts_are_printed_as_go_does():
     value = {"b": ["x", 1, None], "a": {"c": True, "d": 1.5}}
     shown = "map[a:map[c:%!s(bool=true) d:%!s(float64=1.5)] b:[x %!s(int64=1) %!s(<nil>)]]"
     assert gofmt.text(value) == shown

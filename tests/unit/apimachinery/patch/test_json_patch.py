@@ -189,7 +189,7 @@ def test_apply(document, operations, expected):
         ({"op": "test", "path": "", "value": {}}, "testing value  failed: test failed"),
     ],
 )
-def test_what_cannot_be_carried_out(operation, message):
+def test_json_patch_operation_that_fails_is_refused(operation, message):
     document = {"text": "x", "null": None, "list": [1, 2, 3]}
     with pytest.raises(Inapplicable) as refused:
         json_patch.apply(document, [operation])
@@ -203,13 +203,13 @@ def test_what_cannot_be_carried_out(operation, message):
         ([1], "json: cannot unmarshal number into Go value of type jsonpatch.Operation"),
     ],
 )
-def test_what_is_no_patch(patch, message):
+def test_malformed_json_patch_is_refused(patch, message):
     with pytest.raises(Undecodable) as refused:
         json_patch.apply({}, patch)
     assert str(refused.value) == message
 
 
-def test_a_null_operation_is_of_no_kind():
+def test_null_operation_has_no_kind():
     with pytest.raises(Inapplicable, match="Unexpected kind: unknown"):
         json_patch.apply({}, [None])
 
@@ -230,7 +230,7 @@ def test_a_null_operation_is_of_no_kind():
         ),
     ],
 )
-def test_check_refuses(patch, message):
+def test_check_refuses_malformed_operations(patch, message):
     with pytest.raises(Undecodable) as refused:
         json_patch.check(patch)
     assert str(refused.value) == f"error decoding patch: {message}"
@@ -252,11 +252,11 @@ def test_check_refuses(patch, message):
         ),
     ],
 )
-def test_check_complains(patch, complaints):
+def test_check_reports_unknown_members(patch, complaints):
     assert json_patch.check(patch) == complaints
 
 
-def test_operations_are_limited():
+def test_number_of_operations_is_limited():
     operation = {"op": "test", "path": "", "value": {}}
     assert json_patch.apply({}, [operation] * 10_000) == {}
     with pytest.raises(TooManyOperations) as refused:
@@ -264,7 +264,7 @@ def test_operations_are_limited():
     assert str(refused.value) == "The allowed maximum operations in a JSON patch is 10000, got 10001"
 
 
-def test_growth_by_copies_is_limited():
+def test_growth_by_copy_operations_is_limited():
     document = {"a": "x" * 1_000_000}
     copies = [{"op": "copy", "from": "/a", "path": f"/b{number}"} for number in range(4)]
     assert len(json_patch.apply(document, copies[:3])) == 4
@@ -275,26 +275,26 @@ def test_growth_by_copies_is_limited():
     )
 
 
-def test_depth_is_limited():
+def test_depth_of_patched_document_is_limited():
     deeper = [add("/a" * depth, {}) for depth in range(1, 301)]
     with pytest.raises(Inapplicable, match="exceeded max depth"):
         json_patch.apply({}, deeper)
 
 
-def test_what_is_reached_is_sorted_and_the_rest_is_not():
+def test_json_patch_sorts_only_containers_on_its_path():
     document = {"b": {"z": 1, "a": 2}, "a": {"z": 1, "a": 2}}
     patched = json_patch.apply(document, [add("/a/b", {"y": 1, "x": 2})])
     assert orjson.dumps(patched) == b'{"a":{"a":2,"b":{"y":1,"x":2},"z":1},"b":{"z":1,"a":2}}'
 
 
-def test_what_is_tested_is_reached():
+def test_test_operation_sorts_tested_value():
     document = {"b": {"z": {"d": 1, "c": 2}, "a": 2}, "a": {"z": 1, "a": 2}}
     patched = json_patch.apply(document, [{"op": "test", "path": "/b", "value": document["b"]}])
     assert orjson.dumps(patched) == b'{"a":{"z":1,"a":2},"b":{"a":2,"z":{"c":2,"d":1}}}'
     assert list(document) == ["b", "a"]
 
 
-def test_a_copy_has_the_order_of_what_is_copied():
+def test_copied_value_keeps_order_of_source():
     document = {"b": {"z": 1, "a": {}}, "a": {"z": 1, "a": 2}}
     patched = json_patch.apply(document, [{"op": "copy", "from": "/b", "path": "/b/a/x"}])
     assert orjson.dumps(patched["b"]["a"]["x"]) == b'{"a":{},"z":1}'
@@ -302,7 +302,7 @@ def test_a_copy_has_the_order_of_what_is_copied():
     assert orjson.dumps(patched["c"]) == b'{"z":1,"a":{}}'
 
 
-def test_what_is_not_reached_is_shared():
+def test_untouched_parts_are_shared_with_document():
     document = {"a": {"b": 1}, "c": [1]}
     patched = json_patch.apply(document, [add("/c/-", 2)])
     assert patched["a"] is document["a"]
@@ -324,7 +324,7 @@ OPERATIONS = st.fixed_dictionaries(
 
 
 @given(document=DOCUMENTS, operations=st.lists(OPERATIONS, max_size=5))
-def test_the_document_before_is_never_touched(document, operations):
+def test_original_document_is_not_modified(document, operations):
     before = orjson.dumps(document)
     try:
         once = json_patch.apply(document, operations)
@@ -335,7 +335,7 @@ def test_the_document_before_is_never_touched(document, operations):
 
 
 @given(document=DOCUMENTS, value=JSON)
-def test_what_was_added_can_be_tested_and_removed(document, value):
+def test_added_value_can_be_tested_and_removed(document, value):
     location = "/new/-"
     patch = [add("/new", []), add(location, value), {"op": "test", "path": "/new", "value": [value]}]
     assert json_patch.apply(document, [*patch, {"op": "remove", "path": "/new"}]) == document

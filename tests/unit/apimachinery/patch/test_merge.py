@@ -46,13 +46,13 @@ def test_apply(document, patch, expected):
         ),
     ],
 )
-def test_what_is_no_patch(patch, message):
+def test_malformed_merge_patch_is_refused(patch, message):
     with pytest.raises(Undecodable) as refused:
         merge.apply({}, patch)
     assert str(refused.value) == message
 
 
-def test_what_is_reached_is_sorted_and_the_rest_is_not():
+def test_merge_patch_sorts_only_containers_on_its_path():
     document = {"b": {"z": 1, "a": 2}, "a": {"z": 1, "a": 2}}
     patched = merge.apply(document, {"a": {"b": {"y": 1, "x": [{"q": 1, "p": 2}]}}})
     assert orjson.dumps(patched) == b'{"a":{"a":2,"b":{"x":[{"p":2,"q":1}],"y":1},"z":1},"b":{"z":1,"a":2}}'
@@ -76,7 +76,7 @@ def test_what_is_reached_is_sorted_and_the_rest_is_not():
         pytest.param({}, {"a": {}}, {"a": {}}, id="an empty object"),
     ],
 )
-def test_diff(before, after, patch):
+def test_diff_creates_merge_patch(before, after, patch):
     assert orjson.dumps(merge.diff(before, after)) == orjson.dumps(patch)
 
 
@@ -94,13 +94,13 @@ def canonical(tree):
 
 
 @given(before=DOCUMENTS, after=DOCUMENTS)
-def test_a_difference_applied_makes_the_one_from_the_other(before, after):
+def test_diff_applied_to_first_gives_second(before, after):
     patch = merge.diff(before, after)
     assert canonical(merge.apply(before, patch)) == canonical(after)
     assert merge.diff(after, after) == {}
 
 
 @given(document=DOCUMENTS, patch=DOCUMENTS)
-def test_a_patch_applied_again_changes_nothing(document, patch):
+def test_second_merge_patch_changes_nothing(document, patch):
     once = merge.apply(document, patch)
     assert canonical(merge.apply(once, patch)) == canonical(once)

@@ -14,11 +14,11 @@ from mockube.apimachinery.patch import merge, written
         (b'{"a": null, "b": true, "c": {}, "d": []}', '{"a":null,"b":true,"c":{},"d":[]}'),
     ],
 )
-def test_a_document_is_written_as_it_was_read(text, expected):
+def test_document_keeps_number_literals(text, expected):
     assert written.dumps(written.loads(text)) == expected
 
 
-def test_a_patch_keeps_how_its_values_were_written():
+def test_patch_keeps_number_literals():
     patched = merge.apply(
         written.loads(b'{"a":{"c":1,"b":"x"}}'), written.loads(rb'{"a":{"d":2.50,"b":"\u0079"}}')
     )

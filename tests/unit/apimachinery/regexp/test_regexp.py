@@ -16,14 +16,14 @@ from tests.unit.apimachinery.regexp.go_answers import MATCHES, REFUSED, TEXTS
 
 
 @pytest.mark.parametrize(("pattern", "message"), REFUSED, ids=[repr(row[0]) for row in REFUSED])
-def test_a_pattern_is_refused_in_the_words_of_go(pattern, message):
+def test_invalid_pattern_is_refused_with_gos_message(pattern, message):
     with pytest.raises(RegexpError) as refused:
         check(pattern)
     assert str(refused.value) == f"error parsing regexp: {message}"
 
 
 @pytest.mark.parametrize(("pattern", "expected"), MATCHES, ids=[repr(row[0]) for row in MATCHES])
-def test_a_text_matches_as_in_go(pattern, expected):
+def test_pattern_matches_as_in_go(pattern, expected):
     check(pattern)
     assert [contains_match(pattern, text) for text in TEXTS] == [mark == "1" for mark in expected]
 
@@ -39,7 +39,7 @@ def test_a_text_matches_as_in_go(pattern, expected):
         pytest.param(r"((\w{100}){10}|x{1000}){2}", "invalid repeat count", id="too many copies"),
     ],
 )
-def test_limits(pattern, problem):
+def test_limits_of_go_apply(pattern, problem):
     with pytest.raises(RegexpError, match=f"error parsing regexp: {problem}: `"):
         check(pattern)
 
@@ -47,14 +47,14 @@ def test_limits(pattern, problem):
 @pytest.mark.parametrize(
     "pattern", ["(" * 999 + ")" * 999, "(?:" * 5000 + ")" * 5000, "a" * 100_000, "(a|b)" * 20_000]
 )
-def test_what_is_long_but_within_limits(pattern):
+def test_long_pattern_within_limits_is_accepted(pattern):
     assert check(pattern) > 0
 
 
 @pytest.mark.parametrize(
     "part", ["(", "[", "[[:", "(a|", "a|", "a{1}", r"\x", r"\Q", "(?i)", "(?P<", r"\p{", "a", "é", r"\pL"]
 )
-def test_reading_a_pattern_takes_linear_time(part):
+def test_pattern_is_parsed_in_linear_time(part):
     def read(pattern):
         with contextlib.suppress(RegexpError):
             parse(pattern)
@@ -65,19 +65,19 @@ def test_reading_a_pattern_takes_linear_time(part):
 @pytest.mark.parametrize(
     "pattern", ["^(a+)+$", "(a|aa)+$", "(.*)*b", "(x+x+)+y", "^(a?){30}a{30}$", r"(\w+\s?)*!", "a*a*a*a*a*b"]
 )
-def test_matching_takes_linear_time(pattern):
+def test_pattern_is_matched_in_linear_time(pattern):
     check(pattern)
 
     check_linear(lambda size: "a" * size + "\n", lambda text: contains_match(pattern, text), 400_000)
 
 
-def test_a_pattern_that_backtracks_elsewhere_ends():
+def test_pattern_that_backtracks_elsewhere_is_matched_fast():
     started = time.thread_time()
     assert not contains_match("^(a+)+$", "a" * 5000 + "!")
     assert time.thread_time() - started < 1
 
 
-def test_programs_are_evicted_and_compiled_anew_by_several_threads():
+def test_evicted_programs_are_recompiled_by_several_threads():
     patterns = [rf"^\pL{{{size}}}$" for size in range(200, 214)]
     texts = ["a" * size for size in range(200, 214)]
     with ThreadPoolExecutor(3) as threads:
@@ -88,13 +88,13 @@ def test_programs_are_evicted_and_compiled_anew_by_several_threads():
 HEAVY = "(?:[a-z]?){1000}" * 80
 
 
-def test_a_search_that_would_take_longer_than_any_request_is_refused():
+def test_overlong_search_is_refused():
     with pytest.raises(RegexpError):
         contains_match(HEAVY, "a" * (MAX_STEPS // check(HEAVY) + 1))
     assert contains_match("a$", "a" * FREE_TEXT * 2)
 
 
-def test_a_search_that_nobody_waits_for_does_not_begin():
+def test_cancelled_search_does_not_start():
     gone = threading.Event()
     gone.set()
     with while_wanted(gone), pytest.raises(Abandoned):

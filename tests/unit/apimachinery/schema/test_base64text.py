@@ -20,7 +20,7 @@ from mockube.apimachinery.schema.base64text import Base64Error
         pytest.param("YQ=\n=\n", b"a", id="line ends in the padding"),
     ],
 )
-def test_go_reads(text, data):
+def test_base64_accepted_by_go_is_decoded(text, data):
     assert base64text.canonical(text) == base64.b64encode(data).decode()
 
 
@@ -46,13 +46,13 @@ def test_go_reads(text, data):
         pytest.param("\nYQ=\nx", 4, id="line ends count"),
     ],
 )
-def test_go_refuses(text, offset):
+def test_base64_refused_by_go_is_refused(text, offset):
     with pytest.raises(Base64Error, match=f"^illegal base64 data at input byte {offset}$"):
         base64text.canonical(text)
 
 
 @given(st.binary())
-def test_what_is_written_is_canonical(data):
+def test_encoded_base64_is_canonical(data):
     text = base64text.encode(data)
     assert base64text.canonical(text) == text
     assert base64.b64decode(text) == data

@@ -27,16 +27,16 @@ def test_a_kind_is_found_by_its_api_version(schemas):
 
 
 @pytest.mark.parametrize(("api_version", "kind"), [("v1", "Deployment"), ("apps/v9", "Deployment"), ("", "")])
-def test_what_is_no_kind_is_none(schemas, api_version, kind):
+def test_unknown_kind_has_no_schema(schemas, api_version, kind):
     assert schemas.kind(api_version, kind) is None
 
 
-def test_an_unknown_definition_is_a_key_error(schemas):
+def test_unknown_definition_raises_key_error(schemas):
     with pytest.raises(KeyError, match=r"io\.k8s\.api\.core\.v1\.Nothing"):
         schemas.definition("io.k8s.api.core.v1.Nothing")
 
 
-def test_a_release_without_facts_is_refused():
+def test_release_without_schema_facts_is_refused():
     with pytest.raises(ValueError, match="not in tuple"):
         builtin.load("1.0")
 
@@ -55,7 +55,7 @@ def test_a_release_without_facts_is_refused():
         pytest.param("apiregistration.k8s.io/v1", "APIService", id="aggregation"),
     ],
 )
-def test_kinds_of_every_origin_are_there(schemas, api_version, kind):
+def test_kinds_of_every_origin_have_schemas(schemas, api_version, kind):
     assert (api_version, kind) in set(schemas.kinds())
     assert list(schemas.kind(api_version, kind).fields)[:2] == ["kind", "apiVersion"]
 
@@ -76,7 +76,7 @@ def test_kinds_of_every_origin_are_there(schemas, api_version, kind):
         ("spec.hostNetwork", Shape.BOOLEAN, "bool"),
     ],
 )
-def test_types_of_a_pod(schemas, path, shape, go):
+def test_pod_fields_have_types(schemas, path, shape, go):
     found = follow(schemas.kind("v1", "Pod"), path)
     assert (found.shape, found.go) == (shape, go)
 
@@ -100,7 +100,7 @@ def test_types_of_a_pod(schemas, path, shape, go):
         ),
     ],
 )  # fmt: skip
-def test_how_lists_merge(schemas, api_version, kind, path, expected):
+def test_list_merge_rules_are_upstreams(schemas, api_version, kind, path, expected):
     found = follow(schemas.kind(api_version, kind), path)
     assert (found.list_type, found.map_keys, found.merge_key, found.patch_strategy) == expected
 
@@ -116,11 +116,11 @@ def test_how_lists_merge(schemas, api_version, kind, path, expected):
         ),
     ],
 )
-def test_how_maps_merge(schemas, api_version, kind, path, expected):
+def test_map_types_are_upstreams(schemas, api_version, kind, path, expected):
     assert follow(schemas.kind(api_version, kind), path).map_type == expected
 
 
-def test_the_default_of_a_list_key(schemas):
+def test_list_key_has_default(schemas):
     assert field(schemas, "v1", "Pod", "spec.containers.*.ports.*.protocol").default == "TCP"
     assert field(schemas, "v1", "Service", "spec.ports.*.protocol").default == "TCP"
     assert field(schemas, "v1", "Service", "spec.ports.*.port").default == 0
@@ -138,18 +138,18 @@ def test_the_default_of_a_list_key(schemas):
         pytest.param("spec.containers.*.resources", {"omit_empty"}, id="a struct, written all the same"),
     ],
 )
-def test_what_go_does_with_a_field(schemas, path, expected):
+def test_go_facts_of_field_are_upstreams(schemas, path, expected):
     found = field(schemas, "v1", "Pod", path)
     facts = ("required", "pointer", "omit_empty", "omit_zero")
     assert {name for name in facts if getattr(found, name)} == expected
 
 
-def test_structs_that_are_embedded_are_named(schemas):
+def test_embedded_structs_are_named(schemas):
     assert field(schemas, "v1", "Pod", "spec.volumes.*.hostPath").embedded == ("VolumeSource",)
     assert field(schemas, "v1", "Pod", "spec.volumes.*.name").embedded == ()
 
 
-def test_a_struct_may_contain_itself(schemas):
+def test_struct_may_contain_itself(schemas):
     schema = follow(
         schemas.kind("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
         "spec.versions.*.schema.openAPIV3Schema",
@@ -157,14 +157,14 @@ def test_a_struct_may_contain_itself(schemas):
     assert follow(schema, "properties.*.not.items").items.name == schema.name
 
 
-def test_each_type_is_made_once(schemas):
+def test_each_type_is_created_once(schemas):
     pod = schemas.kind("v1", "Pod")
     template = schemas.kind("apps/v1", "Deployment").fields["spec"].type.fields["template"].type
     assert template.fields["spec"].type is not pod.fields["spec"].type
     assert template.fields["spec"].type.fields is pod.fields["spec"].type.fields
 
 
-def test_every_struct_can_be_made(schemas):
+def test_every_struct_can_be_created(schemas):
     """Everything reachable from a kind; a struct that is missing would be a KeyError."""
     seen, waiting = set(), [schemas.kind(*key) for key in schemas.kinds()]
     while waiting:
@@ -185,7 +185,7 @@ def test_descriptions_are_upstreams(schemas):
     )
 
 
-def test_what_openapi_does_not_describe_has_no_description(schemas):
+def test_undocumented_field_has_empty_description(schemas):
     review = schemas.kind("admission.k8s.io/v1", "AdmissionReview")
     assert (review.description, review.fields["request"].description) == ("", "")
     assert follow(schemas.kind("v1", "Pod"), "spec.containers").description == ""

@@ -19,40 +19,40 @@ def decode(decoder, text, *, strict=True):
     return decoder.decode(CONFIG_MAP, orjson.loads(text), text=text, strict=strict)
 
 
-def test_a_good_object(decoder):
+def test_valid_object_is_decoded(decoder):
     decoded = decode(decoder, b'{"data":{"a":"b"}}')
     assert (decoded.tree, decoded.strict) == ({"metadata": {}, "data": {"a": "b"}}, ())
 
 
 @pytest.mark.parametrize("strict", [True, False])
-def test_a_wrong_object(decoder, strict):
+def test_invalid_object_is_refused(decoder, strict):
     with pytest.raises(
         DecodeError, match=r"^json: cannot unmarshal number 1\.50? into Go .*metadata\.generation"
     ):
         decode(decoder, b'{"metadata":{"generation":1.50}}', strict=strict)
 
 
-def test_null_is_an_empty_object(decoder):
+def test_null_decodes_as_empty_object(decoder):
     assert decode(decoder, b"null").tree == {"metadata": {}}
 
 
-def test_a_tree_without_its_text(decoder):
+def test_tree_is_decoded_without_its_text(decoder):
     decoded = decoder.decode(CONFIG_MAP, {"x": 1, "metadata": {}})
     assert (decoded.tree, decoded.strict) == ({"metadata": {}}, ('unknown field "x"',))
 
 
-def test_unknown_fields_go_unnamed_if_nobody_asks(decoder):
+def test_unknown_fields_are_ignored_without_strict(decoder):
     decoded = decode(decoder, b'{"x":1}', strict=False)
     assert (decoded.tree, decoded.strict) == ({"metadata": {}}, ())
 
 
-def test_fields_that_come_twice(decoder):
+def test_duplicate_fields_are_reported(decoder):
     decoded = decode(decoder, b'{"metadata":{"name":"a"},"x":1,"metadata":{"labels":{"b":"c"}}}')
     assert decoded.tree == {"metadata": {"name": "a", "labels": {"b": "c"}}}
     assert decoded.strict == ('unknown field "x"', 'duplicate field "metadata"')
 
 
-def test_the_value_that_is_lost_may_be_wrong(decoder):
+def test_overwritten_duplicate_may_have_wrong_type(decoder):
     with pytest.raises(DecodeError, match=r"cannot unmarshal number into Go struct field ConfigMap\.data"):
         decode(decoder, b'{"data":1,"data":{}}')
 
@@ -109,7 +109,7 @@ def objects(noise):
 
 
 @given(objects(noise=0))
-def test_what_was_written_is_written_again(decoder, drawn):
+def test_second_decoding_changes_nothing(decoder, drawn):
     """From the second time on: of a pointer to a zero time Go writes null, and of null nothing."""
     of, tree = drawn
     once = decoder.decode(of, tree)
@@ -127,14 +127,14 @@ def outcome(decoder, of, text):
 
 
 @given(objects(noise=1))
-def test_both_halves_refuse_the_same(decoder, drawn):
+def test_decoder_and_fault_finder_refuse_the_same(decoder, drawn):
     of, tree = drawn
     text = orjson.dumps(tree)
     assert outcome(decoder, of, text) == faults.find(of, document.parse(text))
 
 
 @given(objects(noise=1))
-def test_a_tree_is_never_changed(decoder, drawn):
+def test_decoding_does_not_modify_tree(decoder, drawn):
     of, tree = drawn
     before = orjson.dumps(tree)
     with suppress(DecodeError):

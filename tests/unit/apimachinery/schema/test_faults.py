@@ -129,7 +129,7 @@ def into(what, where, go):
         ),
     ],
 )  # fmt: skip
-def test_errors(schemas, kind, text, error):
+def test_decoding_errors_are_upstreams(schemas, kind, text, error):
     assert find(schemas, kind, text) == faults.Faults(error=error)
 
 
@@ -147,7 +147,7 @@ def test_errors(schemas, kind, text, error):
         pytest.param('{"x":1,"data":2}', into("number", "ConfigMap.data", "map[string]string"), id="or strictness"),
     ],
 )  # fmt: skip
-def test_which_error_is_told(schemas, text, error):
+def test_first_error_is_reported(schemas, text, error):
     assert find(schemas, CONFIG_MAP, text) == faults.Faults(error=error)
 
 
@@ -193,16 +193,16 @@ def test_which_error_is_told(schemas, text, error):
         ),
     ],
 )  # fmt: skip
-def test_strict_errors(schemas, kind, text, strict):
+def test_strict_errors_are_reported(schemas, kind, text, strict):
     assert find(schemas, kind, text) == faults.Faults(strict=strict)
 
 
-def test_strict_errors_are_not_told_without_end(schemas):
+def test_number_of_strict_errors_is_limited(schemas):
     text = orjson.dumps({f"x{number}": 1 for number in range(faults.MAX_STRICT_ERRORS + 5)}).decode()
     assert len(find(schemas, CONFIG_MAP, text).strict) == faults.MAX_STRICT_ERRORS
 
 
-def test_an_untyped_document_has_duplicates_only():
+def test_untyped_document_reports_duplicates_only():
     document_of_anything = document.parse(b'{"kind":"X","spec":{"a":[{"b":1,"c":null,"b":2}]},"d":1.5}')
     found = faults.find(faults.UNTYPED, document_of_anything)
     assert found == faults.Faults(strict=('duplicate field "spec.a[0].b"',))
@@ -216,5 +216,5 @@ def test_an_untyped_document_has_duplicates_only():
         pytest.param({"paused": 1}, into("number", "DeploymentSpec.spec.paused", "bool"), id="where none is taken"),
     ],
 )  # fmt: skip
-def test_a_tree_that_was_no_text(schemas, tree, error):
+def test_tree_without_text_is_checked(schemas, tree, error):
     assert faults.find(schemas.kind(*DEPLOYMENT), {"spec": tree}).error == error

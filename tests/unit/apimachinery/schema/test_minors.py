@@ -12,17 +12,17 @@ SERVICE = "io.k8s.api.core.v1.ServiceSpec"
 
 
 @pytest.mark.parametrize(("text", "minor"), [("1.31", "1.31"), ("v1.29", "1.29"), ("1.36", "1.36")])
-def test_a_minor_is_read(text, minor):
+def test_minor_is_parsed(text, minor):
     assert minors.read_minor(text) == minor
 
 
 @pytest.mark.parametrize("text", ["1.28", "1.37", "1.31.4", "", "31"])
-def test_others_are_refused_by_name(text):
+def test_unknown_minor_is_refused(text):
     with pytest.raises(ArgumentTypeError, match="is none of the minor releases"):
         minors.read_minor(text)
 
 
-def test_nothing_differs_from_the_newest():
+def test_newest_minor_has_no_changes():
     assert minors.changes(minors.NEWEST, "structs") == {}
 
 
@@ -44,18 +44,18 @@ def test_minors_are_compared_as_numbers():
         ("io.k8s.api.core.v1.VolumeMount", "recursiveReadOnly", "1.30"),
     ],
 )
-def test_a_field_is_there_since_its_minor(definition, field, since):
+def test_field_exists_from_its_minor_on(definition, field, since):
     for minor in minors.MINORS:
         is_there = field in load(minor).definition(definition).fields
         assert is_there == (not minors.is_before(minor, since)), minor
 
 
-def test_fields_stay_in_the_order_of_their_minor():
+def test_fields_keep_order_of_their_minor():
     names = [*load("1.29").definition(CONTAINER).fields]
     assert names.index("resources") < names.index("resizePolicy") < names.index("restartPolicy")
 
 
-def test_times_that_are_not_set_are_null_until_1_33():
+def test_unset_times_are_null_until_1_33():
     metadata = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
     omitted = {
         minor: load(minor).definition(metadata).fields["creationTimestamp"].omit_zero
@@ -70,12 +70,12 @@ def test_times_that_are_not_set_are_null_until_1_33():
     ]
 
 
-def test_kinds_of_versions_that_are_gone_are_known():
+def test_kinds_of_removed_versions_are_known():
     assert load("1.30").kind("resource.k8s.io/v1alpha2", "PodSchedulingContext") is not None
     assert load("1.30").kind("resource.k8s.io/v1", "DeviceClass") is None
     assert load().kind("resource.k8s.io/v1alpha2", "PodSchedulingContext") is None
 
 
-def test_descriptions_are_those_of_the_minor():
+def test_descriptions_are_those_of_minor():
     found = load("1.29").definition(SERVICE).fields["type"]
     assert found.description.startswith("type determines how the Service is exposed.")

@@ -5,7 +5,7 @@ import pytest
 from mockube.apimachinery.schema.model import Field, Shape, Type
 
 
-def test_fields_are_made_when_they_are_asked_for_and_then_kept():
+def test_fields_are_loaded_on_first_use_and_cached():
     asked = []
 
     def load():
@@ -18,21 +18,21 @@ def test_fields_are_made_when_they_are_asked_for_and_then_kept():
     assert asked == ["fields"]
 
 
-def test_a_use_is_equal_to_itself_alone():
+def test_types_compare_by_identity():
     assert Type(shape=Shape.STRING) != Type(shape=Shape.STRING)
 
 
-def test_what_has_no_items_says_so():
+def test_type_without_items_raises_clear_error():
     with pytest.raises(AssertionError, match="has no items"):
         _ = Type(shape=Shape.STRING).items
 
 
-def test_a_type_prints_as_go_calls_it():
+def test_type_is_printed_with_gos_name():
     assert repr(Type(shape=Shape.STRING, go="v1.PullPolicy")) == "Type(v1.PullPolicy)"
     assert repr(Type(shape=Shape.MAP)) == "Type(map)"
 
 
-def test_what_nobody_described_is_described_by_nothing():
+def test_undocumented_type_has_empty_description():
     text = Type(shape=Shape.STRING)
     assert (text.description, Field(name="x", type=text).description) == ("", "")
     assert dict(text.fields) == {}

@@ -72,7 +72,7 @@ CONTAINER = {"name": "", "resources": {}}
         ),
     ],
 )
-def test_a_pods_spec(schemas, spec, expected):
+def test_pod_spec_is_normalised(schemas, spec, expected):
     written = normal(schemas, "v1", "Pod", {"spec": spec})
     assert_written(written, {"metadata": {}, "spec": expected, "status": {}})
 
@@ -149,7 +149,7 @@ def test_a_pods_spec(schemas, spec, expected):
         ),
     ],
 )
-def test_objects(schemas, api_version, kind, tree, expected):
+def test_objects_are_normalised(schemas, api_version, kind, tree, expected):
     assert_written(normal(schemas, api_version, kind, tree), expected)
 
 
@@ -194,12 +194,12 @@ def in_schema(tree):
         ),
     ],
 )
-def test_the_schema_of_a_custom_resource(schemas, tree, expected):
+def test_custom_resource_schema_is_normalised(schemas, tree, expected):
     written = normal(schemas, "apiextensions.k8s.io/v1", "CustomResourceDefinition", in_schema(tree))
     assert_written(written, in_schema(expected))
 
 
-def test_neither_schema_nor_boolean_is_refused(schemas):
+def test_schema_or_boolean_of_other_type_is_refused(schemas):
     with pytest.raises(ValueError, match=r"^boolean or JSON schema expected$"):
         normal(
             schemas,
@@ -209,7 +209,7 @@ def test_neither_schema_nor_boolean_is_refused(schemas):
         )
 
 
-def test_what_is_not_known_goes_and_is_noted(schemas):
+def test_unknown_fields_are_pruned_and_reported(schemas):
     pruned = []
     tree = {"Data": {}, "metadata": {"name": "x", "selfLink2": ""}, "data": {"a": "b"}}
     written = normal(schemas, "v1", "ConfigMap", tree, pruned)
@@ -217,7 +217,7 @@ def test_what_is_not_known_goes_and_is_noted(schemas):
     assert pruned == ["Data", "selfLink2"]
 
 
-def test_inside_raw_json_nothing_is_unknown(schemas):
+def test_raw_json_is_not_pruned(schemas):
     pruned = []
     normal(schemas, "apps/v1", "ControllerRevision", {"data": {"anything": 1}}, pruned)
     assert pruned == []
@@ -234,12 +234,12 @@ def test_inside_raw_json_nothing_is_unknown(schemas):
         pytest.param({"immutable": "true"}, id="a text for a boolean"),
     ],
 )
-def test_the_wrong_kind_of_json(schemas, tree):
+def test_wrong_json_type_is_refused(schemas, tree):
     with pytest.raises(WrongKind):
         normal(schemas, "v1", "ConfigMap", tree)
 
 
-def test_a_tree_is_never_changed(schemas):
+def test_normalising_does_not_modify_tree(schemas):
     tree = {"spec": {"nodeSelector": {"b": "1", "a": None}, "containers": [{"x": 1}], "hostNetwork": False}}
     before = orjson.dumps(tree)
     normal(schemas, "v1", "Pod", tree)
@@ -259,7 +259,7 @@ def test_a_tree_is_never_changed(schemas):
         ),
     ],
 )
-def test_a_tree_is_its_owners_to_change(schemas, tree, path):
+def test_normalised_tree_can_be_modified_by_caller(schemas, tree, path):
     first, second = (normal(schemas, "apps/v1", "Deployment", tree) for _ in range(2))
     for step in path:
         first, second = first[step], second[step]
@@ -296,7 +296,7 @@ BEFORE = {
         pytest.param({"spec": BEFORE["status"]}, id="what is elsewhere of another type"),
     ],
 )
-def test_beside_what_was_there_before_a_tree_is_written_as_alone(schemas, changed):
+def test_normalising_with_previous_object_gives_same_result(schemas, changed):
     after = {**BEFORE, **changed}
     unknown_alone, unknown = [], []
     alone = normal(schemas, "v1", "Pod", after, unknown_alone)

@@ -28,7 +28,7 @@ def container(port):
         ),
     ],
 )
-def test_integers(schemas, given, read):
+def test_integers_are_parsed_as_go_does(schemas, given, read):
     of = schemas.kind("apps/v1", "Deployment")
     converted = convert_numbers(of, given)
     assert repr(converted) == repr(read)

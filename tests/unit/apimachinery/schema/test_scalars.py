@@ -40,7 +40,7 @@ def read(shape, value, go=""):
         pytest.param(Shape.ANY, {"b": None, "a": []}, {"b": None, "a": []}, id="anything"),
     ],
 )
-def test_what_go_writes_of_what_it_read(shape, value, expected):
+def test_scalars_are_written_as_go_does(shape, value, expected):
     written = read(shape, value)
     assert (written, type(written)) == (expected, type(expected))
 
@@ -49,7 +49,7 @@ def test_what_go_writes_of_what_it_read(shape, value, expected):
     ("go", "least", "most"),
     [("int32", -(2**31), 2**31 - 1), ("int64", -(2**63), 2**63 - 1), ("uint8", 0, 255)],
 )
-def test_the_range_of_an_integer(go, least, most):
+def test_integer_out_of_range_is_refused(go, least, most):
     for value in (least, most):
         assert read(Shape.INTEGER, value, go) == value
     for value in (least - 1, most + 1):
@@ -75,7 +75,7 @@ def test_the_range_of_an_integer(go, least, most):
         pytest.param(Shape.BYTES, [256], id="a number that is no byte"),
     ],
 )
-def test_the_wrong_kind_of_json(shape, value):
+def test_scalar_of_wrong_json_type_is_refused(shape, value):
     with pytest.raises(WrongKind):
         read(shape, value, "int64")
 
@@ -90,6 +90,6 @@ def test_the_wrong_kind_of_json(shape, value):
         pytest.param(Shape.BYTES, "?", ValueError, id="no base64"),
     ],
 )
-def test_a_text_that_its_reader_refuses(shape, value, error):
+def test_scalar_text_refused_by_its_reader_is_refused(shape, value, error):
     with pytest.raises(error):
         read(shape, value)

@@ -26,7 +26,7 @@ def nested(depth, opening="[", closing="]"):
     return (opening * depth + closing * depth).encode()
 
 
-def test_the_bound():
+def test_depth_limit_is_exact():
     assert not is_too_deep(nested(MAX_DEPTH))
     assert is_too_deep(nested(MAX_DEPTH + 1))
     assert is_too_deep(nested(MAX_DEPTH + 1, '{"a":[', "]}"))
@@ -41,19 +41,19 @@ def test_the_bound():
         pytest.param(b'["\\\\",' + b'"[",' * 500 + b"1]", id="behind an escaped backslash"),
     ],
 )
-def test_what_only_looks_deep(text):
+def test_shallow_document_with_many_brackets_is_accepted(text):
     assert orjson.loads(text)
     assert not is_too_deep(text)
 
 
-def test_strings_hide_nothing():
+def test_brackets_in_strings_are_not_counted():
     """Brackets that close in strings close nothing."""
     hidden = b'["]]]",' * (MAX_DEPTH + 1) + b"1" + b"]" * (MAX_DEPTH + 1)
     assert orjson.loads(hidden)
     assert is_too_deep(hidden)
 
 
-def test_what_never_closes_is_no_deeper_than_it_opens():
+def test_unclosed_brackets_count_as_depth():
     assert is_too_deep(b"[" * 100_000)
     assert not is_too_deep(b"]" * 100_000)
 
@@ -64,7 +64,7 @@ def depth(tree):
 
 
 @given(JSON, st.integers(0, MAX_DEPTH))
-def test_depth_is_what_a_walk_finds(tree, around):
+def test_scanned_depth_equals_walked_depth(tree, around):
     """As deep as the bound lets it be and one more, so that it is the innermost that decides."""
     most = MAX_DEPTH - depth(tree)
     for extra in (min(around, most), most, most + 1):
@@ -74,7 +74,7 @@ def test_depth_is_what_a_walk_finds(tree, around):
 
 @pytest.mark.parametrize("write", WAYS_TO_WRITE)
 @given(tree=JSON)
-def test_what_has_no_duplicates(write, tree):
+def test_document_without_duplicates_is_recognised(write, tree):
     text = write(tree)
     assert not has_duplicates(text, orjson.loads(text))
 
@@ -91,5 +91,5 @@ def test_what_has_no_duplicates(write, tree):
         pytest.param('{"a":"\\u003A","b":{"c":1,"c":1}}', id="an escaped colon that makes up for a member"),
     ],
 )
-def test_what_has_duplicates(text):
+def test_document_with_duplicates_is_recognised(text):
     assert has_duplicates(text.encode(), orjson.loads(text))

@@ -40,11 +40,11 @@ from mockube.apimachinery.schema.settle import settle
         ),
     ],
 )
-def test_settle(schemas, text, expected):
+def test_omitted_fields_are_settled(schemas, text, expected):
     assert settle(schemas.kind("v1", "ConfigMap"), document.parse(text.encode())) == expected
 
 
-def test_values_of_a_map_do_not_come_together(schemas):
+def test_duplicate_map_keys_are_not_merged(schemas):
     schema = schemas.definition("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps")
     read = document.parse(b'{"properties":{"a":{"type":"b"},"a":{"title":"c"}}}')
     assert settle(schema, read) == {"properties": {"a": {"title": "c"}}}

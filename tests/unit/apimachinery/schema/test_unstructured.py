@@ -39,7 +39,7 @@ def container(**fields):
         ({"status": 1, "spec": "x", "metadata": []}, "cannot restore struct from: slice"),
     ],
 )
-def test_the_first_fault(schemas, given, message):
+def test_first_fault_of_unstructured_object_is_reported(schemas, given, message):
     assert fault(schemas.kind("apps/v1", "Deployment"), given) == message
 
 
@@ -54,5 +54,5 @@ def test_the_first_fault(schemas, given, message):
         (["a"], "unrecognized type: uint8"),
     ],
 )
-def test_bytes(schemas, given, message):
+def test_bytes_of_unstructured_object_are_checked(schemas, given, message):
     assert fault(schemas.kind("v1", "Secret"), {"data": {"a": given}}) == message

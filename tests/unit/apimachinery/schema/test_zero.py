@@ -20,12 +20,12 @@ def field(shape, **facts):
         (Shape.LIST, None), (Shape.MAP, None), (Shape.ANY, None), (Shape.STRUCT, {}),
     ],
 )  # fmt: skip
-def test_zero(shape, expected):
+def test_zero_value_of_type(shape, expected):
     written = zero(Type(shape=shape))
     assert (written, type(written)) == (expected, type(expected))
 
 
-def test_the_zero_of_a_struct_shows_what_is_always_written():
+def test_zero_struct_contains_fields_that_are_always_written():
     inner = struct(field(Shape.INTEGER))
     outer = struct(
         field(Shape.STRING),
@@ -48,7 +48,7 @@ def test_the_zero_of_a_struct_shows_what_is_always_written():
         pytest.param(Shape.LIST, {}, None, id="no list"),
     ],
 )
-def test_what_is_written_of_a_field_that_was_not_given(shape, facts, expected):
+def test_absent_value_of_field(shape, facts, expected):
     assert absent_value(field(shape, **facts)) == expected
 
 
@@ -62,5 +62,5 @@ def test_what_is_written_of_a_field_that_was_not_given(shape, facts, expected):
         pytest.param(Shape.TIME, {"omit_zero": True}, True, id="a zero time"),
     ],
 )
-def test_whether_an_empty_value_is_left_out(shape, facts, expected):
+def test_drops_empty_follows_omit_facts(shape, facts, expected):
     assert drops_empty(field(shape, **facts)) is expected

@@ -57,11 +57,11 @@ def amount(clock):
         ("pod.spec.nodeName == 'n' ? 1 : 2", "1"),
     ],
 )
-def test_amounts(amount, text, expected):
+def test_usage_amounts_are_evaluated(amount, text, expected):
     assert amount(text) == expected
 
 
-def test_time_passes(amount, clock):
+def test_usage_changes_with_time(amount, clock):
     pod = {"metadata": {"name": "p", "creationTimestamp": format_time(clock.now())}}
     for seconds, expected in ((0, "0"), (90, "1536Ki"), (30, "2Mi")):
         clock.advance(seconds)
@@ -73,7 +73,7 @@ def test_time_passes(amount, clock):
     assert datetime.fromtimestamp(unix, UTC) == clock.now().replace(microsecond=0)
 
 
-def test_chance_is_between_nothing_and_one(amount):
+def test_random_is_between_0_and_1(amount):
     assert amount("Rand() >= 0.0 && Rand() < 1.0") == "1"
     assert len({amount("Rand()") for _ in range(3)}) == 3
 
@@ -93,14 +93,14 @@ def test_chance_is_between_nothing_and_one(amount):
         ("[1, 2, 3].map(x, [1, 2, 3].map(y, [1, 2, 3].map(z, " * 3 + "1" + ")))" * 3 + ".size()", ""),
     ],
 )
-def test_what_has_no_amount(amount, text, problem):
+def test_invalid_usage_expression_is_refused(amount, text, problem):
     for _ in range(2):
         with pytest.raises(UsageError) as caught:
             amount(text)
         assert problem in str(caught.value)
 
 
-def test_the_cost_is_limited(amount):
+def test_cost_of_usage_expression_is_limited(amount):
     items = "[" + ",".join("1" * 1 for _ in range(100)) + "]"
     with pytest.raises(UsageError, match="cost limit exceeded"):
         amount(f"{items}.map(x, {items}.map(y, x + y).size()).size()")

@@ -47,11 +47,11 @@ def used(tree=None, own=None, cluster=()):
 LEAST = {"cpu": "1m", "memory": "16Mi"}
 
 
-def test_half_of_the_requests_is_used():
+def test_default_usage_is_half_of_requests():
     assert used() == {"c": {"cpu": "1500m", "memory": "512Mi"}, "d": LEAST}
 
 
-def test_annotations_are_for_each_container():
+def test_usage_annotations_apply_to_each_container():
     annotations = {"kwok.x-k8s.io/usage-cpu": "100m"}
     assert used(pod(annotations)) == {
         "c": {"cpu": "100m", "memory": "512Mi"},
@@ -59,24 +59,24 @@ def test_annotations_are_for_each_container():
     }
 
 
-def test_an_annotation_that_is_no_amount_is_no_sample():
+def test_invalid_usage_annotation_gives_no_sample():
     assert used(pod({"kwok.x-k8s.io/usage-cpu": "much"}))["d"] == {"memory": "16Mi"}
 
 
-def test_a_usage_of_the_pods_name_comes_before_those_of_the_cluster():
+def test_resource_usage_precedes_cluster_resource_usage():
     own, cluster = usage(rule(cpu="7m")), [usage(rule(cpu="8m"))]
     assert used(own=own, cluster=cluster)["d"]["cpu"] == "7m"
     assert used(cluster=cluster)["d"]["cpu"] == "8m"
     assert used(pod({"kwok.x-k8s.io/usage-cpu": "100m"}), cluster=cluster)["d"]["cpu"] == "8m"
 
 
-def test_rules_of_containers():
+def test_usage_rules_select_containers():
     own = usage(rule("c", cpu="1", requests="30"), rule(cpu="2"))
     assert used(own=own)["c"] == {"cpu": "1", "memory": "512Mi", "requests": "30"}
     assert used(own=own)["d"] == {"cpu": "2", "memory": "16Mi"}
 
 
-def test_the_first_usage_of_the_cluster_that_selects_the_pod_counts():
+def test_first_matching_cluster_resource_usage_applies():
     cluster = [
         usage(rule(cpu="1"), selector={"matchNamespaces": ["other"]}),
         usage(rule(cpu="2"), selector={"matchNames": ["other"]}),
@@ -86,12 +86,12 @@ def test_the_first_usage_of_the_cluster_that_selects_the_pod_counts():
     assert used(cluster=cluster)["d"]["cpu"] == "3"
 
 
-def test_expressions():
+def test_usage_expressions_are_evaluated():
     own = usage({"usage": {"cpu": {"expression": 'Quantity("5m") * 2'}, "memory": {"expression": "nobody"}}})
     assert used(own=own)["d"] == {"cpu": "10m"}
 
 
-def test_containers_that_run():
+def test_only_running_containers_have_usage():
     sidecar, init = {"name": "s", "restartPolicy": "Always"}, {"name": "i"}
     statuses = [{"name": "c", "state": {"terminated": {}}}, {"name": "d", "state": {"running": {}}}]
     found = running_containers(pod(status={"containerStatuses": statuses}, initContainers=[init, sidecar]))
@@ -99,7 +99,7 @@ def test_containers_that_run():
     assert [*running_containers(pod(status={"phase": "Pending"}))] == []
 
 
-def test_totals():
+def test_usage_totals():
     tree = pod()
     expressions = Expressions(SteppedClock(), SeededRandom())
     amounts = total(containers_usage(tree, {}, Given(), expressions).values())

@@ -25,7 +25,7 @@ async def data_of(content):
     return await saved(store)
 
 
-async def test_a_store_with_keys_is_replaced_only_when_that_is_said(store):
+async def test_restore_replaces_keys_only_with_replace(store):
     await fill(store, {b"pods/c": b"{}"})
     data = await data_of(CONTENT)
     with pytest.raises(NotEmpty, match="holds 1 objects"):
@@ -34,7 +34,7 @@ async def test_a_store_with_keys_is_replaced_only_when_that_is_said(store):
     assert entries(await saved(store)) == entries(data)
 
 
-async def test_what_is_spared_is_no_reason_to_refuse_and_stays(store):
+async def test_spared_keys_do_not_prevent_restore_and_stay(store):
     await fill(store, {b"leases/kube-system/x": b"mine"})
     place = RestoreTarget(root=ROOT, spared=(b"leases/kube-system/",))
     await restore(store, opened(await data_of(CONTENT)), place, replace=False)
@@ -43,7 +43,7 @@ async def test_what_is_spared_is_no_reason_to_refuse_and_stays(store):
     assert b"mine" in [kv.value for kv in (await store.range(Range(key=ROOT + b"leases/kube-system/x"))).kvs]
 
 
-async def test_a_watch_is_told_of_one_revision_in_which_only_what_differs_has_changed():
+async def test_watch_sees_restore_as_one_revision_of_differences():
     store = MemoryStore(clock=SteppedClock())
     await fill(store, CONTENT)
     data = await saved(store)
@@ -59,12 +59,12 @@ async def test_a_watch_is_told_of_one_revision_in_which_only_what_differs_has_ch
     ]
 
 
-async def test_another_prefix_takes_what_was_saved_under_its_own(store):
+async def test_archive_can_be_restored_under_other_prefix(store):
     await restore(store, opened(await data_of(CONTENT)), RestoreTarget(root=b"/other/"), replace=True)
     assert (await store.range(Range(key=b"/other/pods/a"))).kvs[0].value == CONTENT[b"pods/a"]
 
 
-async def test_more_than_one_transaction_takes(store):
+async def test_archive_larger_than_one_transaction_is_restored(store):
     large = {b"large/%d" % number: b"x" * (BYTES // 3) for number in range(5)}
     many = {b"many/%04d" % number: b"{}" for number in range(250)}
     data = await data_of(large | many)
@@ -72,7 +72,7 @@ async def test_more_than_one_transaction_takes(store):
     assert entries(await saved(store)) == entries(data)
 
 
-async def test_what_lasts_a_while_ends_after_its_time_begun_anew():
+async def test_restored_leased_keys_expire_after_full_ttl():
     clock = SteppedClock()
     source, target = MemoryStore(clock=clock), MemoryStore(clock=clock)
     lease = (await source.grant(60)).id
@@ -104,7 +104,7 @@ class Breaking:
         return await self._kv.txn(request)
 
 
-async def test_a_restoring_that_breaks_off_leaves_a_store_that_says_so():
+async def test_interrupted_restore_leaves_marker():
     store, data = (
         MemoryStore(clock=SteppedClock()),
         await data_of({b"pods/%03d" % n: b"{}" for n in range(250)}),
@@ -118,7 +118,7 @@ async def test_a_restoring_that_breaks_off_leaves_a_store_that_says_so():
     assert (await store.range(Range(key=mark_of(ROOT)))).count == 0
 
 
-async def test_a_new_directory_counts_on_from_a_revision(tmp_path):
+async def test_restore_into_new_directory_starts_at_given_revision(tmp_path):
     path = tmp_path / "store"
     assert is_new(path)
     begin_after(path, 5_000, Disk(fsync=False))
@@ -131,7 +131,7 @@ async def test_a_new_directory_counts_on_from_a_revision(tmp_path):
     assert revision == 5_001
 
 
-async def test_what_was_restored_at_once_is_there_after_a_restart(tmp_path):
+async def test_restored_store_survives_restart(tmp_path):
     data, disk = await data_of(CONTENT), Disk(fsync=False)
     store = await DurableStore.open(tmp_path, clock=SteppedClock(), disk=disk)
     await fill(store, {b"pods/z": b"{}"})
@@ -142,7 +142,7 @@ async def test_what_was_restored_at_once_is_there_after_a_restart(tmp_path):
     await again.close()
 
 
-async def test_a_file_says_what_was_there_at_one_revision_while_the_store_goes_on(store, monkeypatch):
+async def test_archive_contains_one_revision_during_writes(store, monkeypatch):
     monkeypatch.setattr("mockube.etcd.archive.write.PAGE", 10)
     await fill(store, {b"pods/%03d" % number: b'{"n":1}' for number in range(50)})
     before = entries(await saved(store))

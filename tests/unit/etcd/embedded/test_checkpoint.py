@@ -47,7 +47,7 @@ async def history(store):
         return past, await soon(watch)
 
 
-async def test_a_snapshot_stands_for_the_log_before_it(opened, tmp_path, caplog):
+async def test_snapshot_replaces_log_before_it(opened, tmp_path, caplog):
     store = await opened(segment_bytes=SMALL)
     await store.grant(60, 7)
     await store.put(put(b"leased", lease=7))
@@ -63,7 +63,7 @@ async def test_a_snapshot_stands_for_the_log_before_it(opened, tmp_path, caplog)
     assert "took a snapshot" in caplog.text
 
 
-async def test_two_snapshots_are_kept_and_the_log_from_the_older_one_on(opened, tmp_path, caplog):
+async def test_two_snapshots_and_log_since_older_are_kept(opened, tmp_path, caplog):
     store = await opened(segment_bytes=SMALL)
     for _ in range(4):
         await fill(store, 100)
@@ -96,7 +96,7 @@ async def held_in_a_snapshot(opened):
     return held_in_a_snapshot
 
 
-async def test_the_store_goes_on_while_a_snapshot_is_taken(held_in_a_snapshot, opened, tmp_path):
+async def test_store_accepts_writes_during_snapshot(held_in_a_snapshot, opened, tmp_path):
     store, disk = await held_in_a_snapshot()
     async with asyncio.TaskGroup() as group:
         for n in range(0, 5000, 2):
@@ -113,7 +113,7 @@ async def test_the_store_goes_on_while_a_snapshot_is_taken(held_in_a_snapshot, o
     assert await history(await opened()) == expected
 
 
-async def test_a_snapshot_waits_for_what_the_log_says_of_leases(held_in_a_snapshot, tmp_path):
+async def test_snapshot_waits_for_lease_records_in_log(held_in_a_snapshot, tmp_path):
     store, disk = await held_in_a_snapshot()
     disk.release()
     disk.hold("sync", by="log")
@@ -127,9 +127,7 @@ async def test_a_snapshot_waits_for_what_the_log_says_of_leases(held_in_a_snapsh
     assert read_snapshot(snapshot_path(tmp_path, 5002)).leases == {}
 
 
-async def test_a_snapshot_is_taken_only_if_it_frees_as_much_log_as_the_last_one_took(
-    opened, tmp_path, caplog
-):
+async def test_snapshot_is_taken_only_if_it_frees_enough_log(opened, tmp_path, caplog):
     store = await opened(segment_bytes=SMALL)
     await asyncio.gather(*(store.put(put(b"key %d" % n, b"x" * 100)) for n in range(200)))
     for _ in range(40):
@@ -141,7 +139,7 @@ async def test_a_snapshot_is_taken_only_if_it_frees_as_much_log_as_the_last_one_
     assert sum(sizes[1:-1]) < 15 * 40 * 60
 
 
-async def test_a_full_disk_gives_no_snapshot_and_takes_nothing(opened, tmp_path, caplog):
+async def test_full_disk_fails_snapshot_and_keeps_files(opened, tmp_path, caplog):
     disk = FaultyDisk()
     store = await opened(segment_bytes=SMALL, disk=disk)
     await fill(store, 100)
@@ -159,9 +157,7 @@ async def test_a_full_disk_gives_no_snapshot_and_takes_nothing(opened, tmp_path,
     assert await history(await opened()) == expected
 
 
-async def test_closing_in_the_middle_of_a_snapshot_leaves_no_trace_of_it(
-    held_in_a_snapshot, opened, tmp_path
-):
+async def test_close_during_snapshot_leaves_no_files(held_in_a_snapshot, opened, tmp_path):
     store, disk = await held_in_a_snapshot()
     expected = await state(store)
     closing = asyncio.create_task(store.close())

@@ -19,7 +19,7 @@ from tests.support.turns import soon, turns
 # --- before the fsync, and after it
 
 
-async def test_nothing_is_told_before_it_is_durable(opened):
+async def test_write_is_not_visible_before_fsync(opened):
     disk = HeldDisk()
     store = await opened(disk=disk)
     await store.put(put(b"a", b"old"))
@@ -52,7 +52,7 @@ async def test_nothing_is_told_before_it_is_durable(opened):
     assert await state(store) == (3, {b"a": b"new"})
 
 
-async def test_commits_of_one_turn_share_one_fsync_and_those_that_come_meanwhile_the_next(opened):
+async def test_concurrent_commits_share_one_fsync(opened):
     disk = HeldDisk()
     store = await opened(disk=disk)
     before = disk.syncs
@@ -64,7 +64,7 @@ async def test_commits_of_one_turn_share_one_fsync_and_those_that_come_meanwhile
     assert disk.syncs == before + 2
 
 
-async def test_changes_build_on_what_is_not_yet_durable(opened):
+async def test_transactions_see_pending_commits(opened):
     disk = HeldDisk()
     store = await opened(disk=disk)
     tasks = await start_on_held_disk(
@@ -74,7 +74,7 @@ async def test_changes_build_on_what_is_not_yet_durable(opened):
     assert [result.succeeded for result in await asyncio.gather(*tasks)] == [True, False, False]
 
 
-async def test_a_caller_that_gives_up_harms_nobody(opened):
+async def test_cancelled_write_does_not_affect_others(opened):
     disk = HeldDisk()
     store = await opened(disk=disk)
     given_up, other = await start_on_held_disk(disk, store.put(put(b"a")), store.put(put(b"b")))
@@ -85,7 +85,7 @@ async def test_a_caller_that_gives_up_harms_nobody(opened):
     assert await state(store) == (3, {b"a": b"1", b"b": b"1"})
 
 
-async def test_closing_answers_who_waits_first(opened):
+async def test_close_waits_for_pending_writes(opened):
     disk = HeldDisk()
     store = await opened(disk=disk)
     (task,) = await start_on_held_disk(disk, store.put(put(b"a")))
@@ -103,7 +103,7 @@ async def test_closing_answers_who_waits_first(opened):
 # --- a restart
 
 
-async def test_a_restart_keeps_keys_versions_and_history(opened):
+async def test_restart_keeps_keys_versions_and_history(opened):
     store = await opened()
     await store.put(put(b"a", b"1"))
     await store.txn(Txn(then=(put(b"a", b"2"), put(b"b", b"2"))))
@@ -124,7 +124,7 @@ async def test_a_restart_keeps_keys_versions_and_history(opened):
     assert (await store.put(put(b"c"))).revision == 5
 
 
-async def test_a_restart_keeps_leases_and_lets_each_begin_anew(opened, clock):
+async def test_restart_keeps_leases_with_full_ttl(opened, clock):
     store = await opened()
     await store.grant(60, 7)
     await store.grant(60, 8)
@@ -149,7 +149,7 @@ async def test_a_restart_keeps_leases_and_lets_each_begin_anew(opened, clock):
     assert await state(store) == (5, {})
 
 
-async def test_a_restart_keeps_compaction(opened):
+async def test_restart_keeps_compaction(opened):
     store = await opened()
     for value in (b"1", b"2", b"3"):
         await store.put(put(b"a", value))
@@ -167,7 +167,7 @@ async def test_a_restart_keeps_compaction(opened):
         await store.compact(5)
 
 
-async def test_a_second_store_on_the_directory_is_refused(opened, tmp_path):
+async def test_second_store_on_same_directory_is_refused(opened, tmp_path):
     store = await opened()
     with pytest.raises(Locked, match=rf"{tmp_path} is in use by process \d+"):
         await opened()
@@ -175,7 +175,7 @@ async def test_a_second_store_on_the_directory_is_refused(opened, tmp_path):
     await opened()
 
 
-async def test_without_fsync_the_disk_is_never_forced_and_the_log_says_what_that_risks(opened, caplog):
+async def test_disabled_fsync_is_logged_as_risk(opened, caplog):
     disk = Disk(fsync=False)
     store = await opened(disk=disk)
     assert "fsync is off: a crash of the machine can lose or damage what was stored" in caplog.text

@@ -15,9 +15,7 @@ from tests.support.turns import soon, turns, until
 @pytest.mark.parametrize(
     ("number", "error"), [(errno.ENOSPC, NoSpace), (errno.EDQUOT, NoSpace), (errno.EIO, Unavailable)]
 )
-async def test_what_cannot_be_written_has_not_happened_and_later_writes_are_tried_again(
-    opened, number, error
-):
+async def test_failed_write_is_undone_and_later_writes_are_tried(opened, number, error):
     disk = FaultyDisk()
     store = await opened(disk=disk)
     await store.put(put(b"a", b"kept"))
@@ -39,7 +37,7 @@ async def test_what_cannot_be_written_has_not_happened_and_later_writes_are_trie
     assert await state(await opened()) == (3, {b"a": b"kept", b"c": b"1"})
 
 
-async def test_a_disk_that_fills_up_in_mid_record_loses_nothing_that_was_told(opened):
+async def test_disk_full_within_record_keeps_acknowledged_writes(opened):
     disk = FaultyDisk()
     store = await opened(disk=disk)
     disk.leave_room(1000)
@@ -55,7 +53,7 @@ async def test_a_disk_that_fills_up_in_mid_record_loses_nothing_that_was_told(op
     assert await state(await opened()) == (2 + len(told), told | {b"later": b"1"})
 
 
-async def test_leases_too_are_as_they_were_before_a_failed_write(opened, clock):
+async def test_failed_write_restores_leases(opened, clock):
     disk = FaultyDisk()
     store = await opened(disk=disk)
     await store.grant(60, 7)
@@ -74,7 +72,7 @@ async def test_leases_too_are_as_they_were_before_a_failed_write(opened, clock):
     assert await state(store) == (2, {b"a": b"1"})
 
 
-async def test_an_expired_lease_whose_end_cannot_be_written_begins_anew(opened, clock, caplog):
+async def test_lease_whose_expiry_cannot_be_written_restarts(opened, clock, caplog):
     disk = FaultyDisk()
     store = await opened(disk=disk)
     await store.grant(60, 7)
@@ -90,7 +88,7 @@ async def test_an_expired_lease_whose_end_cannot_be_written_begins_anew(opened, 
     assert await store.leases() == []
 
 
-async def test_a_compaction_that_cannot_be_written_has_not_happened(opened):
+async def test_failed_compaction_is_undone(opened):
     disk = FaultyDisk()
     store = await opened(disk=disk)
     await store.put(put(b"a"))
@@ -102,7 +100,7 @@ async def test_a_compaction_that_cannot_be_written_has_not_happened(opened):
     await store.compact(2)
 
 
-async def test_after_a_failed_fsync_nobody_claims_to_know_and_only_reads_go_on(opened):
+async def test_failed_fsync_makes_store_read_only_with_unknown_outcome(opened):
     disk = FaultyDisk()
     store = await opened(disk=disk)
     await store.put(put(b"a", b"kept"))
@@ -128,7 +126,7 @@ async def test_after_a_failed_fsync_nobody_claims_to_know_and_only_reads_go_on(o
     assert (revision, kvs) in [(2, {b"a": b"kept"}), (3, {b"a": b"unknown"})]
 
 
-async def test_a_mistake_of_our_own_lets_nobody_wait_for_ever(opened, caplog):
+async def test_unexpected_error_does_not_block_writers(opened, caplog):
     class Mistaken(FaultyDisk):
         def write(self, fd, data, offset):
             if self.mistaken:
@@ -148,7 +146,7 @@ async def test_a_mistake_of_our_own_lets_nobody_wait_for_ever(opened, caplog):
     assert await state(store) == (1, {})
 
 
-async def test_what_gathered_behind_a_failed_fsync_is_known_not_to_be_written(opened):
+async def test_writes_queued_behind_failed_fsync_are_known_to_have_failed(opened):
     disk = HeldDisk()
     store = await opened(disk=disk)
     (writing,) = await start_on_held_disk(disk, store.put(put(b"a")))
@@ -160,7 +158,7 @@ async def test_what_gathered_behind_a_failed_fsync_is_known_not_to_be_written(op
     assert await state(store) == (1, {})
 
 
-async def test_what_was_built_on_a_failed_write_is_undone_with_it(opened):
+async def test_transactions_based_on_failed_write_are_undone(opened):
     disk = HeldDisk()
     store = await opened(disk=disk)
     await store.put(put(b"a", b"kept"))

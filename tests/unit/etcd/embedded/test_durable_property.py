@@ -105,6 +105,6 @@ async def compare(directory, steps, segment_bytes):
 
 @settings(deadline=None)
 @given(steps=st.lists(STEPS, max_size=40), segment_bytes=st.sampled_from([1, 100, 1 << 20]))
-def test_restarts_and_full_disks_change_nothing(steps, segment_bytes):
+def test_restarts_and_full_disks_do_not_change_results(steps, segment_bytes):
     with tempfile.TemporaryDirectory() as directory:
         asyncio.run(compare(Path(directory), steps, segment_bytes))

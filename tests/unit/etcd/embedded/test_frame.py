@@ -21,12 +21,12 @@ def payloads(data, start=0):
 
 
 @given(PAYLOADS, st.integers(0, 9))
-def test_what_was_written_is_read(given_payloads, start):
+def test_written_frames_are_read(given_payloads, start):
     assert payloads(written(given_payloads, start), start) == given_payloads
 
 
 @given(PAYLOADS.filter(len), st.data())
-def test_a_cut_leaves_the_frames_before_it(given_payloads, data):
+def test_truncation_keeps_earlier_frames(given_payloads, data):
     content = written(given_payloads)
     at = data.draw(st.integers(0, len(content) - 1))
     left = payloads(content[:at])
@@ -36,7 +36,7 @@ def test_a_cut_leaves_the_frames_before_it(given_payloads, data):
 
 
 @given(PAYLOADS.filter(len), st.data())
-def test_no_changed_byte_goes_unseen(given_payloads, data):
+def test_flipped_byte_is_detected(given_payloads, data):
     content = bytearray(written(given_payloads))
     at = data.draw(st.integers(0, len(content) - 1))
     content[at] ^= data.draw(st.integers(1, 255))
@@ -46,13 +46,13 @@ def test_no_changed_byte_goes_unseen(given_payloads, data):
 
 
 @pytest.mark.parametrize("at", range(len(frame.encode(b"first", 0))))
-def test_whatever_is_damaged_the_next_whole_frame_is_found(at):
+def test_next_frame_is_found_after_damage(at):
     content = bytearray(written([b"first", b"second"]))
     content[at] ^= 0x10
     assert frame.find_frame(bytes(content), 0) == len(written([b"first"]))
 
 
-def test_a_frame_that_lies_elsewhere_is_none():
+def test_frame_at_other_offset_is_invalid():
     # A value may hold the copy of a log; what is inside a payload must not be taken for what was written as a frame.
     copy = frame.encode(b"stored as a value", 100)
     content = b"?" + written([copy])[1:]
@@ -60,7 +60,7 @@ def test_a_frame_that_lies_elsewhere_is_none():
     assert frame.find_frame(content, 0) is None
 
 
-def test_a_tail_of_zeros_holds_no_frame():
+def test_trailing_zeros_contain_no_frame():
     content = written([b"one"]) + bytes(4096)
     assert payloads(content) == [b"one"]
     assert frame.find_frame(content, len(written([b"one"]))) is None

@@ -18,7 +18,7 @@ async def put(store: MemoryStore, count: int, prefix: bytes = b"/pods/") -> None
         await store.put(Put(key=b"%s%d" % (prefix, number), value=b"v"))
 
 
-async def test_watches_of_one_interval_are_handed_the_same_batch():
+async def test_watches_of_one_interval_share_batches():
     store = MemoryStore(clock=SteppedClock())
     first, second = await store.watch(PODS), await store.watch(PODS)
     await put(store, 3)
@@ -26,7 +26,7 @@ async def test_watches_of_one_interval_are_handed_the_same_batch():
     await store.close()
 
 
-async def test_a_watch_that_falls_behind_is_cut_off_by_name_and_the_others_go_on():
+async def test_slow_watch_is_cancelled_and_others_continue():
     store = MemoryStore(clock=SteppedClock(), watch_backlog=100)
     slow, quick = await store.watch(PODS), await store.watch(PODS)
     seen = 0
@@ -41,7 +41,7 @@ async def test_a_watch_that_falls_behind_is_cut_off_by_name_and_the_others_go_on
     await store.close()
 
 
-async def test_what_every_watch_has_read_is_not_kept():
+async def test_events_read_by_every_watch_are_dropped():
     store = MemoryStore(clock=SteppedClock())
     watch = await store.watch(PODS)
     for _ in range(100):
@@ -52,7 +52,7 @@ async def test_what_every_watch_has_read_is_not_kept():
     await store.close()
 
 
-async def test_a_long_past_is_read_in_pieces_and_joined_to_the_present():
+async def test_long_past_is_read_in_pieces_without_gap():
     store = MemoryStore(clock=SteppedClock())
     await put(store, 2 * CATCH_UP, prefix=b"/other/")
     await put(store, CATCH_UP)
@@ -66,7 +66,7 @@ async def test_a_long_past_is_read_in_pieces_and_joined_to_the_present():
     await store.close()
 
 
-async def test_compaction_that_overtakes_a_watch_in_the_past_ends_it():
+async def test_compaction_during_past_events_ends_watch():
     store = MemoryStore(clock=SteppedClock())
     await put(store, 2 * CATCH_UP)
     watch = await store.watch(WatchRequest(key=PODS.key, range_end=PODS.range_end, start_revision=2))
@@ -78,7 +78,7 @@ async def test_compaction_that_overtakes_a_watch_in_the_past_ends_it():
     await store.close()
 
 
-async def test_a_closed_watch_is_forgotten():
+async def test_closed_watch_is_removed():
     store = MemoryStore(clock=SteppedClock())
     watch = await store.watch(PODS)
     reader = asyncio.create_task(anext(watch, None))
@@ -88,7 +88,7 @@ async def test_a_closed_watch_is_forgotten():
     await store.close()
 
 
-async def test_a_writer_that_never_waits_lets_readers_run():
+async def test_continuous_writer_does_not_starve_readers():
     store = MemoryStore(clock=SteppedClock(), watch_backlog=2000)
     watch = await store.watch(PODS)
 

@@ -16,7 +16,7 @@ INTERVALS = st.one_of(
 
 
 @given(st.lists(INTERVALS, max_size=12), st.lists(KEYS, max_size=8), st.data())
-def test_found_are_just_those_whose_interval_holds_the_key(intervals, keys, data):
+def test_interest_finds_exactly_intervals_containing_key(intervals, keys, data):
     interest: Interest[int] = Interest()
     for number, (key, range_end) in enumerate(intervals):
         interest.add(key, range_end, number)

@@ -32,7 +32,7 @@ OPERATIONS = st.one_of(
 
 
 @given(st.lists(OPERATIONS, max_size=15), st.lists(OPERATIONS, max_size=15))
-def test_undo_takes_back_every_revision_whole(kept, undone):
+def test_undo_removes_whole_revisions(kept, undone):
     core = machine(*kept)
     before, size, revision = everything(core), core.size, core.revision
     for operation in undone:
@@ -43,7 +43,7 @@ def test_undo_takes_back_every_revision_whole(kept, undone):
     assert core.size == size
 
 
-def test_undo_gives_a_key_back_to_its_lease():
+def test_undo_reattaches_key_to_lease():
     core = Mvcc()
     core.leases.grant(7, 10, now=0.0)
     core.txn(Txn(then=(Put(key=b"a", value=b"", lease=7),)))
@@ -53,7 +53,7 @@ def test_undo_gives_a_key_back_to_its_lease():
     assert core.leases.keys(7) == {b"a"}
 
 
-def test_undo_of_a_revocation_needs_the_lease_back_first():
+def test_undo_of_revoke_needs_restored_lease():
     core = Mvcc()
     core.leases.grant(7, 10, now=0.0)
     core.txn(Txn(then=(Put(key=b"a", value=b"", lease=7),)))
@@ -65,7 +65,7 @@ def test_undo_of_a_revocation_needs_the_lease_back_first():
 
 @pytest.mark.parametrize("budget", [1, 2, 3, 100])
 @given(operations=st.lists(OPERATIONS, min_size=1, max_size=25), data=st.data())
-def test_sweeping_in_pieces_changes_no_reading(budget, operations, data):
+def test_incremental_sweep_does_not_change_reads(budget, operations, data):
     core = machine(*operations)
     for _ in range(2):
         if core.compact_revision == core.revision:
@@ -79,7 +79,7 @@ def test_sweeping_in_pieces_changes_no_reading(budget, operations, data):
 
 
 @given(st.lists(OPERATIONS, min_size=1, max_size=25))
-def test_compacting_all_keeps_only_what_exists(operations):
+def test_compaction_at_head_keeps_current_keys_only(operations):
     core = machine(*operations)
     if core.revision > 1:
         core.compact(core.revision)
@@ -89,7 +89,7 @@ def test_compacting_all_keeps_only_what_exists(operations):
     assert core.size == sum(len(kv.key) + len(kv.value) for kv in kvs)
 
 
-def test_a_loaded_machine_goes_on_where_the_other_stopped():
+def test_loaded_state_machine_continues():
     core = Mvcc()
     kvs = [
         KeyValue(key=b"a", value=b"1", create_revision=4, mod_revision=9, version=2),

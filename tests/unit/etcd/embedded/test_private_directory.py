@@ -42,18 +42,18 @@ def found(mode, *, uid=US, gid=OUR_GROUP):
         ),
     ],
 )
-def test_who_else_can_change_a_directory_is_told(held, says):
+def test_directory_writable_by_others_is_reported(held, says):
     problem = problem_of(FOLDER, held, uid=US, gid=OUR_GROUP)
     assert says in problem
     assert bool(says) == bool(problem)
 
 
-def test_one_of_our_own_is_taken(tmp_path):
+def test_private_directory_is_accepted(tmp_path):
     check_private(tmp_path)
 
 
 @pytest.mark.parametrize("which", ["data", "data/etcd"])
-async def test_a_store_does_not_begin_where_everybody_can_write(tmp_path, which):
+async def test_store_does_not_open_in_directory_writable_by_others(tmp_path, which):
     (tmp_path / "data" / "etcd").mkdir(parents=True)
     (tmp_path / which).chmod(0o777)
     with pytest.raises(UnsafeDirectory, match="name another directory"):
@@ -63,7 +63,7 @@ async def test_a_store_does_not_begin_where_everybody_can_write(tmp_path, which)
 
 
 @pytest.mark.parametrize("make", ["symlink_to", "fifo", "directory"])
-def test_a_lock_is_a_file_and_nothing_else(tmp_path, make):
+def test_lock_must_be_a_regular_file(tmp_path, make):
     target, lock = tmp_path / "precious", tmp_path / "LOCK"
     target.write_text("kept")
     match make:
@@ -78,7 +78,7 @@ def test_a_lock_is_a_file_and_nothing_else(tmp_path, make):
     assert target.read_text() == "kept"
 
 
-def test_a_lock_of_a_store_is_not_followed(tmp_path):
+def test_lock_that_is_a_link_is_not_followed(tmp_path):
     target = tmp_path / "precious"
     target.write_text("kept")
     folder = tmp_path / "store"
@@ -90,7 +90,7 @@ def test_a_lock_of_a_store_is_not_followed(tmp_path):
 
 
 @pytest.mark.parametrize("make", [Path.symlink_to, Path.hardlink_to])
-def test_a_file_in_the_making_is_never_one_that_was_there(tmp_path, make):
+def test_temporary_file_does_not_follow_planted_link(tmp_path, make):
     """Somebody could have put it there to read what is written, or to have it written elsewhere."""
     target = tmp_path / "theirs"
     target.write_text("theirs")

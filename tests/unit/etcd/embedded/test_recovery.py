@@ -54,25 +54,25 @@ ENTRIES = st.one_of(
 
 
 @given(st.lists(ENTRIES, max_size=8))
-def test_entries_that_were_encoded_one_by_one_are_decoded_together(entries):
+def test_separately_encoded_entries_are_decoded_together(entries):
     payload = codec.join([codec.encode(entry) for entry in entries])
     assert codec.decode_entries(memoryview(payload)) == entries
 
 
-def test_a_commit_says_what_became_of_each_key():
+def test_commit_record_has_result_of_each_key():
     kv = KeyValue(key=b"a", value=b"1", create_revision=4, mod_revision=4, version=1, lease=9)
     end = KeyValue(key=b"b", value=b"", create_revision=0, mod_revision=4, version=0)
     events = [Event(kind=EventKind.PUT, kv=kv), Event(kind=EventKind.DELETE, kv=end, previous=kv)]
     assert codec.commit(4, events) == Commit(4, [(b"a", b"1", 9), (b"b", None, 0)])
 
 
-def test_a_new_directory_holds_nothing(tmp_path):
+def test_new_directory_is_empty(tmp_path):
     record(tmp_path)
     found = recover(tmp_path)
     assert (found.core.revision, found.leases, state(found)) == (1, {}, [])
 
 
-def test_the_log_is_replayed(tmp_path):
+def test_log_is_replayed(tmp_path):
     record(
         tmp_path,
         [Grant(7, 60), Grant(8, 30), Commit(2, [(b"a", b"1", 7)])],
@@ -93,7 +93,7 @@ def test_compaction_is_replayed(tmp_path):
     assert core.size == 2
 
 
-def test_the_log_is_replayed_onto_the_newest_snapshot(tmp_path):
+def test_log_is_replayed_onto_newest_snapshot(tmp_path):
     record(tmp_path, [Commit(2, [PUT_A])], [Commit(3, [PUT_A]), Grant(7, 60)], segment_bytes=1)
     writer = SnapshotWriter(Disk(), tmp_path, Opening(2, 2))
     writer.begin()
@@ -119,13 +119,13 @@ def test_the_log_is_replayed_onto_the_newest_snapshot(tmp_path):
         pytest.param([[Compaction(2)]], "compaction at 2", id="a compaction of the future"),
     ],
 )
-def test_a_record_that_contradicts_the_one_before_is_damage(tmp_path, frames, reason):
+def test_record_that_contradicts_previous_one_is_damage(tmp_path, frames, reason):
     record(tmp_path, *frames)
     with pytest.raises(Corrupt, match=reason):
         recover(tmp_path)
 
 
-def test_a_whole_record_that_cannot_be_read_is_damage(tmp_path):
+def test_undecodable_record_is_damage(tmp_path):
     opened = open_directory(tmp_path, Disk(), segment_bytes=1 << 20)
     opened.log.append(b"not msgpack", 2)
     opened.log.close()
@@ -133,14 +133,14 @@ def test_a_whole_record_that_cannot_be_read_is_damage(tmp_path):
         recover(tmp_path)
 
 
-def test_a_log_without_its_beginning_is_damage(tmp_path):
+def test_log_without_its_start_is_damage(tmp_path):
     record(tmp_path, [Commit(2, [PUT_A])], [Commit(3, [PUT_A])], segment_bytes=1)
     segment_path(tmp_path, 1).unlink()
     with pytest.raises(Corrupt, match=r"00000001\.log: .* the segment is missing"):
         recover(tmp_path)
 
 
-def test_a_snapshot_without_its_log_is_damage(tmp_path):
+def test_snapshot_without_its_log_is_damage(tmp_path):
     writer = SnapshotWriter(Disk(), tmp_path, Opening(5, 3))
     writer.begin()
     writer.finish((), {})
@@ -148,14 +148,14 @@ def test_a_snapshot_without_its_log_is_damage(tmp_path):
         recover(tmp_path)
 
 
-def test_what_a_crash_left_unfinished_is_removed(tmp_path):
+def test_unfinished_files_of_crash_are_removed(tmp_path):
     for path in (segment_path(tmp_path, 2), snapshot_path(tmp_path, 5)):
         path.with_name(path.name + ".tmp").write_bytes(b"half of it")
     record(tmp_path, [Commit(2, [PUT_A])])
     assert {path.name for path in tmp_path.iterdir()} == {"LOCK", "00000001.log"}
 
 
-def test_a_directory_that_cannot_be_made_is_named(tmp_path):
+def test_directory_that_cannot_be_created_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(Unavailable, match="file/data: Not a directory"):
         open_directory(tmp_path / "file" / "data", Disk(), segment_bytes=1)

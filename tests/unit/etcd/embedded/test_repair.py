@@ -48,7 +48,7 @@ def records(directory):
     ]
 
 
-async def test_a_sound_directory_is_left_alone(filled, tmp_path):
+async def test_repair_of_intact_directory_changes_nothing(filled, tmp_path):
     await filled()
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     report = repair(tmp_path)
@@ -57,7 +57,7 @@ async def test_a_sound_directory_is_left_alone(filled, tmp_path):
 
 
 @pytest.mark.parametrize("segment_bytes", [1, 200, 1 << 20])
-async def test_everything_before_the_damage_is_kept(filled, opened, tmp_path, segment_bytes):
+async def test_repair_keeps_everything_before_damage(filled, opened, tmp_path, segment_bytes):
     states = await filled(segment_bytes=segment_bytes)
     path, offset = records(tmp_path)[5]  # after the grant and the revisions 2 to 5
     content = path.read_bytes()
@@ -78,7 +78,7 @@ async def test_everything_before_the_damage_is_kept(filled, opened, tmp_path, se
     assert repair(tmp_path).aside is None
 
 
-async def test_the_report_says_what_was_lost(filled, tmp_path):
+async def test_repair_report_names_lost_revisions(filled, tmp_path):
     await filled()
     (path, offset), (_, following) = records(tmp_path)[5:7]
     flip(path, offset)
@@ -92,7 +92,7 @@ async def test_the_report_says_what_was_lost(filled, tmp_path):
     ]
 
 
-async def test_wherever_a_byte_is_flipped_the_repaired_store_opens_with_a_true_past(filled, opened, tmp_path):
+async def test_repaired_store_opens_with_valid_prefix_for_any_damage(filled, opened, tmp_path):
     states = await filled(segment_bytes=150)
     files = {path.name: path.read_bytes() for path in tmp_path.glob("*.log")}
     places = [(name, offset) for name, content in files.items() for offset in range(0, len(content), 7)]
@@ -117,7 +117,7 @@ async def test_wherever_a_byte_is_flipped_the_repaired_store_opens_with_a_true_p
         await store.close()
 
 
-async def test_a_missing_segment_costs_what_comes_from_there_on(filled, opened, tmp_path):
+async def test_missing_segment_loses_later_revisions(filled, opened, tmp_path):
     states = await filled(segment_bytes=1)
     segment_path(tmp_path, 5).unlink()
     report = repair(tmp_path)
@@ -134,7 +134,7 @@ async def take_snapshots(store, count):
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-async def test_a_damaged_snapshot_costs_nothing(opened, tmp_path, count):
+async def test_damaged_snapshot_loses_nothing(opened, tmp_path, count):
     store = await opened(segment_bytes=100)
     await take_snapshots(store, count)
     expected = await state(store)
@@ -150,9 +150,7 @@ async def test_a_damaged_snapshot_costs_nothing(opened, tmp_path, count):
     assert await state(await opened()) == expected
 
 
-async def test_nothing_is_touched_if_all_snapshots_are_damaged_and_the_log_before_them_is_gone(
-    opened, tmp_path
-):
+async def test_repair_without_any_base_changes_nothing(opened, tmp_path):
     store = await opened(segment_bytes=100)
     await take_snapshots(store, 3)
     await store.close()
@@ -165,7 +163,7 @@ async def test_nothing_is_touched_if_all_snapshots_are_damaged_and_the_log_befor
     assert {path.name for path in tmp_path.iterdir()} == before
 
 
-async def test_there_is_nothing_to_go_on_from_if_the_beginning_is_damaged(filled, tmp_path):
+async def test_damaged_start_of_log_cannot_be_repaired(filled, tmp_path):
     await filled()
     flip(segment_path(tmp_path, 1), 3)
     before = {path.name for path in tmp_path.iterdir()}
@@ -174,7 +172,7 @@ async def test_there_is_nothing_to_go_on_from_if_the_beginning_is_damaged(filled
     assert {path.name for path in tmp_path.iterdir()} == before
 
 
-async def test_the_command_says_what_it_did_and_what_it_could_not_do(filled, opened, tmp_path, capsys):
+async def test_repair_command_reports_success_and_failure(filled, opened, tmp_path, capsys):
     await filled()
     flip(*records(tmp_path)[5])
     assert main([str(tmp_path)]) == 0

@@ -49,7 +49,7 @@ async def content(kv, request=ALL):
     return {kv.key: kv.value for kv in (await kv.range(request)).kvs}
 
 
-async def test_reads_see_all_of_it_or_nothing(store):
+async def test_reads_during_rewrite_see_all_or_nothing(store):
     before = (await store.status()).revision
     task = asyncio.create_task(rewrite(store))
     seen = []
@@ -75,7 +75,7 @@ async def test_reads_see_all_of_it_or_nothing(store):
         pytest.param(lambda store: rewrite(store, WANTED[1:]), id="another"),
     ],
 )
-async def test_what_changes_keys_waits(store, write):
+async def test_writes_wait_for_rewrite(store, write):
     task = await begun(store)
     later = asyncio.create_task(write(store))
     revision = await task
@@ -84,7 +84,7 @@ async def test_what_changes_keys_waits(store, write):
     assert (await store.status()).revision == revision + 1
 
 
-async def test_the_end_of_a_lease_waits(store):
+async def test_lease_expiry_waits_for_rewrite(store):
     lease = await store.grant(10)
     await store.put(Put(key=b"~", value=b"", lease=lease.id))
     task = await begun(store)
@@ -99,7 +99,7 @@ async def test_the_end_of_a_lease_waits(store):
     assert lease.id not in await store.leases()
 
 
-async def test_the_keys_of_a_lease_are_told_after_it(store):
+async def test_lease_keys_are_read_after_rewrite(store):
     lease = await store.grant(10)
     await store.put(Put(key=b"/00000", value=b"old", lease=lease.id))
     task = await begun(store)
@@ -109,7 +109,7 @@ async def test_the_keys_of_a_lease_are_told_after_it(store):
 
 @pytest.mark.parametrize("is_closed", [False, True], ids=["done", "closed"])
 @pytest.mark.parametrize("at", [1, 2, 3])
-def test_compaction_meanwhile_frees_what_is_older_alone(at, is_closed):
+def test_compaction_during_rewrite_frees_older_revisions_only(at, is_closed):
     core = Mvcc()
     for key, value in OLD.items():
         core.txn(Txn(then=(Put(key=key, value=value),)))
@@ -139,7 +139,7 @@ def test_compaction_meanwhile_frees_what_is_older_alone(at, is_closed):
     assert core.size == sum(len(key) + len(value) for key, value in expected.items())
 
 
-async def test_a_crash_in_the_middle_leaves_all_of_it_or_nothing(tmp_path):
+async def test_crash_during_rewrite_leaves_all_or_nothing(tmp_path):
     store = await DurableStore.open(tmp_path / "data", clock=SteppedClock())
     await rewrite(store, [Put(key=key, value=value) for key, value in OLD.items()])
     task, found = asyncio.create_task(rewrite(store)), []
@@ -156,7 +156,7 @@ async def test_a_crash_in_the_middle_leaves_all_of_it_or_nothing(tmp_path):
     assert found[0] == OLD
 
 
-async def test_watches_are_told_once_of_all(store):
+async def test_watches_get_rewrite_as_one_revision(store):
     async with await store.watch(WatchRequest(key=b"/", range_end=b"0")) as early:
         task = await begun(store)
         request = WatchRequest(key=b"/0", range_end=b"/1", previous=True)
@@ -170,7 +170,7 @@ async def test_watches_are_told_once_of_all(store):
     assert second.events[0].previous is not None
 
 
-async def test_a_caller_who_is_gone_does_not_stop_it(store):
+async def test_cancelled_caller_does_not_stop_rewrite(store):
     task = await begun(store)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -179,7 +179,7 @@ async def test_a_caller_who_is_gone_does_not_stop_it(store):
     assert await content(store) == NEW
 
 
-async def test_a_store_that_is_closed_meanwhile_is_as_it_was(store, tmp_path):
+async def test_close_during_rewrite_leaves_old_state(store, tmp_path):
     task = await begun(store)
     waiting = asyncio.create_task(store.put(Put(key=b"/x", value=b"")))
     await turn()
@@ -193,7 +193,7 @@ async def test_a_store_that_is_closed_meanwhile_is_as_it_was(store, tmp_path):
         await again.close()
 
 
-async def test_what_was_rewritten_is_there_after_a_restart(tmp_path):
+async def test_rewrite_survives_restart(tmp_path):
     for _ in range(2):
         store = await DurableStore.open(tmp_path, clock=SteppedClock())
         await rewrite(store)
@@ -202,7 +202,7 @@ async def test_what_was_rewritten_is_there_after_a_restart(tmp_path):
         await store.close()
 
 
-def test_closed_early_nothing_has_changed():
+def test_rewrite_closed_early_changes_nothing():
     core = Mvcc()
     for key, value in OLD.items():
         core.txn(Txn(then=(Put(key=key, value=value),)))
@@ -215,7 +215,7 @@ def test_closed_early_nothing_has_changed():
     assert core.size == sum(len(key) + len(value) for key, value in OLD.items())
 
 
-def test_a_commit_in_parts_is_encoded_as_one():
+def test_commit_in_parts_is_encoded_as_one():
     core = Mvcc()
     core.txn(Txn(then=tuple(WANTED[:100])))
     (events,) = core.events(2, 2)

@@ -43,7 +43,7 @@ def save(directory, core, disk=None):
     return writer.finish(core.events(core.revision, core.revision)[0], core.leases.ttls())
 
 
-def test_what_was_saved_is_read(tmp_path):
+def test_saved_snapshot_is_read(tmp_path):
     core = state()
     info = save(tmp_path, core)
     snapshot = read_snapshot(snapshot_path(tmp_path, 5))
@@ -54,7 +54,7 @@ def test_what_was_saved_is_read(tmp_path):
     assert snapshot.leases == {7: 60}
 
 
-def test_what_its_revision_changed_is_read_in_order_with_what_was_before(tmp_path):
+def test_snapshot_contains_events_of_its_revision(tmp_path):
     core = state()
     save(tmp_path, core)
     events = read_snapshot(snapshot_path(tmp_path, 5)).events
@@ -66,7 +66,7 @@ def test_what_its_revision_changed_is_read_in_order_with_what_was_before(tmp_pat
     ]
 
 
-def test_an_empty_store_has_a_snapshot_too(tmp_path):
+def test_empty_store_can_be_saved(tmp_path):
     writer = SnapshotWriter(Disk(), tmp_path, Opening(1, 1))
     writer.begin()
     writer.finish((), {})
@@ -74,7 +74,7 @@ def test_an_empty_store_has_a_snapshot_too(tmp_path):
     assert (snapshot.kvs, snapshot.events, snapshot.leases) == ([], [], {})
 
 
-def test_every_flipped_byte_and_every_cut_is_damage_that_is_located(tmp_path):
+def test_damage_of_snapshot_is_detected_and_located(tmp_path):
     save(tmp_path, state())
     path = snapshot_path(tmp_path, 5)
     content = path.read_bytes()
@@ -88,7 +88,7 @@ def test_every_flipped_byte_and_every_cut_is_damage_that_is_located(tmp_path):
         assert raised.value.offset <= at
 
 
-def test_a_snapshot_has_no_name_before_it_is_finished(tmp_path):
+def test_unfinished_snapshot_has_no_final_name(tmp_path):
     writer = SnapshotWriter(Disk(), tmp_path, Opening(5, 1))
     writer.begin()
     writer.add(list(state().walk(5)))
@@ -97,7 +97,7 @@ def test_a_snapshot_has_no_name_before_it_is_finished(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_abandoning_comes_too_late_for_a_finished_snapshot(tmp_path):
+def test_finished_snapshot_cannot_be_abandoned(tmp_path):
     writer = SnapshotWriter(Disk(), tmp_path, Opening(5, 1))
     writer.begin()
     writer.finish((), {})
@@ -105,7 +105,7 @@ def test_abandoning_comes_too_late_for_a_finished_snapshot(tmp_path):
     assert snapshot_revisions(tmp_path) == [5]
 
 
-def test_a_full_disk_gives_no_snapshot(tmp_path):
+def test_full_disk_leaves_no_snapshot(tmp_path):
     disk = FaultyDisk()
     disk.leave_room(60)
     with pytest.raises(NoSpace):

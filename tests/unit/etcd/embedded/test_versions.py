@@ -23,12 +23,12 @@ def values(versions: Versions, revisions: range) -> list[bytes | None]:
     return [kv.value if (kv := versions.at(KEY, revision)) else None for revision in revisions]
 
 
-def test_each_revision_shows_what_was_there():
+def test_each_revision_has_its_value():
     assert values(story(), range(1, 11)) == [None, b"2", b"2", b"2", b"5", b"5", None, None, b"9", b"9"]
 
 
 @pytest.mark.parametrize("at", range(1, 11))
-def test_trimming_changes_nothing_that_can_still_be_read(at):
+def test_trim_does_not_change_readable_values(at):
     versions = story()
     before = values(versions, range(at, 11))
     versions.trim(KEY, at)
@@ -44,13 +44,13 @@ def test_trimming_changes_nothing_that_can_still_be_read(at):
         pytest.param(10, 2, id="never the present"),
     ],
 )
-def test_trimming_frees_the_rest(at, size):
+def test_trim_frees_unreadable_values(at, size):
     versions = story()
     versions.trim(KEY, at)
     assert versions.size == size
 
 
-def test_a_deleted_key_is_forgotten_when_its_end_is_trimmed():
+def test_deleted_key_is_dropped_when_its_deletion_is_trimmed():
     versions = Versions()
     versions.put(KEY, b"2", 0, 2)
     versions.delete(KEY, 3)
@@ -59,7 +59,7 @@ def test_a_deleted_key_is_forgotten_when_its_end_is_trimmed():
     assert versions.range_at(b"a", b"z", 3) == []
 
 
-def test_versions_count_from_one_at_each_birth():
+def test_version_restarts_at_1_after_deletion():
     kvs = [story().at(KEY, revision) for revision in (2, 5, 9)]
     assert [(kv.version, kv.create_revision) for kv in kvs if kv] == [(1, 2), (2, 2), (1, 9)]
 
@@ -68,7 +68,7 @@ CHANGES = st.lists(st.tuples(st.sampled_from([b"a", b"b", b"c"]), st.booleans())
 
 
 @given(CHANGES, CHANGES)
-def test_what_is_taken_back_leaves_no_trace(kept, taken_back):
+def test_undo_leaves_no_trace(kept, taken_back):
     versions = Versions()
     revision = carry_out(versions, kept, 1)[-1:] or [1]
     before = picture(versions, revision[0])

@@ -66,20 +66,20 @@ def offsets(directory, number=1):
     return [frame.offset for frame in segment.frames] + [segment.end]
 
 
-def test_what_was_appended_is_read_and_appending_goes_on(tmp_path):
+def test_reopened_log_is_read_and_appended(tmp_path):
     write(begin(tmp_path))
     write(reopen(tmp_path), [b"more"])
     assert payloads(tmp_path) == [*PAYLOADS, b"more"]
 
 
-def test_what_was_found_is_made_durable_before_it_is_built_on(tmp_path):
+def test_reopened_log_is_synced_before_append(tmp_path):
     write(begin(tmp_path))  # as a process that was killed may have left it
     disk = HeldDisk()
     reopen(tmp_path, disk)
     assert disk.syncs == 1
 
 
-def test_a_new_segment_is_begun_past_the_size_and_says_what_came_before(tmp_path):
+def test_full_segment_is_followed_by_linked_segment(tmp_path):
     write(begin(tmp_path, segment_bytes=SMALL))
     segments = list(read_segments(tmp_path, 1))
     assert payloads(tmp_path) == PAYLOADS
@@ -89,7 +89,7 @@ def test_a_new_segment_is_begun_past_the_size_and_says_what_came_before(tmp_path
         assert after.opening.first_revision == before.opening.first_revision + len(before.frames)
 
 
-def test_a_log_cut_anywhere_is_read_up_to_the_last_whole_record_and_goes_on_from_there(tmp_path):
+def test_truncated_log_is_read_to_last_whole_record_and_continues(tmp_path):
     write(begin(tmp_path))
     path, ends = segment_path(tmp_path, 1), offsets(tmp_path)
     content = path.read_bytes()
@@ -104,7 +104,7 @@ def test_a_log_cut_anywhere_is_read_up_to_the_last_whole_record_and_goes_on_from
 @pytest.mark.parametrize(
     "tail", [bytes(1), bytes(5000), b"\xf5log" + bytes(500)], ids=["zero", "zeros", "mark"]
 )
-def test_a_tail_that_was_allocated_but_never_written_is_cut(tmp_path, tail, caplog):
+def test_preallocated_tail_is_truncated(tmp_path, tail, caplog):
     write(begin(tmp_path))
     path = segment_path(tmp_path, 1)
     content = path.read_bytes()
@@ -114,7 +114,7 @@ def test_a_tail_that_was_allocated_but_never_written_is_cut(tmp_path, tail, capl
     assert f"cut a torn tail of {len(tail)} bytes at byte {len(content)}" in caplog.text
 
 
-def test_every_flipped_byte_is_damage_where_it_is_or_costs_the_very_last_record(tmp_path):
+def test_flipped_byte_is_located_or_truncates_last_record(tmp_path):
     write(begin(tmp_path))
     path, starts = segment_path(tmp_path, 1), [len(MAGIC), *offsets(tmp_path)[:-1]]
     content = path.read_bytes()
@@ -130,7 +130,7 @@ def test_every_flipped_byte_is_damage_where_it_is_or_costs_the_very_last_record(
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_every_flipped_byte_of_an_earlier_segment_is_damage(tmp_path, number):
+def test_flipped_byte_of_earlier_segment_is_damage(tmp_path, number):
     write(begin(tmp_path, segment_bytes=SMALL))
     assert segment_numbers(tmp_path)[-1] > 2
     path = segment_path(tmp_path, number)
@@ -143,7 +143,7 @@ def test_every_flipped_byte_of_an_earlier_segment_is_damage(tmp_path, number):
         assert found == PAYLOADS[: len(found)]
 
 
-def test_an_earlier_segment_cut_anywhere_is_damage(tmp_path):
+def test_truncated_earlier_segment_is_damage(tmp_path):
     write(begin(tmp_path, segment_bytes=SMALL))
     path = segment_path(tmp_path, 1)
     content = path.read_bytes()
@@ -155,7 +155,7 @@ def test_an_earlier_segment_cut_anywhere_is_damage(tmp_path):
         assert found == PAYLOADS[: len(found)]
 
 
-def test_bytes_added_to_an_earlier_segment_are_damage(tmp_path):
+def test_extended_earlier_segment_is_damage(tmp_path):
     write(begin(tmp_path, segment_bytes=SMALL))
     path = segment_path(tmp_path, 1)
     size = path.stat().st_size
@@ -163,21 +163,21 @@ def test_bytes_added_to_an_earlier_segment_are_damage(tmp_path):
     assert whole_until_damage(tmp_path)[1] == (str(path), size)
 
 
-def test_a_missing_segment_is_named(tmp_path):
+def test_missing_segment_is_named(tmp_path):
     write(begin(tmp_path, segment_bytes=SMALL))
     segment_path(tmp_path, 2).unlink()
     with pytest.raises(Corrupt, match=r"00000002\.log: corrupt at byte 0: the segment is missing"):
         payloads(tmp_path)
 
 
-def test_a_segment_under_another_name_is_damage(tmp_path):
+def test_segment_with_other_number_is_damage(tmp_path):
     write(begin(tmp_path))
     segment_path(tmp_path, 1).rename(segment_path(tmp_path, 2))
     with pytest.raises(Corrupt, match="says that it is segment 1"):
         list(read_segments(tmp_path, 2))
 
 
-def test_a_full_disk_leaves_the_log_as_it_was(tmp_path, disk):
+def test_full_disk_leaves_log_unchanged(tmp_path, disk):
     log = begin(tmp_path, disk)
     write(log)
     content = segment_path(tmp_path, 1).read_bytes()
@@ -190,7 +190,7 @@ def test_a_full_disk_leaves_the_log_as_it_was(tmp_path, disk):
     assert payloads(tmp_path) == [*PAYLOADS, b"later"]
 
 
-def test_a_full_disk_lets_no_half_segment_stand(tmp_path, disk):
+def test_full_disk_leaves_no_partial_segment(tmp_path, disk):
     log = begin(tmp_path, disk, segment_bytes=1)
     disk.leave_room(10)
     with pytest.raises(NoSpace):
@@ -201,14 +201,14 @@ def test_a_full_disk_lets_no_half_segment_stand(tmp_path, disk):
     assert payloads(tmp_path) == PAYLOADS
 
 
-def test_an_input_output_error_is_no_full_disk(tmp_path, disk):
+def test_io_error_is_not_no_space(tmp_path, disk):
     log = begin(tmp_path, disk)
     disk.write_error = 5
     with pytest.raises(Unavailable, match="Input/output error"):
         log.append(b"x", 2)
 
 
-def test_a_failed_write_that_cannot_be_taken_back_has_an_unknown_outcome(tmp_path, disk):
+def test_failed_write_that_cannot_be_truncated_has_unknown_outcome(tmp_path, disk):
     log = begin(tmp_path, disk)
     disk.leave_room(3)
     disk.cut_error = 5
@@ -216,7 +216,7 @@ def test_a_failed_write_that_cannot_be_taken_back_has_an_unknown_outcome(tmp_pat
         log.append(b"x", 2)
 
 
-def test_a_failed_fsync_has_an_unknown_outcome(tmp_path, disk):
+def test_failed_fsync_has_unknown_outcome(tmp_path, disk):
     log = begin(tmp_path, disk)
     log.append(b"x", 2)
     disk.sync_error = 5
@@ -224,7 +224,7 @@ def test_a_failed_fsync_has_an_unknown_outcome(tmp_path, disk):
         log.sync()
 
 
-def test_segments_are_found_by_revision_and_removed_up_to_one(tmp_path):
+def test_segments_are_found_and_removed_by_revision(tmp_path):
     log = begin(tmp_path, segment_bytes=1)
     write(log)  # revisions 2, 3, 4, 5 in segments 2, 3, 4, 5
     assert [log.first_needed(revision) for revision in (1, 2, 3, 5)] == [2, 3, 4, 5]

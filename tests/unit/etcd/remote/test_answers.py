@@ -86,11 +86,11 @@ KV_EMPTY = KeyValue(key=b"b", value=b"", create_revision=5, mod_revision=5, vers
         ),
     ],
 )
-def test_decode(decoded, expected):
+def test_answers_are_decoded(decoded, expected):
     assert decoded == expected
 
 
-def test_a_transaction_answers_each_operation_with_its_own_revision():
+def test_txn_results_have_revisions_of_their_operations():
     body = answer(
         5,
         b',"succeeded":true,"responses":['
@@ -109,7 +109,7 @@ def test_a_transaction_answers_each_operation_with_its_own_revision():
     )
 
 
-def test_a_failed_transaction_may_say_nothing_more():
+def test_failed_txn_without_responses_is_decoded():
     assert answers.decode_txn(answer(5)) == TxnResult(revision=5, succeeded=False, results=[])
 
 
@@ -122,12 +122,12 @@ def test_a_failed_transaction_may_say_nothing_more():
         ),
     ],
 )
-def test_a_lease_that_is_not_there(decoded):
+def test_missing_lease_is_decoded(decoded):
     with pytest.raises(LeaseNotFound, match="lease 8"):
         decoded()
 
 
-def test_events():
+def test_events_are_decoded():
     tombstone = b'{"type":"DELETE","kv":{"key":"YQ==","mod_revision":"8"},"prev_kv":' + A + b"}"
     decoded = answers.decode_watch(watched(8, b',"events":[{"kv":' + EMPTY + b"}," + tombstone + b"]"))
     deleted = KeyValue(key=b"a", value=b"", create_revision=0, mod_revision=8, version=0)
@@ -160,7 +160,7 @@ def watch_answer(revision, **fields):
         ),
     ],
 )
-def test_what_a_watch_is_told(rest, expected):
+def test_watch_response_is_decoded(rest, expected):
     assert answers.decode_watch(watched(4, rest)) == expected
 
 
@@ -189,6 +189,6 @@ def test_what_a_watch_is_told(rest, expected):
         ),
     ],
 )
-def test_what_ends_a_watch(message, error):
+def test_cancelled_watch_response_is_an_error(message, error):
     with pytest.raises(error):
         answers.decode_watch(message)

@@ -17,7 +17,7 @@ def clock():
     return SteppedClock()
 
 
-async def test_it_ends_what_takes_too_long(clock):
+async def test_wait_within_raises_timeout_error(clock):
     waiting = asyncio.create_task(wait_within(clock, 5, asyncio.Event()))
     await turns(2)
     clock.advance(4.9)
@@ -28,20 +28,20 @@ async def test_it_ends_what_takes_too_long(clock):
         await waiting
 
 
-async def test_what_is_quick_is_left_alone(clock):
+async def test_finished_wait_leaves_no_timer(clock):
     event = asyncio.Event()
     event.set()
     assert await wait_within(clock, 5, event)
     assert clock.next_due() is None
 
 
-async def test_a_failure_passes_through(clock):
+async def test_error_passes_through_wait(clock):
     with pytest.raises(ZeroDivisionError), Deadline(clock, 5):
         _ = 1 / 0
     assert clock.next_due() is None
 
 
-async def test_a_cancellation_from_elsewhere_stays_one(clock):
+async def test_external_cancellation_stays_cancellation(clock):
     waiting = asyncio.create_task(wait_within(clock, 5, asyncio.Event()))
     await turns(2)
     waiting.cancel()
@@ -50,7 +50,7 @@ async def test_a_cancellation_from_elsewhere_stays_one(clock):
         await waiting
 
 
-async def test_the_inner_of_two_ends_first(clock):
+async def test_inner_timeout_ends_first(clock):
     async def nested():
         with Deadline(clock, 9):
             with pytest.raises(TimeoutError), Deadline(clock, 5):

@@ -53,19 +53,19 @@ from mockube.etcd.remote.errors import (
         (12, "unknown method", Unsupported),
     ],
 )
-def test_refusals(code, text, error):
+def test_etcd_errors_are_mapped(code, text, error):
     body = orjson.dumps({"error": text, "code": code, "message": text})
     raised = error_of_answer(body, 400)
     assert type(raised) is error
     assert str(raised) == text
 
 
-def test_a_refusal_in_grpc_words():
+def test_wrapped_grpc_error_is_mapped():
     wrapped = "rpc error: code = Unauthenticated desc = etcdserver: invalid auth token"
     assert type(error_of(wrapped)) is TokenRejected
 
 
-def test_a_refusal_inside_a_stream():
+def test_error_inside_stream_is_mapped():
     body = b'{"error":{"grpc_code":7,"http_code":403,"message":"etcdserver: permission denied"}}'
     assert type(error_of_answer(body, 200)) is PermissionDenied
 
@@ -77,7 +77,7 @@ def test_a_refusal_inside_a_stream():
         pytest.param(502, Interrupted, id="a proxy that lost the answer"),
     ],
 )
-def test_what_is_not_etcd_is_quoted(status, error):
+def test_non_etcd_answer_is_quoted(status, error):
     raised = error_of_answer(b"Not Found\n", status)
     assert type(raised) is error
     assert str(raised) == f"HTTP {status}: Not Found"

@@ -13,7 +13,7 @@ def order(start=10, *, key=b"k", range_end=None, progress=False):
     return Order(WatchRequest(key=key, range_end=range_end, progress=progress), start)
 
 
-def test_what_came_before_is_not_delivered_again():
+def test_duplicate_events_are_dropped():
     watch = order()
     assert watch.accept([change(10), change(11)], 11) == [
         WatchBatch(revision=11, events=[change(10), change(11)])
@@ -25,7 +25,7 @@ def test_what_came_before_is_not_delivered_again():
     assert watch.position == 12
 
 
-def test_what_is_before_the_start_is_not_delivered():
+def test_events_before_start_revision_are_dropped():
     watch = order(start=10)
     assert watch.accept([change(8), change(9)], 9) == []
     assert watch.accept([], 4) == []
@@ -40,13 +40,13 @@ def test_what_is_before_the_start_is_not_delivered():
         pytest.param(FROM_KEY, [b"k", b"ka", b"l"], id="everything from a key on"),
     ],
 )
-def test_what_is_outside_the_range_is_not_delivered(range_end, expected):
+def test_events_outside_range_are_dropped(range_end, expected):
     watch = order(range_end=range_end)
     [batch] = watch.accept([change(10, key) for key in (b"a", b"k", b"ka", b"l")], 10)
     assert [event.kv.key for event in batch.events] == expected
 
 
-def test_a_notification_moves_the_position_and_is_passed_on_if_asked_for():
+def test_progress_notification_is_delivered_if_requested():
     silent, told = order(), order(progress=True)
     assert silent.accept([], 30) == []
     assert silent.position == 30
@@ -55,7 +55,7 @@ def test_a_notification_moves_the_position_and_is_passed_on_if_asked_for():
     assert told.accept([], 29) == []
 
 
-def test_a_notification_that_is_owed_follows_the_events():
+def test_requested_progress_is_delivered_after_events():
     watch = order()
     assert watch.request_progress(12) == []
     assert watch.accept([change(11)], 11) == [WatchBatch(revision=11, events=[change(11)])]
@@ -66,17 +66,17 @@ def test_a_notification_that_is_owed_follows_the_events():
     assert watch.accept([], 14) == []
 
 
-def test_a_notification_is_given_at_once_where_nothing_is_missing():
+def test_requested_progress_is_immediate_if_nothing_is_missing():
     watch = order()
     watch.accept([], 12)
     assert watch.request_progress(11) == [WatchBatch(revision=12)]
 
 
-def test_a_watch_of_the_future_is_as_far_as_the_store():
+def test_watch_of_future_revision_is_at_store_revision():
     assert order(start=100).request_progress(7) == [WatchBatch(revision=7)]
 
 
-def test_of_two_notifications_owed_the_later_one_is_given():
+def test_latest_of_two_requested_progresses_is_delivered():
     watch = order()
     watch.request_progress(20)
     watch.request_progress(15)

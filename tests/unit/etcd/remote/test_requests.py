@@ -58,11 +58,11 @@ K, V = b64(b"k\xff"), b64(b"v\x00")
         pytest.param(requests.encode_grant(5, 0), {"TTL": 5, "ID": 0}, id="grant"),
     ],
 )
-def test_encode(encoded, expected):
+def test_requests_are_encoded(encoded, expected):
     assert orjson.loads(encoded) == expected
 
 
-def test_a_transaction_names_its_operations():
+def test_txn_operations_are_encoded():
     txn = Txn(
         compare=[Compare(key=b"k\xff", target=Target.MOD, operand=4)],
         then=[Put(key=b"k\xff", value=b"v\x00"), Delete(key=b"k\xff")],
@@ -89,7 +89,7 @@ def test_a_transaction_names_its_operations():
     ],
 )
 @pytest.mark.parametrize("relation", Relation)
-def test_comparisons(target, operand, field, relation):
+def test_comparisons_are_encoded(target, operand, field, relation):
     compare = Compare(key=b"k\xff", target=target, operand=operand, relation=relation)
     [encoded] = orjson.loads(requests.encode_txn(Txn(compare=[compare])))["compare"]
     assert encoded == {"key": K, "target": target.value, "result": relation.value, **field}

@@ -35,7 +35,7 @@ def store_over(*gateways):
         pytest.param(lambda store: store.leases(), True, id="leases"),
     ],
 )
-async def test_what_is_asked_again_when_the_outcome_is_unknown(call, again):
+async def test_idempotent_request_is_repeated_after_unknown_outcome(call, again):
     broken, up = FakeGateway(Interrupted("cut")), FakeGateway("answer")
     store = store_over(broken, up)
     if again:
@@ -59,13 +59,13 @@ PONG = TxnResult(revision=40, succeeded=True)
         ),
     ],
 )
-async def test_which_revision_is_in_the_future_is_said(call, requested):
+async def test_future_revision_error_has_current_revision(call, requested):
     with pytest.raises(FutureRevision) as raised:
         await call(store_over(FakeGateway(RevisionInFuture(""), PONG)))
     assert (raised.value.requested, raised.value.current) == (requested, 40)
 
 
-async def test_where_history_begins_is_learnt_from_a_watch():
+async def test_compact_revision_is_found_by_watch():
     cancelled = watch_message(40, canceled=True, compact_revision=30)
     member = FakeGateway(RevisionCompacted(""), streams=[stream := FakeStream(CREATED, cancelled)])
     with pytest.raises(Compacted) as raised:
@@ -74,7 +74,7 @@ async def test_where_history_begins_is_learnt_from_a_watch():
     assert stream.closed
 
 
-async def test_who_may_not_watch_is_not_told_where_history_begins():
+async def test_compact_revision_is_0_without_watch_permission():
     denied = watch_message(40, created=True, canceled=True, cancel_reason="etcdserver: permission denied")
     member = FakeGateway(RevisionCompacted(""), streams=[FakeStream(denied)])
     with pytest.raises(Compacted) as raised:
@@ -89,14 +89,14 @@ async def test_who_may_not_watch_is_not_told_where_history_begins():
         pytest.param(lambda store: store.grant(0), id="a lease of no time"),
     ],
 )
-async def test_what_etcd_would_read_as_something_else_is_refused(call):
+async def test_ambiguous_request_is_refused_before_sending(call):
     member = FakeGateway("answer")
     with pytest.raises(InvalidRequest):
         await call(store_over(member))
     assert member.requests == []
 
 
-async def test_a_watch_from_now_on_begins_behind_what_any_member_has_seen():
+async def test_watch_from_now_starts_after_revision_of_any_member():
     """The member that takes it may be behind: etcd's own "from now on" would be its now."""
     member = FakeGateway(RangeResult(revision=41, kvs=(), count=0), streams=[FakeStream(CREATED)])
     store = store_over(member)
@@ -104,7 +104,7 @@ async def test_a_watch_from_now_on_begins_behind_what_any_member_has_seen():
         assert b'"start_revision":42' in member.bodies[-1]
 
 
-async def test_a_watch_is_refused_before_it_begins():
+async def test_refused_watch_raises_at_creation():
     denied = watch_message(4, created=True, canceled=True, cancel_reason="etcdserver: permission denied")
     with pytest.raises(PermissionDenied):
         await store_over(FakeGateway(streams=[FakeStream(denied)])).watch(
@@ -113,6 +113,6 @@ async def test_a_watch_is_refused_before_it_begins():
 
 
 @pytest.mark.parametrize("endpoints", [[], ["localhost:2379"], ["http://a:2379", "unix://b"]])
-async def test_what_is_not_an_endpoint_is_refused(endpoints):
+async def test_invalid_endpoint_is_refused(endpoints):
     with pytest.raises(InvalidRequest, match="endpoints must be"):
         await RemoteStore.connect(endpoints, clock=SteppedClock())

@@ -36,13 +36,13 @@ def asked(gateway):
 
 
 @pytest.mark.parametrize("method", [RANGE, PUT], ids=["read", "write"])
-async def test_what_was_not_carried_out_is_asked_of_the_next_member(method, clock):
+async def test_unsent_request_is_sent_to_next_member(method, clock):
     down, up = FakeGateway(Unavailable("no")), FakeGateway("answer")
     assert await over(down, up, clock=clock).call(method, b"") == "answer"
 
 
 @pytest.mark.parametrize("failure", [Interrupted("cut"), Timeout("late")], ids=["interrupted", "timeout"])
-async def test_what_may_have_been_carried_out_is_repeated_only_if_that_is_harmless(failure, clock):
+async def test_possibly_executed_request_is_repeated_only_if_idempotent(failure, clock):
     broken, up = FakeGateway(failure), FakeGateway("answer")
     assert await over(broken, up, clock=clock).call(RANGE, b"") == "answer"
 
@@ -53,14 +53,14 @@ async def test_what_may_have_been_carried_out_is_repeated_only_if_that_is_harmle
     assert asked(up) == 0
 
 
-async def test_a_refusal_is_final(clock):
+async def test_refusal_is_not_retried(clock):
     refusing, other = FakeGateway(PermissionDenied("no")), FakeGateway("answer")
     with pytest.raises(PermissionDenied):
         await over(refusing, other, clock=clock).call(RANGE, b"")
     assert asked(other) == 0
 
 
-async def test_the_member_that_answered_last_is_asked_first(clock):
+async def test_last_responding_member_is_preferred(clock):
     down, up = FakeGateway(Unavailable("no")), FakeGateway("answer")
     transport = over(down, up, clock=clock)
     await transport.call(RANGE, b"")
@@ -68,7 +68,7 @@ async def test_the_member_that_answered_last_is_asked_first(clock):
     assert (asked(down), asked(up)) == (1, 2)
 
 
-async def test_a_member_that_failed_a_write_is_not_asked_first_again(clock):
+async def test_member_that_failed_write_is_no_longer_preferred(clock):
     broken, up = FakeGateway(Interrupted("cut")), FakeGateway("answer")
     transport = over(broken, up, clock=clock)
     with pytest.raises(Interrupted):
@@ -76,7 +76,7 @@ async def test_a_member_that_failed_a_write_is_not_asked_first_again(clock):
     assert await transport.call(PUT, b"") == "answer"
 
 
-async def test_a_read_leaves_time_for_every_member(clock):
+async def test_read_leaves_time_for_every_member(clock):
     silent, up = FakeGateway(HANG), FakeGateway("answer")
     transport = over(silent, silent, up, clock=clock, deadline=6.0)
     reading = asyncio.create_task(transport.call(RANGE, b""))
@@ -84,7 +84,7 @@ async def test_a_read_leaves_time_for_every_member(clock):
     assert clock.monotonic() == pytest.approx(4.0)
 
 
-async def test_a_write_has_the_whole_deadline_and_then_an_unknown_outcome(clock):
+async def test_write_that_times_out_has_unknown_outcome(clock):
     silent, up = FakeGateway(HANG), FakeGateway("answer")
     writing = asyncio.create_task(over(silent, up, clock=clock, deadline=6.0).call(PUT, b""))
     with pytest.raises(Timeout):
@@ -93,7 +93,7 @@ async def test_a_write_has_the_whole_deadline_and_then_an_unknown_outcome(clock)
     assert asked(up) == 0
 
 
-async def test_members_that_are_all_down_are_asked_again_with_growing_pauses_until_the_deadline(clock):
+async def test_unavailable_members_are_retried_with_backoff_until_deadline(clock):
     members = FakeGateway(Unavailable("no")), FakeGateway(Unavailable("no"))
     writing = asyncio.create_task(over(*members, clock=clock, deadline=1.0).call(PUT, b""))
     with pytest.raises(Unavailable):
@@ -103,7 +103,7 @@ async def test_members_that_are_all_down_are_asked_again_with_growing_pauses_unt
     assert clock.monotonic() == pytest.approx(0.75)
 
 
-async def test_a_member_that_is_not_trusted_is_asked_once(clock):
+async def test_untrusted_member_is_tried_once(clock):
     impostor, up = FakeGateway(NotTrusted("who?")), FakeGateway("answer")
     assert await over(impostor, up, clock=clock).call(PUT, b"") == "answer"
 
@@ -121,7 +121,7 @@ async def test_a_cancelled_call_is_cancelled(clock):
         await calling
 
 
-async def test_after_close_there_are_no_calls(clock):
+async def test_call_after_close_is_refused(clock):
     transport = over(FakeGateway("answer"), clock=clock)
     await transport.close()
     with pytest.raises(Closed):
@@ -139,32 +139,32 @@ class TestTokens:
     def transport(self, member, clock):
         return over(member, clock=clock, credentials=self.CREDENTIALS)
 
-    async def test_one_is_fetched_before_the_first_call(self, transport, member):
+    async def test_token_is_fetched_before_first_call(self, transport, member):
         assert await transport.call(PUT, b"") == "answer"
         await transport.call(PUT, b"")
         assert member.requests == [LOGGED_IN, (PUT.path, "first token"), (PUT.path, "first token")]
 
-    async def test_calls_at_once_share_one(self, transport, member):
+    async def test_concurrent_calls_share_one_token(self, transport, member):
         await asyncio.gather(*(transport.call(PUT, b"") for _ in range(3)))
         assert member.requests == [LOGGED_IN, *[(PUT.path, "first token")] * 3]
 
-    async def test_one_that_is_rejected_is_replaced_once_and_the_call_repeated(self, transport, member):
+    async def test_rejected_token_is_replaced_once_and_call_repeated(self, transport, member):
         member.outcomes = ["first token", TokenRejected("old"), "second token", "answer"]
         assert await transport.call(PUT, b"") == "answer"
         assert member.requests[1::2] == [(PUT.path, "first token"), (PUT.path, "second token")]
 
-    async def test_a_new_one_that_is_rejected_too_is_the_end(self, transport, member):
+    async def test_second_rejected_token_is_an_error(self, transport, member):
         member.outcomes = ["first token", TokenRejected("old"), "second token", TokenRejected("no")]
         with pytest.raises(PermissionDenied, match="no"):
             await transport.call(PUT, b"")
         assert asked(member) == 4
 
-    async def test_a_wrong_password_is_told(self, transport, member):
+    async def test_wrong_password_is_an_error(self, transport, member):
         member.outcomes = [PermissionDenied("wrong")]
         with pytest.raises(PermissionDenied, match="wrong"):
             await transport.call(PUT, b"")
 
-    async def test_a_watch_that_is_denied_gets_a_new_one_first(self, transport, member):
+    async def test_denied_watch_is_retried_with_new_token(self, transport, member):
         denied = watch_message(1, created=True, canceled=True, cancel_reason="etcdserver: permission denied")
         member.outcomes = ["first token", "second token"]
         member.streams = [refused, opened] = [FakeStream(denied), FakeStream(CREATED)]
@@ -173,7 +173,7 @@ class TestTokens:
         assert (refused.closed, opened.closed) == (True, False)
 
 
-async def test_a_watch_is_opened_on_a_member_that_confirms_it(clock):
+async def test_watch_uses_member_that_confirms_it(clock):
     silent = FakeGateway(None, streams=[FakeStream()], endpoint="silent")
     up = FakeGateway(None, streams=[FakeStream(CREATED)], endpoint="up")
     opening = asyncio.create_task(over(silent, up, clock=clock).open_watch(b""))

@@ -87,14 +87,14 @@ def revisions(batch):
     return batch.revision, [event.kv.mod_revision for event in batch.events]
 
 
-async def test_a_batch_is_as_far_as_its_events_not_as_its_member(cluster, watching):
+async def test_batch_revision_is_that_of_its_events(cluster, watching):
     """etcd cuts a long history into several answers, each with the revision that the member is at."""
     cluster.add_stream(watch_message(90, (3, K), (7, K)))
     assert revisions(await soon(await watching())) == (7, [3, 7])
 
 
 class TestResuming:
-    async def test_goes_on_where_the_stream_broke(self, cluster, watching):
+    async def test_continues_after_broken_stream(self, cluster, watching):
         broken = cluster.add_stream(watch_message(3, (3, K)), Interrupted("cut"))
         cluster.add_stream(watch_message(4, (4, K)))
         watch = await watching()
@@ -103,14 +103,14 @@ class TestResuming:
         assert len(cluster.passed_over) == 1
         assert broken.closed
 
-    async def test_goes_on_behind_a_notification(self, cluster, watching):
+    async def test_continues_after_progress_notification(self, cluster, watching):
         cluster.add_stream(watch_message(3, (3, K)), watch_message(50), Interrupted("cut"))
         cluster.add_stream(watch_message(51, (51, K)))
         watch = await watching()
         assert [revisions(await soon(watch)) for _ in range(2)] == [(3, [3]), (51, [51])]
         assert cluster.starts() == [2, 51]
 
-    async def test_waits_for_a_cluster_as_long_as_it_takes(self, cluster, watching, clock):
+    async def test_waits_for_unavailable_cluster(self, cluster, watching, clock):
         cluster.add_stream(Interrupted("cut"))
         for _ in range(3):
             cluster.refuse(Unavailable("still down"))
@@ -121,13 +121,13 @@ class TestResuming:
             clock.advance(RESUME_AGAIN)
         assert revisions(await soon(watch)) == (2, [2])
 
-    async def test_half_of_an_answer_is_not_delivered(self, cluster, watching):
+    async def test_partial_revision_is_not_delivered(self, cluster, watching):
         cluster.add_stream(watch_message(3, (2, K), fragment=True), Interrupted("cut"))
         cluster.add_stream(watch_message(3, (2, K), (3, K)))
         assert revisions(await soon(await watching())) == (3, [2, 3])
         assert cluster.starts() == [2, 2]
 
-    async def test_ends_where_it_is_no_longer_allowed(self, cluster, watching):
+    async def test_ends_when_permission_is_denied(self, cluster, watching):
         cluster.add_stream(watch_message(2, (2, K)), Interrupted("cut"))
         cluster.refuse(PermissionDenied("no more"))
         watch = await watching()
@@ -136,7 +136,7 @@ class TestResuming:
             with pytest.raises(PermissionDenied, match="no more"):
                 await soon(watch)
 
-    async def test_ends_where_history_is_gone(self, cluster, watching):
+    async def test_ends_when_history_is_compacted(self, cluster, watching):
         cluster.add_stream(watch_message(3, (3, K)), watch_message(9, canceled=True, compact_revision=8))
         watch = await watching()
         await soon(watch)
@@ -145,7 +145,7 @@ class TestResuming:
         assert (raised.value.requested, raised.value.compact_revision) == (4, 8)
 
 
-async def test_events_that_etcd_repeats_are_delivered_once(cluster, watching):
+async def test_repeated_events_are_delivered_once(cluster, watching):
     """As it does for the watches of a member that was restored from a snapshot."""
     cluster.add_stream(
         watch_message(3, (2, K), (3, K)), watch_message(4, (2, K), (3, K), (4, K)), watch_message(5, (5, K))
@@ -154,7 +154,7 @@ async def test_events_that_etcd_repeats_are_delivered_once(cluster, watching):
     assert [revisions(await soon(watch)) for _ in range(3)] == [(3, [2, 3]), (4, [4]), (5, [5])]
 
 
-async def test_etcd_waits_for_a_slow_reader(cluster, watching):
+async def test_slow_reader_blocks_stream(cluster, watching):
     stream = cluster.add_stream()
     watch = await watching()
     stream.say(*(watch_message(at, (at, K)) for at in range(2, BACKLOG + 12)))
@@ -171,7 +171,7 @@ class TestProgressInOrder:
     def cluster(self, clock):
         return FakeCluster(clock, version=IN_ORDER)
 
-    async def test_the_answer_is_the_progress(self, cluster, watching):
+    async def test_response_is_the_progress(self, cluster, watching):
         stream = cluster.add_stream()
         watch = await watching()
         cluster.head = 9
@@ -181,7 +181,7 @@ class TestProgressInOrder:
         stream.say(watch_message(5, (5, K)), watch_message(9, watch_id="-1"))
         assert [revisions(await soon(watch)) for _ in range(2)] == [(5, [5]), (9, [])]
 
-    async def test_a_member_that_is_behind_or_silent_is_asked_again(self, cluster, watching, clock):
+    async def test_progress_request_is_repeated_without_sufficient_response(self, cluster, watching, clock):
         stream = cluster.add_stream()
         watch = await watching()
         cluster.head = 9
@@ -194,7 +194,7 @@ class TestProgressInOrder:
         stream.say(watch_message(9, watch_id="-1"))
         assert revisions(await soon(watch)) == (9, [])
 
-    async def test_a_new_stream_is_asked_in_the_place_of_one_that_broke(self, cluster, watching, clock):
+    async def test_progress_is_requested_on_new_stream(self, cluster, watching, clock):
         cluster.add_stream(Interrupted("cut"))
         cluster.head = 9
         following = cluster.add_stream()
@@ -206,7 +206,7 @@ class TestProgressInOrder:
         following.say(watch_message(9, watch_id="-1"))
         assert revisions(await soon(watch)) == (9, [])
 
-    async def test_no_answer_is_needed_where_nothing_can_be_missing(self, cluster, watching):
+    async def test_progress_without_possible_events_needs_no_request(self, cluster, watching):
         cluster.add_stream()
         watch = await watching(start=100)
         cluster.head = 9
@@ -215,7 +215,7 @@ class TestProgressInOrder:
 
 
 class TestProgressOutOfOrder:
-    async def test_it_is_proved_by_reading_everything_up_to_it(self, cluster, watching):
+    async def test_progress_is_proved_by_reading_second_stream(self, cluster, watching):
         """The answer says 9 while the watch's own events wait to be sent: they are found on a second stream."""
         stream = cluster.add_stream(watch_message(9, watch_id="-1"))
         everything = cluster.add_stream(watch_message(8, (4, OTHER), (5, K)), watch_message(10, (10, OTHER)))
@@ -235,7 +235,7 @@ class TestProgressOutOfOrder:
         }
         assert everything.closed
 
-    async def test_the_watch_ends_if_it_cannot_be_proved(self, cluster, watching):
+    async def test_watch_ends_if_progress_cannot_be_proved(self, cluster, watching):
         cluster.add_stream(watch_message(9, watch_id="-1"))
         cluster.add_stream(watch_message(9, canceled=True, compact_revision=8))
         cluster.head = 9
@@ -244,7 +244,7 @@ class TestProgressOutOfOrder:
         with pytest.raises(Compacted):
             await soon(watch)
 
-    async def test_an_answer_that_nobody_waits_for_proves_nothing(self, cluster, watching):
+    async def test_unrequested_progress_response_is_ignored(self, cluster, watching):
         stream = cluster.add_stream(watch_message(9, watch_id="-1"), watch_message(5, (5, K)))
         assert revisions(await soon(await watching())) == (5, [5])
         assert cluster.starts() == [2]
@@ -252,7 +252,7 @@ class TestProgressOutOfOrder:
 
 
 class TestTheEnd:
-    async def test_close_ends_a_waiting_reader(self, cluster, watching):
+    async def test_close_unblocks_waiting_reader(self, cluster, watching):
         stream = cluster.add_stream()
         watch = await watching()
         reading = asyncio.create_task(anext(watch, "the end"))
@@ -261,14 +261,14 @@ class TestTheEnd:
         assert await reading == "the end"
         assert stream.closed
 
-    async def test_close_drops_what_was_not_read(self, cluster, watching):
+    async def test_close_drops_unread_events(self, cluster, watching):
         cluster.add_stream(watch_message(2, (2, K)))
         watch = await watching()
         await turns(20)
         await watch.close()
         assert [batch async for batch in watch] == []
 
-    async def test_what_was_delivered_is_read_before_the_store_ends_it(self, cluster, watching):
+    async def test_delivered_events_are_read_before_store_closes(self, cluster, watching):
         cluster.add_stream(watch_message(2, (2, K)))
         watch = await watching()
         await turns(20)
@@ -277,14 +277,14 @@ class TestTheEnd:
         with pytest.raises(Closed, match="the store is closed"):
             await soon(watch)
 
-    async def test_a_watch_that_is_over_makes_no_progress(self, cluster, watching):
+    async def test_progress_of_ended_watch_is_refused(self, cluster, watching):
         cluster.add_stream()
         watch = await watching()
         await watch.close()
         with pytest.raises(Closed):
             await watch.request_progress()
 
-    async def test_a_fault_in_asking_for_progress_reaches_the_reader(self, cluster, watching, clock):
+    async def test_error_of_progress_request_reaches_reader(self, cluster, watching, clock):
         """Its reader would wait for progress that nobody asks for any more."""
         stream = cluster.add_stream()
         cluster.head = 9
@@ -302,7 +302,7 @@ class TestTheEnd:
         with pytest.raises(RuntimeError, match="a fault in the program"):
             await reading
 
-    async def test_a_wait_that_is_cancelled_loses_nothing(self, cluster, watching):
+    async def test_cancelled_read_loses_nothing(self, cluster, watching):
         stream = cluster.add_stream()
         watch = await watching()
         waiting = asyncio.create_task(anext(watch))
@@ -314,7 +314,7 @@ class TestTheEnd:
         assert revisions(await soon(watch)) == (2, [2])
 
 
-async def test_progress_cannot_be_asked_for_over_a_stream_with_a_token(clock):
+async def test_progress_over_stream_with_token_is_refused(clock):
     class FakeLines(FakeStream):
         send = LineStream.send
 

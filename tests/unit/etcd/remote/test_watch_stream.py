@@ -21,7 +21,7 @@ def revisions(answer):
     return [event.kv.mod_revision for event in answer.events]
 
 
-async def test_fragments_are_put_together(clock):
+async def test_fragments_are_joined(clock):
     raw = FakeStream(
         watch_message(9, (7, K), fragment=True),
         watch_message(9, (8, K), fragment=True),
@@ -37,7 +37,7 @@ async def test_fragments_are_put_together(clock):
 @pytest.mark.parametrize(
     "outcome", ["alive", TokenRejected("too old")], ids=["answers", "does not know the token any more"]
 )
-async def test_a_quiet_stream_of_a_sound_member_is_waited_for(outcome, clock):
+async def test_idle_stream_of_healthy_member_is_kept(outcome, clock):
     raw, member = FakeStream(), FakeGateway(outcome)
     receiving = asyncio.create_task(WatchStream(member, raw, clock=clock, patience=5).receive())
     for _ in range(2):
@@ -56,7 +56,7 @@ async def test_a_quiet_stream_of_a_sound_member_is_waited_for(outcome, clock):
         pytest.param(HANG, Timeout, id="stopped"),
     ],
 )
-async def test_a_quiet_stream_of_a_member_that_hears_of_nothing_is_given_up(outcome, error, clock):
+async def test_idle_stream_of_isolated_member_is_closed(outcome, error, clock):
     member = FakeGateway(outcome)
     receiving = asyncio.create_task(WatchStream(member, FakeStream(), clock=clock, patience=5).receive())
     for _ in range(2):
@@ -79,7 +79,7 @@ async def test_a_quiet_stream_of_a_member_that_hears_of_nothing_is_given_up(outc
         ("unheard of", False),
     ],
 )
-async def test_which_releases_answer_progress_in_order(version, in_order, clock):
+async def test_releases_with_ordered_progress_are_known(version, in_order, clock):
     member = FakeGateway(MemberStatus(revision=1, version=version, size=0))
     stream = WatchStream(member, FakeStream(), clock=clock, patience=5)
     assert await stream.answers_progress_in_order() is in_order

@@ -12,9 +12,9 @@ from mockube.failure import Failure, Missing, TimedOut, UsageError
 @pytest.mark.parametrize(
     ("failure", "code"), [(Failure, 1), (ClusterLocked, 1), (UsageError, 2), (Missing, 3), (TimedOut, 4)]
 )
-def test_a_failure_has_the_code_of_its_kind(failure, code):
+def test_failure_has_exit_code_of_its_kind(failure, code):
     assert code_of(failure("why")) == code
 
 
-def test_a_signal_is_told_as_shells_tell_it():
+def test_signal_has_shells_exit_code():
     assert signal_exit_code(signal.SIGINT) == 130

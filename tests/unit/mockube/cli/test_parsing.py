@@ -41,7 +41,7 @@ def read(parser, *arguments, **environment):
         ({}, "count", 3),
     ],
 )
-def test_a_variable_is_heard(parser, environment, dest, value):
+def test_environment_variable_sets_flag(parser, environment, dest, value):
     assert getattr(read(parser, **environment), dest) == value
 
 
@@ -55,7 +55,7 @@ def test_a_variable_is_heard(parser, environment, dest, value):
         (["--data_dir=/y"], {"DATA_DIR": "/x"}, "data_dir", "/y"),
     ],
 )
-def test_a_flag_wins(parser, arguments, environment, dest, value):
+def test_flag_overrides_environment_variable(parser, arguments, environment, dest, value):
     assert getattr(read(parser, *arguments, **environment), dest) == value
 
 
@@ -67,7 +67,7 @@ def test_a_flag_wins(parser, arguments, environment, dest, value):
         ({"COLOUR": "green"}, 'MOCKUBE_COLOUR: "green" is none of red, blue'),
     ],
 )
-def test_a_wrong_variable_is_named(parser, environment, says, capsys):
+def test_invalid_environment_variable_is_named(parser, environment, says, capsys):
     with pytest.raises(SystemExit) as ended:
         read(parser, **environment)
     assert ended.value.code == 2
@@ -85,14 +85,14 @@ def test_a_wrong_variable_is_named(parser, environment, says, capsys):
         (["--data"], "unknown flag --data"),
     ],
 )
-def test_a_wrong_word_is_named(parser, arguments, says, capsys):
+def test_invalid_value_is_named(parser, arguments, says, capsys):
     with pytest.raises(SystemExit) as ended:
         read(parser, *arguments)
     assert ended.value.code == 2
     assert capsys.readouterr().err.startswith(f"mockube: {says}")
 
 
-def test_flags_of_commands_below_are_heard_as_well():
+def test_flags_of_subcommands_read_environment_variables():
     parser = Parser(prog="mockube try")
     below = parser.add_subparsers(dest="what").add_parser("save")
     below.add_argument("--far", type=non_negative_int)
@@ -100,7 +100,7 @@ def test_flags_of_commands_below_are_heard_as_well():
     assert "--far" in parser.flags()
 
 
-def test_what_follows_two_dashes_is_not_ours():
+def test_arguments_after_dashes_are_not_parsed():
     parser = Parser(prog="mockube try")
     parser.add_argument("--data-dir")
     parser.add_argument("command", nargs=argparse.REMAINDER)
@@ -108,17 +108,17 @@ def test_what_follows_two_dashes_is_not_ours():
     assert (options.command[-1], options.data_dir) == ("--data_dir=1", "/x")
 
 
-def test_a_variable_is_called_as_the_long_flag():
+def test_environment_variable_has_name_of_long_flag():
     action = argparse.ArgumentParser().add_argument("-n", "--node-name")
     assert variable(action) == "MOCKUBE_NODE_NAME"
 
 
-def test_only_what_is_alike_is_suggested():
+def test_similar_word_is_suggested():
     assert suggestion("stauts", ["status", "up"]) == ": did you mean status?"
     assert suggestion("xyz", ["status", "up"]) == ""
 
 
-def test_flags_that_end_with_the_word_are_suggested_first():
+def test_flags_ending_with_word_are_suggested_first():
     flags = ["--node-labels", "--simulate-nodes", "--http-port", "--secure-port"]
     assert suggestion("--nodes", flags) == ": did you mean --simulate-nodes?"
     assert suggestion("--port", flags) == ": did you mean --http-port or --secure-port?"

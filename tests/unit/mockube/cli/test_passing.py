@@ -36,15 +36,15 @@ def parser():
         pytest.param(["--cluster-name", "x"], [], ["--cluster-name=x"], id="the same of the manager"),
     ],
 )
-def test_who_knows_a_flag_gets_it(parser, arguments, server, manager):
+def test_flag_is_passed_to_process_that_has_it(parser, arguments, server, manager):
     assert split_flags(parser.read(arguments, {})) == (server, manager)
 
 
-def test_a_variable_is_passed_as_well(parser):
+def test_environment_variable_is_passed_as_flag(parser):
     assert split_flags(parser.read([], {"MOCKUBE_EVENT_TTL": "1m"})) == (["--event-ttl=1m"], [])
 
 
-def test_every_flag_of_both_can_be_given(parser):
+def test_every_flag_of_both_processes_can_be_given(parser):
     theirs = {
         name
         for sections in (SERVER_SECTIONS, MANAGER_SECTIONS)

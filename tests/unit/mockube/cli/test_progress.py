@@ -19,11 +19,11 @@ def said(*, live):
     return out.getvalue()
 
 
-def test_elsewhere_each_step_is_a_line():
+def test_progress_without_terminal_prints_one_line_per_step():
     assert said(live=False) == "mockube: starting\nmockube: something happened\nmockube: waiting\n"
 
 
-def test_at_a_terminal_one_line_lives_until_something_else_is_said():
+def test_progress_at_terminal_updates_one_line():
     erase = "\r\x1b[K"
     assert said(live=True) == (
         f"{erase}mockube: starting ... 0.0 s"

@@ -25,12 +25,12 @@ def options(monkeypatch):
         pytest.param(["--allowed-hosts=a.b,*"], ["--allowed-hosts=*"], id="any name"),
     ],
 )
-def test_flags(options, arguments, words):
+def test_flags_of_up_are_parsed(options, arguments, words):
     lines = _exposure(options(*arguments))
     assert [line[: len(word)] for line, word in zip(lines, words, strict=True)] == words
 
 
-def test_the_environment_of_the_server(options, monkeypatch):
+def test_exposure_follows_environment_of_server(options, monkeypatch):
     monkeypatch.setenv("MOCKUBE_APISERVER_AUTHORIZATION_MODE", "AlwaysAllow")
     assert len(_exposure(options())) == 1
     assert _exposure(options("--authorization-mode=RBAC")) == []

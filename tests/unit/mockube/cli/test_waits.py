@@ -19,7 +19,7 @@ from mockube.clusters.supervisor import Until
         ("nodes/2m", Wait(seconds=120.0)),
     ],
 )
-def test_for_what_and_how_long(text, meant):
+def test_wait_flag_is_parsed(text, meant):
     assert wait(text) == meant
 
 
@@ -31,6 +31,6 @@ def test_for_what_and_how_long(text, meant):
         ("server/", "invalid duration"),
     ],
 )
-def test_what_makes_no_sense_is_refused(text, says):
+def test_invalid_wait_flag_is_refused(text, says):
     with pytest.raises(ArgumentTypeError, match=says):
         wait(text)

@@ -8,7 +8,7 @@ from mockube.clusters.folders import cluster_folder, cluster_folders
 from mockube.failure import UsageError
 
 
-def test_a_cluster_lies_where_the_desktop_specification_says(tmp_path):
+def test_cluster_folder_follows_xdg_specification(tmp_path):
     folder = cluster_folder("blue-2", {"XDG_DATA_HOME": str(tmp_path)})
     assert folder.kubeconfig == tmp_path / "mockube" / "clusters" / "blue-2" / "kubeconfig"
     assert folder.context == "mockube-blue-2"
@@ -16,7 +16,7 @@ def test_a_cluster_lies_where_the_desktop_specification_says(tmp_path):
 
 
 @pytest.mark.parametrize("environment", [{}, {"XDG_DATA_HOME": ""}, {"XDG_DATA_HOME": "not/absolute"}])
-def test_folders_are_in_the_home_directory_by_default(environment):
+def test_cluster_folder_defaults_to_home_directory(environment):
     assert cluster_folder("x", environment).path == Path.home() / ".local/share/mockube/clusters/x"
 
 
@@ -26,14 +26,14 @@ def test_invalid_names_are_refused(name):
         cluster_folder(name, {})
 
 
-def test_folders_are_private(tmp_path):
+def test_cluster_folders_are_private(tmp_path):
     folder = cluster_folder("x", {"XDG_DATA_HOME": str(tmp_path)})
     folder.prepare()
     folder.prepare()
     assert [folder.stat().st_mode & 0o777 for folder in (folder.path, folder.pki, folder.logs)] == [0o700] * 3
 
 
-def test_all_there_are_have_an_order_and_other_things_are_none(tmp_path):
+def test_clusters_are_listed_sorted(tmp_path):
     environment = {"XDG_DATA_HOME": str(tmp_path)}
     assert cluster_folders(environment) == []
     for name in ("b", "a"):

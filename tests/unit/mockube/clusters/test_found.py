@@ -32,7 +32,7 @@ READY = ready("https://x")
         pytest.param(READY, False, State.DEAD, id="whoever ran it was killed"),
     ],
 )
-async def test_its_state_is_known(folder, written, held, state):
+async def test_state_follows_record_and_lock(folder, written, held, state):
     if written:
         record.write(folder, written)
     if held:
@@ -42,7 +42,7 @@ async def test_its_state_is_known(folder, written, held, state):
         assert look(folder).state is state
 
 
-async def test_a_cluster_is_held_by_one_at_a_time_and_free_afterwards(folder):
+async def test_cluster_lock_is_exclusive_and_released(folder):
     clock = SteppedClock()
     async with hold_lock(folder, clock):
         second = asyncio.create_task(_hold(folder, clock))
@@ -59,19 +59,19 @@ async def _hold(folder, clock):
         pass
 
 
-def test_a_record_that_makes_no_sense_is_none(folder):
+def test_invalid_record_is_ignored(folder):
     folder.record.write_text("{")
     assert record.read(folder.record) is None
 
 
-def test_what_is_not_there_is_missing_and_said_how_to_get(environment, folder):
+def test_missing_cluster_is_reported_with_command_to_start_it(environment, folder):
     with pytest.raises(Missing, match='there is no cluster "two": choose with --name: one'):
         find("two", environment)
     with pytest.raises(Missing, match='"one" is not running: `mockube up --name one` starts it'):
         running("one", environment)
 
 
-async def test_one_that_runs_is_found_with_its_record(environment, folder):
+async def test_running_cluster_is_found_with_its_record(environment, folder):
     record.write(folder, READY)
     async with hold_lock(folder, SteppedClock()):
         assert running("one", environment) == (folder, READY)

@@ -16,11 +16,11 @@ from tests.support.processes.clusters import ready
         pytest.param(State.STARTING, ready(), "it is not ready yet", id="not ready"),
     ],
 )
-def test_what_its_state_says_is_enough(folder, state, record, problem):
+def test_stopped_cluster_has_one_problem(folder, state, record, problem):
     assert examine(FoundCluster(folder=folder, state=state, record=record)).problems == (problem,)
 
 
-def test_a_server_that_does_not_answer_and_a_process_that_does_not_run(folder):
+def test_unresponsive_server_and_stopped_process_are_problems(folder):
     with socket.create_server(("127.0.0.1", 0)) as closed:
         url = f"https://127.0.0.1:{closed.getsockname()[1]}"
     folder.kubeconfig.write_text(
@@ -33,7 +33,7 @@ def test_a_server_that_does_not_answer_and_a_process_that_does_not_run(folder):
     assert unanswered.startswith(f"{url} does not answer: ")
 
 
-def test_a_kubeconfig_that_leads_nowhere(folder):
+def test_kubeconfig_without_server_is_a_problem(folder):
     folder.kubeconfig.write_text("{}")
     found = FoundCluster(folder=folder, state=State.RUNNING, record=ready("https://x"))
     (problem,) = examine(found).problems

@@ -41,7 +41,7 @@ def names(tree):
     return {part: [entry["name"] for entry in tree[part]] for part in kubeconfigs.LISTS}
 
 
-def test_all_in_it_is_called_as_the_cluster_is(folder):
+def test_kubeconfig_entries_have_cluster_name(folder):
     tree = yaml.safe_load(folder.kubeconfig.read_text())
     assert names(tree) == ONLY_MINE
     assert tree["contexts"][0]["context"] == {"cluster": "mockube-one", "user": "mockube-one"}
@@ -50,7 +50,7 @@ def test_all_in_it_is_called_as_the_cluster_is(folder):
     assert folder.kubeconfig.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_merge_adds_it_and_changes_nothing_else(folder, tmp_path):
+def test_merge_adds_context_and_keeps_others(folder, tmp_path):
     path = tmp_path / "config"
     path.write_text(OTHERS)
     for _ in range(2):
@@ -67,7 +67,7 @@ def test_a_merge_adds_it_and_changes_nothing_else(folder, tmp_path):
 
 
 @pytest.mark.parametrize("there", [None, "", "kind: Config\nclusters: null\n"])
-def test_a_merge_into_nothing_makes_a_file(folder, tmp_path, there):
+def test_merge_creates_missing_kubeconfig(folder, tmp_path, there):
     path = tmp_path / ".kube" / "config"
     if there is not None:
         path.parent.mkdir()
@@ -76,7 +76,7 @@ def test_a_merge_into_nothing_makes_a_file(folder, tmp_path, there):
     assert names(yaml.safe_load(path.read_text())) == ONLY_MINE
 
 
-def test_a_merge_goes_through_a_link(folder, tmp_path):
+def test_merge_follows_link(folder, tmp_path):
     path, link = tmp_path / "config", tmp_path / "link"
     path.write_text(OTHERS)
     link.symlink_to(path)
@@ -86,7 +86,7 @@ def test_a_merge_goes_through_a_link(folder, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["[1, 2]", "{", "just words", "clusters: [1]", "users: [{}]"])
-def test_what_is_no_kubeconfig_is_left_alone(folder, tmp_path, text):
+def test_merge_refuses_other_file(folder, tmp_path, text):
     path = tmp_path / "config"
     path.write_text(text)
     with pytest.raises(Failure, match="is not a kubeconfig"):
@@ -94,7 +94,7 @@ def test_what_is_no_kubeconfig_is_left_alone(folder, tmp_path, text):
     assert path.read_text() == text
 
 
-def test_a_copy_replaces_its_own_kind_only(folder, tmp_path):
+def test_copy_refuses_to_replace_other_kubeconfig(folder, tmp_path):
     path = tmp_path / "copy"
     for _ in range(2):
         kubeconfigs.refuse_others(folder, path)
@@ -106,10 +106,10 @@ def test_a_copy_replaces_its_own_kind_only(folder, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "clusters: []", "clusters: [{name: x}]"])
-def test_one_that_names_no_server_was_served_nowhere(folder, text):
+def test_url_of_kubeconfig_without_server_is_empty(folder, text):
     folder.kubeconfig.write_text(text)
     assert kubeconfigs.read_url(folder) == ""
 
 
-def test_one_that_was_never_ready_was_served_nowhere(tmp_path):
+def test_url_of_missing_kubeconfig_is_empty(tmp_path):
     assert kubeconfigs.read_url(cluster_folder("two", {"XDG_DATA_HOME": str(tmp_path)})) == ""

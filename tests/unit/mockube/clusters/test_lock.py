@@ -35,7 +35,7 @@ def started(pid):
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
 
 
-async def test_the_holder_is_this_process_and_then_nobody(folder):
+async def test_lock_holder_is_current_process_until_released(folder):
     async with hold_lock(folder, SteppedClock()):
         found = holder(folder.lock)
         assert found == Holder(os.getpid(), started(os.getpid()))
@@ -45,32 +45,32 @@ async def test_the_holder_is_this_process_and_then_nobody(folder):
     assert stat.S_IMODE(folder.lock.stat().st_mode) == 0o600
 
 
-async def test_what_one_that_was_killed_left_behind_is_no_holder(folder):
+async def test_stale_lock_has_no_holder(folder):
     folder.lock.write_text("1 1\n")
     assert holder(folder.lock) is None
     async with hold_lock(folder, SteppedClock()):
         assert holder(folder.lock).pid == os.getpid()
 
 
-def test_the_process_that_is_meant_is_signalled():
+def test_signal_is_sent_to_lock_holder():
     with process() as one:
         send_signals(Holder(one.pid, started(one.pid)), (signal.SIGTERM,))
         assert one.wait() == -signal.SIGTERM
 
 
-def test_another_process_of_the_same_number_is_not():
+def test_signal_is_not_sent_to_other_process_with_same_pid():
     with process() as other:
         send_signals(Holder(other.pid, "1"), (signal.SIGKILL,))
         assert other.poll() is None
 
 
-def test_one_that_has_ended_is_passed_over():
+def test_signal_to_ended_process_is_ignored():
     with process() as one:
         pid, since = one.pid, started(one.pid)
     send_signals(Holder(pid, since), (signal.SIGTERM,))
 
 
-async def test_a_lock_that_leads_elsewhere_is_not_followed(folder, tmp_path):
+async def test_lock_that_is_a_link_is_not_followed(folder, tmp_path):
     target = tmp_path / "precious"
     target.write_text("kept")
     folder.lock.symlink_to(target)
@@ -82,7 +82,7 @@ async def test_a_lock_that_leads_elsewhere_is_not_followed(folder, tmp_path):
     assert target.read_text() == "kept"
 
 
-async def test_a_folder_that_others_can_change_is_refused(folder):
+async def test_folder_writable_by_others_is_refused(folder):
     folder.path.chmod(0o777)
     with pytest.raises(Failure, match="can be changed by every user: `chmod go-w"):
         async with hold_lock(folder, SteppedClock()):
@@ -104,7 +104,7 @@ asyncio.run(hold())
 """
 
 
-def test_down_does_not_wait_for_the_successor_of_the_process_that_it_ended(folder, environment):
+def test_down_does_not_wait_for_restarted_cluster(folder, environment):
     command = [sys.executable, "-c", HOLDS, environment["XDG_DATA_HOME"]]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as first:
         first.stdout.readline()

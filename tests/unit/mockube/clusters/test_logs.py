@@ -15,7 +15,7 @@ def tails(files):
     return [Tail(path, path.stem) for path in files]
 
 
-def test_lines_are_in_the_order_of_time_and_keep_what_belongs_to_them(files, tails):
+def test_log_lines_are_merged_by_time_with_continuation_lines(files, tails):
     files[0].write_text(
         "I0131 12:00:01.000000 1 x] one\n  and its detail\nI0131 12:00:03.000000 1 x] three\n"
     )
@@ -23,13 +23,13 @@ def test_lines_are_in_the_order_of_time_and_keep_what_belongs_to_them(files, tai
     assert [line.split()[-1] for line in merge_lines(tails)] == ["one", "detail", "two", "three"]
 
 
-def test_json_has_its_time_elsewhere(files, tails):
+def test_json_log_time_is_read(files, tails):
     files[0].write_text('{"ts":1700000000001.5,"msg":"first"}\n{"ts":1700000000003.5,"msg":"third"}\n')
     files[1].write_text('{"ts":1700000000002.5,"msg":"second"}\n')
     assert [line.split('"')[-2] for line in merge_lines(tails)] == ["first", "second", "third"]
 
 
-def test_only_whole_lines_and_only_new_ones_are_told(files, tails):
+def test_followed_logs_print_only_new_whole_lines(files, tails):
     files[1].touch()
     files[0].write_text("first\nsec")
     assert merge_lines(tails) == ["a: first\n"]
@@ -39,7 +39,7 @@ def test_only_whole_lines_and_only_new_ones_are_told(files, tails):
     assert merge_lines(tails) == []
 
 
-def test_a_file_that_begins_anew_is_read_anew(files, tails):
+def test_truncated_log_is_read_from_start(files, tails):
     files[1].touch()
     files[0].write_text("a long line of the first time\n")
     merge_lines(tails)

@@ -23,11 +23,11 @@ def served_before(folder, port):
     folder.kubeconfig.write_text(f"clusters: [{{name: x, cluster: {{server: 'https://127.0.0.1:{port}'}}}}]")
 
 
-def test_the_default_cluster_has_upstreams_port(environment):
+def test_default_cluster_has_upstreams_port(environment):
     assert ports.default_port(cluster_folder("default", environment), environment) == 6443
 
 
-def test_another_has_a_free_one_and_then_the_same(environment, taken):
+def test_other_cluster_reuses_its_previous_port(environment, taken):
     folder = cluster_folder("other", environment)
     assert ports.default_port(folder, environment) == 0
     served_before(folder, taken)
@@ -36,22 +36,22 @@ def test_another_has_a_free_one_and_then_the_same(environment, taken):
     assert ports.default_port(folder, environment) == port
 
 
-def test_what_the_server_would_hear_is_heard(environment):
+def test_port_variable_overrides_default(environment):
     said = {**environment, ports.VARIABLE: "7443"}
     assert ports.default_port(cluster_folder("default", environment), said) == 7443
 
 
-def test_a_free_port_and_any_port_will_do(environment):
+def test_free_port_and_port_0_are_accepted(environment):
     ports.refuse_taken(ports.LOOPBACK, _free(), environment)
     ports.refuse_taken(ports.LOOPBACK, ports.ANY, environment)
 
 
-def test_the_process_that_has_it_is_named(environment, taken):
+def test_process_using_port_is_named(environment, taken):
     with pytest.raises(Failure, match=rf"port {taken} is in use by .*process.*--secure-port=0"):
         ports.refuse_taken(ports.LOOPBACK, taken, environment)
 
 
-async def test_the_cluster_that_has_it_is_named(environment, taken):
+async def test_cluster_using_port_is_named(environment, taken):
     folder = cluster_folder("one", environment)
     async with hold_lock(folder, SteppedClock()):
         record.write(folder, ready(f"https://127.0.0.1:{taken}"))

@@ -10,7 +10,7 @@ from tests.support import turns
 
 
 @pytest.mark.parametrize(("true_after", "answer"), [(0.0, True), (3.0, True), (9.0, False)])
-async def test_it_is_told_whether_it_came_about_in_time(true_after, answer):
+async def test_wait_until_returns_whether_condition_became_true(true_after, answer):
     clock = SteppedClock()
     waiting = asyncio.create_task(wait_until(lambda: clock.monotonic() >= true_after, clock, seconds=5))
     while not waiting.done():

@@ -34,7 +34,7 @@ async def transport(server):
     await made.close()
 
 
-async def test_a_request_is_answered_as_over_a_socket(transport):
+async def test_in_process_request_is_answered_as_over_socket(transport):
     made = await transport.send(request("POST", CONFIG_MAPS, b'{"metadata": {"name": "a"}}'), ADMIN)
     assert made.status == 201
     found = await transport.send(request("GET", f"{CONFIG_MAPS}?limit=5"), ADMIN)
@@ -42,16 +42,16 @@ async def test_a_request_is_answered_as_over_a_socket(transport):
     assert (await transport.send(request("GET", "/version"), ADMIN)).status == 200
 
 
-async def test_who_asks_counts(transport):
+async def test_in_process_request_without_credentials_is_unauthorized(transport):
     assert (await transport.send(request("GET", CONFIG_MAPS), {})).status == 401
 
 
-async def test_a_refusal_is_an_answer(transport):
+async def test_in_process_error_is_returned_as_answer(transport):
     answer = await transport.send(request("GET", f"{CONFIG_MAPS}/none"), ADMIN)
     assert (answer.status, orjson.loads(answer.body)["reason"]) == (404, "NotFound")
 
 
-async def test_a_watch_comes_as_it_goes_on_and_ends_with_its_reader(server, transport):
+async def test_in_process_watch_streams_until_reader_closes(server, transport):
     async with transport.stream(request("GET", f"{CONFIG_MAPS}?watch=true"), ADMIN) as stream:
         assert stream.status == 200
         await transport.send(request("POST", CONFIG_MAPS, b'{"metadata": {"name": "a"}}'), ADMIN)
@@ -62,7 +62,7 @@ async def test_a_watch_comes_as_it_goes_on_and_ends_with_its_reader(server, tran
     await until(lambda: not server.watching._streams)
 
 
-async def test_a_watch_that_is_refused_says_why(transport):
+async def test_in_process_watch_refusal_has_body(transport):
     watching = request("GET", f"{CONFIG_MAPS}?watch=true&timeoutSeconds=none")
     async with transport.stream(watching, ADMIN) as stream:
         assert stream.status == 400
@@ -79,7 +79,7 @@ async def never(_):
 
 
 @pytest.mark.parametrize("handle", [cut, never])
-async def test_without_an_answer_nobody_knows_what_was_written(handle):
+async def test_in_process_request_timeout_has_unknown_outcome_for_writes(handle):
     clock = SteppedClock()
     transport = DirectTransport(handle, clock)
 
@@ -100,7 +100,7 @@ async def test_without_an_answer_nobody_knows_what_was_written(handle):
     await transport.close()
 
 
-async def test_how_long_to_stay_away_is_told():
+async def test_in_process_retry_after_is_returned():
     async def busy(_):
         return text_response("later", 429, retry_after=7)
 

@@ -35,7 +35,7 @@ async def thread():
     return threading.current_thread().name
 
 
-def test_it_is_open_until_it_is_closed():
+def test_hosted_run_is_open_until_closed():
     done = []
     hosted = HostedRun(lambda: block(done), name="hosted")
     hosted.start()
@@ -52,7 +52,7 @@ def test_it_is_open_until_it_is_closed():
         hosted.submit(thread())
 
 
-def test_what_keeps_it_from_opening_is_told():
+def test_error_before_opening_is_raised():
     @asynccontextmanager
     async def broken():
         raise ZeroDivisionError
@@ -65,7 +65,7 @@ def test_what_keeps_it_from_opening_is_told():
     hosted.close()
 
 
-def test_what_ends_it_is_told_at_the_end():
+def test_error_of_task_is_raised_at_end():
     hosted = HostedRun(lambda: with_a_task(fail()), name="hosted")
     hosted.start()
     with pytest.raises(ExceptionGroup):
@@ -76,7 +76,7 @@ def test_what_ends_it_is_told_at_the_end():
         hosted.close()
 
 
-def test_it_may_be_closed_before_it_is_open():
+def test_hosted_run_may_be_closed_before_opening():
     @asynccontextmanager
     async def endless():
         await asyncio.get_running_loop().create_future()

@@ -32,13 +32,13 @@ VERSION = ("GET", "/version")
         pytest.param(NODES, {"user": "bob"}, False, id="somebody else"),
     ],
 )
-def test_requests_are_meant(request_line, criteria, meant):
+def test_requests_match_criteria(request_line, criteria, meant):
     method, path = request_line
     info = parse(method, path, watch=False)
     assert matcher(criteria).matches("alice", "kubectl/v1.36.3 (linux)", info) is meant
 
 
-def test_controllers_are_meant_only_by_name():
+def test_controllers_match_only_by_user():
     info = parse(*NODES, watch=False)
     assert not matcher({}).matches(CONTROLLERS, "", info)
     assert matcher({"user": "*"}).matches(CONTROLLERS, "", info)

@@ -13,7 +13,7 @@ async def all_of(made):
     return [chunk async for chunk in made.chunks()]
 
 
-async def test_what_is_written_is_read_and_then_it_ends():
+async def test_pipe_delivers_written_chunks_until_end():
     made = Pipe()
     reading = asyncio.create_task(all_of(made))
     await made.begin()
@@ -26,14 +26,14 @@ async def test_what_is_written_is_read_and_then_it_ends():
     assert made.has_begun
 
 
-async def test_it_may_end_without_a_beginning():
+async def test_pipe_may_close_before_begin():
     made = Pipe()
     made.close()
     await made.wait_begun()
     assert (made.has_begun, await all_of(made)) == (False, [])
 
 
-async def test_who_writes_more_than_is_read_waits():
+async def test_write_to_full_pipe_waits():
     made = Pipe()
     await made.write([b"x" * (pipe.FULL + 1)])
     writing = asyncio.create_task(made.write([b"more"]))
@@ -46,7 +46,7 @@ async def test_who_writes_more_than_is_read_waits():
     await chunks.aclose()
 
 
-async def test_nobody_writes_to_a_reader_who_is_gone():
+async def test_write_to_closed_pipe_raises():
     made = Pipe()
     await made.write([b"x" * (pipe.FULL + 1)])
     writing = asyncio.create_task(made.write([b"more"]))

@@ -10,7 +10,7 @@ from tests.support.turns import until
 HOUR = 3600.0
 
 
-async def test_it_goes_by_itself():
+async def test_virtual_clock_runs_in_real_time():
     clock, rung = TravelClock(), asyncio.Event()
     before = clock.now(), clock.monotonic()
     clock.call_later(0.001, rung.set)
@@ -20,7 +20,7 @@ async def test_it_goes_by_itself():
     assert clock.monotonic() > before[1]
 
 
-async def test_alarms_ring_in_their_order_and_at_their_time():
+async def test_alarms_run_in_order_at_their_time():
     clock, rung = TravelClock(), []
     began = clock.monotonic()
 
@@ -40,7 +40,7 @@ async def test_alarms_ring_in_their_order_and_at_their_time():
     assert round((clock.monotonic() - began) / HOUR, 2) == 10
 
 
-async def test_time_waits_for_those_who_are_busy():
+async def test_advance_waits_for_pending_work():
     clock, done = TravelClock(), []
     answered = asyncio.get_running_loop().create_future()
     clock.call_later(HOUR, lambda: done.append("asked"))
@@ -55,7 +55,7 @@ async def test_time_waits_for_those_who_are_busy():
     assert done == ["asked", "later"]
 
 
-async def test_what_was_cancelled_is_not_kept():
+async def test_cancelled_alarms_are_dropped():
     clock = TravelClock()
     for _ in range(3 * CANCELLED):
         clock.call_later(HOUR, print).cancel()

@@ -9,7 +9,7 @@ def thing(api_version, kind, *, metadata=None, **more):
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "a", **(metadata or {})}, **more}
 
 
-def test_what_a_server_says_of_an_object_is_left_out():
+def test_server_managed_metadata_is_removed():
     said = {
         "uid": "u",
         "resourceVersion": "1",
@@ -24,7 +24,7 @@ def test_what_a_server_says_of_an_object_is_left_out():
     assert clean_object(tree, ()) == thing("v1", "ConfigMap", metadata=kept, data={"k": "v"})
 
 
-def test_a_pod_stays_on_a_node_that_will_be_there():
+def test_pod_keeps_node_that_will_exist():
     pod = thing("v1", "Pod", spec={"nodeName": "n", "ephemeralContainers": [{}]}, status={"phase": "Running"})
     assert clean_object(pod, {"n"})["spec"] == {"nodeName": "n"}
     assert status_of(pod, {"n"}) == {"phase": "Running"}
@@ -32,11 +32,11 @@ def test_a_pod_stays_on_a_node_that_will_be_there():
     assert status_of(pod, ()) is None
 
 
-def test_a_node_is_simulated():
+def test_node_is_marked_as_simulated():
     assert clean_object(thing("v1", "Node"), ())["metadata"]["annotations"] == {"kwok.x-k8s.io/node": "fake"}
 
 
-def test_a_volume_and_its_claim_find_each_other_anew():
+def test_bound_volume_keeps_claim_by_name():
     volume = thing(
         "v1",
         "PersistentVolume",
@@ -52,7 +52,7 @@ def test_a_volume_and_its_claim_find_each_other_anew():
     )
 
 
-def test_the_selector_of_a_job_is_given_anew_unless_it_is_its_own():
+def test_generated_job_selector_is_removed():
     labels = {"batch.kubernetes.io/controller-uid": "u", "controller-uid": "u", "job-name": "a", "mine": "x"}
     spec = {
         "selector": {"matchLabels": {"controller-uid": "u"}},
@@ -69,7 +69,7 @@ def test_the_selector_of_a_job_is_given_anew_unless_it_is_its_own():
     assert clean_object(own, ()) == own
 
 
-def test_what_a_service_was_given_can_be_given_anew():
+def test_allocated_service_fields_are_removed():
     spec = {"clusterIP": "10.0.0.9", "clusterIPs": ["10.0.0.9"], "ports": [{"port": 80, "nodePort": 30000}]}
     assert without_assigned(thing("v1", "Service", spec=spec))["spec"] == {"ports": [{"port": 80}]}
     assert without_assigned(thing("v1", "Pod", spec={})) is None
@@ -112,5 +112,5 @@ def test_what_a_service_was_given_can_be_given_anew():
         pytest.param(thing("v1", "Service", metadata={"namespace": "default"}), "", id="anything else"),
     ],
 )
-def test_why_an_object_is_not_made(tree, why):
+def test_skipped_object_has_reason(tree, why):
     assert reason_to_skip(tree) == why

@@ -42,14 +42,14 @@ def text_of(tree):
     return yaml_codec.dump(tree)
 
 
-def test_a_list_as_kubectl_prints_it():
+def test_list_printed_by_kubectl_is_read():
     assert found(LIST) == [
         ("f: document 1, item 1", config_map("a", data={"text": "- a\nkind: b\n\nc\n"})),
         ("f: document 1, item 2", config_map("b")),
     ]
 
 
-def test_it_says_the_same_however_it_is_written():
+def test_document_is_read_alike_in_every_format():
     trees = [config_map("a", data={"k": "v"}), config_map("b")]
     whole = {"apiVersion": "v1", "kind": "List", "items": trees}
     as_yaml = text_of(whole)
@@ -63,18 +63,18 @@ def test_it_says_the_same_however_it_is_written():
     assert [tree for _, tree in found(flow)] == [config_map("a")]
 
 
-def test_several_documents_are_counted_without_empty_ones():
+def test_documents_are_counted_without_empty_ones():
     data = b"---\n# nothing\n---\n" + text_of(config_map("a")) + b"---  # next\n" + text_of(config_map("b"))
     assert [origin for origin, _ in found(data)] == ["f: document 1", "f: document 2"]
 
 
-def test_a_list_of_one_kind_names_its_items():
+def test_item_of_typed_list_gets_kind():
     data = b'{"apiVersion": "v1", "kind": "ConfigMapList", "items": [{"metadata": {"name": "a"}}]}'
     assert found(data) == [("f: document 1, item 1", config_map("a"))]
 
 
 @pytest.mark.parametrize("kind", ["Menu", "AllowList"])
-def test_an_object_may_have_items_of_its_own(kind):
+def test_object_with_own_items_field_is_no_list(kind):
     tree = {
         "apiVersion": "example.com/v1",
         "items": [{"a": 1}, {"b": 2}],
@@ -84,7 +84,7 @@ def test_an_object_may_have_items_of_its_own(kind):
     assert found(text_of(tree)) == [("f: document 1", tree)]
 
 
-def test_dates_are_texts():
+def test_dates_are_read_as_texts():
     data = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, creationTimestamp: 2026-01-01T00:00:00Z}\n"
     assert found(data)[0][1]["metadata"]["creationTimestamp"] == "2026-01-01T00:00:00Z"
 
@@ -110,13 +110,13 @@ def test_dates_are_texts():
         pytest.param(b'{"kind": "Pod",', "expected", id="no JSON"),
     ],
 )
-def test_what_cannot_be_read_does_not_keep_the_rest_away(data, problem):
+def test_unreadable_document_does_not_hide_others(data, problem):
     (origin, told), (_, tree) = found(data + b"\n---\n" + text_of(config_map("a")))
     assert (origin, problem in told) == ("f: document 1", True)
     assert tree == config_map("a")
 
 
-def test_one_bad_item_does_not_keep_the_others_away():
+def test_unreadable_item_does_not_hide_others():
     data = LIST.replace(b"  kind: ConfigMap\n  metadata: {name: b}", b"  kind: [")
     assert [(origin, isinstance(tree, str)) for origin, tree in found(data)] == [
         ("f: document 1, item 1", False),

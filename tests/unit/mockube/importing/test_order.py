@@ -16,7 +16,7 @@ def names(trees):
     return [{trees[at]["metadata"]["name"] for at in wave} for wave in waves(trees)]
 
 
-def test_what_is_owned_comes_before_its_owner():
+def test_owners_are_created_before_dependents():
     trees = [
         thing("Deployment", "web", api_version="apps/v1"),
         thing("ReplicaSet", "web-1", "web", api_version="apps/v1"),
@@ -27,7 +27,7 @@ def test_what_is_owned_comes_before_its_owner():
     assert names(trees) == [{"web-1-a", "alone", "of nobody here"}, {"web-1"}, {"web"}]
 
 
-def test_what_others_need_comes_first_and_what_has_a_say_in_the_rest_last():
+def test_dependencies_are_created_first_and_webhooks_last():
     trees = [
         thing("ValidatingWebhookConfiguration", "hook", api_version="admissionregistration.k8s.io/v1"),
         thing("Widget", "w", api_version="example.com/v1"),
@@ -41,7 +41,7 @@ def test_what_others_need_comes_first_and_what_has_a_say_in_the_rest_last():
 
 
 @given(st.lists(st.lists(st.integers(0, 9), max_size=3), max_size=10))
-def test_every_object_is_made_once_whoever_owns_whom(owners):
+def test_every_object_is_created_once_with_any_owners(owners):
     trees = [thing("Pod", str(at), *map(str, of)) for at, of in enumerate(owners)]
     made = [at for wave in waves(trees) for at in wave]
     assert sorted(made) == list(range(len(trees)))

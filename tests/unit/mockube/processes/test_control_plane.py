@@ -105,7 +105,7 @@ class Run:
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-async def test_both_begin_at_once_and_the_server_ends_last(told, number):
+async def test_processes_start_together_and_server_stops_last(told, number):
     run = Run(told)
     running = asyncio.create_task(run())
     await until(lambda: run.became_ready)
@@ -116,27 +116,27 @@ async def test_both_begin_at_once_and_the_server_ends_last(told, number):
     assert told.words[2:] == ["manager ends", "server ends"]
 
 
-async def test_a_server_that_does_not_become_ready_ends_all(told):
+async def test_server_that_does_not_become_ready_ends_run(told):
     run = Run(told, server=["fails"])
     assert await run() == 3
     assert not run.became_ready
     assert run.plane.failed.name == "server"
 
 
-async def test_a_server_that_leaves_ends_all_and_has_failed(told):
+async def test_server_that_exits_ends_run_with_failure(told):
     run = Run(told, server=["leaves"], manager=["waits"])
     assert await run() == 1
     assert run.plane.failed.name == "server"
 
 
-async def test_a_manager_that_does_not_know_its_flags_ends_all(told):
+async def test_manager_with_invalid_flags_ends_run(told):
     run = Run(told, manager=["waits", "misunderstands"])
     assert await run() == 2
     assert run.plane.failed.name == "manager"
     assert told.words[-1] == "server ends"
 
 
-async def test_a_manager_that_fails_is_started_again_ever_later(told):
+async def test_failed_manager_is_restarted_with_backoff(told):
     run = Run(told, manager=["waits", "fails"])
     running = asyncio.create_task(run())
     for restarts, delay in enumerate((1, 2, 4, 8, 16, 30, 30)):
@@ -153,7 +153,7 @@ async def test_a_manager_that_fails_is_started_again_ever_later(told):
     assert await running == 0
 
 
-async def test_what_went_wrong_long_ago_is_forgotten(told):
+async def test_manager_backoff_resets_after_healthy_time(told):
     run = Run(told, manager=["waits"])
     running = asyncio.create_task(run())
     for lived, delay in ((0, 1), (0, 2), (60, 1)):
@@ -167,7 +167,7 @@ async def test_what_went_wrong_long_ago_is_forgotten(told):
     assert await running == 0
 
 
-async def test_a_second_signal_waits_for_nobody(told):
+async def test_second_signal_kills_at_once(told):
     run = Run(told, manager=["stays"])
     running = asyncio.create_task(run())
     await until(lambda: run.became_ready)
@@ -180,7 +180,7 @@ async def test_a_second_signal_waits_for_nobody(told):
     assert await running == 128 + signal.SIGKILL
 
 
-async def test_a_terminal_that_is_closed_is_not_heeded_under_nohup(told):
+async def test_sighup_is_ignored_under_nohup(told):
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         Run(told).plane.heed_signals()
@@ -190,7 +190,7 @@ async def test_a_terminal_that_is_closed_is_not_heeded_under_nohup(told):
         signal.signal(signal.SIGHUP, before)
 
 
-async def test_nothing_outlives_a_supervisor_that_is_killed(told):
+async def test_killed_supervisor_leaves_no_processes(told):
     """All of them hold one pipe, which is at its end when the last has gone."""
     supervisor = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", SUPERVISOR, *map(repr, (told.program("server"), told.program("manager")))),

@@ -25,7 +25,7 @@ def main(arguments):
         pytest.param(b"", 0, ["imported"], id="whoever would have said it is gone"),
     ],
 )
-def test_it_runs_when_it_is_told_to(tmp_path, told, code, printed):
+def test_preimported_program_runs_on_command(tmp_path, told, code, printed):
     (tmp_path / "program").mkdir()
     (tmp_path / "program" / "__main__.py").write_text(PROGRAM)
     answer = subprocess.run(

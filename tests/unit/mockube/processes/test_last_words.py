@@ -25,7 +25,7 @@ from mockube.processes.supervised_process import exit_message
         pytest.param('Traceback:\n  File "x"\nValueError: 3\n', ": ValueError: 3", id="a crash"),
     ],
 )
-def test_it_is_told_what_it_complained_about_last(tmp_path, log, told):
+def test_exit_message_contains_last_error_of_log(tmp_path, log, told):
     path = tmp_path / "log"
     path.write_text(log)
     program = Program(name="apiserver", command=(), log=path)

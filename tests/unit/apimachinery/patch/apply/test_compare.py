@@ -53,13 +53,13 @@ def test_compare(before, after, removed, modified, added):
     assert [field_paths(fields) for fields in compare(ATOM, before, after)] == [removed, modified, added]
 
 
-def test_changes_can_be_ignored():
+def test_ignored_fields_are_not_compared():
     changes = compare(ATOM, {"text": "a", "one": {"a": "1"}}, {"text": "b", "one": {"b": "1"}})
     assert [field_paths(fields) for fields in changes.exclude(place("f:one"))] == [[], [".text"], []]
     assert changes.exclude(EMPTY) is changes
 
 
-def test_items_without_keys_cannot_be_compared():
+def test_items_without_keys_are_not_comparable():
     with pytest.raises(
         TypedError, match="element 1: associative list with keys has an element that omits all"
     ):
@@ -81,5 +81,5 @@ def test_items_without_keys_cannot_be_compared():
         (None, False, False),
     ],
 )
-def test_equal(one, other, expected):
+def test_equal_values_have_no_difference(one, other, expected):
     assert equal(one, other) is expected

@@ -67,7 +67,7 @@ def assert_same(manager, new):
 @pytest.mark.parametrize(("version", "kind"), KINDS)
 @settings(max_examples=50)
 @given(data=st.data())
-def test_a_creator_owns_what_an_update_of_nothing_gives(version, kind, data):
+def test_creation_owns_same_fields_as_update_of_empty_object(version, kind, data):
     schema = SCHEMAS.kind(version, kind)
     bare = {"apiVersion": version, "kind": kind}
     atoms = {version: atom_of(schema)}
@@ -90,26 +90,26 @@ def test_a_creator_owns_what_an_update_of_nothing_gives(version, kind, data):
         [{"manager": "x", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {}}}],
     ],
 )  # fmt: skip
-def test_managers_may_be_brought_along(managers):
+def test_creation_keeps_given_managed_fields(managers):
     assert_same(field_manager(), thing({"replicas": 1}, metadata={"managedFields": managers}))
 
 
-def test_of_what_cannot_be_typed_nobody_is_the_manager():
+def test_creation_of_untypable_object_has_no_managers():
     made = assert_same(field_manager(), thing({"containers": [{"image": "a"}]}))
     assert "managedFields" not in made["metadata"]
 
 
-def test_what_is_there_twice_is_one_place():
+def test_duplicate_item_is_owned_as_a_whole():
     made = assert_same(field_manager(), thing({"containers": [{"name": "a", "image": "x"}, {"name": "a"}]}))
     (entry,) = made["metadata"]["managedFields"]
     assert entry["fieldsV1"]["f:spec"]["f:containers"]['k:{"name":"a"}'] == {}
 
 
-def test_who_sets_nothing_manages_nothing():
+def test_creation_without_fields_has_no_managers():
     assert "managedFields" not in assert_same(field_manager(), EMPTY)["metadata"]
 
 
-def test_a_spec_is_written_as_the_first_time_whatever_is_beside_it():
+def test_owned_fields_of_same_spec_are_cached_per_spec():
     manager = field_manager()
     for name in ("a", "b"):
         made = assert_same(manager, thing({"replicas": 1}, metadata={"labels": {name: ""}}))

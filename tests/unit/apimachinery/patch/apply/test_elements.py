@@ -32,19 +32,19 @@ def test_canonical(text, element):
         ("k:[1]", "expected an object: k:[1]"),
     ],
 )
-def test_what_is_no_step(text, message):
+def test_malformed_path_element_is_refused(text, message):
     with pytest.raises(MalformedFields) as refused:
         elements.canonical(text)
     assert str(refused.value) == message
 
 
 @pytest.mark.parametrize("text", ["v:{", "k:", "i:one"])
-def test_what_does_not_read(text):
+def test_invalid_json_in_path_element_is_refused(text):
     with pytest.raises(MalformedFields):
         elements.canonical(text)
 
 
-def test_steps_have_an_order():
+def test_path_elements_are_ordered():
     in_order = [
         "f:a",
         "f:b",
@@ -80,7 +80,7 @@ def test_steps_have_an_order():
         ("i:3", "[3]"),
     ],
 )
-def test_shown(element, text):
+def test_path_elements_are_printed(element, text):
     assert elements.format_element(element) == text
 
 
@@ -88,13 +88,13 @@ PRIMITIVES = st.booleans() | st.integers(-(10**6), 10**6) | st.text(max_size=5)
 
 
 @given(keys=st.dictionaries(st.text(min_size=1, max_size=3), PRIMITIVES, min_size=1, max_size=3))
-def test_keys_have_one_text(keys):
+def test_equal_keys_have_one_canonical_text(keys):
     element = elements.of_keys(keys)
     assert elements.of_keys(dict(reversed(keys.items()))) == element
     assert elements.canonical(element) == element
 
 
 @given(value=PRIMITIVES)
-def test_values_have_one_text(value):
+def test_equal_values_have_one_canonical_text(value):
     element = elements.of_value(value)
     assert elements.canonical(element) == element

@@ -27,7 +27,7 @@ def as_set(fields):
 
 
 @given(one=SETS)
-def test_a_set_is_its_paths(one):
+def test_field_set_contains_its_paths(one):
     fields = of_paths(one)
     assert as_set(fields) == one
     assert all(has(fields, path) for path in one)
@@ -36,7 +36,7 @@ def test_a_set_is_its_paths(one):
 
 
 @given(one=SETS, other=SETS)
-def test_operations_are_those_of_sets(one, other):
+def test_field_set_operations_match_set_operations(one, other):
     a, b = of_paths(one), of_paths(other)
     assert as_set(union(a, b)) == one | other
     assert as_set(intersection(a, b)) == one & other
@@ -45,13 +45,13 @@ def test_operations_are_those_of_sets(one, other):
 
 
 @given(one=SETS, other=SETS)
-def test_a_recursive_difference_takes_what_is_below(one, other):
+def test_recursive_difference_removes_descendants(one, other):
     below = {path for path in one if any(path[: len(top)] == top for top in other)}
     assert as_set(recursive_difference(of_paths(one), of_paths(other))) == one - below
 
 
 @given(one=SETS, other=SETS)
-def test_what_does_not_change_is_the_same(one, other):
+def test_operation_without_effect_returns_same_object(one, other):
     a, b = of_paths(one | other), of_paths(other)
     assert union(a, b) is a
     assert union(a, EMPTY) is a
@@ -61,7 +61,7 @@ def test_what_does_not_change_is_the_same(one, other):
 
 
 @given(one=SETS, other=SETS)
-def test_no_branch_is_without_a_place(one, other):
+def test_field_set_has_no_empty_branches(one, other):
     def no_empty_branch(node):
         return all(
             step == fieldset.SELF or (below and no_empty_branch(below)) for step, below in node.items()
@@ -73,17 +73,17 @@ def test_no_branch_is_without_a_place(one, other):
 
 
 @given(one=SETS)
-def test_what_is_written_is_read_again(one):
+def test_fields_v1_round_trip_keeps_set(one):
     fields = of_paths(one)
     assert as_set(fieldsv1.decode(fieldsv1.encode(fields)).fields) == one
 
 
-def test_paths_come_in_order_and_before_what_is_below_them():
+def test_paths_are_sorted_with_parents_before_descendants():
     fields = of_paths([("f:b",), ("f:a", "f:x"), ('k:{"n":10}',), ('k:{"n":9}',), ("f:b", "f:y"), ("v:1",)])
     assert [shown_path(path) for path in paths(fields)] == [".b", "[n=9]", "[n=10]", "[=1]", ".a.x", ".b.y"]
 
 
-def test_fields_by_name():
+def test_of_fields_makes_set_from_names():
     assert as_set(of_fields("metadata.name", "kind")) == {("f:metadata", "f:name"), ("f:kind",)}
 
 
@@ -109,17 +109,17 @@ def test_fields_by_name():
         ),
     ],
 )  # fmt: skip
-def test_fields_v1(tree, paths_in_it, written):
+def test_fields_v1_is_encoded_and_decoded(tree, paths_in_it, written):
     fields = fieldsv1.decode(tree).fields
     assert list(paths(fields)) == paths_in_it
     assert list(fieldsv1.encode(fields).items()) == list(written.items())
 
 
 @pytest.mark.parametrize("tree", [{"f:a": None}, {"f:a": {"f:b": 1}}, {"a": {}}, [], "x"])
-def test_what_is_no_set(tree):
+def test_malformed_fields_v1_is_refused(tree):
     with pytest.raises(MalformedFields):
         fieldsv1.decode(tree)
 
 
-def test_the_same_text_is_read_once():
+def test_fields_v1_of_same_text_is_decoded_once():
     assert fieldsv1.decode({"f:a": {}}).fields is fieldsv1.decode({"f:a": {}}).fields

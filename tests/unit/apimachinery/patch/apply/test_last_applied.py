@@ -29,7 +29,7 @@ def apply(live, config, manager="kubectl"):
     return FIELDS.apply(live, config, manager=manager, time="T2")
 
 
-def test_what_client_side_apply_set_is_kubectls_own():
+def test_kubectl_apply_takes_over_last_applied_fields():
     live = annotated({"replicas": 1}, thing({"replicas": 1}))
     after = apply(live, thing({"replicas": 2}))
     assert after["spec"] == {"replicas": 2}
@@ -39,13 +39,13 @@ def test_what_client_side_apply_set_is_kubectls_own():
     ]
 
 
-def test_only_for_kubectl():
+def test_last_applied_annotation_is_used_for_kubectl_only():
     live = annotated({"replicas": 1}, thing({"replicas": 1}))
     with pytest.raises(Conflicts):
         apply(live, thing({"replicas": 2}), "other")
 
 
-def test_what_somebody_changed_since_is_a_conflict():
+def test_field_changed_since_last_applied_is_a_conflict():
     live = annotated({"replicas": 5, "paused": True}, thing({"replicas": 1, "paused": True}))
     with pytest.raises(Conflicts) as refused:
         apply(live, thing({"replicas": 2, "paused": False}))
@@ -62,19 +62,19 @@ def test_what_somebody_changed_since_is_a_conflict():
         pytest.param(thing({"replicas": 1, "bogus": 1}), id="not of its type"),
     ],
 )
-def test_an_annotation_of_no_use(last_applied):
+def test_unusable_last_applied_annotation_is_ignored(last_applied):
     with pytest.raises(Conflicts):
         apply(annotated({"replicas": 1}, last_applied), thing({"replicas": 2}))
 
 
-def test_a_live_object_that_is_not_of_its_type():
+def test_live_object_of_wrong_type_ignores_last_applied():
     live = annotated({"replicas": 1}, thing({"replicas": 1}))
     twice = live | {"metadata": live["metadata"] | {"finalizers": ["a", "a"]}}
     with pytest.raises(Conflicts):
         apply(twice, thing({"replicas": 2}))
 
 
-def test_the_annotation_is_kept_up():
+def test_last_applied_annotation_is_updated_by_server_side_apply():
     live = annotated({"replicas": 1}, thing({"replicas": 1}))
     annotations = live["metadata"]["annotations"] | {"b": "c"}
     config = thing({"replicas": 2, "nodeSelector": {"z": "<", "a": "1"}}, annotations=annotations)
@@ -85,12 +85,12 @@ def test_the_annotation_is_kept_up():
     )
 
 
-def test_where_there_is_no_annotation_there_will_be_none():
+def test_last_applied_annotation_is_not_added():
     live = FIELDS.update(EMPTY, thing({"replicas": 1}), manager="u", time="T1")
     assert "annotations" not in apply(live, thing({"replicas": 1}))["metadata"]
 
 
-def test_an_annotation_that_has_no_room_goes():
+def test_oversized_last_applied_annotation_is_removed():
     live = annotated({"replicas": 1}, thing({"replicas": 1}), big="x" * 262_000)
     after = apply(live, thing({"replicas": 2}, annotations={"more": "y" * 200}))
     assert set(after["metadata"]["annotations"]) == {"big", "more"}

@@ -42,7 +42,7 @@ ATOM = atom_of(THING)
 
 
 @given(live=THINGS, applied=THINGS)
-def test_what_was_merged_says_what_was_applied(live, applied):
+def test_merged_object_contains_applied_configuration(live, applied):
     merged = merge(ATOM, live, applied)
     assert merge(ATOM, merged, applied) is merged
     assert not compare(ATOM, merge(ATOM, live, applied), merged).changed_fields
@@ -52,7 +52,7 @@ def test_what_was_merged_says_what_was_applied(live, applied):
 
 
 @given(before=THINGS, after=THINGS)
-def test_what_is_removed_one_way_is_added_the_other(before, after):
+def test_removed_fields_are_added_in_reverse_comparison(before, after):
     there, back = compare(ATOM, before, after), compare(ATOM, after, before)
     assert field_paths(there.removed) == field_paths(back.added)
     assert field_paths(there.modified) == field_paths(back.modified)
@@ -60,7 +60,7 @@ def test_what_is_removed_one_way_is_added_the_other(before, after):
 
 
 @given(thing=THINGS)
-def test_all_of_it_is_added_to_nothing(thing):
+def test_comparison_with_empty_object_adds_all_fields(thing):
     assert field_paths(compare(ATOM, {}, thing).added) == field_paths(compare(ATOM, thing, {}).removed)
     assert remove(ATOM, thing, compare(ATOM, {}, thing).added) is None
 
@@ -89,13 +89,13 @@ def told(story):
 
 
 @given(story=STORIES, config=THINGS)
-def test_applying_again_changes_nothing(story, config):
+def test_second_apply_changes_nothing(story, config):
     once = applied(told(story), as_thing(config), "x", force=True, time="T1")
     assert applied(once, as_thing(config), "x", time="T2") == once
 
 
 @given(story=STORIES, config=THINGS)
-def test_who_applies_owns_what_it_says(story, config):
+def test_applier_owns_all_applied_fields(story, config):
     after = applied(told(story), as_thing(config), "x", force=True)
     claimed = difference(applied_fields(ATOM, as_thing(config)), NEVER_OWNED)
     assert managers(after).get("x*", {}) == fieldsv1.encode(claimed)
@@ -103,7 +103,7 @@ def test_who_applies_owns_what_it_says(story, config):
 
 
 @given(story=STORIES, config=THINGS)
-def test_who_updates_owns_what_changed(story, config):
+def test_updater_owns_all_changed_fields(story, config):
     live = told(story)
     new = as_thing(config) | {
         "metadata": as_thing(config)["metadata"] | {"managedFields": live["metadata"].get("managedFields")}
@@ -115,7 +115,7 @@ def test_who_updates_owns_what_changed(story, config):
 
 
 @given(story=STORIES, config=THINGS)
-def test_who_applies_nothing_any_more_leaves_what_others_own(story, config):
+def test_empty_apply_keeps_fields_of_other_managers(story, config):
     live = told(story)
     try:
         first = applied(live, as_thing(config), "x")

@@ -22,7 +22,7 @@ def entry(manager="m", operation="Update", version="v1", fields=None, **more):
     }
 
 
-def test_entries_are_read():
+def test_managed_fields_entries_are_decoded():
     managed = managers.decode([entry(time="T", subresource="status"), entry(operation="Apply")])
     updated, applied = Manager("m", UPDATE, "v1", "status"), Manager("m", APPLY)
     assert list(managed) == [updated, applied]
@@ -34,7 +34,7 @@ def test_entries_are_read():
     assert managed[applied].api_version == "v1"
 
 
-def test_fields_may_be_left_out():
+def test_entry_without_fields_is_decoded():
     assert not managers.decode([entry() | {"fieldsV1": None}])[Manager("m", UPDATE, "v1")].fields
 
 
@@ -48,13 +48,13 @@ def test_fields_may_be_left_out():
         (entry(fields={"a": {}}), "key must be 2 characters long:"),
     ],
 )
-def test_malformed_entries(given, message):
+def test_malformed_entries_are_refused(given, message):
     with pytest.raises(MalformedFields) as refused:
         managers.decode([given])
     assert str(refused.value) == message
 
 
-def test_entries_are_written_as_they_were_read():
+def test_managed_fields_round_trip_is_identical():
     entries = [
         entry("a", "Apply", time="2"),
         entry("b", time="1", subresource="status"),
@@ -72,7 +72,7 @@ def test_entries_are_written_as_they_were_read():
     ]
 
 
-def test_the_order_of_entries():
+def test_managed_fields_entries_are_sorted():
     fields = of_fields("a")
     in_order = [
         (Manager("z", APPLY), OwnedFields(fields, "v1")),
@@ -99,12 +99,12 @@ def updater(number, version="v1"):
     )
 
 
-def test_ten_updaters_are_kept_apart():
+def test_ten_updaters_are_kept_separate():
     managed = dict(map(updater, range(10))) | {Manager("a", APPLY): OwnedFields(of_fields("a"), "v1")}
     assert managers.cap_managers(managed) == managed
 
 
-def test_the_oldest_of_more_become_one():
+def test_oldest_updaters_beyond_ten_are_merged():
     ancient = Manager("ancient-changes", UPDATE, "v1")
     capped = managers.cap_managers(dict(map(updater, range(12))))
     assert len(capped) == 10
@@ -114,7 +114,7 @@ def test_the_oldest_of_more_become_one():
     assert field_paths(again[ancient].fields) == [".f0", ".f1", ".f2", ".f3"]
 
 
-def test_versions_are_never_mixed():
+def test_updaters_of_different_versions_are_not_merged():
     managed = dict([updater(0, "v2"), *map(updater, range(1, 11))])
     capped = managers.cap_managers(managed)
     assert managed.keys() - capped.keys() == {updater(1)[0], updater(2)[0]}
@@ -124,14 +124,14 @@ def test_versions_are_never_mixed():
 # --- conflicts
 
 
-def test_one_conflict():
+def test_one_conflict_is_described():
     refused = Conflicts([Conflict(Manager("m", APPLY), ("f:a", "f:b"))])
     assert str(refused) == 'Apply failed with 1 conflict: conflict with "m": .a.b'
     (conflict,) = refused.conflicts
     assert (conflict.message, conflict.field) == ('conflict with "m"', ".a.b")
 
 
-def test_several_conflicts():
+def test_several_conflicts_are_described():
     applier, updater = Manager("b", APPLY), Manager('a"', UPDATE, "apps/v1", "scale")
     refused = Conflicts(
         [Conflict(applier, ("f:a",)), Conflict(updater, ("f:b",)), Conflict(applier, ("f:c",))]
@@ -162,12 +162,12 @@ def test_several_conflicts():
         ),
     ],
 )
-def test_reconciled(tree, expected):
+def test_owned_fields_follow_changed_topology(tree, expected):
     (owned,) = managers.decode([entry(fields=tree)]).values()
     assert field_paths(reconcile_owned_fields(atom_of(BOX), owned).fields) == expected
 
 
-def test_what_needs_no_change_is_the_same():
+def test_reconciled_fields_without_change_are_same_object():
     (owned,) = managers.decode([entry(fields={"f:one": {"f:a": {}}})]).values()
     made = OwnedFields(of_fields("whole.a"), "v1")
     assert reconcile_owned_fields(atom_of(BOX), owned) is owned

@@ -53,13 +53,13 @@ ATOM = atom_of(BOX)
         pytest.param({"raw": {"a": 1}}, {"raw": {"b": 2}}, {"raw": {"b": 2}}, id="raw"),
     ],
 )  # fmt: skip
-def test_merge(live, applied, merged):
+def test_merge_applies_configuration(live, applied, merged):
     before = orjson.dumps([live, applied])
     assert merge(ATOM, live, applied) == merged
     assert orjson.dumps([live, applied]) == before
 
 
-def test_what_does_not_change_is_the_same():
+def test_merge_without_change_returns_same_object():
     live = {
         "labels": {"a": "1"},
         "plain": ["x"],

@@ -41,11 +41,11 @@ ATOM = atom_of(BOX)
     ],
     ids=str,
 )
-def test_mentioned(value, places):
+def test_applied_fields_of_object(value, places):
     assert field_paths(applied_fields(ATOM, value)) == places
 
 
-def test_what_is_not_typed_is_deduced():
+def test_applied_fields_of_untyped_object_are_deduced():
     value = {"spec": {"a": 1, "list": [{"b": 1}], "empty": {}, "null": None}}
     assert field_paths(applied_fields(atom_of(None), value)) == [
         ".spec",
@@ -56,7 +56,7 @@ def test_what_is_not_typed_is_deduced():
     ]
 
 
-def test_what_is_added_has_the_objects_and_lists_around_it():
+def test_all_fields_include_surrounding_objects_and_lists():
     value = {"one": {"a": "1"}, "names": ["x", "x"], "plain": [], "labels": {}, "free": {"x": [1]}}
     assert field_paths(all_fields(ATOM, value)) == [
         ".free",
@@ -70,7 +70,7 @@ def test_what_is_added_has_the_objects_and_lists_around_it():
     ]
 
 
-def test_declared_fields_are_places_if_they_have_some_below():
+def test_declared_fields_with_children_are_included():
     fields = applied_fields(
         ATOM,
         {"one": {"a": "1"}, "ones": {"x": {"a": "1"}}, "containers": named("c"), "free": {"x": {"y": 1}}},
@@ -79,7 +79,7 @@ def test_declared_fields_are_places_if_they_have_some_below():
     assert added == {".one", ".ones", ".containers", ".free"}
 
 
-def test_declared_fields_of_what_no_type_knows():
+def test_declared_fields_unknown_to_type_are_included():
     fields = of_paths([("f:bogus", "f:a"), ("f:one", "f:bogus", "f:a"), ("i:0", "f:a")])
     assert field_paths(with_fields(ATOM, fields)) == [".one", ".bogus.a", ".one.bogus.a", "[0].a"]
 
@@ -110,7 +110,7 @@ def test_declared_fields_of_what_no_type_knows():
         pytest.param({"raw": {"a": 1}}, place("f:raw", "f:a"), {"raw": None}, id="part of raw"),
     ],
 )  # fmt: skip
-def test_remove(value, fields, rest):
+def test_remove_deletes_fields(value, fields, rest):
     before = orjson.dumps(value)
     assert remove(ATOM, value, fields) == rest
     assert orjson.dumps(value) == before

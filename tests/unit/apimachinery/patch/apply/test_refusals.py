@@ -15,7 +15,7 @@ from tests.support.server.typed import named
         (thing(metadata={"managedFields": []}), "metadata.managedFields must be nil"),
     ],
 )
-def test_what_cannot_be_applied(config, message):
+def test_undecodable_configuration_is_refused(config, message):
     with pytest.raises(Undecodable) as refused:
         applied(EMPTY, config)
     assert str(refused.value) == message
@@ -35,7 +35,7 @@ def test_what_cannot_be_applied(config, message):
         ),
     ],
 )
-def test_what_is_not_of_its_type(config, message):
+def test_configuration_of_wrong_type_is_refused(config, message):
     with pytest.raises(Untypable) as refused:
         applied(EMPTY, config)
     assert str(refused.value) == f"failed to create typed patch object {message}"
@@ -44,7 +44,7 @@ def test_what_is_not_of_its_type(config, message):
 OMITS = 'associative list with keys has an element that omits all key fields ["name"] (and doesn\'t have default values for any key fields)'
 
 
-def test_a_live_object_that_is_not_of_its_type():
+def test_live_object_of_wrong_type_is_refused():
     live = stored(thing({"containers": [{}]}))
     with pytest.raises(Untypable) as refused:
         applied(live, thing({"replicas": 1}))
@@ -60,7 +60,7 @@ def test_a_live_object_that_is_not_of_its_type():
     )
 
 
-def test_live_managers_that_are_nonsense():
+def test_malformed_live_managers_are_refused():
     with pytest.raises(
         Untypable, match="failed to decode managed fields: operation must be `Apply` or `Update`"
     ):

@@ -22,11 +22,11 @@ OLD = obj("1", "2")
         pytest.param({"metadata": {"name": "x"}}, False, id="no managers"),
     ],
 )
-def test_kept(new, is_kept):
+def test_time_of_unchanged_entry_is_kept(new, is_kept):
     assert keep_times(OLD, new) == (OLD if is_kept else new)
 
 
-def test_other_managers_at_other_times():
+def test_changed_managers_get_new_times():
     new = {
         "metadata": {
             "name": "x",
@@ -36,6 +36,6 @@ def test_other_managers_at_other_times():
     assert keep_times(OLD, new) is new
 
 
-def test_nobody_manages_either():
+def test_objects_without_managers_keep_no_times():
     old, new = {"metadata": {}}, {"metadata": {}, "spec": 1}
     assert keep_times(old, new) is new

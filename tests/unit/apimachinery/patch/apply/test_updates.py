@@ -5,7 +5,7 @@ from tests.support.server.things import EMPTY, field_manager, managers, stored, 
 from tests.support.server.typed import named
 
 
-def test_who_creates_owns_what_is_set():
+def test_creator_owns_fields_it_sets():
     made = updated(
         EMPTY, EMPTY | thing({"replicas": 1, "containers": named("c")}, metadata={"labels": {"a": "b"}})
     )
@@ -25,12 +25,12 @@ def test_who_creates_owns_what_is_set():
     ]
 
 
-def test_who_sets_nothing_owns_nothing():
+def test_creator_of_object_without_fields_owns_nothing():
     made = updated(EMPTY, thing(metadata={"namespace": "n", "resourceVersion": "5"}))
     assert managers(made) == {}
 
 
-def test_who_changes_a_field_takes_it():
+def test_updater_owns_field_it_changes():
     made = updated(EMPTY, thing({"replicas": 1, "paused": True}), "creator", time="T1")
     changed = updated(made, made | {"spec": {"replicas": 2, "paused": True}}, "changer")
     assert managers(changed) == {
@@ -40,35 +40,35 @@ def test_who_changes_a_field_takes_it():
     assert times(changed) == {"changer": "T2", "creator": "T1"}
 
 
-def test_what_is_removed_has_no_owner():
+def test_removed_field_has_no_owner():
     made = updated(EMPTY, thing({"replicas": 1, "paused": True}), "creator", time="T1")
     changed = updated(made, made | {"spec": {"paused": True}}, "changer")
     assert managers(changed) == {"creator": {"f:spec": {"f:paused": {}}}}
     assert times(changed) == {"creator": "T1"}
 
 
-def test_who_changes_its_own_field_keeps_the_rest():
+def test_update_of_own_field_renews_time():
     made = updated(EMPTY, thing({"replicas": 1, "paused": True}), time="T1")
     changed = updated(made, made | {"spec": {"replicas": 2}})
     assert managers(changed) == {"u": {"f:spec": {"f:replicas": {}}}}
     assert times(changed) == {"u": "T2"}
 
 
-def test_nothing_changed():
+def test_update_without_change_keeps_managers():
     made = updated(EMPTY, thing({"replicas": 1}), time="T1")
     assert updated(made, made) == made
 
 
-def test_a_manager_without_a_name():
+def test_update_with_empty_manager_name_is_owned_by_unknown():
     assert list(managers(updated(EMPTY, thing({"replicas": 1}), ""))) == ["unknown"]
 
 
-def test_an_object_that_nobody_tracked_is_not_tracked_by_updates():
+def test_update_of_untracked_object_adds_no_managers():
     live = stored(thing({"replicas": 1}))
     assert managers(updated(live, live | {"spec": {"replicas": 2}})) == {}
 
 
-def test_the_status_is_owned_through_its_subresource():
+def test_status_subresource_owns_status():
     status = field_manager(subresource="status", reset_fields={"v1": of_fields("spec")})
     made = updated(EMPTY, thing({"replicas": 1}), "creator")
     changed = updated(
@@ -82,27 +82,27 @@ def test_the_status_is_owned_through_its_subresource():
 
 
 @pytest.mark.parametrize("given", [[], [{}]], ids=["an empty list", "an empty entry"])
-def test_managers_are_reset(given):
+def test_managers_are_reset_by_empty_list(given):
     made = updated(EMPTY, thing({"replicas": 1}))
     assert (
         managers(updated(made, thing({"replicas": 2}, metadata={"uid": "1", "managedFields": given}))) == {}
     )
 
 
-def test_managers_cannot_be_reset_through_a_subresource():
+def test_managers_cannot_be_reset_through_subresource():
     made = updated(EMPTY, thing({"replicas": 1}), "creator")
     new = thing({"replicas": 1}, metadata={"uid": "1", "managedFields": []})
     assert list(managers(updated(made, new, by=field_manager(subresource="status")))) == ["creator"]
 
 
 @pytest.mark.parametrize("given", [None, [{"manager": "x"}]], ids=["left out", "nonsense"])
-def test_managers_are_kept_though_the_writer_does_not_know_of_them(given):
+def test_update_without_managed_fields_keeps_managers(given):
     made = updated(EMPTY, thing({"replicas": 1}), "creator")
     new = thing({"replicas": 1}, metadata={"uid": "1", "managedFields": given})
     assert managers(updated(made, new)) == managers(made)
 
 
-def test_a_writer_may_change_managers():
+def test_update_may_change_managed_fields():
     made = updated(EMPTY, thing({"replicas": 1}), "creator")
     entries = [entry | {"manager": "other"} for entry in made["metadata"]["managedFields"]]
     assert list(managers(updated(made, thing({"replicas": 1}, metadata={"managedFields": entries})))) == [
@@ -110,17 +110,17 @@ def test_a_writer_may_change_managers():
     ]
 
 
-def test_managers_that_were_nonsense_are_forgotten():
+def test_malformed_live_managers_are_dropped_by_update():
     live = stored(thing({"replicas": 1}, metadata={"managedFields": [{"manager": "x"}]}))
     assert managers(updated(live, thing({"replicas": 2}, metadata={"uid": "1"}))) == {}
 
 
-def test_an_object_that_is_about_to_be_refused_has_no_managers():
+def test_untypable_update_has_no_managers():
     made = updated(EMPTY, thing({"replicas": 1}))
     assert managers(updated(made, thing({"containers": [{"image": "x"}]}))) == {}
 
 
-def test_many_updaters_become_ancient():
+def test_many_updaters_are_merged_into_ancient_changes():
     live = EMPTY
     for number in range(12):
         name = f"l{number}"

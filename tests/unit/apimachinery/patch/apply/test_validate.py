@@ -20,7 +20,7 @@ ATOM = atom_of(BOX)
     ],
     ids=orjson.dumps,
 )
-def test_valid(value):
+def test_valid_value_passes(value):
     validate(ATOM, value)
 
 
@@ -65,11 +65,11 @@ def test_valid(value):
         ),
     ],
 )  # fmt: skip
-def test_invalid(value, message):
+def test_invalid_value_is_refused(value, message):
     with pytest.raises(TypedError) as refused:
         validate(ATOM, value)
     assert str(refused.value) == message
 
 
-def test_what_is_stored_may_have_items_twice():
+def test_duplicates_are_allowed_in_live_object():
     validate(ATOM, {"names": ["a", "a"]}, duplicates=True)

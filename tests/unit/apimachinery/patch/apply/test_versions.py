@@ -6,7 +6,7 @@ from tests.support.server.things import EMPTY, applied, field_manager, managers,
 from tests.support.server.typed import THING
 
 
-def test_who_speaks_a_version_that_there_is_not_any_more_is_forgotten():
+def test_managers_of_removed_version_are_dropped():
     old = field_manager(own="v0", atoms={"v0": atom_of(THING)})
     made = updated(EMPTY | {"apiVersion": "v0"}, thing({"replicas": 1}) | {"apiVersion": "v0"}, by=old)
     assert managers(updated(made, thing({"replicas": 1, "paused": True}), "new")) == {
@@ -14,7 +14,7 @@ def test_who_speaks_a_version_that_there_is_not_any_more_is_forgotten():
     }
 
 
-def test_managers_own_what_they_own_in_their_version():
+def test_managers_own_fields_in_their_own_version():
     def convert(obj, version):
         names = {"v1": ("count", "replicas"), "v2": ("replicas", "count")}[version]
         spec = {names[1] if name == names[0] else name: value for name, value in obj.get("spec", {}).items()}
@@ -38,7 +38,7 @@ def test_managers_own_what_they_own_in_their_version():
     assert {name: value for name, value in pruned["spec"].items() if value is not None} == {"count": 2}
 
 
-def test_an_object_that_is_not_of_its_type_in_another_version():
+def test_object_untypable_in_other_version_is_refused():
     atoms = {"v1": atom_of(None), "v2": atom_of(THING)}
     second = FieldManager(
         kind="Thing", versions=Versions(own="v2", atoms=atoms), empty=EMPTY | {"apiVersion": "v2"}

@@ -61,7 +61,7 @@ BOX = struct(
         pytest.param({"one": {"a": "1"}}, {"one": {"$patch": "delete"}}, {"one": {}}, id="$patch delete"),
     ],
 )  # fmt: skip
-def test_members(original, patch, expected):
+def test_object_members_are_merged(original, patch, expected):
     before = orjson.dumps([original, patch])
     assert strategic.apply(original, patch, BOX) == expected
     assert orjson.dumps([original, patch]) == before
@@ -97,7 +97,7 @@ def test_members(original, patch, expected):
         pytest.param(named("a"), [{"$patch": "replace"}], [], id="$patch replace by nothing"),
     ],
 )  # fmt: skip
-def test_lists_of_objects(original, patch, expected):
+def test_lists_of_objects_are_merged_by_key(original, patch, expected):
     assert strategic.apply({"items": original}, {"items": patch}, BOX) == {"items": expected}
 
 
@@ -122,7 +122,7 @@ def test_lists_of_objects(original, patch, expected):
         ),
     ],
 )  # fmt: skip
-def test_lists_of_primitives(original, patch, expected):
+def test_lists_of_primitives_are_merged(original, patch, expected):
     before = {} if original is None else {"names": original}
     if expected == "refused":
         with pytest.raises(Unmergeable):
@@ -159,7 +159,7 @@ def test_lists_of_primitives(original, patch, expected):
         pytest.param(named("a", "b"), named("x", "y"), [], named("a", "b", "y", "x"), id="an order of nothing"),
     ],
 )  # fmt: skip
-def test_order_of_objects(original, changes, order, expected):
+def test_set_element_order_sorts_objects(original, changes, order, expected):
     patch = {"items": changes, "$setElementOrder/items": order}
     before = {} if original is None else {"items": original}
     changed = {name: value for name, value in patch.items() if value is not None}
@@ -176,7 +176,7 @@ def test_order_of_objects(original, changes, order, expected):
         ),
     ],
 )
-def test_retained_keys(original, patch, expected):
+def test_retain_keys_removes_other_keys(original, patch, expected):
     assert strategic.apply({"one": original}, {"one": patch}, BOX) == {"one": expected}
 
 
@@ -190,13 +190,13 @@ def test_retained_keys(original, patch, expected):
         ({"$deleteFromPrimitiveListing/names": []}, "invalid patch format of primitive list"),
     ],
 )
-def test_what_is_no_patch(patch, message):
+def test_malformed_strategic_patch_is_refused(patch, message):
     with pytest.raises(Undecodable) as refused:
         strategic.apply({}, patch, BOX)
     assert str(refused.value) == message
 
 
-def test_what_has_no_type_cannot_be_patched():
+def test_strategic_patch_of_untyped_object_is_refused():
     with pytest.raises(Undecodable, match="strategic merge patch format is not supported"):
         strategic.apply({}, {}, None)
 
@@ -294,13 +294,13 @@ def test_what_has_no_type_cannot_be_patched():
         ),
     ],
 )
-def test_what_contradicts_the_type(original, patch, message):
+def test_strategic_patch_that_contradicts_type_is_refused(original, patch, message):
     with pytest.raises(Unmergeable) as refused:
         strategic.apply(original, patch, BOX)
     assert str(refused.value) == message
 
 
-def test_a_directive_needs_no_place_in_the_order():
+def test_replace_directive_may_be_missing_in_element_order():
     patch = {"items": [{"$patch": "replace"}, *named("a")], "$setElementOrder/items": named("a")}
     assert strategic.apply({"items": named("z")}, patch, BOX) == {"items": named("a")}
 
@@ -310,7 +310,7 @@ def test_lists_of_lists_are_not_merged():
         strategic.apply({"names": []}, {"names": [["a"]]}, BOX)
 
 
-def test_what_is_not_reached_is_shared():
+def test_untouched_parts_are_shared_with_original():
     original = {"spec": {"containers": [{"name": "a"}, {"name": "b"}]}, "status": {}}
     patched = strategic.apply(original, {"spec": {"containers": [{"name": "b", "image": "x"}]}}, THING)
     assert patched["status"] is original["status"]
@@ -326,5 +326,5 @@ def test_what_is_not_reached_is_shared():
         ({"a": {"b": 1}}, {"a": {"b": None}}, {"a": {"b": None}}),
     ],
 )
-def test_what_the_library_leaves_of_a_patch(original, patch, left):
+def test_as_merged_keeps_unconsumed_directives(original, patch, left):
     assert strategic.as_merged(patch, original) == left

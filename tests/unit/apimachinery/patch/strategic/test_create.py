@@ -82,7 +82,7 @@ BOX = struct(
         ),
     ],
 )  # fmt: skip
-def test_create(original, modified, patch):
+def test_two_way_patch_is_created(original, modified, patch):
     before = orjson.dumps([original, modified])
     assert strategic.create_two_way(original, modified, BOX) == patch
     assert orjson.dumps([original, modified]) == before
@@ -99,7 +99,7 @@ def test_create(original, modified, patch):
         ),
     ],
 )
-def test_what_contradicts_the_type(original, modified, message):
+def test_two_way_patch_of_wrong_type_is_refused(original, modified, message):
     with pytest.raises(Unmergeable) as refused:
         strategic.create_two_way(original, modified, BOX)
     assert str(refused.value) == message
@@ -135,7 +135,7 @@ BOXES = st.fixed_dictionaries(
 
 
 @given(original=BOXES, modified=BOXES)
-def test_a_patch_that_was_made_makes_what_it_was_made_of(original, modified):
+def test_created_patch_applied_to_original_gives_modified(original, modified):
     patch = strategic.create_two_way(original, modified, BOX)
     assert strategic.apply(original, patch, BOX) == modified
     assert strategic.create_two_way(modified, modified, BOX) == {}
@@ -147,7 +147,7 @@ def without_empty_lists(box):
 
 
 @given(original=BOXES, modified=BOXES, live=BOXES.map(without_empty_lists))
-def test_the_order_asked_for_is_kept_among_what_others_added(original, modified, live):
+def test_created_patch_keeps_requested_order_among_other_items(original, modified, live):
     patch = strategic.create_two_way(original, modified, BOX)
     wanted = [entry["name"] for entry in patch.get("$setElementOrder/items", [])]
     patched = [entry["name"] for entry in strategic.apply(live, patch, BOX).get("items", [])]
