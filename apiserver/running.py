@@ -18,15 +18,22 @@ from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.timestamps import format_time
 from mockube.apiserver.admission.chain import Switches
 from mockube.apiserver.app import ApiServer
-from mockube.apiserver.bootstrap.cluster import Facts, cluster, packed_definitions
+from mockube.apiserver.bootstrap.cluster import (
+    Facts,
+    authentication_config_map,
+    cluster,
+    packed_definitions,
+)
 from mockube.apiserver.bootstrap.endpoint_reconciler import EndpointReconciler
 from mockube.apiserver.bootstrap.ensure import ensure, recreate_deleted
 from mockube.apiserver.bootstrap.identity import keep_alive, server_name
 from mockube.apiserver.bootstrap.manager_roles import roles_of_manager, roles_of_metrics, roles_of_single_user
 from mockube.apiserver.bootstrap.required_object import RequiredObject
+from mockube.apiserver.bootstrap.trust_controller import TrustController
 from mockube.apiserver.config.authorization import authorization_settings
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.config.feature_gates import is_on
+from mockube.apiserver.config.settings import Serving
 from mockube.apiserver.http.authorities import Authorities
 from mockube.apiserver.http.listen import Listener, listening
 from mockube.apiserver.http.settings import Settings
@@ -103,6 +110,7 @@ async def running(config: Config, dependencies: Dependencies) -> AsyncIterator[A
         _start_tasks(
             config, server, dependencies.port, [each for each in required_objects if each.is_recreated]
         )
+        _follow_certificates(config, server, dependencies)
         serving = listening(
             server.http,
             dependencies.listeners,
@@ -161,13 +169,39 @@ def _start_tasks(
         start("watch-cache-check", server.self_check.run)
 
 
+def _follow_certificates(config: Config, server: ApiServer, dependencies: Dependencies) -> None:
+    """Start the tasks that publish the authorities of clients, and follow the files of certificates."""
+    certificates, start = dependencies.credentials.tls, server.supervisor.start
+    trust = TrustController(
+        server.backend,
+        server.stored_row,
+        lambda: authentication_config_map(_facts(config, dependencies)),
+    )
+    start("authentication-trust", trust.run)
+    if certificates.follows_files:
+        certificates.on_change.append(trust.outdate)
+        start("serving-certificates", lambda: certificates.run(dependencies.clock))
+
+
+def _hosts(serving: Serving, credentials: Credentials) -> Hosts:
+    """Return the names of the server, which follow its certificate."""
+    hosts = Hosts()
+
+    def replace() -> None:
+        hosts.replace((*credentials.names, *serving.allowed_hosts))
+
+    replace()
+    credentials.tls.on_new_certificate.append(replace)
+    return hosts
+
+
 def _settings(config: Config, dependencies: Dependencies) -> Settings:
     serving, services = config.serving, config.services
     return Settings(
         prefix=config.store.etcd_prefix,
         address=f"{dependencies.address or serving.bind_address}:{dependencies.port}",
         identity=server_name(socket.gethostname(), dependencies.port),
-        hosts=Hosts((*dependencies.credentials.names, *serving.allowed_hosts)),
+        hosts=_hosts(serving, dependencies.credentials),
         service_cluster_ip_ranges=tuple(map(ip_network, services.service_cluster_ip_range)),
         service_node_ports=services.service_node_port_range,
         budget=Budget(
@@ -209,9 +243,10 @@ def _settings(config: Config, dependencies: Dependencies) -> Settings:
 
 
 def _authorities(credentials: Credentials) -> Authorities | None:
-    if not credentials.request_headers_ca:
-        return None
-    return Authorities(credentials.client_ca, credentials.request_headers_ca)
+    """None if a verified certificate can only be that of a client."""
+    certificates = credentials.tls
+    is_certain = not certificates.request_headers_ca and not certificates.follows_authorities
+    return None if is_certain else Authorities(certificates)
 
 
 def _facts(config: Config, dependencies: Dependencies) -> Facts:
@@ -219,9 +254,9 @@ def _facts(config: Config, dependencies: Dependencies) -> Facts:
         minor=config.features.kubernetes_version,
         port=dependencies.port,
         service_ranges=config.services.service_cluster_ip_range,
-        client_ca=dependencies.credentials.client_ca,
+        client_ca=dependencies.credentials.tls.client_ca,
         proxy_ca=dependencies.credentials.proxy_ca,
         request_headers=dependencies.credentials.trust.request_headers,
-        request_headers_ca=dependencies.credentials.request_headers_ca,
+        request_headers_ca=dependencies.credentials.tls.request_headers_ca,
         now=format_time(dependencies.clock.now()),
     )

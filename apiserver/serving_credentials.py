@@ -1,6 +1,5 @@
 """Serving certificates and trusted CAs: those of the command line, and generated ones for the rest."""
 
-import ssl
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from mockube.apiserver.config.settings import Authentication, Kubelets, Serving
 from mockube.apiserver.http.backend_connection import KubeletClient
 from mockube.apiserver.pki import folder
 from mockube.apiserver.pki.issue import Pair, names_of
+from mockube.apiserver.pki.serving import ServingCertificates
 from mockube.apiserver.user import User
 
 TOKEN_BYTES = 32
@@ -32,13 +32,11 @@ FOLDER = "pki"
 
 
 class Credentials(Struct, frozen=True, kw_only=True):
-    tls: ssl.SSLContext
+    tls: ServingCertificates
     server_ca: bytes
     """Whom a client must trust to know the server."""
-    client_ca: bytes
-    """Who signs certificates of clients."""
-    names: Sequence[str]
-    """Names and addresses of the server: those of its certificate, and those by which pods find it."""
+    hosts: Sequence[str]
+    """Names and addresses by which clients and pods find the server."""
     trust: Trust
     admin: Pair
     admin_token: str
@@ -50,8 +48,11 @@ class Credentials(Struct, frozen=True, kw_only=True):
     """By which other API servers know this one when it passes requests on."""
     proxy_ca: bytes
     """Who signs the certificate by which other API servers know this one; b"" if that is not known."""
-    request_headers_ca: bytes = b""
-    """Who signs the certificates of front proxies; b"" if there are none."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names and addresses of the server: its hosts, and those of its present certificate."""
+        return *self.hosts, *names_of(self.tls.certificate)
 
     def write_kubeconfig(self, path: Path, url: str) -> None:
         """For the administrator of the server that is reached there."""
@@ -87,23 +88,29 @@ def gather(config: Config, address: str, *, now: datetime, random: Random) -> Cr
         client_ca = authentication.client_ca_file or authority
         token = random.bytes(TOKEN_BYTES).hex()
         certificate = serving_certificate.read_bytes()
+        proxies = authentication.requestheader_client_ca_file
         return Credentials(
-            tls=_tls(serving_certificate, key, client_ca, authentication.requestheader_client_ca_file),
+            tls=ServingCertificates(
+                _pair(serving_certificate, key),
+                client_ca.read_bytes(),
+                b"" if proxies is None else proxies.read_bytes(),
+                pair_files=() if serving.tls_cert_file is None else (serving_certificate, key),
+                client_ca_files=_present(authentication.client_ca_file),
+                request_headers_ca_files=_present(proxies),
+            ),
             server_ca=certificate if serving.tls_cert_file else authority.read_bytes(),
-            client_ca=client_ca.read_bytes(),
-            names=(*server.hosts, *names_of(certificate)),
+            hosts=server.hosts,
             trust=_trust(config, token, pki_folder.key(folder.ACCOUNTS)),
             admin=pki_folder.pair(folder.CLIENT),
             admin_token=token,
             manager=pki_folder.pair(folder.CONTROLLERS),
             kubelets=_kubelet_client(config.kubelets, pki_folder),
-            request_headers_ca=_read(authentication.requestheader_client_ca_file),
             **_proxy(serving, pki_folder),
         )
 
 
-def _read(path: Path | None) -> bytes:
-    return b"" if path is None else path.read_bytes()
+def _present(path: Path | None) -> Sequence[Path]:
+    return () if path is None else (path.absolute(),)
 
 
 def _pair(certificate: Path, key: Path | None) -> Pair:
@@ -179,15 +186,3 @@ def _folder(config: Config) -> Iterator[Path]:
     else:
         with tempfile.TemporaryDirectory(prefix="mockube-") as path:
             yield Path(path)
-
-
-def _tls(certificate: Path, key: Path, *authorities: Path | None) -> ssl.SSLContext:
-    """A client may show a certificate; one that is not signed as it should be is turned away at the door."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_alpn_protocols(["http/1.1"])
-    context.load_cert_chain(certificate, key)
-    for authority in filter(None, authorities):
-        context.load_verify_locations(authority)
-    context.verify_mode = ssl.CERT_OPTIONAL
-    return context

@@ -45,6 +45,8 @@ TASKS: Final[Mapping[str, OnFailure]] = {
     "system-objects": OnFailure.RESTART,
     "crd-establishing": OnFailure.RESTART,
     "authentication-config": OnFailure.RESTART,
+    "authentication-trust": OnFailure.RESTART,
+    "serving-certificates": OnFailure.RESTART,
     "authorization-config": OnFailure.RESTART,
     "compaction": OnFailure.RESTART,
     "identity-lease": OnFailure.RESTART,

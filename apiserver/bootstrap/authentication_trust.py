@@ -61,7 +61,7 @@ def authentication_data(trusted: TrustedAuthorities) -> Mapping[str, str]:
 
 
 def combine(present: Tree, desired: Tree, *, now: datetime) -> dict[str, Any]:
-    """Return the data of both: each unexpired certificate and each name once, those already present first."""
+    """Return the present metadata with the data of both: each unexpired certificate and each name once, those already present first."""
     old, new = present.get("data") or {}, desired["data"]
     data = dict(new)
     for name in (_CLIENTS, _PROXIES):
@@ -72,7 +72,7 @@ def combine(present: Tree, desired: Tree, *, now: datetime) -> dict[str, Any]:
             values = dict.fromkeys([*_decode_names(old.get(name, "")), *_decode_names(new.get(name, ""))])
             if values or name in new:
                 data[name] = _encode_names([*values])
-    return {"data": data}
+    return {"metadata": dict(present.get("metadata") or {}), "data": data}
 
 
 def _encode_names(values: Sequence[str]) -> str:

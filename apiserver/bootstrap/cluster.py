@@ -69,14 +69,7 @@ def _all(facts: Facts, groups: Sequence[Group]) -> Iterable[RequiredObject]:
         *(RequiredObject(resource=NAMESPACES, name=name, is_recreated=True) for name in SYSTEM_NAMESPACES),
         *_priority_classes(),
         *_service(facts),
-        RequiredObject(
-            resource=CONFIG_MAPS,
-            name="extension-apiserver-authentication",
-            namespace=wellknown.NAMESPACE_SYSTEM,
-            content={"data": authentication_data(_trust_of(facts))},
-            combine=partial(combine, now=parse_time(facts.now)),
-            is_reconciled=True,
-        ),
+        authentication_config_map(facts),
         RequiredObject(
             resource=CONFIG_MAPS,
             name="kube-apiserver-legacy-service-account-token-tracking",
@@ -85,6 +78,17 @@ def _all(facts: Facts, groups: Sequence[Group]) -> Iterable[RequiredObject]:
         ),
         *flow_control(facts.minor),
         *api_services(groups),
+    )
+
+
+def authentication_config_map(facts: Facts) -> RequiredObject:
+    return RequiredObject(
+        resource=CONFIG_MAPS,
+        name="extension-apiserver-authentication",
+        namespace=wellknown.NAMESPACE_SYSTEM,
+        content={"data": authentication_data(_trust_of(facts))},
+        combine=partial(combine, now=parse_time(facts.now)),
+        is_reconciled=True,
     )
 
 

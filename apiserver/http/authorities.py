@@ -1,34 +1,55 @@
-"""Finds the CA of a client's certificate: the client CA or the request header CA."""
+"""Finds the CA of a client's certificate: the client CA or the request header CA. Both may change."""
 
 from collections.abc import Iterable
 from ssl import SSLObject
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from cryptography.hazmat.primitives.serialization import Encoding
-from cryptography.x509 import load_pem_x509_certificates
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.x509 import Certificate, load_der_x509_certificate, load_pem_x509_certificates
+
+from mockube.apiserver.pki.serving import ServingCertificates
 
 _DER: Final = 2
 """`ssl`'s number for a certificate's bytes."""
 
+Identity: TypeAlias = tuple[bytes, bytes]
+"""The subject and the public key of a CA: a renewed certificate of it has the same."""
+
 
 class Authorities:
-    """Those of clients and those of front proxies, in PEM."""
+    """Those of clients and those of front proxies."""
 
-    def __init__(self, clients: bytes, proxies: bytes) -> None:
-        self._clients = _encode_certificates(clients)
-        self._proxies = _encode_certificates(proxies)
+    def __init__(self, certificates: ServingCertificates) -> None:
+        self._certificates = certificates
+        self._clients: frozenset[Identity] = frozenset()
+        self._proxies: frozenset[Identity] = frozenset()
+        self._read()
+        certificates.on_change.append(self._read)
 
-    def classify(self, tls: SSLObject) -> tuple[bool, bool]:
-        """Return whether the certificate is a client's, and whether it is a proxy's; it was verified before."""
-        chain = frozenset(_verified_chain(tls))
-        return bool(chain & self._clients), bool(chain & self._proxies)
+    def _read(self) -> None:
+        self._clients = _identities_in(self._certificates.client_ca)
+        self._proxies = _identities_in(self._certificates.request_headers_ca)
+
+    def classify(self, chain: frozenset[Identity]) -> tuple[bool, bool]:
+        """Return whether a verified certificate is a client's, and whether it is a proxy's, by the present authorities."""
+        return not chain.isdisjoint(self._clients), not chain.isdisjoint(self._proxies)
 
 
-def _encode_certificates(authorities: bytes) -> frozenset[bytes]:
-    return frozenset(one.public_bytes(Encoding.DER) for one in load_pem_x509_certificates(authorities))
+def verified_chain(tls: SSLObject) -> frozenset[Identity]:
+    """Return the identities from a client to its authority, of a certificate that was verified in the handshake."""
+    return frozenset(_identity(load_der_x509_certificate(one)) for one in _chain(tls))
 
 
-def _verified_chain(tls: Any) -> Iterable[bytes]:
+def _identities_in(authorities: bytes) -> frozenset[Identity]:
+    return frozenset(map(_identity, load_pem_x509_certificates(authorities))) if authorities else frozenset()
+
+
+def _identity(certificate: Certificate) -> Identity:
+    key = certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return certificate.subject.public_bytes(), key
+
+
+def _chain(tls: Any) -> Iterable[bytes]:
     """Return the certificates from the client's to its authority; before Python 3.13 they are found within."""
     if hasattr(tls, "get_verified_chain"):
         return [bytes(one) for one in tls.get_verified_chain()]

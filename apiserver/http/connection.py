@@ -21,6 +21,7 @@ from aiohttp.web_protocol import ERROR, PayloadAccessError, _ErrInfo
 from mockube.apiserver.authn.credentials import NO_CERTIFICATE, ClientCertificate
 from mockube.apiserver.http import refusals
 from mockube.apiserver.http.adapter import SocketClient
+from mockube.apiserver.http.authorities import Identity, verified_chain
 from mockube.apiserver.http.response import Refusal
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class Connection(web.RequestHandler):
 
     __slots__ = (
         "_ahead",
+        "_certificate",
+        "_chain",
         "_excess",
         "_fed",
         "_head",
@@ -64,7 +67,6 @@ class Connection(web.RequestHandler):
         "_payload",
         "_refusal",
         "address",
-        "certificate",
         "drains",
         "head_since",
         "is_authenticated",
@@ -78,8 +80,10 @@ class Connection(web.RequestHandler):
         self.server = server
         self.address = ""
         """Of the client's machine."""
-        self.certificate = NO_CERTIFICATE
+        self._certificate = NO_CERTIFICATE
         """The client's."""
+        self._chain: frozenset[Identity] = frozenset()
+        """From the certificate to its authority, if there are several authorities or they may change."""
         self.is_authenticated = False
         """Whether a request of it has been authenticated as a user."""
         self.head_since: float | None = None
@@ -113,11 +117,19 @@ class Connection(web.RequestHandler):
             tls = transport.get_extra_info("ssl_object")
             der = tls.getpeercert(binary_form=True)
             end = ssl.cert_time_to_seconds(peer_certificate["notAfter"])
-            authorities = self.server.authorities
-            signed_by = authorities.classify(tls) if authorities is not None else (True, False)
-            self.certificate = ClientCertificate(
-                peer_certificate["subject"], end, hashlib.sha256(der).hexdigest(), *signed_by
-            )
+            digest = hashlib.sha256(der).hexdigest()
+            self._certificate = ClientCertificate(peer_certificate["subject"], end, digest)
+            if self.server.authorities is not None:
+                self._chain = verified_chain(tls)
+
+    @property
+    def certificate(self) -> ClientCertificate:
+        """Return the client's certificate, by the authorities that are trusted now."""
+        certificate, authorities = self._certificate, self.server.authorities
+        if authorities is None or not certificate.subject:
+            return certificate
+        is_client, is_proxy = authorities.classify(self._chain)
+        return certificate._replace(is_client=is_client, is_proxy=is_proxy)
 
     def resume_writing(self) -> None:
         self.drains += 1

@@ -4,7 +4,6 @@ import asyncio
 import errno
 import logging
 import socket
-import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -13,6 +12,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.apiserver.http.server import HEAD_SECONDS, Server, silent_losses
+from mockube.apiserver.pki.serving import ServingCertificates
 
 LOG = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class Listener(Struct, frozen=True, kw_only=True):
     """One socket, bound; with TLS, or in the clear."""
 
     socket: socket.socket
-    tls: ssl.SSLContext | None = None
+    tls: ServingCertificates | None = None
 
     @property
     def port(self) -> int:
@@ -123,8 +123,8 @@ class Acceptor:
             await asyncio.get_running_loop().connect_accepted_socket(
                 self._server,
                 accepted,
-                ssl=tls,
-                ssl_handshake_timeout=HEAD_SECONDS if tls else None,
+                ssl=None if tls is None else tls.context,
+                ssl_handshake_timeout=None if tls is None else HEAD_SECONDS,
             )
         except (OSError, TimeoutError) as error:
             LOG.debug("a handshake failed: %s", error)

@@ -51,6 +51,9 @@ class Hosts:
     """`own` are the server's: names, addresses, and patterns such as *.example.com, which stand for one label."""
 
     def __init__(self, own: Iterable[str] = ()) -> None:
+        self.replace(own)
+
+    def replace(self, own: Iterable[str]) -> None:
         names = {name.lower().rstrip(".") for name in own}
         self._names = frozenset({LOCAL, *names})
         self._checks = ANY not in names

@@ -4,13 +4,15 @@ import asyncio
 import contextlib
 import errno
 import logging
-import ssl
 
 import pytest
 
 from mockube.apimachinery.clock import RealClock, SteppedClock
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.http.listen import RECOVERY_SECONDS, Listener, bind, listening
 from mockube.apiserver.http.server import HEAD_SECONDS, IDLE_SECONDS, Server
+from mockube.apiserver.pki.issue import make_authority
+from mockube.apiserver.pki.serving import ServingCertificates
 from mockube.apiserver.request.response import text_response
 from tests.support.turns import PATIENCE, turns, until
 
@@ -18,6 +20,11 @@ GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 BEGINNING_OF_A_HANDSHAKE = b"\x16\x03\x01\x02\x00\x01\x00"
 LITTLE = 20.0
 """Seconds: more than any test here takes by a real clock, and less than every limit."""
+
+
+def certificates():
+    authority = make_authority("test", now=RealClock().now(), random=SeededRandom())
+    return ServingCertificates(authority, authority.certificate)
 
 
 class Loop(asyncio.SelectorEventLoop):
@@ -80,7 +87,7 @@ async def ended(reader):
 @pytest.mark.parametrize("sent", [b"", BEGINNING_OF_A_HANDSHAKE], ids=["nothing", "its beginning"])
 def test_a_handshake_that_stalls_is_cut_off(sent):
     async def story():
-        async with Site(tls=ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)) as site:
+        async with Site(tls=certificates()) as site:
             reader, writer = await site.connect()
             writer.write(sent)
             await until(lambda: len(site.server.unauthenticated) == 1)

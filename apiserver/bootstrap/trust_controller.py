@@ -1,0 +1,67 @@
+"""Keeps the ConfigMap extension-apiserver-authentication: it is written again after it or the CAs have changed."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from mockube.apimachinery.status import ApiError
+from mockube.apiserver.bootstrap.ensure import ensure
+from mockube.apiserver.bootstrap.required_object import Name, RequiredObject
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.storage.resource_cache import Change
+from mockube.etcd.errors import KVError
+
+LOG: Final = logging.getLogger(__name__)
+RETRY_SECONDS: Final = 1.0
+
+
+class TrustController:
+    """A follower of the one object, which is cached under its key."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        resources: Callable[[Name], Resource],
+        required_object: Callable[[], RequiredObject],
+    ) -> None:
+        """`required_object` returns the object with the present authorities."""
+        self._backend = backend
+        self._resources = resources
+        self._required_object = required_object
+        required = required_object()
+        resource = resources(required.resource)
+        self.prefix = backend.layout.object(resource, required.namespace, required.name)
+        self._cache = backend.watch_cache.resource_cache(backend.layout.resource_cache(resource))
+        self._is_outdated = asyncio.Event()
+
+    def offer(self, _change: Change) -> None:
+        self.outdate()
+
+    def miss(self) -> None:
+        self.outdate()
+
+    def outdate(self) -> None:
+        self._is_outdated.set()
+
+    async def run(self) -> None:
+        """Write the object whenever it is outdated, until cancelled."""
+        self._cache.follow(self)
+        try:
+            while True:
+                await self._is_outdated.wait()
+                self._is_outdated.clear()
+                while not await self._write():
+                    await self._backend.clock.sleep(RETRY_SECONDS)
+        finally:
+            self._cache.unfollow(self)
+
+    async def _write(self) -> bool:
+        """Write what the object lacks; return whether that succeeded."""
+        try:
+            await ensure(self._backend, self._resources, [self._required_object()])
+        except (ApiError, KVError) as error:
+            LOG.warning("The ConfigMap extension-apiserver-authentication was not written: %s", error)
+            return False
+        return True

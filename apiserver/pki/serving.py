@@ -1,0 +1,173 @@
+"""The serving certificate and the authorities of clients, which follow the files that flags name.
+
+A file that cannot be read, or whose content is invalid, has no effect: its last valid content stays in use.
+"""
+
+import asyncio
+import logging
+import os
+import ssl
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from cryptography.x509 import load_pem_x509_certificates
+
+from mockube.apimachinery.clock import Clock
+from mockube.apiserver.pki.issue import Pair
+
+LOG: Final = logging.getLogger(__name__)
+POLL_SECONDS: Final = 1.0
+"""The interval at which the files are checked for changes; upstream is notified of them."""
+
+
+class FollowedFiles:
+    """The last valid content of files. Without paths, the content never changes."""
+
+    def __init__(
+        self,
+        name: str,
+        contents: Sequence[bytes],
+        check: Callable[[Sequence[bytes]], None],
+        paths: Sequence[Path] = (),
+    ) -> None:
+        """`check` raises OSError or ValueError for invalid contents."""
+        self.contents = contents
+        self.paths = paths
+        self._name = "::".join([name, *map(str, paths)])
+        self._check = check
+        self._problem = ""
+
+    def refresh(self) -> bool:
+        """Read the files; return whether their valid content has changed."""
+        try:
+            contents = [path.read_bytes() for path in self.paths]
+            if not self.paths or contents == self.contents:
+                self._problem = ""
+                return False
+            self._check(contents)
+        except (OSError, ValueError) as error:
+            self._report(str(error))
+            return False
+        self.contents, self._problem = contents, ""
+        LOG.info("Loaded the new content of %s", self._name)
+        return True
+
+    def _report(self, problem: str) -> None:
+        """Log a problem once, as long as it stays the same."""
+        if problem != self._problem:
+            LOG.error("%s was not loaded: %s", self._name, problem)
+        self._problem = problem
+
+
+class ServingCertificates:
+    """What a TLS handshake of the server needs."""
+
+    def __init__(
+        self,
+        pair: Pair,
+        client_ca: bytes,
+        request_headers_ca: bytes = b"",
+        *,
+        pair_files: Sequence[Path] = (),
+        client_ca_files: Sequence[Path] = (),
+        request_headers_ca_files: Sequence[Path] = (),
+    ) -> None:
+        contents = [pair.certificate, pair.key]
+        self._pair = FollowedFiles("serving-cert", contents, _check_pair, pair_files)
+        self._client_ca = FollowedFiles("client-ca-bundle", [client_ca], _check_authorities, client_ca_files)
+        self._proxies = FollowedFiles(
+            "request-header", [request_headers_ca], _check_authorities, request_headers_ca_files
+        )
+        self.context = self._make_context()
+        """For new connections."""
+        self.on_new_certificate: list[Callable[[], None]] = []
+        """Called after the serving certificate has changed."""
+        self.on_change: list[Callable[[], None]] = []
+        """Called after the authorities have changed."""
+
+    @property
+    def certificate(self) -> bytes:
+        """The serving certificate."""
+        return self._pair.contents[0]
+
+    @property
+    def client_ca(self) -> bytes:
+        """The authorities that sign certificates of clients."""
+        return self._client_ca.contents[0]
+
+    @property
+    def request_headers_ca(self) -> bytes:
+        """The authorities that sign certificates of front proxies; b"" if there are none."""
+        return self._proxies.contents[0]
+
+    @property
+    def follows_files(self) -> bool:
+        return any(files.paths for files in (self._pair, self._client_ca, self._proxies))
+
+    @property
+    def follows_authorities(self) -> bool:
+        return any(files.paths for files in (self._client_ca, self._proxies))
+
+    async def run(self, clock: Clock) -> None:
+        """Follow the files until cancelled."""
+        while True:
+            await clock.sleep(POLL_SECONDS)
+            await self.reload()
+
+    async def reload(self) -> None:
+        """Use the present content of the files for new connections, as far as it is valid."""
+        is_new_pair, *are_new_authorities = await asyncio.to_thread(self._refresh)
+        if is_new_pair or any(are_new_authorities):
+            self.context = self._make_context()
+        for notify in self.on_new_certificate if is_new_pair else ():
+            notify()
+        for notify in self.on_change if any(are_new_authorities) else ():
+            notify()
+
+    def _refresh(self) -> Sequence[bool]:
+        return [files.refresh() for files in (self._pair, self._client_ca, self._proxies)]
+
+    def _make_context(self) -> ssl.SSLContext:
+        """A client may send a certificate; the handshake fails if no authority has signed it."""
+        context = _with_pair(self._pair.contents)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.set_alpn_protocols(["http/1.1"])
+        for authorities in filter(None, (self.client_ca, self.request_headers_ca)):
+            with _file(authorities) as path:
+                context.load_verify_locations(path)
+        context.verify_mode = ssl.CERT_OPTIONAL
+        return context
+
+
+def _check_authorities(contents: Sequence[bytes]) -> None:
+    if not contents[0]:
+        raise ValueError("the file is empty")
+    load_pem_x509_certificates(contents[0])
+
+
+def _check_pair(contents: Sequence[bytes]) -> None:
+    _with_pair(contents)
+
+
+def _with_pair(contents: Sequence[bytes]) -> ssl.SSLContext:
+    """Raise `ssl.SSLError` if the key is not that of the certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    certificate, key = contents
+    with _file(certificate) as certificate_path, _file(key) as key_path:
+        context.load_cert_chain(certificate_path, key_path)
+    return context
+
+
+@contextmanager
+def _file(content: bytes) -> Iterator[str]:
+    """`ssl` reads files only; nobody else can read this one."""
+    descriptor, path = tempfile.mkstemp(prefix="mockube-")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        yield path
+    finally:
+        Path(path).unlink()

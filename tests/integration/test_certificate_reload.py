@@ -1,0 +1,131 @@
+"""A server's certificate and the CAs of its clients are replaced while it runs: the files that flags name are followed."""
+
+import asyncio
+import ssl
+
+import aiohttp
+import pytest
+
+from mockube.apimachinery.clock import RealClock
+from mockube.apimachinery.randomness import SeededRandom
+from mockube.apiserver.pki.issue import Issuer, Subject, make_authority
+from tests.support.processes.process import ApiServerProcess, token
+
+pytestmark = pytest.mark.slow
+
+NOW = RealClock().now()
+REVIEW = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+TRUST = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+HOST = "127.0.0.1"
+PATIENCE = 30.0
+
+
+def authority(name):
+    return make_authority(name, now=NOW, random=SeededRandom())
+
+
+def issued(by, subject):
+    return Issuer(by, now=NOW, random=SeededRandom()).issue(subject)
+
+
+class Site:
+    def __init__(self, folder):
+        self.folder = folder
+        self.servers, self.clients = authority("servers"), authority("clients")
+        self.serve(HOST)
+        self.trust(self.clients)
+        self.flags = (
+            f"--tls-cert-file={folder / 'tls.crt'}",
+            f"--tls-private-key-file={folder / 'tls.key'}",
+            f"--client-ca-file={folder / 'clients.crt'}",
+        )
+
+    def serve(self, *hosts):
+        pair = issued(self.servers, Subject(name="server", hosts=hosts))
+        (self.folder / "tls.key").write_bytes(pair.key)
+        (self.folder / "tls.crt").write_bytes(pair.certificate)
+
+    def trust(self, *authorities):
+        content = b"".join(one.certificate for one in authorities)
+        (self.folder / "clients.crt").write_bytes(content)
+
+    def session(self, signer=None):
+        """A session with one connection, whose certificate another authority may have signed."""
+        context = ssl.create_default_context(cadata=self.servers.certificate.decode())
+        if signer is not None:
+            pair = issued(signer, Subject(name="bob", groups=("dev",)))
+            file = self.folder / "bob.pem"
+            file.write_bytes(pair.certificate + pair.key)
+            context.load_cert_chain(file)
+        return aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context, limit=1))
+
+
+@pytest.fixture
+def site(tmp_path):
+    site = Site(tmp_path)
+    with ApiServerProcess(tmp_path, *site.flags) as server:
+        site.url, site.token = server.url, token(server.kubeconfig)
+        yield site
+
+
+async def review(session, url, **headers):
+    """The code and the user; 0 if the handshake fails."""
+    body = {"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1"}
+    try:
+        async with session.post(url + REVIEW, json=body, headers=headers) as answer:
+            tree = await answer.json()
+            user = tree["status"]["userInfo"]["username"] if answer.status == 201 else ""
+            return answer.status, user
+    except (aiohttp.ClientError, ssl.SSLError, ConnectionError):
+        return 0, ""
+
+
+async def eventually(probe, expected):
+    """Wait until a new connection sees what is expected; the server notices a changed file within a second."""
+    async with asyncio.timeout(PATIENCE):
+        while await probe() != expected:
+            pass  # the probe waits for a response
+
+
+async def test_clients_of_a_new_authority_are_known_and_those_of_the_old_one_are_not(site):
+    second = authority("second")
+
+    async def user_of(signer):
+        async with site.session(signer) as session:
+            return await review(session, site.url)
+
+    async with site.session(site.clients) as old:
+        assert await review(old, site.url) == (201, "bob")
+        assert await user_of(second) == (0, "")
+        site.trust(site.clients, second)
+        await eventually(lambda: user_of(second), (201, "bob"))
+        assert await review(old, site.url) == (201, "bob")
+        site.trust(second)
+        await eventually(lambda: user_of(site.clients), (0, ""))
+        assert (await review(old, site.url))[0] == 401  # on the connection that was made before
+
+
+async def test_the_config_map_follows(site):
+    second = authority("second")
+    headers = {"Authorization": f"Bearer {site.token}"}
+    async with site.session() as session:
+
+        async def published():
+            async with session.get(site.url + TRUST, headers=headers) as answer:
+                return (await answer.json())["data"]["client-ca-file"].encode()
+
+        assert await published() == site.clients.certificate
+        site.trust(second)
+        await eventually(published, site.clients.certificate + second.certificate)
+
+
+async def test_a_new_serving_certificate_is_shown_and_its_names_are_those_of_the_server(site):
+    headers = {"Authorization": f"Bearer {site.token}", "Host": "new.example.com"}
+
+    async def code():
+        async with site.session() as session, session.get(site.url + "/version", headers=headers) as answer:
+            return answer.status
+
+    assert await code() == 421
+    site.serve(HOST, "new.example.com")
+    await eventually(code, 200)

@@ -1,0 +1,81 @@
+"""The ConfigMap extension-apiserver-authentication follows the authorities, and survives its deletion and changes."""
+
+import asyncio
+
+import pytest
+
+from mockube.apimachinery.clock import RealClock
+from mockube.apimachinery.randomness import SeededRandom
+from mockube.apiserver.bootstrap.cluster import Facts, authentication_config_map
+from mockube.apiserver.bootstrap.trust_controller import TrustController
+from mockube.apiserver.pki.issue import make_authority
+from tests.support.server import apiserver
+from tests.support.turns import until
+
+PATH = "/api/v1/namespaces/kube-system/configmaps"
+NAME = "extension-apiserver-authentication"
+NOW = RealClock().now()
+
+
+def authority(name):
+    return make_authority(name, now=NOW, random=SeededRandom()).certificate
+
+
+class Site:
+    def __init__(self, client):
+        self.client = client
+        self.client_ca = authority("first")
+        server = client.server
+        self.controller = TrustController(server.backend, server.stored_row, self.required)
+
+    def required(self):
+        facts = Facts(
+            port=6443,
+            service_ranges=("10.0.0.0/16",),
+            client_ca=self.client_ca,
+            now=NOW.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        )
+        return authentication_config_map(facts)
+
+    def stored(self):
+        backend = self.client.server.backend
+        row = self.client.server.stored_row(("", "v1", "configmaps"))
+        return backend.find_cached(row.group_resource, "kube-system", NAME)
+
+    def authorities(self):
+        stored = self.stored()
+        return "" if stored is None else (stored.tree().get("data") or {}).get("client-ca-file", "")
+
+
+@pytest.fixture
+async def site():
+    async with apiserver.running() as client:
+        await client.post("/api/v1/namespaces", {"metadata": {"name": "kube-system"}})
+        site = Site(client)
+        task = asyncio.create_task(site.controller.run())
+        site.controller.outdate()
+        await until(site.stored)
+        yield site
+        task.cancel()
+
+
+async def test_new_authorities_are_added(site):
+    first, site.client_ca = site.client_ca, authority("second")
+    site.controller.outdate()
+    await until(lambda: site.authorities() == (first + site.client_ca).decode())
+
+
+async def test_it_is_created_again(site):
+    uid = site.stored().tree()["metadata"]["uid"]
+    await site.client.delete(f"{PATH}/{NAME}")
+    await until(lambda: site.stored() is not None and site.stored().tree()["metadata"]["uid"] != uid)
+    assert site.authorities() == site.client_ca.decode()
+
+
+async def test_what_it_lacks_is_added_and_labels_stay(site):
+    tree = site.stored().tree()
+    changed = {**tree, "data": {}, "metadata": {**tree["metadata"], "labels": {"a": "b"}}}
+    answer = await site.client.put(f"{PATH}/{NAME}", changed)
+    assert answer.status == 200
+    await until(lambda: site.authorities() == site.client_ca.decode())
+    assert site.stored().tree()["metadata"]["labels"] == {"a": "b"}
