@@ -9,8 +9,9 @@ import base64
 import orjson
 import pytest
 
-from mockube.apiserver.wire.protobuf.envelope import decode, encode, watch_events, watch_frame
+from mockube.apiserver.wire.protobuf.envelope import decode, encode, watch_frame
 from tests.support.recorded import recordings
+from tests.support.server.watch_frames import watch_events
 
 AS_THE_CLIENT_WROTE_IT = {"ControllerRevision"}
 """Kinds that hold JSON text of a client's, with its spaces: read right, but not written to the byte."""

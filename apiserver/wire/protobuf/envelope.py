@@ -88,21 +88,6 @@ def watch_frame(event_type: str, encoded: bytes) -> bytes:
     return len(event).to_bytes(_FRAME_HEADER) + event
 
 
-def watch_events(stream: bytes) -> Iterator[tuple[str, dict[str, Json]]]:
-    """Return the events of complete frames: types and objects."""
-    at = 0
-    while at < len(stream):
-        start = at + _FRAME_HEADER
-        at = start + int.from_bytes(stream[at:start])
-        if at > len(stream):
-            raise ProtobufError("unexpected EOF")
-        with _named_errors():
-            event = read_parts(stream[start:at])
-            extension = read_parts(event.get(_EVENT_OBJECT, b""))
-            event_type = event.get(_EVENT_TYPE, b"").decode()
-        yield event_type, decode(extension.get(_EXTENSION_RAW, b""))
-
-
 @contextmanager
 def _named_errors() -> Iterator[None]:
     """Nothing below counts the bytes that are left or looks at each letter: Python does, and says so in its own words."""

@@ -8,10 +8,10 @@ from mockube.apiserver.wire.protobuf.envelope import (
     encode_item,
     encode_list,
     is_protobuf,
-    watch_events,
     watch_frame,
 )
 from mockube.apiserver.wire.protobuf.errors import ProtobufError, UnknownKind
+from tests.support.server.watch_frames import watch_events
 
 NAMESPACE = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "a"}, "spec": {}, "status": {}}
 METADATA = b'\x0a\x01a\x12\x00\x1a\x00"\x00*\x002\x008\x00B\x00'
