@@ -72,7 +72,7 @@ def _arrange_group(
     same: list[ReadOnlyTree] = []
     for one in present:
         retained = [missing.pop(uid) for uid in map(_identity, one["endpoints"] or ()) if uid in missing]
-        if retained == [*map(_without_hints, one["endpoints"] or ())] and meta.labels(one) == shape.labels:
+        if retained == [*map(without_hints, one["endpoints"] or ())] and meta.labels(one) == shape.labels:
             same.append(one)
         elif retained:
             changes.update.append(_with_endpoints(one, shape.labels, retained))
@@ -133,8 +133,8 @@ def _with_endpoints(one: ReadOnlyTree, labels: Mapping[str, str], endpoints: lis
     return {**meta.with_metadata(one, labels=labels), "endpoints": endpoints}
 
 
-def _without_hints(endpoint: ReadOnlyTree) -> ReadOnlyTree:
-    """Hints are decided after the slices."""
+def without_hints(endpoint: ReadOnlyTree) -> ReadOnlyTree:
+    """Return the endpoint as it is before its hints are decided, which is after the slices."""
     if "hints" not in endpoint:
         return endpoint
     return {field: value for field, value in endpoint.items() if field != "hints"}

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from mockube.apimachinery import conditions, meta, quantity
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import CONDITION_READY, LABEL_ZONE
-from mockube.controller_manager.workloads.endpoint_slices import Changes
+from mockube.controller_manager.workloads.endpoint_slices import Changes, without_hints
 
 ANNOTATION_TOPOLOGY_MODE: Final = "service.kubernetes.io/topology-mode"
 _DEPRECATED_MODE: Final = "service.kubernetes.io/topology-aware-hints"
@@ -94,14 +94,14 @@ def with_hints(
     if is_shared_by_zone(service):
         shared, problem = _share_zones(changes, unchanged, ratios)
         if shared is None:
-            stripped = _with_endpoints(changes, unchanged, _without_hints)
+            stripped = _with_endpoints(changes, unchanged, without_hints)
             return Hinted(stripped, (f"{problem}, addressType: {address_type}",))
         enabled = () if was_shared else (f"{HINTS_ENABLED}, addressType: {address_type}",)
         return Hinted(shared, enabled, shared=True)
     messages = (f"{_DISABLED}, addressType: {address_type}",) if was_shared else ()
     distribution = service["spec"].get("trafficDistribution")
     if distribution not in _CLOSE:
-        return Hinted(_with_endpoints(changes, unchanged, _without_hints), messages)
+        return Hinted(_with_endpoints(changes, unchanged, without_hints), messages)
 
     def close(endpoint: ReadOnlyTree) -> ReadOnlyTree:
         return _with_own_place(endpoint, with_node=distribution == _SAME_NODE)
@@ -124,10 +124,6 @@ def _change_endpoints(one: ReadOnlyTree, change: _Change) -> dict[str, Any]:
     return {**one, "endpoints": [change(endpoint) for endpoint in one.get("endpoints") or ()]}
 
 
-def _without_hints(endpoint: ReadOnlyTree) -> ReadOnlyTree:
-    return {field: value for field, value in endpoint.items() if field != "hints"}
-
-
 def _with_own_place(endpoint: ReadOnlyTree, *, with_node: bool) -> ReadOnlyTree:
     if not endpoint["conditions"].get("ready"):
         return endpoint
@@ -136,7 +132,7 @@ def _with_own_place(endpoint: ReadOnlyTree, *, with_node: bool) -> ReadOnlyTree:
         hints["forZones"] = [{"name": endpoint["zone"]}]
     if with_node and endpoint.get("nodeName"):
         hints["forNodes"] = [{"name": endpoint["nodeName"]}]
-    return {**_without_hints(endpoint), **({"hints": hints} if hints else {})}
+    return {**without_hints(endpoint), **({"hints": hints} if hints else {})}
 
 
 # --- endpoints that are shared among zones
