@@ -59,7 +59,7 @@ def _kind_name(value: Any) -> str:
 
 
 def _type(value: Any) -> str:
-    return next((name for each, name in _TYPES.items() if type(value) is each), type(value).__name__)
+    return _TYPES.get(type(value), type(value).__name__)
 
 
 def _plain(value: Any) -> str:

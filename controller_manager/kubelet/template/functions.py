@@ -1,6 +1,6 @@
 """The functions of templates: Go's own, those of sprig that stages need, and kwok's without context.
 
-Pure. Data: a table of names. `printf` is in `formatting`.
+Pure. Data: a table of names. `printf` is in `formatting`. What is empty is false, as in Python.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,17 +35,12 @@ FROM_ENVIRONMENT: Final = frozenset(
 _DEEPEST_INDENT: Final = 100
 
 
-def is_true(value: Any) -> bool:
-    """What Go's templates take for true: whatever is not empty."""
-    return bool(value)
-
-
 def _and(*values: Any) -> Any:
-    return next((value for value in values if not is_true(value)), values[-1])
+    return next((value for value in values if not value), values[-1])
 
 
 def _or(*values: Any) -> Any:
-    return next((value for value in values if is_true(value)), values[-1])
+    return next((value for value in values if value), values[-1])
 
 
 def _equal(first: Any, *others: Any) -> bool:
@@ -77,7 +72,7 @@ def _dict(*pairs: Any) -> dict[str, Any]:
 
 
 def _default(fallback: Any, value: Any = None) -> Any:
-    return value if is_true(value) else fallback
+    return value or fallback
 
 
 def _has_key(tree: Mapping[str, Any], key: str) -> bool:
@@ -91,7 +86,7 @@ def _ternary(yes: Any, no: Any, condition: Any) -> Any:
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "and": _and,
     "or": _or,
-    "not": lambda value: not is_true(value),
+    "not": lambda value: not value,
     "eq": _equal,
     "ne": lambda one, other: one != other,
     "lt": lambda one, other: one < other,

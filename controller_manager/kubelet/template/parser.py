@@ -17,7 +17,6 @@ from mockube.controller_manager.kubelet.template.expression import (
     parse_pipeline,
 )
 from mockube.controller_manager.kubelet.template.formatting import go_string
-from mockube.controller_manager.kubelet.template.functions import is_true
 
 __all__ = ["Template", "TemplateError", "parse"]
 
@@ -127,7 +126,7 @@ class _Parser(Struct):
 
         def run(scope: Scope, out: list[str]) -> None:
             inner = scope.inner(scope.dot)
-            _run(body if is_true(condition(inner)) else other, inner, out)
+            _run(body if condition(inner) else other, inner, out)
 
         return run
 
@@ -138,7 +137,7 @@ class _Parser(Struct):
         def run(scope: Scope, out: list[str]) -> None:
             inner = scope.inner(scope.dot)
             found = value(inner)
-            if is_true(found):
+            if found:
                 _run(body, inner.inner(found), out)
             else:
                 _run(other, inner, out)
