@@ -4,6 +4,7 @@ Families are in the order of their names, samples in that of their labels, and a
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, Final, Protocol
 
 from mockube.apimachinery.gotext import format_g
@@ -33,6 +34,11 @@ class Family(Protocol):
     def type(self) -> str: ...
     @property
     def samples(self) -> Sequence[Any]: ...
+
+
+def cumulative_buckets(bounds: Sequence[float], counts: Iterable[int]) -> list[tuple[str, float]]:
+    """Return the number of observations up to each bound of a histogram; `counts` are of each bucket, the last without bound."""
+    return [*zip((*map(str, bounds), "+Inf"), map(float, accumulate(counts)), strict=True)]
 
 
 def metrics_text(families: Iterable[Family]) -> bytes:

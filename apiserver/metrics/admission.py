@@ -6,12 +6,13 @@ built at each scrape.
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
 from typing import Final
 
 from prometheus_client import Counter, Histogram
 from prometheus_client.core import HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
+
+from mockube.apimachinery.exposition import cumulative_buckets
 
 ADMIT, VALIDATE = "admit", "validate"
 _BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5)
@@ -46,8 +47,7 @@ class Durations:
 
     def cumulative(self) -> list[tuple[str, float]]:
         """Return the number of durations up to each bucket's bound."""
-        bounds = (*map(str, self._buckets), "+Inf")
-        return [*zip(bounds, map(float, accumulate((self.quick, *self.slow))), strict=True)]
+        return cumulative_buckets(self._buckets, (self.quick, *self.slow))
 
 
 class AdmissionMetrics(Collector):

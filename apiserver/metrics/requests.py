@@ -8,13 +8,14 @@ sent, so that no client can make them many.
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from mockube.apimachinery.exposition import cumulative_buckets
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.request_info import RequestInfo
 
@@ -167,7 +168,7 @@ class RequestMetrics(Collector):
         )
         for under, counts in self._counts.items():
             if any(counts.buckets):
-                family.add_metric(list(under), _cumulative(BUCKETS, counts.buckets), counts.total)
+                family.add_metric(list(under), cumulative_buckets(BUCKETS, counts.buckets), counts.total)
         return family
 
     def _collect_sizes(self) -> Metric:
@@ -178,7 +179,7 @@ class RequestMetrics(Collector):
         for under, counts in self._counts.items():
             if any(counts.sizes):
                 labels = [getattr(under, name) for name in names]
-                family.add_metric(labels, _cumulative(SIZES, counts.sizes), counts.bytes)
+                family.add_metric(labels, cumulative_buckets(SIZES, counts.sizes), counts.bytes)
         return family
 
     def _collect_deprecated(self) -> Metric:
@@ -229,11 +230,3 @@ class RequestMetrics(Collector):
         for (group, resource), count in self._terminated.items():
             family.add_metric([group, resource], count)
         return family
-
-
-def _cumulative(limits: Sequence[float], buckets: Iterable[int]) -> list[tuple[str, float]]:
-    sums, below = [], 0
-    for limit, count in zip((*map(str, limits), "+Inf"), buckets, strict=True):
-        below += count
-        sums.append((limit, float(below)))
-    return sums

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from mockube.apimachinery.exposition import cumulative_buckets
+
 
 class Histogram(Collector):
     """Durations without labels."""
@@ -63,8 +65,4 @@ class Durations:
         return sum(self._counts)
 
     def add_to(self, family: HistogramMetricFamily, labels: Sequence[str]) -> None:
-        cumulative, below = [], 0
-        for limit, count in zip((*map(str, self._buckets), "+Inf"), self._counts, strict=True):
-            below += count
-            cumulative.append((limit, float(below)))
-        family.add_metric(labels, cumulative, self._total)
+        family.add_metric(labels, cumulative_buckets(self._buckets, self._counts), self._total)
