@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from mockube.apimachinery import errors
 from mockube.apimachinery.cel import types
 from mockube.apimachinery.cel.attributes import LazyMap
 from mockube.apimachinery.cel.environment import CompiledExpression, Environment, Library, ResultTypeError
@@ -16,6 +17,8 @@ from mockube.apimachinery.cel.schema_types import DeclaredStructs
 from mockube.apimachinery.cel.source import Issues
 from mockube.apimachinery.cel.types import Type
 from mockube.apimachinery.cel.values import CelError
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import Path
 
 BOOL, TEXT, ANY = (types.BOOL,), (types.STRING,), (types.ANY,)
 TEXT_OR_NULL: Final = (types.STRING, types.NULL)
@@ -80,7 +83,21 @@ class BadExpression(Exception):
 
     def __init__(self, detail: str, *, internal: bool = False) -> None:
         super().__init__(detail)
-        self.internal = internal
+        self._internal = internal
+
+    def field_error(self, path: Path, text: str) -> FieldError:
+        """Return the error of a field with that expression."""
+        return errors.internal(path, str(self)) if self._internal else errors.invalid(path, text, str(self))
+
+
+def compile_expression(environment: Environment, text: str, returns: Sequence[Type]) -> CompiledExpression:
+    """Return the expression, or raise BadExpression or ResultTypeError."""
+    try:
+        return environment.compile(text, None if types.ANY in returns else returns.__contains__)
+    except Issues as issues:
+        raise BadExpression(f"compilation failed: {issues}") from issues
+    except ProgramError as error:
+        raise BadExpression(f"program instantiation failed: {error}", internal=True) from error
 
 
 class Has(Struct, frozen=True):
@@ -153,18 +170,12 @@ class Compiler:
     def compile(self, text: str, returns: Sequence[Type], has: Has) -> CompiledExpression:
         """Return the expression, or raise BadExpression."""
         try:
-            return self._environment(has).compile(
-                text, None if types.ANY in returns else returns.__contains__
-            )
-        except Issues as issues:
-            raise BadExpression(f"compilation failed: {issues}") from issues
+            return compile_expression(self._environment(has), text, returns)
         except ResultTypeError as error:
             names = [type_.declared_name() for type_ in returns]
             return_types = names[0] if len(names) == 1 else f"one of [{' '.join(names)}]"
             detail = f"must evaluate to {return_types} but got {error.type.declared_name()}"
             raise BadExpression(detail) from error
-        except ProgramError as error:
-            raise BadExpression(f"program instantiation failed: {error}", internal=True) from error
 
     def add_variable(self, name: str, text: str, has: Has) -> None:
         """Compile a variable; what it cannot be is found again by who uses it."""

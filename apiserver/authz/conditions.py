@@ -7,12 +7,10 @@ from typing import Any, Final
 from msgspec import Struct
 
 from mockube.apimachinery import errors
-from mockube.apimachinery.admission_expressions import BadExpression
+from mockube.apimachinery.admission_expressions import BOOL, BadExpression, compile_expression
 from mockube.apimachinery.cel import types
 from mockube.apimachinery.cel.environment import CompiledExpression, Environment, ResultTypeError
-from mockube.apimachinery.cel.program import ProgramError
 from mockube.apimachinery.cel.schema_types import DeclaredStructs
-from mockube.apimachinery.cel.source import Issues
 from mockube.apimachinery.cel.types import Type
 from mockube.apimachinery.cel.values import CelError, CostExceeded
 from mockube.apimachinery.errors import FieldError
@@ -95,17 +93,12 @@ def compile_conditions(texts: Sequence[str], path: Path) -> tuple[Conditions | N
             try:
                 found[text] = _compile(text)
             except BadExpression as error:
-                wrong = errors.internal(at, str(error)) if error.internal else None
-                problems.append(wrong or errors.invalid(at, text, str(error)))
+                problems.append(error.field_error(at, text))
     return (Conditions([*found.items()]) if found else None), problems
 
 
 def _compile(text: str) -> CompiledExpression:
     try:
-        return _environment().compile(text, lambda type_: type_ == types.BOOL)
-    except Issues as issues:
-        raise BadExpression(f"compilation failed: {issues}") from issues
+        return compile_expression(_environment(), text, BOOL)
     except ResultTypeError as error:
         raise BadExpression(f"must evaluate to bool but got {error.type.declared_name()}") from error
-    except ProgramError as error:
-        raise BadExpression(f"program instantiation failed: {error}", internal=True) from error

@@ -6,13 +6,12 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
-from mockube.apimachinery.admission_expressions import STRUCTS, BadExpression
+from mockube.apimachinery import admission_expressions
+from mockube.apimachinery.admission_expressions import ANY, BOOL, STRUCTS, BadExpression
 from mockube.apimachinery.cel import types
 from mockube.apimachinery.cel.ast import Call, Expr, Ident, Literal, Select
 from mockube.apimachinery.cel.environment import CompiledExpression, Environment, ResultTypeError
-from mockube.apimachinery.cel.program import ProgramError
 from mockube.apimachinery.cel.schema_types import DeclaredStructs, unescape
-from mockube.apimachinery.cel.source import Issues
 from mockube.apimachinery.cel.validators import children
 from mockube.apimachinery.cel.values import CelError, CostExceeded
 from mockube.apiserver.authn.bearer import BadToken
@@ -52,14 +51,11 @@ class Mapper(Struct, frozen=True, kw_only=True):
 def compile_expression(text: str, variable: str, *, is_condition: bool) -> CompiledExpression:
     """Return an expression over `claims` or `user`, or raise BadExpression."""
     try:
-        accepts = (lambda type_: type_ == types.BOOL) if is_condition else None
-        return _environment(variable).compile(text, accepts)
-    except Issues as issues:
-        raise BadExpression(f"compilation failed: {issues}") from issues
+        return admission_expressions.compile_expression(
+            _environment(variable), text, BOOL if is_condition else ANY
+        )
     except ResultTypeError as error:
         raise BadExpression("must evaluate to bool") from error
-    except ProgramError as error:
-        raise BadExpression(f"program instantiation failed: {error}", internal=True) from error
 
 
 def selects(rules: Iterable[Rule], field: str) -> bool:

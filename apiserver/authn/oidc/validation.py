@@ -203,9 +203,7 @@ def _rule(
     try:
         compiled = compile_expression(text, variable, is_condition=message is not None)
     except BadExpression as error:
-        problems.append(
-            errors.internal(path, str(error)) if error.internal else errors.invalid(path, text, str(error))
-        )
+        problems.append(error.field_error(path, text))
         return ()
     return (Rule(text, compiled, name=name, message=message or ""),)
 

@@ -183,12 +183,8 @@ def check_compiled(
     try:
         compiler.compile(text, returns, has)
     except BadExpression as error:
-        return (expression_error(path, text, error),)
+        return (error.field_error(path, text),)
     return ()
-
-
-def expression_error(path: Path, text: str, error: BadExpression) -> FieldError:
-    return errors.internal(path, str(error)) if error.internal else errors.invalid(path, text, str(error))
 
 
 def _check_condition(

@@ -17,7 +17,6 @@ from mockube.apiserver.kinds.admissionregistration.matching import (
     check_failure_policy,
     check_match_conditions,
     check_match_resources,
-    expression_error,
 )
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import count, part
@@ -91,7 +90,7 @@ def _check_variable(variable: ReadOnlyTree, path: Path, compiler: Compiler, has:
     try:
         compiler.add_variable(variable.get("name", ""), text, has)
     except BadExpression as error:
-        yield expression_error(at, text, error)
+        yield error.field_error(at, text)
 
 
 def _check_failure_policy(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
