@@ -49,9 +49,7 @@ class Issuer:
         self._random = random
 
     def issue(self, subject: Subject) -> Pair:
-        key: _Key = ec.generate_private_key(ec.SECP256R1())
-        if subject.has_rsa_key:
-            key = rsa.generate_private_key(65537, RSA_BITS)
+        key = _new_key(is_rsa=subject.has_rsa_key)
         usage = ExtendedKeyUsageOID.SERVER_AUTH if subject.hosts else ExtendedKeyUsageOID.CLIENT_AUTH
         builder = _builder(
             _name(subject), self._certificate.subject, key, self._now, LEAF_YEARS, self._random
@@ -83,7 +81,7 @@ class Issuer:
 
 def make_authority(name: str, *, now: datetime, random: Random) -> Pair:
     """One that has signed itself."""
-    key = ec.generate_private_key(ec.SECP256R1())
+    key = _new_key()
     own = _name(Subject(name=name))
     builder = _builder(own, own, key, now, AUTHORITY_YEARS, random)
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
@@ -95,7 +93,7 @@ def make_authority(name: str, *, now: datetime, random: Random) -> Pair:
 
 
 def make_key() -> bytes:
-    return _pem(ec.generate_private_key(ec.SECP256R1()))
+    return _pem(_new_key())
 
 
 def ends(certificate: bytes) -> datetime:
@@ -126,6 +124,10 @@ def _builder(
 def _sign(builder: x509.CertificateBuilder, key: _Key, by: _Key) -> Pair:
     certificate = builder.sign(by, hashes.SHA256())
     return Pair(certificate=certificate.public_bytes(serialization.Encoding.PEM), key=_pem(key))
+
+
+def _new_key(*, is_rsa: bool = False) -> _Key:
+    return rsa.generate_private_key(65537, RSA_BITS) if is_rsa else ec.generate_private_key(ec.SECP256R1())
 
 
 def _pem(key: _Key) -> bytes:
