@@ -31,7 +31,7 @@ def run(script):
     assert done.returncode == 0, done.stderr
 
 
-def test_what_is_old_is_not_looked_at_until_it_has_doubled():
+def test_old_garbage_is_collected_when_objects_have_doubled():
     run("""
 cycles = [Cycle() for _ in range(here * 3 // 4)]
 assert not old.age()        # they become old
@@ -47,7 +47,7 @@ assert not old.age()
 """)
 
 
-def test_many_old_objects_are_not_looked_at():
+def test_many_old_objects_are_not_collected():
     run("""
 few = OldObjects(most=here)
 few.begin()
@@ -59,7 +59,7 @@ assert Cycle.gone == 0
 """)
 
 
-def test_what_is_gone_before_the_next_time_does_not_count():
+def test_short_lived_objects_do_not_count_as_old():
     run("""
 for _ in range(3):
     request = [[] for _ in range(here * 3)]
@@ -68,7 +68,7 @@ for _ in range(3):
 """)
 
 
-def test_young_garbage_is_found_at_once():
+def test_young_garbage_is_collected_at_once():
     run("""
 Cycle()
 old.age()
@@ -76,7 +76,7 @@ assert Cycle.gone == 1
 """)
 
 
-def test_by_themselves_only_young_objects_are_looked_at():
+def test_automatic_collection_covers_young_objects_only():
     run("""
 found = []
 gc.callbacks.append(lambda phase, about: found.append((about["generation"], gc.get_count()[0])))
@@ -89,7 +89,7 @@ assert max(count for _, count in found) < 2 * THRESHOLD[0]
 """)
 
 
-def test_it_ages_as_long_as_the_loop_runs():
+def test_ageing_runs_with_event_loop():
     run("""
 async def main():
     old.age_often(asyncio.get_running_loop(), 0.0)
@@ -102,7 +102,7 @@ asyncio.run(main())
 
 
 @pytest.mark.parametrize("size", [1, 1 << 20])
-def test_stored_objects_are_not_looked_at(size):
+def test_stored_objects_are_not_traversed(size):
     run(f"""
 from mockube.apiserver.storage.stored import Stored
 assert not gc.is_tracked(Stored(b"key", b"x" * {size}, 1))

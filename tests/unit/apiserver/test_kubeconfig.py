@@ -16,7 +16,7 @@ def write(path, server="https://127.0.0.1:6443"):
     kubeconfig.write(path, server=server, authority=b"ca", client=CLIENT, token="t")
 
 
-def test_what_is_written_is_what_clients_read(tmp_path):
+def test_written_kubeconfig_is_complete(tmp_path):
     path = tmp_path / "new" / "config"
     write(path)
     tree = yaml.safe_load(path.read_text())
@@ -27,14 +27,14 @@ def test_what_is_written_is_what_clients_read(tmp_path):
     assert user["token"] == "t"
 
 
-def test_nobody_else_may_read_it(tmp_path):
+def test_kubeconfig_is_private(tmp_path):
     path = tmp_path / "config"
     path.touch(mode=0o644)
     write(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_an_older_one_is_replaced(tmp_path):
+def test_older_own_kubeconfig_is_replaced(tmp_path):
     path = tmp_path / "config"
     write(path)
     write(path, "https://127.0.0.1:1")
@@ -51,7 +51,7 @@ def test_an_older_one_is_replaced(tmp_path):
         pytest.param("notes", id="something else"),
     ],
 )
-def test_another_one_is_left_alone(tmp_path, text):
+def test_foreign_kubeconfig_is_not_replaced(tmp_path, text):
     path = tmp_path / "config"
     path.write_text(text)
     with pytest.raises(kubeconfig.NotOurs, match="is not overwritten"):

@@ -21,11 +21,11 @@ from tests.support.turns import turns
 
 
 @pytest.mark.parametrize("count", [0, 1, SLICE, SLICE + 1, 3 * SLICE])
-async def test_something_is_made_of_each_item_in_order(count):
+async def test_items_are_mapped_in_order(count):
     assert await yield_between_batches(str, range(count)) == [str(number) for number in range(count)]
 
 
-async def test_others_get_their_turn_after_each_slice():
+async def test_other_tasks_run_after_each_slice():
     done = []
 
     async def another():
@@ -37,7 +37,7 @@ async def test_others_get_their_turn_after_each_slice():
     assert done == [*range(SLICE), "another", *range(SLICE, 2 * SLICE)]
 
 
-async def test_a_slice_ends_after_so_many_bytes():
+async def test_slice_ends_at_byte_limit():
     done = []
 
     async def another():
@@ -59,11 +59,11 @@ async def test_a_slice_ends_after_so_many_bytes():
         pytest.param([1, 20, 30, 2], [[1], [20], [30], [2]], id="larger ones by themselves"),
     ],
 )
-def test_a_batch_has_so_many_items_or_bytes(sizes, expected):
+def test_batch_is_limited_in_items_and_bytes(sizes, expected):
     assert [*batches(sizes, lambda size: size, count=3, max_bytes=10)] == expected
 
 
-async def test_what_is_large_is_made_in_a_thread_and_in_order():
+async def test_large_items_are_mapped_in_thread_in_order():
     sizes = [1, LARGE, 2, LARGE + 1]
     made = await yield_between_batches(
         lambda size: (size, threading.current_thread()), sizes, size=lambda size: size
@@ -74,7 +74,7 @@ async def test_what_is_large_is_made_in_a_thread_and_in_order():
 
 
 @pytest.mark.parametrize("cost", [1, 10, 10_000])
-async def test_what_passes_a_test_is_found_in_order(cost):
+async def test_filter_in_slices_keeps_order(cost):
     assert await filter_in_slices(lambda number: number % 2, range(1500), cost=cost) == list(
         range(1, 1500, 2)
     )
@@ -83,16 +83,16 @@ async def test_what_passes_a_test_is_found_in_order(cost):
 # --- the worker
 
 
-async def test_small_work_is_done_at_once():
+async def test_small_work_runs_at_once():
     assert await Worker().run(LARGE - 1, threading.current_thread) is threading.current_thread()
 
 
-async def test_what_work_raises_is_raised():
+async def test_error_of_work_is_raised():
     with pytest.raises(ZeroDivisionError):
         await Worker().run(LARGE, lambda: 1 // 0)
 
 
-async def test_one_piece_of_work_is_done_at_a_time():
+async def test_work_runs_one_at_a_time():
     worker, running, most = Worker(), 0, 0
     lock = threading.Lock()
 
@@ -108,7 +108,7 @@ async def test_one_piece_of_work_is_done_at_a_time():
     assert most == 1
 
 
-async def test_work_goes_on_when_its_caller_is_gone_and_the_next_one_waits_for_it():
+async def test_running_work_continues_after_caller_is_cancelled():
     worker, begun, may_end, done = Worker(), threading.Event(), threading.Event(), []
 
     def first():
@@ -127,7 +127,7 @@ async def test_work_goes_on_when_its_caller_is_gone_and_the_next_one_waits_for_i
     assert done == ["first", "second"]
 
 
-async def test_work_whose_caller_is_gone_ends_when_it_asks():
+async def test_abandoned_work_ends_at_next_check():
     worker, begun, ended = Worker(), threading.Event(), threading.Event()
 
     def endless():
@@ -147,7 +147,7 @@ async def test_work_whose_caller_is_gone_ends_when_it_asks():
     assert ended.is_set()
 
 
-async def test_work_that_waits_is_dropped_with_its_caller():
+async def test_queued_work_is_dropped_with_its_caller():
     worker, may_end, done = Worker(), threading.Event(), []
     first = asyncio.create_task(worker.run(LARGE, may_end.wait))
     second = asyncio.create_task(worker.run(LARGE, done.append, "second"))
@@ -161,7 +161,7 @@ async def test_work_that_waits_is_dropped_with_its_caller():
     assert done == ["third"]
 
 
-async def test_what_would_begin_is_refused_when_too_much_waits_and_what_goes_on_is_not():
+async def test_work_is_refused_when_queue_is_full():
     worker, may_end = Worker(), threading.Event()
     tasks = [asyncio.create_task(worker.begin(LARGE, may_end.wait)) for _ in range(1 + MOST_WAITING)]
     await turns(2)
@@ -174,7 +174,7 @@ async def test_what_would_begin_is_refused_when_too_much_waits_and_what_goes_on_
     assert await going_on == "done"
 
 
-def test_only_the_work_of_a_requester_who_has_gone_is_not_wanted():
+def test_check_wanted_raises_for_disconnected_requester_only():
     gone = threading.Event()
     check_wanted()
     with while_wanted(gone):

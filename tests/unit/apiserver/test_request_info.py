@@ -65,17 +65,17 @@ NS_A = {"namespace": "a"}
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_resources(method, path, expected):
+def test_resource_paths_are_parsed(method, path, expected):
     assert parse(method, path, watch=False) == RequestInfo(path=path, is_resource=True, **expected)
 
 
 @pytest.mark.parametrize(
     "path", ["/", "/healthz", "/version", "/api", "/api/v1", "/apis", "/apis/apps", "/apis/apps/v1"]
 )
-def test_what_is_no_resource(path):
+def test_non_resource_paths_are_parsed(path):
     assert parse("GET", path, watch=False) == RequestInfo(path=path, verb="get")
 
 
-def test_a_list_that_watches_is_a_watch():
+def test_list_with_watch_parameter_is_a_watch():
     assert parse("GET", "/api/v1/pods", watch=True).verb == "watch"
     assert parse("GET", "/api/v1/namespaces/a/pods/p", watch=True).verb == "get"

@@ -39,7 +39,7 @@ def begins(clock):
     return initial_revision(clock.now())
 
 
-async def test_a_new_store_begins_with_a_snapshot_at_a_revision_of_its_own(snapshot, data_dir):
+async def test_new_store_starts_with_snapshot_at_initial_revision(snapshot, data_dir):
     file, revision = snapshot
     clock = SteppedClock()
     async with open_store(Store(snapshot=file, data_dir=data_dir, fsync=False), clock) as kv:
@@ -50,7 +50,7 @@ async def test_a_new_store_begins_with_a_snapshot_at_a_revision_of_its_own(snaps
             await kv.range(Range(key=ROOT, revision=revision))
 
 
-async def test_a_snapshot_from_a_clock_that_was_ahead_lies_far_before_the_new_store(tmp_path, data_dir):
+async def test_snapshot_of_future_clock_is_below_new_store(tmp_path, data_dir):
     ahead = SteppedClock(datetime(2040, 1, 1, tzinfo=UTC))
     async with open_store(Store(), ahead) as kv:
         await fill(kv, CONTENT)
@@ -61,7 +61,7 @@ async def test_a_snapshot_from_a_clock_that_was_ahead_lies_far_before_the_new_st
         assert (await kv.status()).revision == revision + BUMP + 1
 
 
-async def test_a_store_that_begins_empty_has_forgotten_all_before(data_dir):
+async def test_new_empty_store_starts_compacted(data_dir):
     clock = SteppedClock()
     async with open_store(Store(data_dir=data_dir, fsync=False), clock) as kv:
         first = begins(clock)
@@ -75,7 +75,7 @@ async def test_a_store_that_begins_empty_has_forgotten_all_before(data_dir):
         assert (await kv.put(Put(key=ROOT + b"a", value=b"{}"))).revision == first + 1
 
 
-async def test_a_durable_store_goes_on_from_its_own_revision(tmp_path):
+async def test_durable_store_continues_its_revision(tmp_path):
     settings, clock = Store(data_dir=tmp_path, fsync=False), SteppedClock()
     for number in range(1, 4):
         async with open_store(settings, clock) as kv:
@@ -84,7 +84,7 @@ async def test_a_durable_store_goes_on_from_its_own_revision(tmp_path):
         clock.advance(3_600)
 
 
-async def test_a_store_that_is_in_use_is_not_touched(snapshot, tmp_path, caplog):
+async def test_store_in_use_is_refused(snapshot, tmp_path, caplog):
     file, _ = snapshot
     settings = Store(snapshot=file, data_dir=tmp_path / "data", fsync=False)
     async with open_store(settings, SteppedClock()) as kv:
@@ -94,7 +94,7 @@ async def test_a_store_that_is_in_use_is_not_touched(snapshot, tmp_path, caplog)
     assert "a.gz is not used, because the store is not new: the store holds 2 objects" in caplog.text
 
 
-async def test_a_file_that_is_no_snapshot_is_refused_before_a_store_is_begun(tmp_path):
+async def test_invalid_snapshot_is_refused_before_store_is_created(tmp_path):
     file = tmp_path / "a.gz"
     file.write_text("words")
     with pytest.raises(BadArchive, match=r"a\.gz is no snapshot"):
@@ -103,7 +103,7 @@ async def test_a_file_that_is_no_snapshot_is_refused_before_a_store_is_begun(tmp
     assert not (tmp_path / "data").exists()
 
 
-async def test_a_half_restored_store_is_refused(tmp_path):
+async def test_partially_restored_store_is_refused(tmp_path):
     kv = await DurableStore.open(tmp_path / STORE_FOLDER, clock=SteppedClock(), disk=Disk(fsync=False))
     await kv.put(Put(key=mark_of(ROOT), value=b"a.gz"))
     await kv.close()

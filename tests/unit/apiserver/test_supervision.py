@@ -54,7 +54,7 @@ async def fails_when_cancelled():
         raise RuntimeError("broken") from None
 
 
-async def test_a_task_whose_own_tasks_fail_when_it_is_cancelled_ends(supervised):
+async def test_task_that_fails_on_cancellation_is_stopped(supervised):
     started = asyncio.Event()
 
     async def work():
@@ -69,7 +69,7 @@ async def test_a_task_whose_own_tasks_fail_when_it_is_cancelled_ends(supervised)
     assert supervised.restarts() == 0.0
 
 
-async def test_a_failed_task_is_logged_counted_and_started_again(supervised, caplog):
+async def test_failed_task_is_logged_counted_and_restarted(supervised, caplog):
     async with supervised.supervisor.running():
         supervised.supervisor.start(TASK, supervised.work.run)
         await until(lambda: supervised.work.starts == 1)
@@ -83,7 +83,7 @@ async def test_a_failed_task_is_logged_counted_and_started_again(supervised, cap
         assert (supervised.supervisor.problem(TASK), supervised.restarts()) == ("", 1.0)
 
 
-async def test_delays_double_up_to_a_bound_and_begin_anew_after_a_healthy_time(supervised):
+async def test_restart_delay_doubles_to_maximum_and_resets(supervised):
     delays = []
     async with supervised.supervisor.running():
         supervised.supervisor.start(TASK, supervised.work.run)
@@ -111,13 +111,13 @@ async def is_cancelled_from_within():
 
 
 @pytest.mark.parametrize("work", [returns, is_cancelled_from_within])
-async def test_a_task_that_ends_without_an_error_has_failed_as_well(supervised, work):
+async def test_task_that_returns_is_restarted(supervised, work):
     async with supervised.supervisor.running():
         supervised.supervisor.start(TASK, work)
         await until(lambda: supervised.supervisor.problem(TASK))
 
 
-async def test_a_task_that_nothing_goes_on_without_ends_the_block(supervised, caplog):
+async def test_failure_of_essential_task_ends_block(supervised, caplog):
     async def block():
         async with supervised.supervisor.running():
             supervised.supervisor.start("store", supervised.work.run)
@@ -132,7 +132,7 @@ async def test_a_task_that_nothing_goes_on_without_ends_the_block(supervised, ca
     assert [record.levelname for record in caplog.records] == ["CRITICAL"]
 
 
-async def test_what_the_block_raises_is_raised_as_it_is(supervised):
+async def test_error_of_block_is_raised_unchanged(supervised):
     async def block():
         async with supervised.supervisor.running():
             supervised.supervisor.start(TASK, supervised.work.run)
@@ -143,7 +143,7 @@ async def test_what_the_block_raises_is_raised_as_it_is(supervised):
         await block()
 
 
-async def test_all_tasks_have_ended_at_the_end_of_the_block(supervised):
+async def test_all_tasks_end_with_block(supervised):
     async with supervised.supervisor.running():
         supervised.supervisor.start(TASK, supervised.work.run)
         await until(lambda: supervised.work.starts)

@@ -54,7 +54,7 @@ def written(resource, operation, subresource=""):
         (written("configmaps", Operation.CREATE), []),
     ],
 )
-async def test_only_those_concerned_are_asked_in_their_order(attributes, names):
+async def test_only_matching_plugins_are_called_in_order(attributes, names):
     asked = []
     admission = Admission([AboutChanges("changes", asked), AboutPods("pods", asked)])
     await admission.validate(SimpleNamespace(clock=SteppedClock()), attributes)
@@ -66,7 +66,7 @@ class AboutLimits(Asked):
     needs = LIMIT_RANGES
 
 
-async def test_who_needs_an_object_of_a_kind_is_asked_once_there_is_one():
+async def test_plugin_that_needs_objects_is_called_once_objects_exist():
     present, asked = {}, []
     backend = SimpleNamespace(
         clock=SteppedClock(),
@@ -92,5 +92,5 @@ async def test_who_needs_an_object_of_a_kind_is_asked_once_there_is_one():
         (Operation.CREATE, ("", "configmaps", ""), False),
     ],
 )
-def test_limits_are_for_what_can_ask_for_more(operation, target, handled):
+def test_limit_ranger_handles_writes_that_can_raise_requests(operation, target, handled):
     assert LimitRanger().handles(operation, target) is handled

@@ -55,7 +55,7 @@ def container(cpu, **rest):
         ),
     ],
 )
-def test_pod_total(spec, expected):
+def test_pod_total_of_requests(spec, expected):
     assert {name: str(amount) for name, amount in pod_total(spec, "requests").items()} == expected
 
 
@@ -83,7 +83,7 @@ def many(count):
     return {f"example.com/r{at}": "1" for at in range(count)}
 
 
-async def test_what_limits_add_to_each_of_many_containers_is_bounded():
+async def test_object_made_too_large_by_limit_defaults_is_refused():
     backend = Backend({"type": "Container", "default": many(20_000), "defaultRequest": many(20_000)})
     begun = thread_time()
     with pytest.raises(RequestEntityTooLarge):
@@ -92,7 +92,7 @@ async def test_what_limits_add_to_each_of_many_containers_is_bounded():
 
 
 @pytest.mark.parametrize("bound", ["min", "max", "maxLimitRequestRatio"])
-async def test_not_all_of_many_problems_are_made_into_texts(bound):
+async def test_number_of_limit_problems_in_message_is_bounded(bound):
     backend = Backend({"type": "Container", bound: many(20_000)})
     begun = thread_time()
     with pytest.raises(Forbidden) as refusal:
@@ -102,7 +102,7 @@ async def test_not_all_of_many_problems_are_made_into_texts(bound):
 
 
 @pytest.mark.parametrize("field", ["requests", "limits"])
-def test_resources_of_sidecars_are_beside_those_of_later_containers_alone(field):
+def test_sidecar_resources_count_with_later_containers_only(field):
     def asks(amount, name="a", **fields):
         return {"resources": {field: {name: amount}}, **fields}
 

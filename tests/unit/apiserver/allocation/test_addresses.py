@@ -20,5 +20,5 @@ from mockube.apiserver.allocation.addresses import contains
         pytest.param("fd00::/120", "fd00::", False, id="but a network's own"),
     ],
 )
-def test_contains(network, address, expected):
+def test_address_range_contains_address(network, address, expected):
     assert contains(ip_network(network), address) == expected

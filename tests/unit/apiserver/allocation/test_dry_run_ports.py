@@ -19,14 +19,14 @@ def settled(*ports, dry_run=True):
     return [port["nodePort"] for port in spec["ports"]] if not wrong else wrong[0].detail
 
 
-def test_ports_out_of_range_are_only_refused_when_they_are_stored():
+def test_out_of_range_ports_are_refused_only_when_stored():
     assert settled(70000, -1, 80) == [70000, -1, 80]
     assert "not in the valid range" in settled(70000, dry_run=False)
 
 
-def test_a_port_that_is_taken_is_refused_all_the_same():
+def test_allocated_port_is_refused_in_dry_run():
     assert settled(30000) == settled(70000, 70000) == settled(30000, dry_run=False)
 
 
-def test_ports_are_made_up():
+def test_dry_run_uses_placeholder_ports():
     assert settled(0, 0) == [FIRST_MADE_UP, FIRST_MADE_UP + 1]

@@ -39,13 +39,13 @@ def service(*addresses, **spec):
         ),
     ],
 )
-def test_families_of_a_new_service(spec, configured, policy, families):
+def test_ip_families_of_new_service(spec, configured, policy, families):
     policy = policy or spec["ipFamilyPolicy"]
     assert not init_ip_families(spec, None, configured)
     assert (spec["ipFamilyPolicy"], spec["ipFamilies"]) == (policy, families)
 
 
-def test_an_external_name_has_no_family():
+def test_external_name_service_has_no_ip_family():
     spec = {"type": "ExternalName"}
     assert not init_ip_families(spec, None, [IPV4])
     assert spec == {"type": "ExternalName"}
@@ -89,27 +89,27 @@ def test_an_external_name_has_no_family():
         ),
     ],
 )
-def test_what_a_new_service_cannot_be(spec, configured, expected):
+def test_invalid_ip_families_of_new_service_are_refused(spec, configured, expected):
     assert [str(error) for error in init_ip_families(spec, None, configured)] == [expected]
 
 
 OLD = service(V4, V6, ipFamilies=[IPV4, IPV6], ipFamilyPolicy=DUAL)
 
 
-def test_who_asks_for_one_stack_gives_up_the_second():
+def test_single_stack_policy_releases_secondary_family():
     spec = OLD | {"ipFamilyPolicy": SINGLE}
     assert not init_ip_families(spec, OLD, [IPV4, IPV6])
     assert (spec["clusterIPs"], spec["ipFamilies"]) == ([V4], [IPV4])
 
 
-def test_who_asks_for_a_second_stack_gets_its_family():
+def test_dual_stack_policy_adds_secondary_family():
     old = service(V4, ipFamilies=[IPV4], ipFamilyPolicy=SINGLE)
     spec = old | {"ipFamilyPolicy": DUAL}
     assert not init_ip_families(spec, old, [IPV4, IPV6])
     assert spec["ipFamilies"] == [IPV4, IPV6]
 
 
-def test_nobody_gives_up_a_stack_by_accident():
+def test_secondary_family_is_not_released_without_single_stack_policy():
     spec = OLD | {"clusterIPs": [V4], "ipFamilies": [IPV4]}
     assert [str(error) for error in init_ip_families(spec, OLD, [IPV4, IPV6])] == [
         'spec.ipFamilyPolicy: Invalid value: "RequireDualStack": '
@@ -118,14 +118,14 @@ def test_nobody_gives_up_a_stack_by_accident():
     ]
 
 
-def test_one_that_prefers_two_stacks_stays_as_it_is():
+def test_prefer_dual_stack_service_is_unchanged_by_update():
     old = service(V4, ipFamilies=[IPV4], ipFamilyPolicy="PreferDualStack")
     spec = dict(old)
     assert not init_ip_families(spec, old, [IPV4, IPV6])
     assert spec == old
 
 
-def test_a_policy_that_is_left_out_is_kept():
+def test_omitted_ip_family_policy_is_kept():
     spec = {name: value for name, value in OLD.items() if name != "ipFamilyPolicy"}
     assert not init_ip_families(spec, OLD, [IPV4, IPV6])
     assert spec == OLD

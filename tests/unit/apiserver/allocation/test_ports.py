@@ -18,7 +18,7 @@ def record(*used, ports=PORTS, draw=0.0):
     return NodePorts(ports=ports, used=bits, revision=1, tree={}, draw=lambda: draw)
 
 
-def test_a_port_is_taken_once():
+def test_port_is_allocated_once():
     ports = record(30001)
     assert ports.allocate(30001) == "provided port is already allocated"
     assert (ports.allocate(30002), ports.allocate(30002)) == ("", "provided port is already allocated")
@@ -39,7 +39,7 @@ def test_a_port_is_taken_once():
         pytest.param(PORTS, 0.0, 0, id="none is left"),
     ],
 )
-def test_any_port(used, draw, expected):
+def test_allocate_next_returns_free_port(used, draw, expected):
     assert record(*used, draw=draw).allocate_next() == expected
 
 
@@ -72,7 +72,7 @@ def settled(spec, *used, before=(), is_new=True):
         pytest.param([chosen(HTTP, 30050)], [30050], id="as chosen"),
     ],
 )
-def test_node_ports_of_a_new_service(ports, expected):
+def test_new_service_gets_node_ports(ports, expected):
     assert settled(service(*ports))[0] == expected
 
 
@@ -88,22 +88,22 @@ def test_node_ports_of_a_new_service(ports, expected):
         ),
     ],
 )
-def test_who_has_node_ports(spec, expected):
+def test_only_node_port_and_load_balancer_services_get_node_ports(spec, expected):
     assert settled(spec)[0] == expected
 
 
-def test_a_port_that_somebody_has_is_refused_where_it_was_chosen():
+def test_requested_node_port_in_use_is_refused_with_its_path():
     (wrong,) = allocate_node_ports(service(HTTP, chosen(DNS, 30050)), record(30050), (), is_new=True)
     assert str(wrong) == "spec.ports[1].nodePort: Invalid value: 30050: provided port is already allocated"
 
 
-def test_an_update_takes_what_is_new_alone():
+def test_update_allocates_only_new_node_ports():
     before = {30016}
     spec = service(chosen(HTTP, 30016), DNS)
     assert settled(spec, *before, before=before, is_new=False)[0] == [30016, 30017]
 
 
-def test_an_update_cannot_use_a_port_twice():
+def test_update_with_duplicate_node_port_is_refused():
     spec = service(chosen(HTTP, 30050), chosen((81, "TCP", {}), 30050))
     with pytest.raises(ApiError, match=r"duplicate nodePort: \{TCP 30050\}"):
         allocate_node_ports(spec, record(), (), is_new=False)
@@ -112,21 +112,21 @@ def test_an_update_cannot_use_a_port_twice():
 LOCAL = {"kind": "LoadBalancer", "externalTrafficPolicy": "Local"}
 
 
-def test_a_load_balancer_that_keeps_traffic_local_has_its_health_checked():
+def test_load_balancer_with_local_traffic_gets_health_check_port():
     spec = service(HTTP, **LOCAL)
     settled(spec)
     assert spec["healthCheckNodePort"] == 30017
     assert allocated_node_ports(spec) == {30016, 30017}
 
 
-def test_a_health_check_port_that_somebody_has_is_refused():
+def test_requested_health_check_port_in_use_is_refused():
     spec = service(HTTP, **LOCAL, healthCheckNodePort=30050)
     with pytest.raises(ApiError, match="failed to allocate requested HealthCheck NodePort 30050"):
         allocate_node_ports(spec, record(30050), (), is_new=True)
 
 
 @pytest.mark.parametrize("kind", ["NodePort", "LoadBalancer"])
-def test_when_there_are_no_more_ports(kind):
+def test_exhausted_node_port_range_is_an_error(kind):
     with pytest.raises(ApiError, match="failed to allocate a nodePort: range is full"):
         allocate_node_ports(service(HTTP, kind=kind), record(*PORTS), (), is_new=True)
 
@@ -136,7 +136,7 @@ def test_when_there_are_no_more_ports(kind):
     wishes=st.lists(st.sampled_from([*PORTS, 0])),
     draw=st.floats(0, 0.99),
 )
-def test_no_port_is_ever_given_out_twice(used, wishes, draw):
+def test_no_port_is_allocated_twice(used, wishes, draw):
     ports = record(*used, draw=draw)
     given_out = []
     for wish in wishes:

@@ -76,12 +76,12 @@ def policy(tmp_path, *rules, **rest):
         pytest.param({"resources": [{"group": ""}]}, "GET", "/version", False, id="a resource that is a URL"),
     ],
 )
-def test_rules(tmp_path, rule, method, path, fits):
+def test_audit_rules_match_requests(tmp_path, rule, method, path, fits):
     found = policy(tmp_path, rule | {"level": "Request"}).decide(ALICE, parse(method, path, watch=False))
     assert found.level is (Level.REQUEST if fits else Level.NONE)
 
 
-def test_the_first_rule_that_fits_decides(tmp_path):
+def test_first_matching_audit_rule_decides_level(tmp_path):
     rules = policy(tmp_path, {"level": "None", "users": ["alice"]}, {"level": "Metadata"})
     info = parse("GET", POD, watch=False)
     assert rules.decide(ALICE, info).level is Level.NONE
@@ -89,7 +89,7 @@ def test_the_first_rule_that_fits_decides(tmp_path):
 
 
 @pytest.mark.parametrize("text", [b"[]", b"kind: Pod", b"kind: Policy\nrules: [{level: All}]", b"a: b: c"])
-def test_what_is_no_policy_is_refused_by_name(tmp_path, text):
+def test_invalid_audit_policy_is_refused(tmp_path, text):
     (tmp_path / "policy.yaml").write_bytes(text)
     with pytest.raises(BadPolicy, match=r"policy\.yaml"):
         read(tmp_path / "policy.yaml")
@@ -127,7 +127,7 @@ def lines(path):
     return [orjson.loads(line) for line in path.read_bytes().splitlines()]
 
 
-def test_a_line_says_who_did_what_and_how_it_ended(tmp_path):
+def test_audit_line_has_user_verb_object_and_code(tmp_path):
     clock = SteppedClock()
     audit = Audit(tmp_path / "audit.log", DEFAULT_POLICY, clock=clock)
     arrival = arrived("DELETE")
@@ -160,12 +160,12 @@ def test_a_line_says_who_did_what_and_how_it_ended(tmp_path):
         pytest.param(b"[]", {}, id="something else"),
     ],
 )
-def test_a_refusal_is_told_in_the_servers_words(tmp_path, answer, said):
+def test_audit_line_of_refusal_has_servers_message(tmp_path, answer, said):
     line = logged(tmp_path, arrived("GET"), 403, answer=answer)
     assert line["responseStatus"] == {"metadata": {}, "code": 403} | said
 
 
-def test_stages_are_left_out_and_bodies_shown_as_the_policy_says(tmp_path):
+def test_omitted_stages_and_managed_fields_follow_policy(tmp_path):
     rules = policy(
         tmp_path, {"level": "RequestResponse"}, omitStages=["RequestReceived"], omitManagedFields=True
     )
@@ -179,7 +179,7 @@ def test_stages_are_left_out_and_bodies_shown_as_the_policy_says(tmp_path):
     assert (line["requestObject"], line["responseObject"]) == ({"a": 1}, {"metadata": {"name": "p"}})
 
 
-def test_an_impersonated_user_stands_beside_the_real_one(tmp_path):
+def test_audit_line_has_impersonated_and_real_user(tmp_path):
     bob = Impersonated(
         user=User(name="bob", groups=("system:authenticated",)), constraint="impersonate:user-info"
     )
@@ -205,11 +205,11 @@ def test_an_impersonated_user_stands_beside_the_real_one(tmp_path):
         pytest.param(None, None, id="not asked"),
     ],
 )
-def test_a_line_has_the_decision_of_the_authorizer(tmp_path, decision, annotations):
+def test_audit_line_has_authorization_decision(tmp_path, decision, annotations):
     assert logged(tmp_path, arrived("GET", decision=decision)).get("annotations") == annotations
 
 
-def test_who_could_not_be_authenticated_has_no_name(tmp_path):
+def test_unauthenticated_request_is_logged_without_user(tmp_path):
     audit = Audit(tmp_path / "audit.log", DEFAULT_POLICY, clock=SteppedClock())
     answer = orjson.dumps({"kind": "Status", "status": "Failure", "message": "Unauthorized"})
     audit.reject(arrived("GET", authenticated=User(name="")), 401, answer)
@@ -224,7 +224,7 @@ def test_who_could_not_be_authenticated_has_no_name(tmp_path):
     }
 
 
-def test_texts_of_clients_make_no_lines_of_their_own(tmp_path):
+def test_client_texts_are_escaped_in_audit_line(tmp_path):
     user = User(name='eve\n{"kind":"Event"}\x1b[31m')
     logged(
         tmp_path,
@@ -235,7 +235,7 @@ def test_texts_of_clients_make_no_lines_of_their_own(tmp_path):
     assert b"\x1b" not in data
 
 
-def test_a_long_user_agent_is_cut_off(tmp_path):
+def test_long_user_agent_is_truncated(tmp_path):
     line = logged(tmp_path, arrived("GET", user_agent="a" * (MAX_USER_AGENT + 1)))
     assert line["userAgent"] == "a" * MAX_USER_AGENT + "...TRUNCATED"
 
@@ -246,7 +246,7 @@ def opened(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_the_file_is_made_for_its_owner_alone(tmp_path):
+def test_audit_log_file_is_private(tmp_path):
     mask = os.umask(0)
     try:
         assert opened(tmp_path / "audit.log") == 0o600
@@ -255,7 +255,7 @@ def test_the_file_is_made_for_its_owner_alone(tmp_path):
 
 
 @pytest.mark.parametrize(("mode", "left"), [(0o644, 0o640), (0o666, 0o640), (0o600, 0o600), (0o640, 0o640)])
-def test_a_file_that_is_there_is_closed_to_all_others(tmp_path, mode, left):
+def test_existing_audit_log_file_is_made_private(tmp_path, mode, left):
     path = tmp_path / "audit.log"
     path.write_bytes(b"{}\n")
     path.chmod(mode)
@@ -263,7 +263,7 @@ def test_a_file_that_is_there_is_closed_to_all_others(tmp_path, mode, left):
     assert path.read_bytes() == b"{}\n"
 
 
-def test_what_is_no_file_of_its_own_is_refused_by_name(tmp_path):
+def test_audit_log_that_is_no_regular_file_is_refused(tmp_path):
     target, link, pipe = tmp_path / "target", tmp_path / "link", tmp_path / "pipe"
     link.symlink_to(target)
     os.mkfifo(pipe)

@@ -52,22 +52,22 @@ def bearer(*readers, clock=None):
         pytest.param("", "", id="no header"),
     ],
 )
-def test_the_token_of_a_header(header, token):
+def test_bearer_token_is_read_from_header(header, token):
     assert PresentedCredentials(header).bearer == token
 
 
-async def test_without_a_token_nobody_is_asked():
+async def test_request_without_token_calls_no_reader():
     reader = Reader("a", ALICE)
     assert await bearer(reader).authenticate(PresentedCredentials()) is None
     assert reader.asked == 0
 
 
-async def test_the_reader_that_knows_a_token_tells_whose_it_is():
+async def test_first_reader_that_accepts_token_names_user():
     tokens = bearer(Reader("a", ALICE), Reader("b", BOB))
     assert await tokens.authenticate(PresentedCredentials("Bearer b1")) == BOB
 
 
-async def test_a_token_that_nobody_knows_is_refused():
+async def test_unknown_bearer_token_is_unauthorized():
     tokens = bearer(Reader("a", ALICE), StaticTokens({"s": BOB}))
     with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
         await tokens.authenticate(PresentedCredentials("Bearer x"))
@@ -75,14 +75,14 @@ async def test_a_token_that_nobody_knows_is_refused():
         await tokens.review("x")
 
 
-async def test_every_reason_is_told_to_who_reviews_a_token():
+async def test_token_review_reports_every_reason():
     reader = Reader("a", ALICE)
     reader.bad = True
     with pytest.raises(BadToken, match=r"^\[invalid bearer token, a is over\]$"):
         await bearer(reader).review("a1")
 
 
-async def test_what_is_known_is_asked_again_only_after_a_while():
+async def test_accepted_token_is_cached_for_a_time():
     clock, reader = SteppedClock(), Reader("a", ALICE)
     tokens = bearer(reader, clock=clock)
     for _ in range(3):
@@ -94,14 +94,14 @@ async def test_what_is_known_is_asked_again_only_after_a_while():
         await tokens.review("a1")
 
 
-async def test_a_token_good_for_one_audience_is_not_known_to_be_good_for_another():
+async def test_token_cache_is_keyed_by_audience():
     reader = Reader("a", ALICE)
     tokens = bearer(reader)
     assert (await tokens.review("a1")).audiences == ("api",)
     assert (await tokens.review("a1", ["vault"])).audiences == ("vault",)
 
 
-async def test_what_is_known_is_bounded():
+async def test_token_cache_is_bounded():
     reader = Reader("a", ALICE)
     tokens = bearer(reader)
     for number in range(MAX_KNOWN + 1):

@@ -26,11 +26,11 @@ def secret(type_="bootstrap.kubernetes.io/token", metadata=None, **data):
     return {"metadata": metadata or {}, "type": type_, "data": encoded}
 
 
-def test_a_token_is_a_user():
+def test_bootstrap_token_authenticates_as_user():
     assert user_of(secret(), "abcdef", "0123456789abcdef", NOW) == USER
 
 
-def test_more_groups_are_sorted_and_begin_alike():
+def test_extra_groups_are_sorted_and_need_prefix():
     extra = {"auth-extra-groups": "system:bootstrappers:b,system:bootstrappers:a"}
     user = user_of(secret(**extra), "abcdef", "0123456789abcdef", NOW)
     assert user.groups == (
@@ -56,14 +56,14 @@ def test_more_groups_are_sorted_and_begin_alike():
         pytest.param(secret() | {"data": None}, id="empty"),
     ],
 )
-def test_other_secrets_are_none(stored):
+def test_other_secrets_are_no_bootstrap_tokens(stored):
     assert user_of(stored, "abcdef", "0123456789abcdef", NOW) is None
 
 
 @pytest.mark.parametrize(
     "token", ["abcdef.0123456789abcdef", "abcdef.0123456789abcde", "ABCDEF.0123456789abcdef", "x"]
 )
-async def test_only_what_has_the_form_is_looked_up(token):
+async def test_only_well_formed_bootstrap_tokens_are_looked_up(token):
     asked = []
 
     async def find(*what):

@@ -27,23 +27,23 @@ def chain(**options):
     return Authentication((ClientCertificates(SteppedClock()), bearer), **options)
 
 
-async def test_a_certificate_names_its_user_and_groups():
+async def test_certificate_names_user_and_groups():
     user = await chain().authenticate(PresentedCredentials("", SUBJECT), "get", "/api")
     assert (user.name, user.groups) == ("alice", ("dev", "ops", "system:authenticated"))
 
 
-async def test_a_certificate_counts_before_a_token():
+async def test_certificate_precedes_token():
     assert (
         await chain().authenticate(PresentedCredentials("Bearer t", SUBJECT), "get", "/api")
     ).name == "alice"
 
 
-async def test_a_certificate_without_a_common_name_says_nothing():
+async def test_certificate_without_common_name_is_ignored():
     assert await chain().authenticate(PresentedCredentials("Bearer t", SUBJECT[:1]), "get", "/api") == BOB
 
 
 @pytest.mark.parametrize(("path", "is_open"), [("/livez", True), ("/livez/ping", False), ("/api", False)])
-async def test_whoever_shows_nothing_is_anonymous_for_some_paths_alone(path, is_open):
+async def test_anonymous_is_allowed_for_configured_paths_only(path, is_open):
     limited = chain(anonymous_paths={"/livez"})
     if is_open:
         assert await limited.authenticate(PresentedCredentials(), "get", path) is ANONYMOUS
@@ -52,7 +52,7 @@ async def test_whoever_shows_nothing_is_anonymous_for_some_paths_alone(path, is_
         await limited.authenticate(PresentedCredentials(), "get", path)
 
 
-async def test_whoever_shows_nothing_is_anonymous():
+async def test_request_without_credentials_is_anonymous():
     for authorization in ("", "Basic dDp0", "Bearer", "Bearer  t", "Token t", "Bearer\tt"):
         assert await chain().authenticate(PresentedCredentials(authorization), "get", "/api") == ANONYMOUS
     with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
@@ -60,7 +60,7 @@ async def test_whoever_shows_nothing_is_anonymous():
 
 
 @pytest.mark.parametrize("path", ["/readyz", "/livez", "/healthz", "/version", "/version/"])
-async def test_where_everybody_may_do_everything_nobody_is_anonymous_but_for_health_and_version(path):
+async def test_always_allow_limits_anonymous_to_health_and_version(path):
     limited = chain(anonymous=Anonymous.LIMITED)
     assert await limited.authenticate(PresentedCredentials(), "get", path) == ANONYMOUS
     for verb, other in (("head", path), ("get", "/api"), ("get", "/livez/etcd"), ("get", "/versions")):
@@ -69,7 +69,7 @@ async def test_where_everybody_may_do_everything_nobody_is_anonymous_but_for_hea
 
 
 @pytest.mark.parametrize("path", ["/api", "/readyz"])
-async def test_a_wrong_token_is_refused_even_for_what_is_open(path):
+async def test_invalid_token_is_refused_even_on_open_paths(path):
     with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
         await chain().authenticate(PresentedCredentials("Bearer x"), "get", path)
 
@@ -79,7 +79,7 @@ def expiring(clock, authorization=""):
     return PresentedCredentials(authorization, SUBJECT, clock.now().timestamp() + 60)
 
 
-async def test_a_certificate_that_expires_on_an_open_connection_counts_no_more():
+async def test_certificate_that_expires_on_open_connection_is_ignored():
     clock = SteppedClock()
     chain = Authentication((ClientCertificates(clock),))
     shown = expiring(clock)
@@ -91,7 +91,7 @@ async def test_a_certificate_that_expires_on_an_open_connection_counts_no_more()
             await chain.authenticate(shown, "get", path)
 
 
-async def test_a_token_beside_an_expired_certificate_counts():
+async def test_token_beside_expired_certificate_authenticates():
     clock = SteppedClock()
     bearer = BearerTokens((StaticTokens({"t": BOB}),), audiences=(), clock=clock)
     shown = expiring(clock, "Bearer t")
@@ -103,7 +103,7 @@ def subprotocol(token):
     return SUBPROTOCOL_PREFIX + base64.urlsafe_b64encode(token.encode()).decode().rstrip("=")
 
 
-def test_a_token_among_subprotocols_is_found_and_left_out():
+def test_token_subprotocol_is_read_and_removed():
     assert token_of_subprotocols([subprotocol("t"), "other"]) == ("t", ["other"])
     assert token_of_subprotocols(["other", "more"]) == ("", ["other", "more"])
     assert token_of_subprotocols([SUBPROTOCOL_PREFIX]) == ("", [])
@@ -120,12 +120,12 @@ def test_a_token_among_subprotocols_is_found_and_left_out():
         pytest.param([SUBPROTOCOL_PREFIX + "d A", "other"], id="with a blank"),
     ],
 )
-def test_what_is_no_token_among_subprotocols_is_refused(offered):
+def test_malformed_token_subprotocol_is_unauthorized(offered):
     with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
         token_of_subprotocols(offered)
 
 
-async def test_the_time_that_certificates_have_left_is_counted():
+async def test_remaining_lifetime_of_certificates_is_observed():
     counts, clock = CredentialCounts(), SteppedClock()
     metrics = CredentialMetrics(counts)
     end = clock.now().timestamp() + 5000

@@ -49,7 +49,7 @@ async def made(permits, *headers, user=REAL):
     return impersonator_of(permits).impersonate(request(user), read(headers))
 
 
-def test_without_headers_nobody_is_impersonated():
+def test_request_without_headers_is_not_impersonated():
     assert read([]) is None
     assert read([("impersonate-user", ""), BOB]) is None
     assert read([("impersonate-foo", "1")]) is None
@@ -87,7 +87,7 @@ def test_without_headers_nobody_is_impersonated():
         ),
     ],
 )
-def test_a_part_needs_a_user_name(headers, user):
+def test_impersonated_group_without_user_is_refused(headers, user):
     with pytest.raises(BadRequest) as refused:
         read(headers)
     assert str(refused.value) == f"requested &user.DefaultInfo{{{user}}} without impersonating a user name"
@@ -97,11 +97,11 @@ def test_a_part_needs_a_user_name(headers, user):
     ("encoded", "key"),
     [("acme.io%2fscope", "acme.io/scope"), ("acme.io%2", "acme.io%2"), ("a%zz%2f", "a%zz%2f"), ("", "")],
 )
-def test_keys_of_extra_are_decoded_where_they_are_encoded_well(encoded, key):
+def test_extra_keys_are_percent_decoded(encoded, key):
     assert list(read([BOB, (f"impersonate-extra-{encoded}", "v")]).extra) == [key]
 
 
-def test_the_first_user_counts():
+def test_first_impersonate_user_header_is_used():
     assert read([BOB, ("impersonate-user", "eve")]).user == "bob"
 
 
@@ -153,14 +153,14 @@ LEGACY = [
 
 
 @pytest.mark.parametrize(("headers", "asked", "groups"), LEGACY)
-async def test_in_the_legacy_mode_each_part_needs_a_permission(headers, asked, groups):
+async def test_legacy_impersonation_checks_each_attribute(headers, asked, groups):
     permits = Permits("impersonate")
     found = await made(permits, *headers)
     assert [ask[1:] for ask in permits.asked if ask[0] == "impersonate"] == asked
     assert (found.user.name, found.user.groups, found.constraint) == (headers[0][1], groups, "")
 
 
-async def test_extra_and_uid_become_the_users():
+async def test_impersonated_extra_and_uid_are_set():
     found = await made(Permits(), BOB, ("impersonate-uid", "7"), ("impersonate-extra-acme.io%2fa", "1"))
     assert (found.user.uid, found.user.extra) == ("7", {"acme.io/a": ["1"]})
 
@@ -182,7 +182,7 @@ async def test_extra_and_uid_become_the_users():
         ),
     ],
 )
-async def test_a_constrained_mode_needs_the_request_and_the_user(name, user, mode, resource, groups):
+async def test_constrained_impersonation_checks_request_and_user(name, user, mode, resource, groups):
     permits = Permits(f"impersonate-on:{mode}:list", f"impersonate:{mode}")
     found = await made(permits, ("impersonate-user", name), user=user)
     assert permits.asked[-2:] == [
@@ -192,13 +192,13 @@ async def test_a_constrained_mode_needs_the_request_and_the_user(name, user, mod
     assert (found.user.groups, found.constraint) == ((*groups, AUTHENTICATED), f"impersonate:{mode}")
 
 
-async def test_a_permission_for_its_own_node_does_not_depend_on_the_pod():
+async def test_associated_node_permission_is_independent_of_pod():
     permits = Permits()
     await made(permits, ("impersonate-user", "system:node:n1"), user=ROBOT)
     assert permits.user.extra == {"authentication.kubernetes.io/associated-node-keys": sorted(ROBOT.extra)}
 
 
-async def test_many_groups_need_one_permission_for_all_or_one_each():
+async def test_impersonated_groups_need_one_wildcard_or_each_permission():
     many = [("impersonate-group", name) for name in "abcd"]
     permits = Permits()
     await made(permits, BOB, *many)
@@ -257,20 +257,20 @@ async def test_many_groups_need_one_permission_for_all_or_one_each():
         ),
     ],
 )
-async def test_what_is_not_allowed_is_refused_in_upstreams_words(verbs, headers, message):
+async def test_refused_impersonation_has_upstreams_message(verbs, headers, message):
     with pytest.raises(Forbidden) as refused:
         await made(Permits(*verbs), *headers)
     assert str(refused.value) == message
 
 
-def test_a_constrained_mode_makes_nobody_a_master():
+def test_constrained_impersonation_refuses_system_masters():
     masters = [BOB, ("impersonate-group", "system:masters")]
     constrained = Permits("impersonate:user-info", "impersonate-on:user-info:list")
     with pytest.raises(Forbidden, match="impersonating the system:masters group is not allowed"):
         impersonator_of(constrained).impersonate(request(), read(masters))
 
 
-def test_the_mode_that_was_last_successful_is_tried_first_and_its_error_counts():
+def test_last_successful_impersonation_mode_is_tried_first():
     permits = Permits("impersonate")
     impersonator = impersonator_of(permits)
     assert impersonator.impersonate(request(), read([BOB])).constraint == ""
@@ -279,7 +279,7 @@ def test_the_mode_that_was_last_successful_is_tried_first_and_its_error_counts()
         impersonator.impersonate(request(), read([BOB]))
 
 
-async def test_attempts_and_checks_are_counted_by_mode_and_decision():
+async def test_impersonation_attempts_are_counted_by_mode_and_decision():
     metrics = ImpersonationMetrics()
     permits = Permits("impersonate")
     impersonator_of(permits, metrics).impersonate(request(), read([("impersonate-user", "jane")]))

@@ -45,11 +45,11 @@ USERS = {
 
 
 @pytest.mark.parametrize(("headers", "user"), USERS.values(), ids=USERS)
-def test_headers_name_a_user(headers, user):
+def test_front_proxy_headers_name_user(headers, user):
     assert HEADERS.user_of(CIMultiDict(headers).items()) == user
 
 
-def test_headers_of_users_are_known_by_their_names_and_prefixes():
+def test_user_headers_are_recognised_by_name_and_prefix():
     own = ["X-Remote-User", "x-user", "X-TEAM", "X-Remote-Extra-a", "x-more-"]
     assert [name for name in [*own, "X-Remote-Group-2", "Accept"] if HEADERS.is_own(name)] == own
     assert not RequestHeaders().is_own("X-Remote-User")
@@ -61,7 +61,7 @@ async def judged(*names, **presented):
     return await proxy.authenticate(PresentedCredentials(**credentials))
 
 
-async def test_a_proxy_is_believed():
+async def test_front_proxy_certificate_is_accepted():
     assert await judged() == User(name="ann", groups=("system:authenticated",))
     assert await judged("other", "proxy") == User(name="ann", groups=("system:authenticated",))
     assert await judged(proxied=User(name="ann", groups=("system:unauthenticated",))) == User(
@@ -69,17 +69,17 @@ async def test_a_proxy_is_believed():
     )
 
 
-async def test_without_a_certificate_or_a_name_nothing_is_said():
+async def test_headers_without_certificate_or_name_are_ignored():
     assert await judged(certificate=()) is None
     assert await judged(proxied=None) is None
 
 
 @pytest.mark.parametrize("presented", [{"is_proxy": False}, {"certificate_end": -math.inf}])
-async def test_another_certificate_is_none_of_a_proxys(presented):
+async def test_other_certificate_is_not_front_proxys(presented):
     with pytest.raises(Unauthorized):
         await judged(**presented)
 
 
-async def test_a_proxy_that_is_not_allowed_is_not_believed():
+async def test_front_proxy_with_disallowed_name_is_unauthorized():
     with pytest.raises(Unauthorized):
         await judged("other")

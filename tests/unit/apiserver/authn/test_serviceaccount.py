@@ -32,7 +32,7 @@ P384, P521 = (ec.generate_private_key(curve) for curve in (ec.SECP384R1(), ec.SE
 
 
 @pytest.mark.parametrize("key", [P384, P521], ids=["ES384", "ES512"])
-async def test_longer_curves_have_algorithms_of_their_own(key, request):
+async def test_elliptic_curves_have_their_algorithms(key, request):
     world = World(key)
     assert await world.read(world.give())
     (published,) = world.accounts.keys.jwks()["keys"]
@@ -44,7 +44,7 @@ async def test_longer_curves_have_algorithms_of_their_own(key, request):
 
 
 @pytest.mark.parametrize("key", [EC, RSA], ids=["ES256", "RS256"])
-async def test_a_token_is_known_again(key):
+async def test_issued_token_is_accepted(key):
     world = World(key)
     known = await world.read(world.give())
     user = known.user
@@ -54,7 +54,7 @@ async def test_a_token_is_known_again(key):
     assert known.audiences == ["api"]
 
 
-async def test_a_token_says_what_upstreams_do(world):
+async def test_token_has_upstreams_claims(world):
     now = int(world.clock.now().timestamp())
     claims = claims_of(world.give())
     assert claims.pop("jti")
@@ -69,7 +69,7 @@ async def test_a_token_says_what_upstreams_do(world):
     }
 
 
-async def test_a_token_of_a_pod_tells_pod_and_node(world):
+async def test_pod_bound_token_has_pod_and_node_in_extra(world):
     world.put("pods", "ns", "web")
     bound = Account(
         namespace="ns",
@@ -87,7 +87,7 @@ async def test_a_token_of_a_pod_tells_pod_and_node(world):
 
 
 @pytest.mark.parametrize("kind", ["pod", "secret", "node"])
-async def test_a_bound_token_is_as_good_as_what_it_is_bound_to(world, kind):
+async def test_bound_token_is_invalid_after_its_object_is_deleted(world, kind):
     bound = Account(namespace="ns", account=ACCOUNT.account, **{kind: Reference("it", "uid-it")})
     token, namespace = world.give(bound), "" if kind == "node" else "ns"
     with pytest.raises(BadToken, match=r"^service account token has been invalidated$"):
@@ -116,7 +116,7 @@ async def test_a_bound_token_is_as_good_as_what_it_is_bound_to(world, kind):
         ),
     ],
 )
-async def test_a_token_is_as_good_as_its_account(world, metadata, says):
+async def test_token_is_invalid_after_its_account_is_deleted(world, metadata, says):
     token = world.give()
     del world.objects["serviceaccounts", "ns", "robot"]
     if metadata is not None:
@@ -133,14 +133,14 @@ async def test_a_token_is_as_good_as_its_account(world, metadata, says):
         pytest.param({"iat": 120}, "service account token is issued in the future", id="from the future"),
     ],
 )
-async def test_a_token_has_its_time(world, changes, says):
+async def test_token_outside_its_times_is_refused(world, changes, says):
     now = world.clock.now().timestamp()
     claims = claims_of(world.give()) | {name: now + seconds for name, seconds in changes.items()}
     with pytest.raises(BadToken, match=says):
         await world.read(jwt.sign(world.accounts.keys, claims))
 
 
-async def test_clocks_may_differ_a_little(world):
+async def test_small_clock_skew_is_tolerated(world):
     token = world.give(seconds=10)
     world.clock.advance(69)
     assert await world.read(token)
@@ -149,7 +149,7 @@ async def test_clocks_may_differ_a_little(world):
         await world.read(token)
 
 
-async def test_a_token_is_for_its_audience_only(world):
+async def test_token_is_valid_for_its_audience_only(world):
     token = world.give(audiences=["vault", "api2"])
     with pytest.raises(
         BadToken, match=r'^token audiences \["vault" "api2"\] is invalid for the target audiences'
@@ -159,7 +159,7 @@ async def test_a_token_is_for_its_audience_only(world):
 
 
 @pytest.mark.parametrize("named", [{}, {"aud": []}], ids=["left out", "empty"])
-async def test_a_token_without_audiences_is_for_the_server(world, named):
+async def test_token_without_audience_is_for_the_server(world, named):
     claims = {name: value for name, value in claims_of(world.give()).items() if name != "aud"} | named
     token = jwt.sign(world.accounts.keys, claims)
     assert (await world.read(token)).audiences == list(API)
@@ -167,13 +167,13 @@ async def test_a_token_without_audiences_is_for_the_server(world, named):
         await world.read(token, ("vault",))
 
 
-async def test_what_others_have_issued_is_for_others_to_judge(world):
+async def test_token_of_other_issuer_is_not_judged(world):
     elsewhere = jwt.sign(load(pem(RSA)), {"iss": "https://elsewhere"})
     for token in ("x", "a.b.c", elsewhere, "", "..", "a.e30.c"):
         assert await world.read(token) is None
 
 
-async def test_an_older_issuer_and_key_are_still_good():
+async def test_tokens_of_previous_issuer_and_key_are_accepted():
     world = World(EC, [public_pem(RSA)])
     claims = claims_of(world.give()) | {"iss": "https://old"}
     assert await world.read(jwt.sign(load(pem(RSA)), claims))
@@ -197,7 +197,7 @@ SIGNER = "the key that signs"
         pytest.param(None, {}, "!", id="no base 64"),
     ],
 )
-async def test_a_forged_token_is_refused(world, header, claims, signature):
+async def test_forged_token_is_refused(world, header, claims, signature):
     own = {"alg": "ES256", "kid": SIGNER} if header is None else header
     if isinstance(own, dict) and own.get("kid") == SIGNER:
         own = own | {"kid": world.accounts.keys.signer.id}
@@ -207,7 +207,7 @@ async def test_a_forged_token_is_refused(world, header, claims, signature):
     assert await refusal(world, f"{head}.{payload}.{signed}")
 
 
-def test_the_public_keys_are_published():
+def test_public_keys_are_published():
     jwks = load(pem(EC), [public_pem(RSA)]).jwks()["keys"]
     assert [(key["kty"], key["alg"], key["use"]) for key in jwks] == [
         ("EC", "ES256", "sig"),
@@ -221,7 +221,7 @@ def test_the_public_keys_are_published():
     [b"", b"nonsense", pem(ec.generate_private_key(ec.SECP256K1())), public_pem(EC)],
     ids=["nothing", "nonsense", "another curve", "a public key"],
 )
-def test_only_some_keys_can_sign(data):
+def test_unsupported_signing_key_is_refused(data):
     with pytest.raises(BadKey):
         load(data)
 
@@ -237,18 +237,18 @@ def test_only_some_keys_can_sign(data):
         pytest.param("robot", None, id="somebody else"),
     ],
 )
-def test_users_that_are_service_accounts(name, found):
+def test_service_account_user_names_are_parsed(name, found):
     assert split_username(name) == found
 
 
-def test_the_other_alphabet_of_base_64_is_none_of_a_token():
+def test_standard_base64_alphabet_is_refused_in_token():
     data = b"\xfb\xff\xfe"
     assert jwt._decode("-__-") == data
     assert jwt._decode("+//+") is None
 
 
 @pytest.mark.parametrize(("later", "word"), [(3607, "valid_tokens"), (3617, "stale_tokens")])
-async def test_a_token_that_should_have_been_renewed_is_told_of(world, later, word):
+async def test_stale_token_use_is_annotated(world, later, word):
     token = world.accounts.give(ACCOUNT, audiences=["api"], seconds=24 * HOUR, warn_after=3607)
     world.clock.advance(later)
     notes = (await world.read(token)).notes

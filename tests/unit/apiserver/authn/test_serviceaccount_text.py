@@ -36,7 +36,7 @@ def with_other_bits(part):
         pytest.param(lambda text: f"{text}\u00e9", id="another letter"),
     ],
 )
-async def test_only_the_canonical_text_of_a_token_is_taken(world, part, change):
+async def test_non_canonical_token_text_is_refused(world, part, change):
     keys = world.accounts.keys
     texts = orjson.dumps({"alg": "ES256", "kid": keys.signer.id}), orjson.dumps(claims_of(world.give()))
     # A blank more where no bits would be left over.
@@ -69,7 +69,7 @@ def signed(world, header=b"", claims=b""):
         pytest.param(b',"x":' + b"9" * 5000, NOT_OURS, id="very many digits"),
     ],
 )
-async def test_a_header_that_can_be_read_in_two_ways_is_refused(world, more, says):
+async def test_ambiguous_token_header_is_refused(world, more, says):
     kid = world.accounts.keys.signer.id.encode()
     header = b'{"alg":"ES256","kid":"%s"%s}' % (kid, more)
     assert await refusal(world, signed(world, header=header)) == says
@@ -86,7 +86,7 @@ async def test_a_header_that_can_be_read_in_two_ways_is_refused(world, more, say
         pytest.param(b',"x":' + b"[" * 2000 + b"]" * 2000, NOT_OURS, id="very deep"),
     ],
 )
-async def test_claims_that_can_be_read_in_two_ways_are_refused(world, more, says):
+async def test_ambiguous_token_claims_are_refused(world, more, says):
     claims = orjson.dumps(claims_of(world.give()))
     assert await refusal(world, signed(world, claims=claims[:-1] + more + b"}")) == says
 
@@ -138,6 +138,6 @@ NO_AUDIENCE = "go-jose/go-jose/jwt: expected string or array value to unmarshal 
         pytest.param({"kubernetes.io": None}, 'serviceaccounts "" not found', id="no account"),
     ],
 )
-async def test_claims_have_their_types(world, changes, says):
+async def test_claims_of_wrong_type_are_refused(world, changes, says):
     claims = claims_of(world.give()) | changes
     assert await refusal(world, jwt.sign(world.accounts.keys, claims)) == says

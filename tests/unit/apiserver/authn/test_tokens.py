@@ -10,7 +10,7 @@ from mockube.apiserver.authn.token_file import BadTokenFile, parse
 from mockube.apiserver.user import User
 
 
-def test_a_line_names_a_user_and_groups():
+def test_token_file_line_names_user_and_groups():
     assert parse(['t, bob , 7,"dev, ops,,"', "", "u,eve,"], "f") == {
         "t": User(name="bob", uid="7", groups=("dev", "ops", "system:authenticated")),
         "u": User(name="eve", groups=("system:authenticated",)),
@@ -18,19 +18,19 @@ def test_a_line_names_a_user_and_groups():
 
 
 @pytest.mark.parametrize("line", [",bob,1", " ,bob,1", "\t,bob,1", '"",bob,1', "t,bob", "t,,1", "t, ,1", "t"])
-def test_a_line_without_token_or_user_is_refused_by_its_number(line):
+def test_token_file_line_without_token_or_user_is_refused_by_number(line):
     with pytest.raises(BadTokenFile, match=r"^f:2: a line must be token,user,uid"):
         parse(["a,b,c", line], "f")
 
 
-def test_of_a_token_that_comes_twice_the_last_counts_and_it_is_said(caplog):
+def test_duplicate_token_uses_last_line_with_warning(caplog):
     with caplog.at_level(logging.WARNING):
         assert parse(["t,bob,1", "t,eve,2"], "f")["t"].name == "eve"
     assert "f:2: duplicate token: the last line is used" in caplog.text
     assert "t,eve" not in caplog.text
 
 
-async def test_no_token_is_nobodys():
+async def test_malformed_token_is_refused():
     tokens = BearerTokens((StaticTokens({"t": User(name="bob")}),), audiences=(), clock=SteppedClock())
     for text in ("", " ", "t ", "T", "t\x00"):
         with pytest.raises(BadToken):

@@ -70,11 +70,11 @@ CASES = {
 
 
 @pytest.mark.parametrize(("line", "user", "asked", "allowed"), CASES.values(), ids=CASES)
-def test_a_policy_allows(tmp_path, line, user, asked, allowed):
+def test_abac_policy_allows(tmp_path, line, user, asked, allowed):
     assert is_allowed(policies(tmp_path, line), user, **asked) is allowed
 
 
-def test_a_policy_for_readers_allows_to_read(tmp_path):
+def test_readonly_abac_policy_allows_reads(tmp_path):
     abac = policies(
         tmp_path, "# a comment", "", versioned(user='"ann"', nonResourcePath='"*"', readonly="true")
     )
@@ -89,7 +89,7 @@ def test_a_policy_for_readers_allows_to_read(tmp_path):
     )
 
 
-def test_the_rules_of_a_user_are_those_of_its_policies(tmp_path):
+def test_rules_of_user_are_those_of_abac_policies(tmp_path):
     line = versioned(
         user='"ann"', namespace='"*"', resource='"pods"', nonResourcePath='"/x"', readonly="true"
     )
@@ -101,6 +101,6 @@ def test_the_rules_of_a_user_are_those_of_its_policies(tmp_path):
 
 
 @pytest.mark.parametrize("line", ["[", "[]", versioned(user="1"), '{"users": "x"}'])
-def test_a_wrong_line_is_named(tmp_path, line):
+def test_invalid_abac_line_is_named(tmp_path, line):
     with pytest.raises(ConfigurationError, match="line 2"):
         policies(tmp_path, "{}", line)

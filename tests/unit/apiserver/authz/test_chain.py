@@ -39,27 +39,27 @@ class Says:
         pytest.param([AlwaysAllow(), Says(DENY)], (ALLOW, ""), id="always"),
     ],
 )
-def test_who_decides(authorizers, verdict):
+def test_first_decisive_authorizer_decides(authorizers, verdict):
     assert Authorization(authorizers).decide(Attributes(user=BOB, verb="get")) == verdict
 
 
 @pytest.mark.parametrize("decision", [DENY, PASS])
-def test_only_a_yes_is_a_yes(decision):
+def test_only_allow_passes_require(decision):
     with pytest.raises(Forbidden):
         Authorization([Says(decision)]).require(Attributes(user=BOB, verb="get"))
 
 
-def test_the_rules_of_all_count():
+def test_rules_of_all_authorizers_are_listed():
     rules = Authorization([Says(PASS, "a"), Says(PASS, "b")]).rules(BOB, "ns")
     assert (rules.resources, rules.paths) == ([{"verbs": ["a"]}, {"verbs": ["b"]}], [])
 
 
-def test_members_of_system_masters_may_do_everything():
+def test_system_masters_are_allowed_before_authorizers():
     admin = User(name="admin", groups=("dev", "system:masters"))
     assert Authorization([Says(DENY)]).decide(Attributes(user=admin, verb="get")) == (ALLOW, "")
 
 
-def test_always_deny_says_why():
+def test_always_deny_reports_reason():
     verdict = Authorization([AlwaysDeny()]).decide(Attributes(user=BOB, verb="get"))
     assert verdict == (PASS, "Everything is forbidden.")
 
@@ -94,5 +94,5 @@ def test_always_deny_says_why():
         ),
     ],
 )
-def test_what_may_not_be_done_is_told_in_upstreams_words(attributes, reason, message):
+def test_forbidden_message_is_upstreams(attributes, reason, message):
     assert str(forbidden(Attributes(user=BOB, **attributes), reason)) == message

@@ -18,7 +18,7 @@ def refusal(data, required=()):
     return str(raised.value)
 
 
-def test_every_problem_is_found_in_upstreams_order_and_words():
+def test_authorization_configuration_problems_are_upstreams():
     assert refusal((HERE / "refused.yaml").read_bytes()) == (HERE / "refusals.txt").read_text().strip()
 
 
@@ -34,21 +34,21 @@ FORMS = {
 
 
 @pytest.mark.parametrize(("text", "message"), FORMS.items())
-def test_a_wrong_form_is_refused_as_upstream_does(text, message):
+def test_undecodable_authorization_configuration_is_refused_as_upstream_does(text, message):
     assert refusal(HEAD + text) == message
 
 
-def test_nothing_names_no_authorizer():
+def test_empty_authorization_configuration_is_refused():
     assert refusal(b"") == "authorizers: Required value: at least one authorization mode must be defined"
 
 
-def test_what_was_there_at_the_start_must_stay():
+def test_reloaded_configuration_must_keep_initial_types():
     text = HEAD + b"authorizers: [{type: RBAC, name: rbac}]"
     assert read_configuration(text, ["RBAC"]).authorizers[0].name == "rbac"
     assert refusal(text, ["RBAC", "Node"]) == "missing required types: [Node]"
 
 
-def test_modes_are_authorizers_by_their_names():
+def test_authorization_modes_become_authorizers():
     found = from_modes(["Node", "Webhook"], {"timeout": "30s"})
     assert [(one.type, one.name) for one in found.authorizers] == [("Node", "node"), ("Webhook", "default")]
     hook = found.authorizers[1].webhook
@@ -82,11 +82,11 @@ FLAGS = {
 
 
 @pytest.mark.parametrize(("flags", "message"), FLAGS.values(), ids=FLAGS)
-def test_flags_are_refused_in_upstreams_words(flags, message):
+def test_invalid_authorization_flags_have_upstreams_messages(flags, message):
     assert problem(Authorization(**flags)) == message
 
 
-def test_the_flags_of_a_webhook_are_a_configuration(tmp_path):
+def test_webhook_flags_become_configuration(tmp_path):
     file = tmp_path / "hook"
     flags = Authorization(
         authorization_mode=("RBAC", "Webhook"),

@@ -100,7 +100,7 @@ OF_POD = [
 
 
 @pytest.mark.parametrize(("resource", "name"), OF_POD)
-def test_a_node_reads_what_its_pods_refer_to_as_long_as_they_are_there(resource, name):
+def test_node_reads_objects_referenced_by_its_pods(resource, name):
     world = World()
     assert not world.may_get(resource, name)
     world.put("pods", "p", POD, status=STATUS)
@@ -117,14 +117,14 @@ def test_a_node_reads_what_its_pods_refer_to_as_long_as_they_are_there(resource,
     assert not world.may_get(resource, name)
 
 
-def test_a_mirror_pod_gives_no_rights():
+def test_mirror_pod_grants_no_access():
     world = World()
     world.put("pods", "p", POD, metadata={"annotations": {"kubernetes.io/config.mirror": "x"}})
     assert world.may_get("pods", "p")
     assert not world.may_get("secrets", "key")
 
 
-def test_a_volume_and_its_secrets_come_with_its_claim():
+def test_claim_grants_node_its_volume_and_secrets():
     world = World()
     source = {"nodeStageSecretRef": {"namespace": "vault", "name": "s"}}
     own = {"controllerPublishSecretRef": {"namespace": "vault", "name": "t"}}
@@ -145,7 +145,7 @@ def test_a_volume_and_its_secrets_come_with_its_claim():
     ("resource", "name"),
     [("storage.k8s.io/volumeattachments", "a"), ("resource.k8s.io/resourceslices", "s")],
 )
-def test_objects_of_a_node_are_its_own(resource, name):
+def test_node_accesses_only_its_own_objects(resource, name):
     world = World()
     world.put(resource.rpartition("/")[2], name, {"nodeName": "n1"})
     assert world.may_get(resource, name, namespace="")
@@ -221,12 +221,12 @@ ALLOWED = ""
         ),
     ],
 )
-def test_what_a_node_may_do_and_why_not(verb, resource, name, more, reason):
+def test_node_authorizer_decision_has_reason(verb, resource, name, more, reason):
     expected = (Decision.ALLOW, "") if reason == ALLOWED else (Decision.NO_OPINION, reason)
     assert World().ask(verb, resource, name, **more) == expected
 
 
-def test_others_are_no_nodes():
+def test_users_outside_system_nodes_get_no_opinion():
     world = World()
     for user in (User(name="system:node:n1"), User(name="bob", groups=("system:nodes",))):
         assert world.ask("get", "nodes", "n1", user=user) == (Decision.NO_OPINION, "")
@@ -243,7 +243,7 @@ def test_rules_of_nodes_are_incomplete():
     )
 
 
-async def test_many_pods_are_taken_in_between_other_requests():
+async def test_node_graph_is_built_between_other_requests():
     world = World()
     for number in range(graphs.AT_ONCE + 1):
         world.put("pods", f"p{number}", POD)
@@ -254,7 +254,7 @@ async def test_many_pods_are_taken_in_between_other_requests():
     assert Authorization([world.authorizer]).is_allowed(question)
 
 
-def test_changes_that_nobody_asks_for_are_noted_in_bounds(monkeypatch):
+def test_unread_node_graph_changes_are_bounded(monkeypatch):
     monkeypatch.setattr(graphs, "MAX_NOTED", 10)
     world = World()
     world.may_get("secrets", "key")

@@ -146,7 +146,7 @@ class Dice:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_decisions_are_those_of_the_oracle(seed):
+def test_rbac_decision_matches_reference(seed):
     """2,000 questions for each seed, with changes between them."""
     dice, world = Dice(seed), World()
     allowed = 0
@@ -192,17 +192,17 @@ def asked(world, user, **more):
         ),
     ],
 )
-def test_the_reason_names_binding_role_and_subject(kind, name, user, subject):
+def test_rbac_reason_names_binding_role_and_subject(kind, name, user, subject):
     reason = f'RBAC: allowed by RoleBinding "b/ns1" of Role "r" to {subject}'
     assert asked(bound(kind, name, rules=[PODS]), user) == (Decision.ALLOW, reason)
 
 
-def test_a_role_that_is_missing_is_named():
+def test_missing_role_is_named():
     reason = 'RBAC: role.rbac.authorization.k8s.io "r" not found'
     assert asked(bound("User", "alice"), User(name="alice")) == (Decision.NO_OPINION, reason)
 
 
-def test_what_is_remembered_of_a_user_is_forgotten_with_a_change():
+def test_cached_rules_of_user_are_dropped_after_change():
     world = bound("User", "alice", rules=[PODS])
     assert asked(world, User(name="alice"))[0] is Decision.ALLOW
     world.put("roles", "r", "ns1", rules=[])
@@ -212,7 +212,7 @@ def test_what_is_remembered_of_a_user_is_forgotten_with_a_change():
     assert asked(world, User(name="alice"))[0] is Decision.NO_OPINION
 
 
-def test_many_questions_take_bounded_memory():
+def test_decision_cache_is_bounded():
     world = bound("User", "alice", rules=[PODS])
     for number in range(5000):
         asked(world, User(name=f"u{number}"))
@@ -221,7 +221,7 @@ def test_many_questions_take_bounded_memory():
     assert all(len(grants._answers) <= 1024 for grants in world.authorizer._grants.values())
 
 
-def test_what_is_granted_beyond_ones_own_rights_is_listed():
+def test_escalation_lists_missing_rights():
     world = bound("User", "alice", rules=[PODS])
     wanted = [
         {"verbs": ["get", "list"], "apiGroups": ["", "apps"], "resources": ["pods"]},
@@ -237,20 +237,20 @@ def test_what_is_granted_beyond_ones_own_rights_is_listed():
     assert escalation(world.authorizer.policy, user, "ns1", [PODS | {"resourceNames": ["a"]}]) == ""
 
 
-def test_a_right_to_one_name_does_not_cover_all():
+def test_right_to_one_name_does_not_cover_all_names():
     world = bound("User", "alice", rules=[PODS | {"resourceNames": ["a"]}])
     user = User(name="alice")
     assert escalation(world.authorizer.policy, user, "ns1", [PODS | {"resourceNames": ["a"]}]) == ""
     assert "Resources" in escalation(world.authorizer.policy, user, "ns1", [PODS])
 
 
-def test_a_role_of_too_many_rights_is_refused_and_not_compared():
+def test_role_with_too_many_rights_is_refused_before_comparison():
     names = [str(number) for number in range(200)]
     rule = {"verbs": names, "apiGroups": names, "resources": names}
     found = escalation(Policy(), User(name="alice"), "ns1", [rule])
     assert found == "the role has more than 20000 single rights"
 
 
-def test_a_rule_is_described_in_upstreams_order():
+def test_rule_description_has_upstreams_order():
     rule = {"verbs": ["get"], "resourceNames": ["n"], "resources": ["pods"], "apiGroups": [""]}
     assert describe(rule) == '{APIGroups:[""], Resources:["pods"], ResourceNames:["n"], Verbs:["get"]}'

@@ -27,11 +27,11 @@ def data(clients, proxies="", headers=OWN_HEADERS):
     return authentication_data(TrustedAuthorities(clients.encode(), proxies.encode(), headers))
 
 
-def test_without_proxies_only_clients_are_told_of(authorities):
+def test_authentication_config_map_without_proxy_has_client_ca_only(authorities):
     assert data(authorities[0]) == {"client-ca-file": authorities[0]}
 
 
-def test_all_is_told_as_upstream_writes_it(authorities):
+def test_authentication_config_map_has_upstreams_format(authorities):
     headers = RequestHeaders(
         username=("X-Remote-User", "X-User"), groups=("X-Remote-Group",), extra_prefixes=("X-Remote-Extra-",)
     )
@@ -45,7 +45,7 @@ def test_all_is_told_as_upstream_writes_it(authorities):
     }
 
 
-def test_what_another_server_trusts_stays(authorities):
+def test_trust_of_other_servers_is_kept(authorities):
     first, second, third = authorities
     names = RequestHeaders(username=("X-User",), allowed_names=("one",))
     present = {"data": data(first, second, names)}
@@ -62,7 +62,7 @@ def test_what_another_server_trusts_stays(authorities):
     assert combine({"data": found}, wanted, now=NOW)["data"] == found
 
 
-def test_what_has_expired_or_cannot_be_read_goes(authorities):
+def test_expired_or_unreadable_certificates_are_removed(authorities):
     wanted = {"data": data(authorities[0], authorities[1])}
     late = NOW + timedelta(days=365 * 20)
     assert (

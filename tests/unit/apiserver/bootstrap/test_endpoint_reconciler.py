@@ -58,7 +58,7 @@ async def addresses(server):
     return found
 
 
-async def test_one_server(server, reconciler_of):
+async def test_one_server_writes_endpoints_and_slice(server, reconciler_of):
     await reconciler_of(FIRST).reconcile()
     assert await addresses(server) == [FIRST]
     subset, endpoint_slice = (
@@ -69,7 +69,7 @@ async def test_one_server(server, reconciler_of):
     assert (endpoint_slice["addressType"], endpoint_slice["ports"][0]["port"]) == ("IPv4", 6443)
 
 
-async def test_all_servers_of_a_store(server, reconciler_of):
+async def test_endpoints_list_all_servers_of_store(server, reconciler_of):
     first, second = reconciler_of(FIRST), reconciler_of(SECOND)
     await first.reconcile()
     await second.reconcile()
@@ -80,7 +80,7 @@ async def test_all_servers_of_a_store(server, reconciler_of):
     assert (await server.backend.kv.status()).revision == revision
 
 
-async def test_a_server_that_stops_is_removed(server, reconciler_of):
+async def test_stopped_server_is_removed_from_endpoints(server, reconciler_of):
     first, second = reconciler_of(FIRST), reconciler_of(SECOND)
     await first.reconcile()
     await second.reconcile()
@@ -91,7 +91,7 @@ async def test_a_server_that_stops_is_removed(server, reconciler_of):
     assert await addresses(server) == []
 
 
-async def test_a_server_that_was_killed_is_removed(server, reconciler_of, clock):
+async def test_killed_server_is_removed_after_lease_expires(server, reconciler_of, clock):
     first, second = reconciler_of(FIRST), reconciler_of(SECOND)
     await first.reconcile()
     for _ in range(3):
@@ -105,7 +105,7 @@ async def test_a_server_that_was_killed_is_removed(server, reconciler_of, clock)
 
 
 @pytest.mark.parametrize("what", ["lease", "key"])
-async def test_what_was_lost_is_written_again(server, reconciler_of, what):
+async def test_lost_lease_or_key_is_rewritten(server, reconciler_of, what):
     first, kv = reconciler_of(FIRST), server.backend.kv
     await first.reconcile()
     if what == "lease":
@@ -117,13 +117,13 @@ async def test_what_was_lost_is_written_again(server, reconciler_of, what):
     assert await addresses(server) == [FIRST]
 
 
-async def test_another_port(server, reconciler_of):
+async def test_changed_port_replaces_endpoints(server, reconciler_of):
     await reconciler_of(FIRST).reconcile()
     await reconciler_of(FIRST, 7443).reconcile()
     assert (await read(server, ENDPOINTS))["subsets"][0]["ports"][0]["port"] == 7443
 
 
-async def test_endpoints_that_were_deleted_or_changed(server, reconciler_of):
+async def test_deleted_or_changed_endpoints_are_restored(server, reconciler_of):
     first = reconciler_of(FIRST)
     await first.reconcile()
     key = b"/registry/services/endpoints/default/kubernetes"

@@ -62,21 +62,21 @@ async def read(server, resource, name, namespace=""):
     return (await server.backend.get(server.resources[resource], namespace, name)).tree()
 
 
-async def test_everything_is_made_once(server):
+async def test_system_objects_are_created_once(server):
     assert await make(server) > 40
     revision = (await server.backend.kv.status()).revision
     assert await make(server) == 0
     assert (await server.backend.kv.status()).revision == revision
 
 
-async def test_servers_that_start_at_once_do_not_disturb_each_other(store):
+async def test_concurrently_starting_servers_do_not_conflict(store):
     async with over(store) as one, over(store) as two, over(store) as three:
         made = await asyncio.gather(*map(make, (one, two, three)))
         assert sum(made) == len(cluster(facts(), GROUPS))
         assert await make(one) == 0
 
 
-async def test_what_is_stored_as_it_is_is_what_create_stores(server):
+async def test_fixed_objects_are_stored_as_create_would_store_them(server):
     await make(server)
     wanted = cluster(facts(), GROUPS)
     async with over(MemoryStore(clock=SteppedClock())) as other:
@@ -101,7 +101,7 @@ async def test_what_is_stored_as_it_is_is_what_create_stores(server):
                 assert together == alone
 
 
-async def test_the_service_has_the_first_address(server):
+async def test_kubernetes_service_has_first_address(server):
     await make(server)
     service = await read(server, SERVICES, "kubernetes", "default")
     assert (service["spec"]["clusterIP"], service["spec"]["ports"][0]["targetPort"]) == ("10.0.0.1", 6443)
@@ -119,7 +119,7 @@ async def test_the_service_has_the_first_address(server):
         ),
     ],
 )
-async def test_a_cluster_becomes_dual_stack(server, before, flag, expected):
+async def test_cluster_can_become_dual_stack(server, before, flag, expected):
     await make(server, service_ranges=before)
     await make(server, service_ranges=flag)
     ranges = await read(server, SERVICE_CIDRS, "kubernetes")
@@ -127,7 +127,7 @@ async def test_a_cluster_becomes_dual_stack(server, before, flag, expected):
     assert ranges["status"]["conditions"][0]["type"] == "Ready"
 
 
-async def test_what_is_there_already_stays_as_it_is(server):
+async def test_existing_object_is_not_changed(server):
     levels = ("flowcontrol.apiserver.k8s.io", "v1", "prioritylevelconfigurations")
     spec = {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 7}}
     own = RequiredObject(resource=levels, name="exempt", content={"spec": spec})
@@ -136,13 +136,13 @@ async def test_what_is_there_already_stays_as_it_is(server):
     assert (await read(server, levels, "exempt"))["spec"]["exempt"]["nominalConcurrencyShares"] == 7
 
 
-async def test_those_who_clean_up_unused_tokens_learn_since_when_their_use_was_watched(server):
+async def test_legacy_token_tracking_config_map_has_start_date(server):
     await make(server)
     name = "kube-apiserver-legacy-service-account-token-tracking"
     assert (await read(server, CONFIG_MAPS, name, "kube-system"))["data"] == {"since": "2030-01-01"}
 
 
-async def test_every_group_that_is_served_is_local_and_available(server):
+async def test_every_served_group_has_an_available_local_api_service(server):
     await make(server)
     served = {(group.name, version) for group in GROUPS for version in group.versions}
     for group, version in served:
@@ -157,7 +157,7 @@ def test_every_group_has_its_priority():
     assert set(GROUP_PRIORITY) == {group.name for group in (*GROUPS, *METRICS)} - NOT_REGISTERED
 
 
-async def test_no_flow_schema_dangles(server):
+async def test_no_flow_schema_is_dangling(server):
     await make(server)
     for schema in SCHEMAS:
         assert schema.level in {"exempt", *LIMITED}
@@ -171,7 +171,7 @@ async def test_no_flow_schema_dangles(server):
         assert (condition["type"], condition["status"]) == ("Dangling", "False")
 
 
-async def test_leases_of_servers_that_are_gone_are_removed(server):
+async def test_leases_of_absent_servers_are_removed(server):
     clock, backend, row = server.backend.clock, server.backend, server.resources[LEASES]
     identity, namespace = {LABEL_IDENTITY: "kube-apiserver"}, "kube-system"
     await make(server)
@@ -199,7 +199,7 @@ async def test_leases_of_servers_that_are_gone_are_removed(server):
     assert left == {"fresh", "of-another-component", "elsewhere", "own"}
 
 
-def test_a_server_has_its_name_again_and_shares_it_with_none():
+def test_server_identity_is_stable_and_unique():
     names = {server_name(host, port) for host in ("a", "b") for port in (1, 2)}
     assert len(names) == 4
     assert server_name("a", 1) in names

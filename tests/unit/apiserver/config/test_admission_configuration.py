@@ -71,7 +71,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("text", "problem"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_with_a_file_is_told(tmp_path, text, problem):
+def test_invalid_admission_configuration_is_reported(tmp_path, text, problem):
     file = tmp_path / "admission.yaml"
     file.write_text(text)
     if problem is None:
@@ -82,13 +82,13 @@ def test_what_is_wrong_with_a_file_is_told(tmp_path, text, problem):
     assert problem in str(raised.value)
 
 
-def test_the_old_form_of_node_selectors_is_read(tmp_path):
+def test_old_form_of_pod_node_selector_configuration_is_read(tmp_path):
     file = tmp_path / "admission.yaml"
     file.write_text("podNodeSelectorPluginConfig: {a: b=c}")
     assert admission_configuration(str(file)).node_selectors == {"a": "b=c"}
 
 
-def test_times_of_the_webhook_of_images_have_defaults_and_may_be_none(tmp_path):
+def test_image_policy_webhook_times_have_defaults(tmp_path):
     hook = tmp_path / "hook"
     hook.write_text(HOOK)
     for given, wanted in (("", (300, 30, 0.5)), ("allowTTL: -1, denyTTL: 7, retryBackoff: 20", (0, 7, 0.02))):

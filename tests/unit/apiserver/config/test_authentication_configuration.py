@@ -13,7 +13,7 @@ def read(folder, text):
     return authentication_configuration(str(file))
 
 
-def test_the_paths_of_anonymous_requests_are_read(tmp_path):
+def test_anonymous_paths_are_read(tmp_path):
     found = read(tmp_path, f"{HEAD}anonymous: {{enabled: true, conditions: [{{path: /livez}}]}}")
     assert (found.anonymous, found.anonymous_paths) == (True, {"/livez"})
     assert read(tmp_path, f"{HEAD}anonymous: {{enabled: false}}").anonymous is False
@@ -29,7 +29,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("text", "problem"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_with_a_file_is_told(tmp_path, text, problem):
+def test_invalid_authentication_configuration_is_reported(tmp_path, text, problem):
     with pytest.raises(ArgumentTypeError) as raised:
         read(tmp_path, text)
     assert problem in str(raised.value)

@@ -13,7 +13,7 @@ def read(*arguments, **environment):
     return parse(arguments, environment)
 
 
-def test_without_flags_everything_is_safe_and_local():
+def test_defaults_are_local_and_secure():
     config = read()
     assert (config.serving.bind_address, config.serving.secure_port) == ("127.0.0.1", 6443)
     assert config.serving.http_port is None
@@ -81,7 +81,7 @@ def test_without_flags_everything_is_safe_and_local():
         ),
     ],
 )
-def test_a_flag_sets_its_field(arguments, section, field, value):
+def test_flag_sets_its_field(arguments, section, field, value):
     assert getattr(getattr(read(*arguments), section), field) == value
 
 
@@ -92,18 +92,18 @@ def test_a_flag_sets_its_field(arguments, section, field, value):
         (["--kubernetes-version=1.31", "--version=true"], "Kubernetes v1.31.14\n"),
     ],
 )
-def test_the_version_is_printed_and_nothing_else_is_done(arguments, printed, capsys):
+def test_version_flag_prints_version_and_exits(arguments, printed, capsys):
     with pytest.raises(SystemExit) as ended:
         read(*arguments)
     assert (ended.value.code, capsys.readouterr().out) == (0, printed)
 
 
-def test_another_version_of_the_release_can_be_reported():
+def test_reported_version_can_be_changed_within_release():
     assert read("--version=v1.36.3-custom").features.git_version == "v1.36.3-custom"
     assert read("--version=false").features.git_version == ""
 
 
-def test_the_environment_stands_for_flags_and_flags_override_it():
+def test_environment_variables_set_flags_and_flags_override_them():
     assert read(MOCKUBE_APISERVER_SECURE_PORT="1").serving.secure_port == 1
     assert read("--secure-port=2", MOCKUBE_APISERVER_SECURE_PORT="1").serving.secure_port == 2
 
@@ -207,20 +207,20 @@ def test_the_environment_stands_for_flags_and_flags_override_it():
         pytest.param(["now"], "unrecognized arguments: now", id="too much"),
     ],
 )
-def test_what_is_wrong_is_refused_by_name(arguments, says, capsys):
+def test_invalid_flag_value_is_refused_by_name(arguments, says, capsys):
     with pytest.raises(SystemExit) as ended:
         read(*arguments)
     assert ended.value.code == 2
     assert says in capsys.readouterr().err
 
 
-def test_flags_of_kube_apiserver_that_have_no_effect_are_told_of():
+def test_flags_without_effect_are_recorded_as_ignored():
     config = read("--vmodule=A=1", "--profiling", "--goaway-chance", "0.1", "--secure-port=1")
     assert config.ignored == ("goaway-chance", "profiling", "vmodule")
     assert config.serving.secure_port == 1
 
 
-def test_settings_that_kube_apiserver_would_honour_and_this_server_cannot_are_told_of():
+def test_unsupported_feature_gates_and_settings_are_reported():
     config = read(
         "--feature-gates=WatchList=false,JobManagedBy=true,DetectCacheInconsistency=false,GangScheduling=true",
         "--feature-gates=kube:AllAlpha=true,WatchListClient=true",
@@ -252,7 +252,7 @@ def test_settings_that_kube_apiserver_would_honour_and_this_server_cannot_are_to
         ("1.30", "HonorPVReclaimPolicy=true", ""),
     ],
 )
-def test_gates_are_those_of_the_minor(minor, gate, says, capsys):
+def test_feature_gates_are_those_of_minor(minor, gate, says, capsys):
     flags = [f"--kubernetes-version={minor}", f"--feature-gates={gate}"]
     if not says:
         assert read(*flags).ignored_flags() == (f"--feature-gates={gate}",)
@@ -263,7 +263,7 @@ def test_gates_are_those_of_the_minor(minor, gate, says, capsys):
 
 
 @pytest.mark.parametrize(("minor", "is_known"), [("1.32", False), ("1.33", True)])
-def test_plugins_are_those_of_the_minor(minor, is_known, capsys):
+def test_admission_plugins_are_those_of_minor(minor, is_known, capsys):
     flags = [f"--kubernetes-version={minor}", "--disable-admission-plugins=PodTopologyLabels"]
     if is_known:
         read(*flags)
@@ -276,15 +276,15 @@ def test_plugins_are_those_of_the_minor(minor, is_known, capsys):
 @pytest.mark.parametrize(
     ("minor", "is_streamed"), [("1.31", False), ("1.32", True), ("1.33", False), ("1.34", True)]
 )
-def test_lists_are_streamed_where_the_minor_does(minor, is_streamed):
+def test_watch_list_gate_follows_minor(minor, is_streamed):
     assert is_on("WatchList", (), minor) == is_streamed
 
 
-def test_no_flag_is_both_built_and_ignored():
+def test_no_flag_is_both_supported_and_ignored():
     parse([f"--{name}=" for name in IGNORED], {})
 
 
-def test_help_names_every_flag_in_sections(capsys):
+def test_help_lists_every_flag_by_section(capsys):
     with pytest.raises(SystemExit) as ended:
         read("--help")
     assert ended.value.code == 0
@@ -341,7 +341,7 @@ def test_help_names_every_flag_in_sections(capsys):
         ),
     ],
 )
-def test_runtime_config_is_refused_in_upstreams_words(given, says, capsys):
+def test_invalid_runtime_config_has_upstreams_message(given, says, capsys):
     with pytest.raises(SystemExit):
         read(f"--runtime-config={given}")
     assert capsys.readouterr().err.endswith(f"error: {says}\n")
@@ -350,16 +350,16 @@ def test_runtime_config_is_refused_in_upstreams_words(given, says, capsys):
 @pytest.mark.parametrize(
     "given", ["apps/v1/nothere=true", "api/legacy=false", "apps/v1beta1=true", "batch/v1", "api/beta=true"]
 )
-def test_runtime_config_takes_what_upstream_takes(given):
+def test_runtime_config_accepted_upstream_is_accepted(given):
     read(f"--runtime-config={given}")
 
 
-def test_apis_that_cannot_be_served_are_named_where_they_are_some_of_many():
+def test_unsupported_apis_of_runtime_config_are_named():
     named = read("--runtime-config=api/beta=true").ignored_flags()
     assert "--runtime-config=coordination.k8s.io/v1beta1/leasecandidates=true" in named
 
 
-def test_older_minors_have_no_other_versions_than_by_default(capsys):
+def test_older_minor_refuses_other_versions_in_runtime_config(capsys):
     flags = ["--kubernetes-version=1.33", "--runtime-config=resource.k8s.io/v1beta1=true"]
     with pytest.raises(SystemExit):
         read(*flags)

@@ -124,9 +124,9 @@ def shown(path, kind="string"):
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_column_shows_what_its_path_finds_first(path):
+def test_column_shows_first_value_of_path(path):
     assert shown(path) == PATHS[path]
 
 
-def test_a_byte_of_a_text_is_no_number():
+def test_byte_string_is_no_number_column():
     assert (shown(".spec.text.*", "integer"), shown(".spec.replicas", "integer")) == (None, 3)

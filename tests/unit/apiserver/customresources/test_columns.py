@@ -36,23 +36,23 @@ def column(kind, path, **others):
         pytest.param(column("date", ".spec.names[0]"), "<invalid>", id="no time"),
     ],
 )
-def test_a_column_shows_what_its_path_leads_to(given, cell):
+def test_column_shows_value_of_its_path(given, cell):
     assert printer([given]).cells(TREE, NOW) == ["w", cell]
 
 
-def test_without_columns_the_age_is_shown():
+def test_default_columns_are_name_and_age():
     made = printer(())
     assert [one.name for one in made.columns] == ["Name", "Age"]
     assert made.cells(TREE, NOW) == ["w", "60s"]
 
 
-def test_a_column_says_where_it_is_from_if_nobody_describes_it():
+def test_column_without_description_names_its_path():
     (_, made) = printer([column("string", ".spec.size")]).columns
     assert made.description == "Custom resource definition column (in JSONPath format): .spec.size"
 
 
 @pytest.mark.parametrize("path", [".spec[size]", ".l" + "[?(" * 2000 + "@.a" + ")]" * 2000])
-def test_columns_from_one_that_is_not_understood_on_are_left_out(caplog, path):
+def test_columns_from_first_unparsable_path_on_are_omitted(caplog, path):
     """Measured: kube-apiserver takes such a definition, and shows the columns before it."""
     columns = [column("string", one) | {"name": one[:5]} for one in (".spec.size", path, ".spec")]
     odd = definitions.version(additionalPrinterColumns=columns)

@@ -19,7 +19,7 @@ def fields(**properties):
     return {"type": "object", "properties": properties}
 
 
-def test_a_usual_kind_costs_what_is_usual():
+def test_cost_of_common_schema_is_1():
     name = TEXT | {"pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "maxLength": 63}
     assert (
         cost_of(fields(spec=fields(name=name, labels={"type": "object", "additionalProperties": name}))).byte
@@ -41,21 +41,21 @@ def test_a_usual_kind_costs_what_is_usual():
         fields(a={"type": "array", "items": fields(b=TEXT | {"default": "x" * 400 * LEAST})}),
     ],
 )
-def test_what_takes_long_for_each_byte_costs_more(schema):
+def test_slow_schema_has_higher_cost_per_byte(schema):
     assert cost_of(schema).byte > LEAST
 
 
-def test_all_alternatives_look_at_the_same_bytes_and_fields_share_them():
+def test_alternatives_add_cost_and_fields_do_not():
     assert cost_of(fields(a=TEXT | {"oneOf": [SLOW, SLOW]})).byte > 2 * LEAST
     assert cost_of(fields(a=SLOW, b=SLOW)).byte == cost_of(fields(a=SLOW)).byte
 
 
-def test_preparation_costs_for_each_schema_and_instruction():
+def test_preparation_cost_counts_schemas_and_instructions():
     assert cost_of(fields(**{f"f{at}": TEXT for at in range(LARGE // NODE)})).preparation > LARGE
     assert cost_of(fields(a=SLOW)).preparation > 4000
 
 
-def test_what_is_prepared_does_the_same_as_what_is_made_when_it_is_needed():
+def test_prepared_kind_behaves_like_lazily_compiled_kind():
     schema = fields(
         a=SLOW | {"default": "x"}, b={"type": "array", "items": TEXT, "x-kubernetes-list-type": "set"}
     )

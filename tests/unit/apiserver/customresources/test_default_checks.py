@@ -49,12 +49,12 @@ def problems(schema):
         ),
     ],
 )
-def test_an_embedded_object(schema, expected):
+def test_embedded_object_default_is_checked(schema, expected):
     found = problems({"type": "object", "properties": {"f": schema}})
     assert found == ([FIELD + expected] if expected else [])
 
 
-def test_the_head_of_the_whole_object_has_no_defaults():
+def test_default_of_root_metadata_is_refused():
     found = problems({"type": "object", "properties": {"apiVersion": TEXT | {"default": "a/b/c"}}})
     at = "openAPIV3Schema.properties[apiVersion].default"
     problem = 'apiVersion: Invalid value: "a/b/c": unexpected GroupVersion string: a/b/c'

@@ -38,12 +38,12 @@ THREE = {"type": "integer", "default": 3}
         pytest.param(obj(a=obj(b=THREE)), {"a": "text"}, {"a": "text"}, id="another type stays"),
     ],
 )
-def test_what_is_filled_in(schema, tree, expected):
+def test_defaults_of_schema_are_applied(schema, tree, expected):
     filler(schema)(tree)
     assert tree == expected
 
 
-def test_a_default_is_each_objects_own():
+def test_default_is_not_shared_between_objects():
     fill = filler(obj(a={"type": "array", "items": {"type": "string"}, "default": []}))
     one, other = {}, {}
     fill(one)
@@ -52,7 +52,7 @@ def test_a_default_is_each_objects_own():
     assert other == {"a": []}
 
 
-def test_a_schema_without_defaults_costs_nothing():
+def test_schema_without_defaults_needs_no_defaulting():
     assert filler(obj(a={"type": "string"})) is None
 
 
@@ -102,7 +102,7 @@ WHOLE = EXPECTED | {"metadata": {"name": "Bar", "unknown": "unknown"}}
         ),
     ],
 )
-def test_defaults_of_embedded_objects_lose_unknown_fields_of_metadata(schema, tree, expected):
+def test_unknown_metadata_of_embedded_default_is_pruned(schema, tree, expected):
     metadata = builtin.load().definition("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")
     defaults_filler(obj(a=schema), metadata)(tree)
     assert tree == {"a": expected}

@@ -32,7 +32,7 @@ def judged(asked, *, given=None, taken=()):
     return decide_names("g", asked, given or {}, names)
 
 
-def test_all_definitions_of_a_group_are_judged_in_linear_time():
+def test_definitions_of_group_are_checked_in_linear_time():
     def made(size):
         return [
             {field: f"{field}{at}" for field in ("plural", "singular", "kind", "listKind")}
@@ -48,11 +48,11 @@ def test_all_definitions_of_a_group_are_judged_in_linear_time():
     check_linear(made, judge_all, 1_000)
 
 
-def test_malformed_names_of_one_definition_are_nobodys():
+def test_malformed_names_of_other_definition_are_ignored():
     assert not judged(ASKED, taken=[{"plural": {"widgets": 1}, "shortNames": [["wi"], 7], "kind": 3}]).problem
 
 
-def test_names_that_nobody_has_are_accepted():
+def test_unused_names_are_accepted():
     verdict = judged(ASKED | {"categories": ["all"]}, taken=[{"plural": "gears", "kind": "Gear"}])
     assert verdict.accepted == ASKED | {"categories": ["all"]}
     assert not verdict.problem
@@ -68,35 +68,35 @@ def test_names_that_nobody_has_are_accepted():
         pytest.param({"kind": "WidgetList"}, "listKind", "ListKindConflict", "WidgetList", id="list"),
     ],
 )
-def test_names_that_another_has_are_not(taken, field, reason, name):
+def test_names_in_use_are_refused(taken, field, reason, name):
     verdict = judged(ASKED, taken=[taken])
     assert (verdict.reason, verdict.problem) == (reason, f'"{name}" is already in use')
     assert not verdict.accepted.get(field)
     assert {**verdict.accepted, field: ASKED[field]} == ASKED
 
 
-def test_a_name_that_is_not_accepted_stays_as_it_was():
+def test_refused_name_keeps_accepted_one():
     verdict = judged(ASKED, given={"kind": "Old"}, taken=[{"kind": "Widget"}])
     assert verdict.accepted["kind"] == "Old"
 
 
-def test_the_last_name_that_is_in_use_is_told_of():
+def test_last_conflicting_name_is_reported():
     verdict = judged(ASKED, taken=[ASKED])
     assert (verdict.reason, verdict.problem) == ("ListKindConflict", '"WidgetList" is already in use')
 
 
-def test_several_short_names_in_use_are_told_of_together():
+def test_conflicting_short_names_are_reported_together():
     verdict = judged(ASKED | {"shortNames": ["wi", "wj", "wk"]}, taken=[{"shortNames": ["wi", "wj"]}])
     assert verdict.problem == '["wi" is already in use, "wj" is already in use]'
     assert "shortNames" not in verdict.accepted
 
 
-def test_a_definition_may_not_ask_for_its_own_name_in_another_place():
+def test_short_name_equal_to_own_plural_is_refused():
     verdict = judged(ASKED | {"shortNames": ["widgets"]}, given=ASKED)
     assert (verdict.reason, verdict.accepted["shortNames"]) == ("ShortNamesConflict", ["wi"])
 
 
-def test_names_that_are_let_go_are_free():
+def test_released_names_are_free():
     names = UsedNames()
     assert names.put("one", "g", ASKED)
     assert not names.put("one", "g", ASKED)
@@ -122,7 +122,7 @@ def test_names_that_are_let_go_are_free():
         ),
     ],
 )
-def test_what_is_not_structural_in_a_stored_definition_is_told(spec, problem):
+def test_non_structural_schema_of_stored_definition_sets_condition(spec, problem):
     tree = {"spec": {"versions": []} | spec, "status": {"conditions": []}}
     assert structure_problem(tree) == problem
     told = with_structure(tree, problem, NOW)
@@ -134,10 +134,10 @@ def test_what_is_not_structural_in_a_stored_definition_is_told(spec, problem):
     assert with_structure(told, "", NOW)["status"]["conditions"] == []
 
 
-def test_kinds_and_resources_are_apart():
+def test_kinds_and_resources_have_separate_names():
     assert not judged(ASKED, taken=[{"kind": "widgets", "plural": "Widget"}]).problem
 
 
-def test_versions_are_listed_by_how_mature_they_are():
+def test_versions_are_sorted_by_stability():
     versions = ["v1alpha1", "foo1", "v1beta2", "v10", "v2", "v1beta10", "bar2", "v1"]
     assert by_maturity(versions) == ["v10", "v2", "v1", "v1beta10", "v1beta2", "v1alpha1", "bar2", "foo1"]

@@ -24,11 +24,11 @@ def found(schema, new, old=None):
 NUMBER = {"type": "integer"}
 
 
-def test_a_schema_without_rules_costs_nothing():
+def test_schema_without_rules_has_no_checker():
     assert rules_checker(spec(n=NUMBER)) is None
 
 
-def test_a_broken_rule_is_named_by_its_text_or_by_its_message():
+def test_failed_rule_is_reported_by_rule_or_message():
     schema = spec({"rule": "self.n < 3"}, {"rule": "self.n < 4", "message": "too large"}, n=NUMBER)
     assert found(schema, {"n": 2}) == ([], [])
     assert found(schema, {"n": 5})[0] == [
@@ -37,20 +37,20 @@ def test_a_broken_rule_is_named_by_its_text_or_by_its_message():
     ]
 
 
-def test_a_rule_that_cannot_be_evaluated_says_why():
+def test_rule_evaluation_error_is_reported():
     schema = spec({"rule": "self.n / self.m > 1"}, n=NUMBER, m=NUMBER)
     assert found(schema, {"n": 5, "m": 0})[0] == [
         'spec: Invalid value: "object": division by zero evaluating rule: self.n / self.m > 1'
     ]
 
 
-def test_a_rule_about_a_change_waits_for_one():
+def test_transition_rule_is_skipped_on_create():
     schema = spec({"rule": "self.n >= oldSelf.n"}, n=NUMBER)
     assert found(schema, {"n": 1}) == ([], [])
     assert found(schema, {"n": 1}, {"n": 2})[0] == ["spec: Invalid value: failed rule: self.n >= oldSelf.n"]
 
 
-def test_a_rule_may_ask_whether_there_was_an_old_value():
+def test_optional_old_self_is_evaluated_on_create():
     rule = {"rule": "oldSelf.hasValue() || self.n == 1", "optionalOldSelf": True}
     assert found(spec(rule, n=NUMBER), {"n": 2})[0] == [
         "spec: Invalid value: failed rule: oldSelf.hasValue() || self.n == 1"
@@ -58,7 +58,7 @@ def test_a_rule_may_ask_whether_there_was_an_old_value():
     assert found(spec(rule, n=NUMBER), {"n": 2}, {"n": 1}) == ([], [])
 
 
-def test_what_did_not_change_may_break_a_rule_with_a_warning():
+def test_unchanged_value_that_fails_rule_is_a_warning():
     rule = {"x-kubernetes-validations": [{"rule": "self < 3"}]}
     schema = spec(n=NUMBER | rule, m=NUMBER)
     assert found(schema, {"n": 5, "m": 1}, {"n": 5, "m": 0}) == (
@@ -67,7 +67,7 @@ def test_what_did_not_change_may_break_a_rule_with_a_warning():
     )
 
 
-def test_elements_of_a_map_list_are_compared_with_their_old_ones():
+def test_map_list_elements_are_correlated_with_old_ones():
     items = {
         "type": "object",
         "properties": {"k": {"type": "string"}, "v": NUMBER},
@@ -81,7 +81,7 @@ def test_elements_of_a_map_list_are_compared_with_their_old_ones():
     ]
 
 
-def test_rules_end_when_the_budget_of_the_object_is_used_up():
+def test_rules_stop_when_cost_budget_is_spent():
     element = {"type": "string", "x-kubernetes-validations": [{"rule": "self.matches('[a-z]*a')"}]}
     schema = spec(l={"type": "array", "items": element})
     texts = ["a" * 10_000] * (BUDGET // 2000)
@@ -93,7 +93,7 @@ def test_rules_end_when_the_budget_of_the_object_is_used_up():
     ]
 
 
-def test_one_evaluation_has_a_limit_of_its_own():
+def test_one_evaluation_has_own_cost_limit():
     schema = spec({"rule": "self.l.all(a, self.l.all(b, a + b > 0))"}, l={"type": "array", "items": NUMBER})
     assert found(schema, {"l": [1] * 600})[0] == [
         (
@@ -120,12 +120,12 @@ def test_one_evaluation_has_a_limit_of_its_own():
         ),
     ],
 )
-def test_a_definition_with_a_rule_that_cannot_be_is_refused(rule, message):
+def test_definition_with_invalid_rule_is_refused(rule, message):
     schema = spec(rule, n=NUMBER, l={"type": "array", "items": {"type": "string"}})
     assert message in "\n".join(map(str, check_schema({"openAPIV3Schema": schema}, ROOT)))
 
 
-def test_a_rule_about_changes_is_refused_where_elements_have_no_old_ones():
+def test_transition_rule_in_uncorrelatable_list_is_refused():
     element = {"type": "integer", "x-kubernetes-validations": [{"rule": "self >= oldSelf"}]}
     schema = spec(l={"type": "array", "maxItems": 3, "items": element})
     assert [str(error) for error in check_schema({"openAPIV3Schema": schema}, ROOT)] == [
@@ -137,7 +137,7 @@ def test_a_rule_about_changes_is_refused_where_elements_have_no_old_ones():
     ]
 
 
-def test_what_is_in_another_order_may_stay_wrong_as_what_holds_it():
+def test_reordered_map_list_elements_are_ratcheted():
     never = {"x-kubernetes-validations": [{"rule": "false", "message": "no"}]}
     element = {"type": "object", "properties": {"k": {"type": "string"}}}
     keyed = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}

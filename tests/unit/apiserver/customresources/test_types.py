@@ -23,11 +23,11 @@ KEEP = {"x-kubernetes-preserve-unknown-fields": True}
         pytest.param({"type": "array", "items": TEXT}, Shape.LIST, id="list"),
     ],
 )
-def test_what_a_value_looks_like(schema, shape):
+def test_type_has_shape_of_schema(schema, shape):
     assert type_of(schema).shape is shape
 
 
-def test_lists_and_objects_say_how_they_merge():
+def test_types_have_merge_rules_of_schema():
     items = {
         "type": "object",
         "properties": {"k": TEXT | {"default": "x"}},
@@ -46,13 +46,13 @@ def test_lists_and_objects_say_how_they_merge():
     assert type_of({"type": "array", "items": TEXT}).list_type == "atomic"
 
 
-def test_fields_that_are_named_stand_among_others_that_are_kept():
+def test_declared_fields_are_types_beside_preserved_unknown_fields():
     made = type_of({"type": "object", "properties": {"a": TEXT}} | KEEP)
     assert made.fields["a"].type.shape is Shape.STRING
     assert made.items.shape is Shape.ANY
 
 
-def test_a_kind_has_what_every_object_has():
+def test_custom_kind_type_has_object_fields():
     metadata = Type(shape=Shape.STRUCT, name="ObjectMeta")
     schema = {
         "type": "object",

@@ -12,7 +12,7 @@ ADDITIONS = schemas.load("1.36").additions
 
 
 @pytest.mark.parametrize("minor", minors.OLDER)
-def test_definitions_of_older_minors_are_whole(minor):
+def test_definitions_of_older_minors_are_complete(minor):
     definitions = schemas.Definitions(minor)
     assert definitions.of_kinds()["apps", "v1", "Deployment"] == "io.k8s.api.apps.v1.Deployment"
     policy = definitions.schema("io.k8s.api.core.v1.Container", schemas.V3)["properties"]["imagePullPolicy"]
@@ -21,18 +21,18 @@ def test_definitions_of_older_minors_are_whole(minor):
     assert all(definitions.schema(name, schemas.V2) for name in needed)
 
 
-def test_a_release_without_facts_is_refused():
+def test_release_without_documents_is_refused():
     with pytest.raises(ValueError, match="not in tuple"):
         schemas.load("1.0")
 
 
-def test_what_is_added_is_added_to_fields_that_are_there():
+def test_additions_extend_existing_properties_only():
     for name in DEFINITIONS.keys() & ADDITIONS.keys():
         definition, addition = (orjson.loads(bytes(texts[name])) for texts in (DEFINITIONS, ADDITIONS))
         assert addition.get("properties", {}).keys() <= definition.get("properties", {}).keys(), name
 
 
-def test_a_description_goes_to_the_end_and_all_else_beside_what_is_there():
+def test_description_is_appended_and_other_additions_are_set():
     schema = {"type": "string", "description": "What it is."}
     assert schemas.extend_schema(schema, {"description": " More.", "enum": ["a"], "default": ""}) == {
         "type": "string",
@@ -42,7 +42,7 @@ def test_a_description_goes_to_the_end_and_all_else_beside_what_is_there():
     }
 
 
-def test_properties_and_elements_get_what_is_theirs_and_the_rest_stays():
+def test_additions_extend_nested_properties_and_items():
     schema = {"properties": {"a": {"items": {"type": "string"}}, "b": {"type": "string"}}}
     made = schemas.extend_schema(schema, {"properties": {"a": {"items": {"enum": ["x"]}}}})
     assert made == {

@@ -12,7 +12,7 @@ CORE = (
 )
 
 
-def test_the_etag_is_that_of_the_list_without_its_kind():
+def test_etag_is_hash_of_list_without_kind():
     assert aggregated.etag(aggregated.discovery_items([BY_NAME[""]])) == f'"{CORE}"'
 
 
@@ -27,6 +27,6 @@ def test_the_etag_is_that_of_the_list_without_its_kind():
         ("apiextensions.k8s.io", "v1", "customresourcedefinitions", "jfWCUB31mvA="),
     ],
 )
-def test_a_hash_is_of_the_version_that_upstream_stores(group, version, name, digest):
+def test_storage_version_hash_is_upstreams(group, version, name, digest):
     listed = legacy.resource_list(BY_NAME[group], version)["resources"]
     assert next(entry for entry in listed if entry["name"] == name)["storageVersionHash"] == digest

@@ -12,14 +12,14 @@ class Maker:
         return Text(folder.encode(), f"hash of {folder}")
 
 
-def test_the_hash_of_a_group_that_has_not_changed_is_known():
+def test_hash_of_unchanged_group_is_cached():
     known, make, one, other = KnownDocuments(), Maker(), object(), object()
     for customs in ([one], [one], [other]):
         assert known.digest("apis/g/v1", customs, make) == "hash of apis/g/v1"
     assert make.made == ["apis/g/v1", "apis/g/v1"]
 
 
-def test_built_in_groups_are_written_once():
+def test_built_in_documents_are_encoded_once():
     known, make = KnownDocuments(), Maker()
     for _ in range(2):
         known.digest("apis/apps/v1", (), make)
@@ -27,7 +27,7 @@ def test_built_in_groups_are_written_once():
     assert make.made == ["apis/apps/v1"]
 
 
-def test_the_last_texts_of_custom_kinds_are_kept():
+def test_latest_documents_of_custom_kinds_are_cached():
     known, make = KnownDocuments(), Maker()
     customs = {f"apis/g{at}/v1": [object()] for at in range(MOST_TEXTS + 1)}
     for folder, given in customs.items():
@@ -39,7 +39,7 @@ def test_the_last_texts_of_custom_kinds_are_kept():
     assert make.made == ["apis/g0/v1"]
 
 
-def test_groups_that_are_gone_are_forgotten():
+def test_documents_of_removed_groups_are_dropped():
     known, make, one = KnownDocuments(), Maker(), object()
     known.digest("apis/g/v1", [one], make)
     known.keep(())

@@ -21,18 +21,18 @@ def references(tree):
 
 
 @pytest.mark.parametrize("folder", DOCUMENTS.folders)
-def test_every_reference_of_a_group_leads_somewhere(folder):
+def test_every_reference_of_group_document_resolves(folder):
     document = orjson.loads(DOCUMENTS.v3(folder).body)
     schemas = {f"#/components/schemas/{name}" for name in document["components"].get("schemas", ())}
     assert references(document) <= schemas
 
 
-def test_every_reference_of_version_2_leads_somewhere():
+def test_every_reference_of_v2_document_resolves():
     parts = ("definitions", "parameters")
     assert references(V2) <= {f"#/{part}/{name}" for part in parts for name in V2[part]}
 
 
-def test_every_operation_has_a_name_of_its_own():
+def test_operation_ids_are_unique():
     operations = [
         operation["operationId"]
         for path, item in V2["paths"].items()
@@ -42,7 +42,7 @@ def test_every_operation_has_a_name_of_its_own():
     assert len(operations) == len(set(operations))
 
 
-def test_a_client_can_tell_what_a_patch_takes():
+def test_patch_operation_lists_media_types():
     document = orjson.loads(DOCUMENTS.v3("apis/apps/v1").body)
     patch = document["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]["patch"]
     assert patch["x-kubernetes-group-version-kind"] == {
@@ -53,7 +53,7 @@ def test_a_client_can_tell_what_a_patch_takes():
     assert {"fieldValidation", "dryRun", "force"} <= {parameter["name"] for parameter in patch["parameters"]}
 
 
-def test_kinds_can_be_found_by_group_version_and_kind():
+def test_kinds_are_found_by_group_version_and_kind():
     schemas = orjson.loads(DOCUMENTS.v3("api/v1").body)["components"]["schemas"]
     pod = schemas["io.k8s.api.core.v1.Pod"]
     assert {"group": "", "kind": "Pod", "version": "v1"} in pod["x-kubernetes-group-version-kind"]
@@ -64,13 +64,13 @@ def test_kinds_can_be_found_by_group_version_and_kind():
     )
 
 
-def test_the_index_names_every_document_by_what_it_says():
+def test_openapi_index_has_digest_of_every_document():
     paths = orjson.loads(DOCUMENTS.index().body)["paths"]
     assert set(paths) == set(DOCUMENTS.folders)
     assert paths["api/v1"]["serverRelativeURL"].endswith(DOCUMENTS.v3("api/v1").digest)
 
 
-def test_version_2_says_the_same_in_protobuf():
+def test_v2_document_is_served_as_protobuf():
     document = read_parts(DOCUMENTS.v2(protobuf=True).body)
     assert document[1] == b"2.0"
     assert read_parts(document[2])[1] == b"Kubernetes"
@@ -97,7 +97,7 @@ def schemas_of(folder, name):
     return V2["definitions"][name], V3[folder]["components"]["schemas"][name]
 
 
-def test_the_values_of_a_field_stand_in_the_schema_and_are_explained_where_it_is_described():
+def test_enum_values_are_in_schema_and_described():
     for schema in schemas_of("apis/apps/v1", "io.k8s.api.apps.v1.DeploymentStrategy"):
         strategy = schema["properties"]["type"]
         assert strategy["enum"] == ["Recreate", "RollingUpdate"]
@@ -111,13 +111,13 @@ def test_the_values_of_a_field_stand_in_the_schema_and_are_explained_where_it_is
         )
 
 
-def test_values_that_nobody_explained_stand_alone():
+def test_undocumented_enum_values_are_listed():
     for schema in schemas_of("api/v1", "io.k8s.api.core.v1.PodSpec"):
         described = schema["properties"]["restartPolicy"]["description"]
         assert described.endswith('\n - `"Always"`\n - `"Never"`\n - `"OnFailure"`')
 
 
-def test_the_values_of_what_is_in_a_list_or_a_map_stand_with_its_elements():
+def test_enum_values_of_lists_and_maps_are_in_their_elements():
     for schema in schemas_of("api/v1", "io.k8s.api.core.v1.PersistentVolumeClaimStatus"):
         modes, resizing = (
             schema["properties"]["accessModes"],
@@ -129,19 +129,19 @@ def test_the_values_of_what_is_in_a_list_or_a_map_stand_with_its_elements():
         assert "Possible enum values" not in modes["description"] + resizing["description"]
 
 
-def test_a_kind_may_be_any_text():
+def test_kind_property_has_no_enum():
     for schema in schemas_of("api/v1", "io.k8s.api.core.v1.Pod"):
         assert "enum" not in schema["properties"]["kind"]
 
 
-def test_defaults_are_told_in_version_3_alone():
+def test_defaults_are_in_v3_only():
     before, now = schemas_of("api/v1", "io.k8s.api.core.v1.ContainerPort")
     assert "default" not in before["properties"]["protocol"]
     assert now["properties"]["protocol"]["default"] == "TCP"
     assert now["properties"]["containerPort"]["default"] == 0
 
 
-def test_a_reference_stands_alone_or_among_all_that_holds():
+def test_reference_with_other_keywords_is_in_all_of():
     _, spec = schemas_of("api/v1", "io.k8s.api.core.v1.PodSpec")
     reference = {"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.api.resource.Quantity"}
     assert spec["properties"]["overhead"]["additionalProperties"] == reference
@@ -164,7 +164,7 @@ def test_a_reference_stands_alone_or_among_all_that_holds():
         ),
     ],
 )
-def test_what_may_be_either_of_two_is_a_text_to_version_2_and_described_in_both(name, version_2, version_3):
+def test_int_or_string_is_string_in_v2_and_one_of_in_v3(name, version_2, version_3):
     before, now = schemas_of("api/v1", name)
     described = {"description": before["description"]}
     assert before["description"].startswith(name.rpartition(".")[2])

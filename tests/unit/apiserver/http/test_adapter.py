@@ -22,7 +22,7 @@ async def sent(handle, request=GET):
     return wire
 
 
-async def test_a_request_is_what_was_sent():
+async def test_request_has_method_headers_and_body_as_sent():
     requests = []
 
     async def handle(request):
@@ -38,7 +38,7 @@ async def test_a_request_is_what_was_sent():
     assert wire.sent.endswith(b"\r\n\r\n{}")
 
 
-async def test_a_response_that_was_written_is_not_written_again():
+async def test_written_response_is_not_written_again():
     async def handle(request):
         response = Response(200, [b"once"])
         await request.client.write(response)
@@ -47,7 +47,7 @@ async def test_a_response_that_was_written_is_not_written_again():
     assert (await sent(handle)).sent.count(b"once") == 1
 
 
-async def test_a_stream_is_written_as_it_comes_and_ends():
+async def test_stream_is_written_in_chunks_until_its_end():
     async def handle(request):
         response = Response(200, (), "text/x")
         sink = request.client.stream(response)
@@ -61,7 +61,7 @@ async def test_a_stream_is_written_as_it_comes_and_ends():
     assert wire.sent.endswith(b"8\r\none part\r\n0\r\n\r\n")
 
 
-async def test_a_stream_that_ends_too_early_does_not_look_whole():
+async def test_truncated_stream_closes_connection():
     async def handle(request):
         sink = request.client.stream(Response(200))
         await sink.begin()
@@ -81,7 +81,7 @@ async def test_a_stream_that_ends_too_early_does_not_look_whole():
         (200, b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nETag: e\r\nContent-Length: 0\r\n"),
     ],
 )
-async def test_what_has_no_body_has_no_type(code, expected):
+async def test_response_without_body_has_no_content_type(code, expected):
     async def handle(_request):
         return Response(code, headers={"ETag": "e"})
 

@@ -61,7 +61,7 @@ async def connection():
 
 
 @pytest.mark.parametrize("encodings", ["gzip", "deflate, gzip", "br,gzip"])
-async def test_a_large_answer_is_compressed_for_who_takes_it(connection, encodings):
+async def test_large_response_is_compressed_if_accepted(connection, encodings):
     connection.ask("/least", encodings)
     headers, body = await connection.answer()
     assert (headers["Content-Encoding"], headers["Vary"]) == ("gzip", "Accept-Encoding")
@@ -70,21 +70,21 @@ async def test_a_large_answer_is_compressed_for_who_takes_it(connection, encodin
 
 
 @pytest.mark.parametrize("encodings", ["", "identity", "gzip;q=0", "gzip;q=1", "gzipped"])
-async def test_who_does_not_say_that_he_takes_it_gets_it_plain(connection, encodings):
+async def test_response_is_plain_unless_gzip_is_accepted(connection, encodings):
     connection.ask("/least", encodings)
     headers, body = await connection.answer()
     assert "Content-Encoding" not in headers
     assert body == LEAST
 
 
-async def test_a_small_answer_is_not_worth_it(connection):
+async def test_small_response_is_not_compressed(connection):
     connection.ask("/small", "gzip")
     headers, body = await connection.answer()
     assert "Content-Encoding" not in headers
     assert body == LEAST[1:]
 
 
-async def test_answers_come_in_the_order_of_the_questions_on_a_connection_that_stays(connection):
+async def test_pipelined_responses_keep_order_of_requests(connection):
     paths = ["/parts", "/small", "/large", "/least", "/small"]
     for path in paths:
         connection.ask(path, "gzip")
@@ -93,13 +93,13 @@ async def test_answers_come_in_the_order_of_the_questions_on_a_connection_that_s
     assert texts == [b"a" + LARGE + b"b", LEAST[1:], LARGE, LEAST, LEAST[1:]]
 
 
-async def test_all_of_it_is_compressed_in_pieces():
+async def test_whole_body_is_compressed_in_pieces():
     compressed = [piece async for piece in compression.compress([LARGE[:PIECE], LARGE[PIECE:]])]
     assert gzip.decompress(b"".join(compressed)) == LARGE
     assert len(compressed) > 1
 
 
-async def test_an_old_client_which_knows_no_chunks_gets_it_plain(connection):
+async def test_http_1_0_response_is_not_compressed(connection):
     connection.ask("/least", "gzip", version="1.0")
     headers, body = await connection.answer()
     assert "Content-Encoding" not in headers

@@ -57,7 +57,7 @@ def in_pieces(data, size):
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 1 << 20])
-async def test_a_head_may_come_in_any_pieces(site, size):
+async def test_request_head_may_arrive_in_any_pieces(site, size):
     wire = site.wire()
     wire.receive(*in_pieces(GET + CHUNKED + b"2\r\n{}\r\n0\r\n\r\n" + GET, size))
     await turns(20)
@@ -74,7 +74,7 @@ async def test_a_head_may_come_in_any_pieces(site, size):
         pytest.param([b"X%d: a" % number for number in range(5_000)], id="more than 128"),
     ],
 )
-async def test_a_head_of_a_mebibyte_is_taken(site, headers):
+async def test_head_of_one_mebibyte_is_accepted(site, headers):
     wire = site.wire()
     wire.receive(*in_pieces(START + b"\r\n".join(headers) + b"\r\n\r\n", 65_536))
     await turns(20)
@@ -91,7 +91,7 @@ async def test_a_head_of_a_mebibyte_is_taken(site, headers):
         pytest.param(b"X", id="a long name"),
     ],
 )
-async def test_a_longer_one_is_refused(site, header):
+async def test_longer_head_is_refused(site, header):
     wire = site.wire()
     wire.receive(START)
     wire.receive(*in_pieces(header * (HEAD_BYTES // len(header) + 2), 65_536))
@@ -107,14 +107,14 @@ async def test_a_longer_one_is_refused(site, header):
     assert wire.is_closed
 
 
-async def test_a_request_line_is_a_part_of_the_head(site):
+async def test_request_line_counts_as_head(site):
     wire = site.wire()
     wire.receive(*in_pieces(b"GET /" + b"a" * (HEAD_BYTES + 1), 65_536))
     await turns(20)
     assert wire.sent.startswith(b"HTTP/1.1 431 ")
 
 
-async def test_what_is_no_http_is_told_at_once(site):
+async def test_garbage_is_answered_with_400_at_once(site):
     for garbage in (b"\x16\x03\x01\x02", b"G@T / HTTP/1.1\r\n"):
         wire = site.wire()
         wire.receive(garbage)
@@ -123,7 +123,7 @@ async def test_what_is_no_http_is_told_at_once(site):
         assert wire.sent.endswith(b"\r\n\r\n400 Bad Request"), "nothing is echoed"
 
 
-async def test_all_heads_together_are_bounded(site):
+async def test_total_size_of_unfinished_heads_is_bounded(site):
     part = START + b"X: " + b"a" * 1_000_000
     begun = [site.wire() for _ in range(ALL_HEADS_BYTES // len(part) + 2)]
     for wire in begun:
@@ -140,7 +140,7 @@ async def test_all_heads_together_are_bounded(site):
     assert site.server.head_bytes == 0
 
 
-async def test_a_head_takes_linear_time_however_small_its_pieces_are(site):
+async def test_head_in_small_pieces_takes_linear_time(site):
     def seconds(count):
         wire = site.wire()
         pieces = [START + b"X: ", *[b"a"] * count]
@@ -152,7 +152,7 @@ async def test_a_head_takes_linear_time_however_small_its_pieces_are(site):
     assert twice < 4 * 2.5 * once
 
 
-async def test_a_head_has_to_end_in_time(site):
+async def test_unfinished_head_times_out(site):
     silent, begun = site.wire(), site.wire()
     begun.receive(START)
     site.clock.advance(HEAD_SECONDS - SWEEP_SECONDS)
@@ -163,7 +163,7 @@ async def test_a_head_has_to_end_in_time(site):
     assert begun.is_closed
 
 
-async def test_so_has_the_next_one_on_the_connection(site):
+async def test_next_unfinished_head_on_connection_times_out(site):
     wire = site.wire()
     wire.receive(GET)
     await turns(20)
@@ -174,7 +174,7 @@ async def test_so_has_the_next_one_on_the_connection(site):
     assert wire.is_closed
 
 
-async def test_who_is_served_owes_nothing(site):
+async def test_connection_being_served_has_no_head_timeout(site):
     site.going.clear()
     wire = site.wire()
     wire.receive(GET)
@@ -184,7 +184,7 @@ async def test_who_is_served_owes_nothing(site):
     site.going.set()
 
 
-async def test_one_request_is_parsed_ahead_and_the_rest_is_not_read(site):
+async def test_one_request_is_parsed_ahead_and_reading_pauses(site):
     site.going.clear()
     wire = site.wire()
     wire.receive(GET)
@@ -199,7 +199,7 @@ async def test_one_request_is_parsed_ahead_and_the_rest_is_not_read(site):
     assert wire.is_reading
 
 
-async def test_long_pipelined_heads_are_not_parsed_before_their_turn(site):
+async def test_long_pipelined_heads_are_not_parsed_early(site):
     site.going.clear()
     wire = site.wire()
     long = START + b"X: " + b"a" * 900_000 + b"\r\n\r\n"
@@ -221,7 +221,7 @@ async def test_long_pipelined_heads_are_not_parsed_before_their_turn(site):
         pytest.param(b"2\r\n{}\r\n0\r\nX: " + b"a" * 1000, id="a trailer"),
     ],
 )
-async def test_a_body_is_not_all_framing(site, flood):
+async def test_body_that_is_mostly_framing_is_refused(site, flood):
     wire = site.wire()
     wire.receive(CHUNKED, flood)
     rest = b"X: a\r\n" * 10 if flood.endswith(b"\r\n") else b"a" * 60
@@ -234,7 +234,7 @@ async def test_a_body_is_not_all_framing(site, flood):
     assert wire.is_closed
 
 
-async def test_chunks_of_one_byte_are_a_body(site):
+async def test_body_in_one_byte_chunks_is_accepted(site):
     wire = site.wire()
     wire.receive(CHUNKED)
     for _ in range(500):
@@ -245,7 +245,7 @@ async def test_chunks_of_one_byte_are_a_body(site):
     assert site.bodies == [b"a" * 100_000]
 
 
-async def test_unauthenticated_connections_make_room_for_each_other_alone(site):
+async def test_unauthenticated_connections_evict_only_each_other(site):
     site.server.unauthenticated.maximum = 3
     authenticated, served = site.wire(), site.wire()
     authenticated.receive(GET.replace(b"/ ", b"/authenticated "))

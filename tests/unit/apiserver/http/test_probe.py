@@ -34,22 +34,22 @@ async def server():
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/moved"])
-async def test_who_is_well_is_quoted(server, path):
+async def test_healthy_probe_has_response_text(server, path):
     assert await probe(str(server.make_url(path))) == Health(is_good=True, message="ok")
 
 
-async def test_not_all_of_a_long_answer_is_read(server):
+async def test_long_probe_response_is_truncated(server):
     health = await probe(str(server.make_url("/long")))
     assert health.is_good
     assert 0 < len(health.message) <= MAX_BODY
 
 
-async def test_of_who_is_ill_only_the_code_is_told(server):
+async def test_failed_probe_has_status_code_only(server):
     health = await probe(str(server.make_url("/ill")))
     assert health == Health(is_good=False, message="HTTP probe failed with statuscode: 500")
 
 
-async def test_who_does_not_listen_is_ill():
+async def test_probe_of_closed_port_fails_with_gos_message():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     url = f"https://127.0.0.1:{port}/healthz"
@@ -59,10 +59,10 @@ async def test_who_does_not_listen_is_ill():
 
 
 @pytest.mark.parametrize("path", ["/away", "/again"])
-async def test_a_redirect_leads_nowhere_else_and_not_for_ever(server, path):
+async def test_probe_redirects_stay_on_host_and_are_limited(server, path):
     """Nobody listens at port 1, so whoever went there would fail."""
     assert (await probe(str(server.make_url(path)))) == Health(is_good=True, message="302: Found")
 
 
-async def test_a_redirect_that_is_no_url_is_no_answer(server):
+async def test_probe_redirect_to_invalid_url_fails(server):
     assert not (await probe(str(server.make_url("/odd")))).is_good

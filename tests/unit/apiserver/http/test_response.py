@@ -34,7 +34,7 @@ def asked(method=b"GET", version=b"1.1", headers=b"Connection: close\r\n"):
 
 
 @pytest.mark.parametrize("parts", [[], [b"{}"], [b"one", b"two"], LARGE], ids=["none", "one", "two", "large"])
-async def test_the_body_is_all_its_parts(parts):
+async def test_response_body_is_concatenation_of_parts(parts):
     status, headers, body = await spoken(asked(), *parts)
     assert status == "HTTP/1.1 201 Created"
     assert headers.pop("Date").endswith(" GMT")
@@ -49,12 +49,12 @@ async def test_the_body_is_all_its_parts(parts):
     assert body == b"".join(parts)
 
 
-async def test_head_is_told_the_length_and_shown_nothing():
+async def test_head_response_has_length_without_body():
     _, headers, body = await spoken(asked(b"HEAD"), *LARGE)
     assert (headers["Content-Length"], body) == (str(len(b"".join(LARGE))), b"")
 
 
-async def test_an_old_client_is_told_when_its_connection_is_kept():
+async def test_http_1_0_keep_alive_is_announced():
     last = asked(version=b"1.0", headers=b"")
     _, headers, body = await spoken(last, b"{}")
     assert ("Connection" in headers, body) == (False, b"{}")
@@ -64,6 +64,6 @@ async def test_an_old_client_is_told_when_its_connection_is_kept():
     assert (headers["Connection"], rest[:10]) == ("keep-alive", b"{}HTTP/1.0")
 
 
-async def test_a_connection_that_is_to_end_ends():
+async def test_closing_connection_is_closed_after_response():
     _, headers, body = await spoken(asked(headers=b""), b"{}", ends=True)
     assert (headers["Connection"], body) == ("close", b"{}")

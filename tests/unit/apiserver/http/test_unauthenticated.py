@@ -10,17 +10,17 @@ def filled(maximum, *addresses):
     return connections, closed
 
 
-def test_the_one_that_has_waited_longest_goes():
+def test_oldest_unauthenticated_connection_is_evicted():
     connections, closed = filled(3, *"aaaaa")
     assert (len(connections), closed) == (3, [0, 1])
 
 
-def test_of_the_address_that_has_most():
+def test_address_with_most_connections_is_evicted_first():
     connections, closed = filled(4, *"abbbbcb")
     assert (len(connections), closed) == (4, [1, 2, 3])
 
 
-def test_who_is_discarded_is_not_closed():
+def test_discarded_connection_is_not_closed():
     connections, closed = filled(3, *"aaa")
     connections.discard(0)
     connections.discard(0)
@@ -28,12 +28,12 @@ def test_who_is_discarded_is_not_closed():
     assert (len(connections), closed) == (3, [])
 
 
-def test_who_comes_back_waits_anew():
+def test_re_added_connection_is_youngest():
     connections, closed = filled(2, *"aa")
     connections.add(0, "a", lambda: closed.append(0))
     connections.add(2, "a", lambda: closed.append(2))
     assert closed == [1]
 
 
-def test_nobody_has_to_go_where_nobody_is():
+def test_evict_without_connections_does_nothing():
     UnauthenticatedConnections().evict()

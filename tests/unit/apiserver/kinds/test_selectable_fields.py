@@ -31,5 +31,5 @@ def shape(schemas, resource, path):
 
 
 @pytest.mark.parametrize(("resource", "field", "path"), FIELDS)
-def test_the_absent_value_is_the_zero_value_of_its_type(schemas, resource, field, path):
+def test_absent_value_of_selectable_field_is_zero_value(schemas, resource, field, path):
     assert field.absent == ZERO[shape(schemas, resource, path)]

@@ -36,13 +36,13 @@ def contents(path):
     return {file.name: file.read_bytes() for file in path.iterdir()}
 
 
-def test_nobody_else_may_read_what_is_made(tmp_path):
+def test_certificate_folder_is_private(tmp_path):
     path = make(tmp_path / "pki").path
     assert stat.S_IMODE(path.stat().st_mode) == 0o700
     assert {stat.S_IMODE(file.stat().st_mode) for file in path.iterdir()} == {0o600}
 
 
-def test_the_server_is_known_by_all_its_names(tmp_path):
+def test_server_certificate_has_all_names(tmp_path):
     certificate = x509.load_pem_x509_certificate(make(tmp_path).certificate(SERVER).read_bytes())
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert {"localhost", "kubernetes", "kubernetes.default.svc.cluster.local"} <= set(
@@ -52,14 +52,14 @@ def test_the_server_is_known_by_all_its_names(tmp_path):
     assert addresses == {"127.0.0.1", "::1", "10.96.0.1", "192.0.2.7"}
 
 
-def test_the_administrator_is_a_master(tmp_path):
+def test_admin_certificate_is_of_system_masters(tmp_path):
     folder = make(tmp_path)
     certificate = x509.load_pem_x509_certificate(folder.certificate(CLIENT).read_bytes())
     assert certificate.subject.rfc4514_string() == "CN=kubernetes-admin,O=system:masters"
     ssl.create_default_context().load_cert_chain(folder.certificate(CLIENT), folder.key(CLIENT))
 
 
-def test_the_administrator_of_a_kubeconfig_has_an_rsa_key(tmp_path):
+def test_kubeconfig_admin_has_rsa_key(tmp_path):
     def key(admin):
         with prepare_folder(tmp_path, HOST, now=NOW, random=SeededRandom(), admin=admin) as folder:
             ssl.create_default_context().load_cert_chain(folder.certificate(CLIENT), folder.key(CLIENT))
@@ -72,7 +72,7 @@ def test_the_administrator_of_a_kubeconfig_has_an_rsa_key(tmp_path):
 
 
 @pytest.mark.parametrize(("named", "other"), [("crt", "key"), ("key", "crt")])
-def test_a_file_that_the_user_named_is_not_replaced(tmp_path, named, other):
+def test_given_certificate_file_is_not_replaced(tmp_path, named, other):
     file = tmp_path / f"{SERVER}.{named}"
     file.write_text("the user's own")
     with prepare_folder(tmp_path, HOST, now=NOW, random=SeededRandom(), users=[file]):
@@ -82,7 +82,7 @@ def test_a_file_that_the_user_named_is_not_replaced(tmp_path, named, other):
         assert file.read_text() != "the user's own"
 
 
-def test_what_is_good_is_used_again(tmp_path):
+def test_valid_certificates_are_reused(tmp_path):
     make(tmp_path)
     before = contents(tmp_path)
     make(tmp_path, now=NOW + timedelta(days=100))
@@ -116,14 +116,14 @@ def test_what_is_good_is_used_again(tmp_path):
         ),
     ],
 )
-def test_what_is_no_longer_good_is_made_anew_by_the_same_authority(tmp_path, now, subject, anew):
+def test_expiring_certificates_are_renewed_by_same_ca(tmp_path, now, subject, anew):
     make(tmp_path)
     before = contents(tmp_path)
     make(tmp_path, now=now, subject=subject)
     assert {name for name, data in contents(tmp_path).items() if data != before[name]} == anew
 
 
-def test_another_server_replaces_nothing_until_it_has_been_read(tmp_path):
+def test_concurrent_server_reads_before_replacing(tmp_path):
     with (
         prepare_folder(tmp_path, HOST, now=NOW, random=SeededRandom()),
         (tmp_path / ".lock").open() as lock,
@@ -132,20 +132,20 @@ def test_another_server_replaces_nothing_until_it_has_been_read(tmp_path):
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def test_an_authority_that_has_expired_is_not_replaced_behind_anybodys_back(tmp_path):
+def test_expired_ca_is_refused(tmp_path):
     make(tmp_path)
     with pytest.raises(BadFolder, match="has expired"):
         make(tmp_path, now=NOW + timedelta(days=3651))
 
 
-def test_an_authority_without_its_key_is_refused(tmp_path):
+def test_ca_without_key_is_refused(tmp_path):
     make(tmp_path).key(AUTHORITY).unlink()
     with pytest.raises(BadFolder, match="cannot be read"):
         make(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["ca.crt", "ca.key", "apiserver.crt", "admin.key", "sa.key"])
-def test_a_file_that_everybody_may_write_is_not_used(tmp_path, name):
+def test_world_writable_file_is_refused(tmp_path, name):
     """Else whoever may write to the folder brings an authority of his own, and makes himself a master."""
     make(tmp_path)
     (tmp_path / name).chmod(0o602)
@@ -156,14 +156,14 @@ def test_a_file_that_everybody_may_write_is_not_used(tmp_path, name):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
-def test_a_file_of_another_user_is_not_used(tmp_path):
+def test_file_of_other_user_is_refused(tmp_path):
     make(tmp_path)
     os.chown(tmp_path / "ca.crt", 12345, -1)
     with pytest.raises(BadFolder, match=r"ca\.crt is another user's"):
         make(tmp_path)
 
 
-def test_a_key_that_everybody_may_read_is_warned_of(tmp_path, caplog):
+def test_world_readable_key_is_warned_of(tmp_path, caplog):
     make(tmp_path)
     (tmp_path / "ca.key").chmod(0o644)
     with caplog.at_level(logging.WARNING):
@@ -173,7 +173,7 @@ def test_a_key_that_everybody_may_read_is_warned_of(tmp_path, caplog):
     ]
 
 
-def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path):
+def test_lock_that_is_a_link_is_not_followed(tmp_path):
     target = tmp_path / "target"
     (tmp_path / "pki").mkdir()
     (tmp_path / "pki" / ".lock").symlink_to(target)

@@ -15,7 +15,7 @@ def _open_mask():
     os.umask(mask)
 
 
-def test_a_file_is_its_owners_alone_also_if_it_was_not(tmp_path):
+def test_private_file_has_mode_0600_even_if_it_existed(tmp_path):
     path = tmp_path / "key"
     path.write_bytes(b"old")
     path.chmod(0o666)
@@ -24,7 +24,7 @@ def test_a_file_is_its_owners_alone_also_if_it_was_not(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_link_in_its_place_is_replaced_and_not_followed(tmp_path):
+def test_link_is_replaced_and_not_followed(tmp_path):
     path, target = tmp_path / "key", tmp_path / "target"
     target.write_bytes(b"of another")
     path.symlink_to(target)
@@ -32,7 +32,7 @@ def test_a_link_in_its_place_is_replaced_and_not_followed(tmp_path):
     assert (path.read_bytes(), target.read_bytes(), path.is_symlink()) == (b"secret", b"of another", False)
 
 
-def test_a_file_that_waits_under_a_name_that_could_be_guessed_gets_nothing(tmp_path):
+def test_planted_temporary_file_is_not_used(tmp_path):
     waiting = tmp_path / f".key.{os.getpid()}"
     waiting.write_bytes(b"")
     waiting.chmod(0o666)
@@ -40,7 +40,7 @@ def test_a_file_that_waits_under_a_name_that_could_be_guessed_gets_nothing(tmp_p
     assert waiting.read_bytes() == b""
 
 
-def test_nothing_is_left_of_what_could_not_be_written(tmp_path):
+def test_failed_write_leaves_no_file(tmp_path):
     (tmp_path / "key").mkdir()
     with pytest.raises(OSError, match="key"):
         write_private(tmp_path / "key", b"secret")

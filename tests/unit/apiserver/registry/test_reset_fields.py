@@ -22,13 +22,13 @@ NEW = {"spec": {"a": 9, "d": 3}, "status": {"ready": False}, "data": 5}
         pytest.param((("data",),), {k: v for k, v in NEW.items() if k != "data"}, id="a new field"),
     ],
 )
-def test_paths_stay_as_they_were(paths, expected):
+def test_preserved_paths_keep_old_values(paths, expected):
     before = orjson.dumps([OLD, NEW])
     assert preserve_fields(NEW, OLD, paths) == expected
     assert orjson.dumps([OLD, NEW]) == before
 
 
-def test_what_is_left_empty_is_left_out():
+def test_empty_parents_are_omitted():
     assert preserve_fields({"spec": {"a": 1}}, {}, [("spec", "a")]) == {}
 
 
@@ -65,7 +65,7 @@ def changed(*containers):
         pytest.param([{"name": "c"}], ("spec", "none"), POD["spec"]["containers"], id="nothing"),
     ],
 )
-def test_only_some_paths_change(containers, path, expected):
+def test_apply_fields_changes_selected_paths_only(containers, path, expected):
     before = orjson.dumps([POD, new := changed(*containers)])
     assert apply_fields(new, POD, [path]) == {
         "metadata": POD["metadata"] | {"managedFields": [2]},
@@ -74,6 +74,6 @@ def test_only_some_paths_change(containers, path, expected):
     assert orjson.dumps([POD, new]) == before
 
 
-def test_a_change_is_seen_at_its_path_alone():
+def test_change_is_detected_at_its_path_only():
     assert is_changed(NEW, OLD, [("spec",)])
     assert not is_changed(NEW, OLD, [("other",), ("spec", "none")])

@@ -43,13 +43,13 @@ MODIFIED = "Fri, 02 Jan 2026 03:04:05 GMT"
         ({"Range": "bytes=0-1", "If-Range": MODIFIED}, 206, b"01", "bytes 0-1/10"),
     ],
 )
-def test_what_was_asked_for_is_written(headers, status, body, content_range):
+def test_content_is_served_by_conditional_and_range_headers(headers, status, body, content_range):
     request = request_of("GET", "/", **{name.replace("-", "_"): value for name, value in headers.items()})
     answer = serve_content(request, CONTENT)
     assert (answer.status, answer.body) == (status, body)
     assert answer.headers.get("Content-Range") == content_range
 
 
-def test_a_document_says_since_when_it_is_and_that_it_has_parts():
+def test_content_has_last_modified_etag_and_accept_ranges():
     headers = serve_content(request_of("GET", "/"), CONTENT).headers
     assert headers | {"Last-Modified": MODIFIED, "Etag": '"A"', "Accept-Ranges": "bytes"} == headers

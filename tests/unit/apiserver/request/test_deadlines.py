@@ -38,13 +38,13 @@ def for_ever(deadlines, seconds):
     return asyncio.create_task(deadlines.within(seconds, asyncio.Event().wait()))
 
 
-async def test_work_that_is_done_in_time_is_answered(clock, deadlines):
+async def test_work_within_deadline_returns_result(clock, deadlines):
     assert await deadlines.within(5.0, one()) == 1
     clock.advance(5.0)
     assert clock.next_due() is None
 
 
-async def test_work_that_takes_too_long_is_stopped(clock, deadlines):
+async def test_work_beyond_deadline_times_out(clock, deadlines):
     stopped = asyncio.Event()
 
     async def work():
@@ -63,7 +63,7 @@ async def test_work_that_takes_too_long_is_stopped(clock, deadlines):
     assert late.value.code == 504
 
 
-async def test_each_is_stopped_in_its_own_time(clock, deadlines):
+async def test_each_work_times_out_at_its_own_deadline(clock, deadlines):
     tasks = {}
     for seconds in (5.0, 2.0, 9.0):
         tasks[seconds] = for_ever(deadlines, seconds)
@@ -77,7 +77,7 @@ async def test_each_is_stopped_in_its_own_time(clock, deadlines):
     assert late == [(2, 2.0), (5, 5.0), (9, 9.0)]
 
 
-async def test_who_comes_when_the_first_is_done_is_stopped_in_time(clock, deadlines):
+async def test_work_after_finished_work_times_out(clock, deadlines):
     await deadlines.within(5.0, one())
     clock.advance(3.0)
     task = for_ever(deadlines, 5.0)
@@ -90,13 +90,13 @@ async def test_who_comes_when_the_first_is_done_is_stopped_in_time(clock, deadli
         await task
 
 
-async def test_many_share_one_timer(clock, deadlines):
+async def test_many_deadlines_share_one_timer(clock, deadlines):
     for _ in range(100):
         await deadlines.within(5.0, one())
     assert clock.timers == 1
 
 
-async def test_who_is_cancelled_by_others_is_not_late(deadlines):
+async def test_external_cancellation_is_no_timeout(deadlines):
     task = for_ever(deadlines, 5.0)
     await turns(2)
     task.cancel()
@@ -104,7 +104,7 @@ async def test_who_is_cancelled_by_others_is_not_late(deadlines):
         await task
 
 
-async def test_failures_pass_through(deadlines):
+async def test_errors_pass_through_deadline(deadlines):
     async def work():
         raise KeyError("x")
 

@@ -55,7 +55,7 @@ async def create(server, name, **fields):
     assert response.status == 201
 
 
-def test_filters_are_in_upstreams_order():
+def test_filters_have_upstreams_order():
     assert [filter_.__name__ for filter_ in FILTERS] == [
         "with_audit_id", "with_panic_recovery", "with_allowed_hosts", "with_request_info", "with_authentication",
         "with_audit", "with_written_response", "with_impersonation", "with_middleware", "with_flow_headers",
@@ -63,7 +63,7 @@ def test_filters_are_in_upstreams_order():
     ]  # fmt: skip
 
 
-async def test_the_chain_is_built_once_and_from_the_inside(server):
+async def test_filters_are_applied_once_from_innermost(server):
     built = []
 
     def noting(name):
@@ -96,7 +96,7 @@ async def test_the_chain_is_built_once_and_from_the_inside(server):
         pytest.param(CONFIG_MAPS, {**ADMIN, "Accept": "image/png"}, 406, id="another form"),
     ],
 )  # fmt: skip
-async def test_an_answer_comes_from_where_it_is_decided(server, uri, headers, expected):
+async def test_response_comes_from_filter_that_decides(server, uri, headers, expected):
     response = await server.handler.handle(request_of("GET", uri, **headers))
     assert response.status == expected
 
@@ -111,7 +111,7 @@ async def test_an_answer_comes_from_where_it_is_decided(server, uri, headers, ex
         ("DELETE", CONFIG_MAPS, b"", "DELETED"),
     ],
 )
-async def test_watches_are_sent_a_write_before_its_answer(server, method, path, body, event):
+async def test_watches_receive_write_before_its_response(server, method, path, body, event):
     await create(server, "a")
     request = request_of("GET", f"{CONFIG_MAPS}?watch=1", **ADMIN)
     watching = asyncio.create_task(server.handler.handle(request))
@@ -125,28 +125,28 @@ async def test_watches_are_sent_a_write_before_its_answer(server, method, path, 
     await watching
 
 
-async def test_an_object_is_returned_as_it_was_created(server):
+async def test_created_object_is_returned(server):
     await create(server, "a", data={"x": "1"})
     response = await server.handler.handle(request_of("GET", f"{CONFIG_MAPS}/a", **ADMIN))
     assert orjson.loads(response.body)["data"] == {"x": "1"}
     assert (response.content_type, response.is_large) == ("application/json", False)
 
 
-async def test_a_connection_is_authenticated_by_a_users_request_alone(server):
+async def test_connection_is_authenticated_by_real_users_request_only(server):
     for headers, expected in (({"Host": "localhost"}, False), (ADMIN, True)):
         client = FakeClient()
         await server.handler.handle(request_of("GET", "/version", client=client, **headers))
         assert client.is_authenticated == expected
 
 
-async def test_whoever_impersonates_is_the_other_user_for_what_follows(server):
+async def test_impersonated_user_applies_to_later_filters(server):
     request = request_of("GET", CONFIG_MAPS, **ADMIN, impersonate_user="bob", impersonate_group="g")
     assert (await server.handler.handle(request)).status == 200
     assert (request.authenticated.name, request.user.name) == ("admin", "bob")
     assert request.user.groups == ("g", "system:authenticated")
 
 
-async def test_a_large_response_is_written_while_its_request_is_in_flight(server):
+async def test_large_response_counts_as_in_flight_while_written(server):
     await create(server, "a", data={"x": "y" * 2 * PIECE})
     free = asyncio.get_running_loop().create_future()
     client = FakeClient(CONFIG_MAPS, slow=free)
@@ -161,7 +161,7 @@ async def test_a_large_response_is_written_while_its_request_is_in_flight(server
     assert (client.written, server.handler.in_flight.count("get")) == ([response], 0)
 
 
-async def test_who_does_not_read_a_large_response_in_time_is_cut_off(server):
+async def test_slow_reader_of_large_response_is_disconnected(server):
     await create(server, "a", data={"x": "y" * 2 * PIECE})
     client = FakeClient(CONFIG_MAPS, slow=asyncio.get_running_loop().create_future())
     request = request_of("GET", CONFIG_MAPS, client=client, **ADMIN)
@@ -172,7 +172,7 @@ async def test_who_does_not_read_a_large_response_in_time_is_cut_off(server):
     assert (client.is_aborted, request.is_aborted, server.handler.in_flight.count("get")) == (True, True, 0)
 
 
-async def test_a_large_response_is_compressed_for_who_takes_it(server):
+async def test_large_response_is_compressed_if_accepted(server):
     await create(server, "a", data={"x": "y" * PIECE})
     for encodings, expected in (("gzip", True), ("identity", False)):
         response = await server.handler.handle(
@@ -183,7 +183,7 @@ async def test_a_large_response_is_compressed_for_who_takes_it(server):
     assert gzip.decompress(b"".join(pieces)) == response.body
 
 
-async def test_without_a_place_a_request_is_refused():
+async def test_request_beyond_in_flight_limit_is_refused():
     async with serving(budget=Budget(reads=1)) as server:
         assert server.handler.in_flight.enter("get", TOKENS["alice"])
         refused = await server.handler.handle(request_of("GET", CONFIG_MAPS, **ALICE))
@@ -192,7 +192,7 @@ async def test_without_a_place_a_request_is_refused():
         assert server.handler.in_flight.count("get") == 1
 
 
-async def test_a_watch_writes_to_its_client_until_it_is_lost(server):
+async def test_watch_streams_until_client_disconnects(server):
     client = FakeClient(f"{CONFIG_MAPS}?watch=1")
     watching = asyncio.create_task(
         server.handler.handle(request_of("GET", client.uri, client=client, **ADMIN))
@@ -207,14 +207,14 @@ async def test_a_watch_writes_to_its_client_until_it_is_lost(server):
     assert (client.has_ended, client.lost, server.handler.watching._streams) == (True, None, set())
 
 
-async def test_a_watch_by_websocket_has_one_subprotocol_beside_a_token(server):
+async def test_websocket_watch_selects_subprotocol_besides_token(server):
     upgrade = {"Connection": "Upgrade", "Upgrade": "websocket"}
     request = request_of("GET", f"{CONFIG_MAPS}?watch=1", **ADMIN, **upgrade, Sec_WebSocket_Protocol="a, b")
     assert (await server.handler.handle(request)).status == 400
     assert not server.handler.watching._streams
 
 
-async def test_middleware_is_given_authenticated_requests_and_responses_only():
+async def test_middleware_sees_authenticated_requests_and_responses_only():
     seen = []
 
     async def middleware(request, proceed):
@@ -229,7 +229,7 @@ async def test_middleware_is_given_authenticated_requests_and_responses_only():
     assert seen == [("alice", 404)]
 
 
-async def test_an_unexpected_error_is_logged_and_becomes_a_status(server, caplog):
+async def test_unexpected_error_is_logged_and_returned_as_status(server, caplog):
     async def failing(_request):
         raise ZeroDivisionError
 

@@ -22,7 +22,7 @@ def asked(host, *, method="GET", version=(1, 1), **headers):
         "kubernetes.default.svc", "KUBERNETES.default.SVC.:443", "api.example.com", "a.corp.example", "",
     ],
 )  # fmt: skip
-def test_its_own_names_and_every_address_are_taken(host):
+def test_own_names_and_addresses_are_allowed_hosts(host):
     HOSTS.check(asked(host))
 
 
@@ -34,7 +34,7 @@ def test_its_own_names_and_every_address_are_taken(host):
         "localhost,evil.example", "local host", "*", "*.corp.example.evil", "a" * 100_000, "\xff",
     ],
 )  # fmt: skip
-def test_other_names_are_refused_by_name(host):
+def test_other_host_names_are_refused_by_name(host):
     with pytest.raises(ApiError, match="is none of the names of this server") as refused:
         HOSTS.check(asked(host))
     assert refused.value.code == 421
@@ -42,7 +42,7 @@ def test_other_names_are_refused_by_name(host):
 
 
 @pytest.mark.parametrize("host", ["apiserver", "front:6443", "x", "my-machine."])
-def test_a_name_of_the_local_network_is_taken_with_a_token(host):
+def test_local_network_name_is_allowed_with_token(host):
     HOSTS.check(asked(host, Authorization="Bearer t"))
     for headers in ({}, {"Authorization": "Basic dDp0"}, {"Authorization": "Bearer"}):
         with pytest.raises(ApiError, match="is none of the names of this server"):
@@ -50,18 +50,18 @@ def test_a_name_of_the_local_network_is_taken_with_a_token(host):
 
 
 @pytest.mark.parametrize("host", ["evil.example", "a.local", "x y", "*", "a_b", "[x]", "x" * 100])
-def test_a_name_of_a_site_is_refused_with_a_token_as_well(host):
+def test_public_name_is_refused_even_with_token(host):
     with pytest.raises(ApiError, match="is none of the names of this server"):
         HOSTS.check(asked(host, Authorization="Bearer t"))
 
 
-def test_a_request_of_http_1_1_has_a_host():
+def test_http_1_1_request_needs_host():
     HOSTS.check(asked(None, version=(1, 0)))
     with pytest.raises(BadRequest, match="missing required Host header"):
         HOSTS.check(asked(None))
 
 
-def test_an_asterisk_takes_any_name():
+def test_asterisk_allows_any_host():
     Hosts(("*",)).check(asked("evil.example", method="POST", Origin="http://evil.example"))
 
 
@@ -69,11 +69,11 @@ def test_an_asterisk_takes_any_name():
     "origin",
     ["https://127.0.0.1:6443", "http://localhost:8001", "https://api.example.com", "https://10.0.0.1", "https://[::1]:1", "http://x.corp.example"],
 )  # fmt: skip
-def test_pages_of_this_machine_and_of_its_own_names_may_write(origin):
+def test_local_and_own_origins_may_write(origin):
     HOSTS.check(asked("127.0.0.1:6443", method="POST", Origin=origin))
 
 
-def test_a_page_may_write_where_it_comes_from():
+def test_same_origin_may_write():
     HOSTS.check(asked("8.8.8.8:6443", method="POST", Origin="https://8.8.8.8:6443"))
 
 
@@ -86,12 +86,12 @@ def test_a_page_may_write_where_it_comes_from():
         pytest.param({"Upgrade": "websocket", "Connection": "Upgrade"}, id="socket"),
     ],
 )
-def test_pages_of_other_sites_may_neither_write_nor_open_a_socket(origin, request_of):
+def test_cross_origin_writes_and_websockets_are_refused(origin, request_of):
     with pytest.raises(Forbidden, match="may only read"):
         HOSTS.check(asked("127.0.0.1:6443", Origin=origin, **request_of))
     with pytest.raises(Forbidden, match="may only read"):
         HOSTS.check(asked("", Origin=origin, **request_of))
 
 
-def test_a_page_may_read_since_its_browser_gives_it_no_answer():
+def test_cross_origin_read_is_allowed():
     HOSTS.check(asked("127.0.0.1", Origin="http://evil.example"))

@@ -10,7 +10,7 @@ from mockube.apiserver.user import User
 ANYBODY, MASTER = User(name="a"), User(name="m", groups=("system:masters",))
 
 
-def test_reads_and_writes_are_counted_apart():
+def test_reads_and_writes_have_separate_limits():
     places = InFlight(Budget(reads=1, writes=1))
     assert [places.enter(verb, ANYBODY) for verb in ("get", "list", "create", "delete")] == [
         True,
@@ -22,13 +22,13 @@ def test_reads_and_writes_are_counted_apart():
     assert places.enter("list", ANYBODY)
 
 
-def test_masters_always_get_a_place():
+def test_system_masters_are_not_limited():
     places = InFlight(Budget(reads=1))
     assert places.enter("get", ANYBODY)
     assert places.enter("get", MASTER)
 
 
-def test_nothing_is_any_number():
+def test_limit_0_is_unlimited():
     places = InFlight(Budget(writes=0))
     assert all(places.enter("create", ANYBODY) for _ in range(1000))
 
@@ -43,11 +43,11 @@ def test_nothing_is_any_number():
         pytest.param(("0s",), 60.0, id="no time at all"),
     ],
 )
-def test_the_time_that_a_request_is_given(asked, seconds):
+def test_request_timeout_is_parsed(asked, seconds):
     assert allotted_seconds(asked, 60.0) == seconds
 
 
-def test_a_time_that_is_none_is_refused():
+def test_invalid_timeout_is_refused():
     with pytest.raises(
         BadRequest, match=r"^invalid timeout specified in the request URL - time: invalid duration"
     ):
@@ -64,5 +64,5 @@ def test_a_time_that_is_none_is_refused():
         pytest.param("GET", "/readyz", False, False, id="health"),
     ],
 )
-def test_what_runs_as_long_as_it_likes(method, path, watch, long):
+def test_long_running_requests_are_recognised(method, path, watch, long):
     assert is_long_running(parse(method, path, watch=watch)) is long

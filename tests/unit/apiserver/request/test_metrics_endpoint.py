@@ -24,11 +24,11 @@ TEXT = "text/plain; version=0.0.4; charset=utf-8; escaping="
         (MESSAGES.replace("delimited", "text"), f"{TEXT}underscores"),
     ],
 )
-def test_a_format_is_chosen(accept, expected):
+def test_metrics_format_is_negotiated(accept, expected):
     assert negotiate(accept) == expected
 
 
-async def test_samples_are_messages_after_their_lengths():
+async def test_protobuf_samples_are_length_delimited():
     registry = CollectorRegistry()
     Counter("asked_total", "How often.", ["code"], registry=registry).labels("200").inc(2)
     Histogram("seconds", "How long.", buckets=[1.0], registry=registry).observe(0.5)
@@ -43,7 +43,7 @@ async def test_samples_are_messages_after_their_lengths():
     assert answer.headers["Process-Start-Time-Unix"].isdigit()
 
 
-async def test_results_of_checks_are_counted():
+async def test_health_check_results_are_counted():
     async def fails():
         return "broken"
 

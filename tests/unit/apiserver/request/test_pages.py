@@ -11,7 +11,7 @@ from mockube.apiserver.wire.negotiation import FORMATS
 from tests.support.server.handler_requests import request_of
 
 
-async def test_the_index_names_every_page_but_itself_and_of_openapi_the_folder():
+async def test_index_lists_every_page():
     paths = ["/version", "/api", "/metrics", "/openapi/v3", "/openapi/v3/api/v1", "/openapi/v3/apis/apps/v1"]
     pages = with_index({path: document({}) for path in paths})
     answer = await pages["/"](request_of("GET", "/"))
@@ -52,7 +52,7 @@ DISCOVERY = "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
         ("/version", {"Accept": "application/*"}, 406, NOT_FOUND_BY_THE_ROUTER.partition(",")[0]),
     ],
 )
-async def test_discovery_is_given_in_the_format_that_is_asked_for(path, headers, status, expected):
+async def test_discovery_format_is_negotiated(path, headers, status, expected):
     page = api_pages(GROUPS, address="10.0.0.1:6443")[path]
     request = request_of("GET", path, **{name.replace("-", "_"): value for name, value in headers.items()})
     answer = await with_panic_recovery(page)(request)
@@ -63,7 +63,7 @@ async def test_discovery_is_given_in_the_format_that_is_asked_for(path, headers,
 
 
 @pytest.mark.parametrize(("given", "reported"), [("", "v1.36.3"), ("v1.36.3-custom", "v1.36.3-custom")])
-async def test_the_version_that_is_set_is_reported(given, reported):
+async def test_configured_version_is_reported(given, reported):
     page = api_pages(GROUPS, address="10.0.0.1:6443", git_version=given)["/version"]
     answer = await page(request_of("GET", "/version"))
     assert orjson.loads(answer.body)["gitVersion"] == reported

@@ -45,7 +45,7 @@ def maps():
     return [stored("ConfigMap", name, revision, data={"a": "b"}) for revision, name in enumerate(NAMES, 1)]
 
 
-async def test_a_list_says_its_kind_once(maps):
+async def test_list_has_list_kind_and_items_without_kind(maps):
     listed = orjson.loads(await shown("ConfigMap", maps, Format.JSON, View.OBJECT))
     assert (listed["kind"], listed["apiVersion"], listed["metadata"]) == (
         "ConfigMapList",
@@ -56,7 +56,7 @@ async def test_a_list_says_its_kind_once(maps):
     assert listed["items"][0].keys() == {"metadata", "data"}
 
 
-async def test_a_list_in_protobuf_says_the_same(maps):
+async def test_list_is_rendered_as_protobuf(maps):
     listed = envelope.decode(await shown("ConfigMap", maps, Format.PROTOBUF, View.OBJECT))
     assert (listed["kind"], listed["metadata"]["resourceVersion"]) == ("ConfigMapList", "9")
     assert [item["metadata"]["name"] for item in listed["items"]] == NAMES
@@ -66,21 +66,21 @@ async def test_a_list_in_protobuf_says_the_same(maps):
 @pytest.mark.parametrize(
     ("format_", "read"), [(Format.JSON, orjson.loads), (Format.PROTOBUF, envelope.decode)]
 )
-async def test_a_list_of_metadata_alone(maps, format_, read):
+async def test_list_is_rendered_as_partial_metadata(maps, format_, read):
     listed = read(await shown("ConfigMap", maps, format_, View.PARTIAL))
     assert (listed["kind"], listed["apiVersion"]) == ("PartialObjectMetadataList", "meta.k8s.io/v1")
     assert [item["metadata"]["name"] for item in listed["items"]] == NAMES
     assert "data" not in listed["items"][0]
 
 
-async def test_a_table_has_a_row_for_each(maps):
+async def test_table_has_row_per_object(maps):
     made = orjson.loads(await shown("ConfigMap", maps, Format.JSON, View.TABLE, includeObject=["None"]))
     assert [column["name"] for column in made["columnDefinitions"]] == ["Name", "Data", "Age"]
     assert [row["cells"] for row in made["rows"]] == [[name, 1, "0s"] for name in NAMES]
     assert made["rows"][0]["object"] is None
 
 
-async def test_rows_of_a_table_may_have_an_order_of_their_own():
+async def test_table_rows_may_be_sorted_by_kind():
     precedences = {"a": 900, "z": 1, "c": 5, "b": 5}
     items = [
         stored("FlowSchema", name, 1, spec={"matchingPrecedence": precedence})

@@ -3,7 +3,7 @@
 from mockube.apiserver.request.pages import RenewedPages
 
 
-def test_pages_are_made_when_they_are_asked_for_and_kept():
+def test_pages_are_created_on_first_use_and_cached():
     made = []
 
     def make():

@@ -29,7 +29,7 @@ MISSING = status.not_found(GroupResource("", "pods"), "p")
         ("/?pretty=", "curl/8.0", True),
     ],
 )
-async def test_json_is_indented_for_people(path, agent, pretty):
+async def test_pretty_json_is_indented(path, agent, pretty):
     request = request_of("GET", path, User_Agent=agent)
     request.query = parse_query(request.query_string)
     answer = await document({"a": [1], "b": {}})(request)
@@ -37,11 +37,11 @@ async def test_json_is_indented_for_people(path, agent, pretty):
     assert answer.body == (indented if pretty else compact)
 
 
-async def test_a_page_that_is_always_indented():
+async def test_raw_document_is_always_indented():
     assert (await raw_document({"a": 1})(request_of("GET", "/"))).body == b'{\n  "a": 1\n}'
 
 
-def test_parts_stay_parts():
+def test_json_body_keeps_parts():
     parts = [b"[", memoryview(b"1"), b"]"]
     assert [*map(bytes, json_body(parts, pretty=False))] == [b"[", b"1", b"]", b"\n"]
 
@@ -57,7 +57,7 @@ def test_parts_stay_parts():
         ("application/vnd.kubernetes.protobuf,application/json", "application/vnd.kubernetes.protobuf"),
     ],
 )
-def test_an_error_is_in_the_format_that_was_asked_for(accept, kind):
+def test_error_has_negotiated_format(accept, kind):
     answer = error_response(MISSING, request_of("GET", "/", Accept=accept))
     assert (answer.status, answer.content_type) == (404, kind)
     assert orjson.loads(answer.refusal)["reason"] == "NotFound", "the audit log reads JSON"

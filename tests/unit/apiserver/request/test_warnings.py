@@ -23,13 +23,13 @@ def texts(count, length):
         pytest.param(["x" * 5000], ["x" * EACH], id="one that is too long"),
     ],
 )
-def test_what_is_told(given, expected):
+def test_warnings_are_limited_and_truncated(given, expected):
     assert list(fit_warnings(given)) == expected
 
 
-def test_enough_is_enough_for_texts_that_are_cut():
+def test_total_size_of_truncated_warnings_is_limited():
     assert len(fit_warnings(texts(100, 1000))) == TOTAL // EACH
 
 
-def test_a_warning_is_quoted():
+def test_warning_is_quoted():
     assert warning_headers(['a "b" \\']) == [b'Warning: 299 - "a \\"b\\" \\\\"\r\n']

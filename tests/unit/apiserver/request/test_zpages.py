@@ -34,7 +34,7 @@ async def ask(accept, path="/statusz"):
 
 
 @pytest.mark.parametrize("accept", ["", " ", "text/plain", "*/*", "text/*", "application/json, text/plain"])
-async def test_people_read_text(accept):
+async def test_zpages_are_plain_text_by_default(accept):
     answer = await ask(accept)
     assert answer.content_type == "text/plain; charset=utf-8"
     assert answer.body.startswith(b"\napiserver statusz\nWarning: This endpoint is not meant to be machine")
@@ -42,7 +42,7 @@ async def test_people_read_text(accept):
     assert answer.body.endswith(b"Paths:  /livez /statusz /version\n")
 
 
-async def test_programs_read_the_version_that_they_ask_for():
+async def test_zpages_json_has_requested_version():
     answer = await ask(f"application/json;{STATUS.format('v1beta1')}")
     assert answer.content_type == f"application/json;{STATUS.format('v1beta1')}"
     shown = orjson.loads(answer.body)
@@ -59,12 +59,12 @@ async def test_programs_read_the_version_that_they_ask_for():
 @pytest.mark.parametrize(
     "accept", ["application/json", "text/html", f"application/json;{STATUS.format('v1')}", "text/plain;v=v1"]
 )
-async def test_nothing_else_is_given(accept):
+async def test_unsupported_zpages_format_is_not_acceptable(accept):
     with pytest.raises(NotAcceptable, match="application/json, application/yaml, text/plain"):
         await ask(accept)
 
 
-async def test_flags_are_shown_with_their_values():
+async def test_flagz_lists_flags_with_values():
     lines = (await ask("", "/flagz")).body.decode().splitlines()
     assert {"secure-port=7000", "request-timeout=1m0s", "tls-san=[]", "data-dir="} <= {*lines}
     assert "service-node-port-range=30000-32767" in lines

@@ -29,13 +29,13 @@ async def oldest(store):
     return (await store.status()).compact_revision
 
 
-async def test_nothing_is_forgotten_at_the_first_turn(store):
+async def test_first_compaction_turn_keeps_history(store):
     before = (await store.put(Put(key=b"k", value=b"1"))).revision
     await compactor(store).turn()
     assert (await store.range(Range(key=b"k", revision=before))).kvs
 
 
-async def test_the_second_turn_forgets_what_was_old_at_the_first(store):
+async def test_second_turn_compacts_revision_of_first(store):
     old = (await store.put(Put(key=b"k", value=b"1"))).revision
     await store.put(Put(key=b"k", value=b"2"))
     one = compactor(store)
@@ -48,7 +48,7 @@ async def test_the_second_turn_forgets_what_was_old_at_the_first(store):
         await store.range(Range(key=b"k", revision=old))
 
 
-async def test_of_two_servers_one_does_it(store):
+async def test_only_one_of_two_servers_compacts(store):
     one, two = compactor(store), compactor(store)
     for _ in range(4):
         await one.turn()
@@ -56,7 +56,7 @@ async def test_of_two_servers_one_does_it(store):
     assert (await store.range(Range(key=KEY))).kvs[0].version == 4
 
 
-async def test_the_other_goes_on_when_one_is_gone(store):
+async def test_other_server_continues_compaction(store):
     one, two = compactor(store), compactor(store)
     await one.turn()
     await two.turn()
@@ -67,7 +67,7 @@ async def test_the_other_goes_on_when_one_is_gone(store):
     assert await oldest(store) > before
 
 
-async def test_it_goes_by_the_clock_and_survives_a_store_that_fails(store, running, caplog):
+async def test_compaction_runs_periodically_despite_store_errors(store, running, caplog):
     clock = SteppedClock()
     running(Compactor(store, clock=clock, interval=INTERVAL).run())
     for turn in range(1, 3):
@@ -81,7 +81,7 @@ async def test_it_goes_by_the_clock_and_survives_a_store_that_fails(store, runni
     assert "it is tried again in 300 s" in caplog.text
 
 
-async def test_an_interval_of_nothing_is_never(store):
+async def test_zero_compaction_interval_disables_it(store):
     await Compactor(store, clock=SteppedClock(), interval=0).run()
 
 

@@ -86,7 +86,7 @@ async def running(work):
         await task
 
 
-async def test_what_is_the_same_is_a_success_and_nothing_happens(checked, caplog):
+async def test_equal_cache_and_store_count_as_success(checked, caplog):
     for name in ("a", "b"):
         await checked.put(name)
     await checked.delete("a")
@@ -116,7 +116,7 @@ async def lose_deletion(checked):
 
 
 @pytest.mark.parametrize("lose", [lose_creation, lose_change, lose_deletion])
-async def test_what_differs_is_named_counted_and_mended(checked, caplog, lose):
+async def test_difference_is_logged_counted_and_repaired(checked, caplog, lose):
     await checked.put("a")
     checked.store.lost = {MAPS + b"lost"}
     await lose(checked)
@@ -132,7 +132,7 @@ async def test_what_differs_is_named_counted_and_mended(checked, caplog, lose):
     ]
 
 
-async def test_after_it_was_mended_changes_are_followed_again(checked):
+async def test_cache_follows_changes_after_repair(checked):
     checked.store.lost = {MAPS + b"lost"}
     await checked.put("lost")
     await checked.turn()
@@ -145,7 +145,7 @@ async def test_after_it_was_mended_changes_are_followed_again(checked):
     assert checked.counts[PREFIX, "success"] == 1
 
 
-async def test_it_looks_at_many_keys_in_slices(checked):
+async def test_many_keys_are_compared_in_slices(checked):
     for name in "abcdefg":
         await checked.put(name)
     await checked.watch_cache.fresh()
@@ -163,7 +163,7 @@ async def test_it_looks_at_many_keys_in_slices(checked):
     assert checked.counts == {(PREFIX, "failure"): 1}
 
 
-async def test_what_changes_after_a_slice_was_read_is_no_difference(checked):
+async def test_change_after_read_of_slice_is_no_difference(checked):
     """The watch cache has gone on while the slice was on its way."""
     for name in "abc":
         await checked.put(name)
@@ -179,7 +179,7 @@ async def test_what_changes_after_a_slice_was_read_is_no_difference(checked):
     )
 
 
-async def test_what_is_no_object_is_no_difference(checked):
+async def test_unreadable_value_is_no_difference(checked):
     await checked.put("a")
     await checked.watch_cache.fresh()
     for name in ("a", "never"):
@@ -189,7 +189,7 @@ async def test_what_is_no_object_is_no_difference(checked):
     assert checked.counts == {(PREFIX, "success"): 1}
 
 
-async def test_a_store_that_fails_is_asked_again_next_time(checked, caplog):
+async def test_failed_check_is_counted_and_retried(checked, caplog):
     checked.store.fails = True
     await checked.turn()
     checked.store.fails = False
@@ -198,7 +198,7 @@ async def test_a_store_that_fails_is_asked_again_next_time(checked, caplog):
     assert "/registry/configmaps/ could not be checked: nobody there" in caplog.text
 
 
-async def test_it_goes_by_the_clock(checked):
+async def test_consistency_check_runs_periodically(checked):
     async with running(checked.check.run()):
         await turns(4)
         for seconds in (INTERVAL_SECONDS - 1, PAUSE_SECONDS):

@@ -11,7 +11,7 @@ from mockube.apiserver.storage.continuation import BadToken, Continuation, decod
 
 
 @given(st.integers(1, 2**60), st.text("abc/\x00", min_size=1).filter(lambda s: not s.startswith("/")))
-def test_a_token_comes_back_as_it_went_or_is_refused(revision, start):
+def test_continue_token_round_trips_or_is_refused(revision, start):
     continuation = Continuation(revision, start)
     try:
         assert decode(encode(continuation)) == continuation
@@ -37,6 +37,6 @@ def token(**fields):
         pytest.param("W10", id="a list"),
     ],
 )
-def test_forged_tokens_are_refused(forged):
+def test_forged_continue_tokens_are_refused(forged):
     with pytest.raises(BadToken):
         decode(forged)

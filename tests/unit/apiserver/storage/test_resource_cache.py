@@ -24,12 +24,12 @@ def resource_cache():
         (b"/r/pods/c/", 2, []),
     ],
 )
-def test_a_folder_is_shown_up_to_a_limit(resource_cache, prefix, limit, names):
+def test_resources_are_listed_up_to_limit(resource_cache, prefix, limit, names):
     shown = resource_cache.select(prefix, limit=limit)
     assert [stored.key.removeprefix(resource_cache.prefix) for stored in shown] == names
 
 
-def test_a_folder_is_counted_without_a_limit(resource_cache):
+def test_resources_are_counted_without_limit(resource_cache):
     assert [resource_cache.count(prefix) for prefix in (b"/r/pods/", b"/r/pods/a/", b"/r/pods/c/")] == [
         4,
         3,

@@ -17,7 +17,7 @@ def shown(encode, change):
     return change.frame(encode, change.kind.value, change.after)
 
 
-def test_frames_of_changes_long_ago_are_let_go_and_made_again_when_asked_for():
+def test_old_frames_are_dropped_and_encoded_again():
     resource_cache, encode = ResourceCache(b"/registry/pods/"), Encoder()
     changes = []
     for revision in range(1, FRAMED + 2):

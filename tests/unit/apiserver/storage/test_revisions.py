@@ -12,35 +12,35 @@ WRITES_PER_SECOND = 200_000
 EXACT_AS_DOUBLE = 2**53
 
 
-def test_it_is_the_time_in_microseconds():
+def test_initial_revision_is_time_in_microseconds():
     assert initial_revision(NOW) == int(NOW.timestamp()) * 1_000_000
 
 
 @pytest.mark.parametrize("ran", [timedelta(milliseconds=1), timedelta(seconds=1), timedelta(days=365)])
-def test_a_store_that_wrote_all_the_time_ends_below_its_successor(ran):
+def test_constantly_written_store_stays_below_its_successor(ran):
     last = initial_revision(NOW) + int(ran.total_seconds() * WRITES_PER_SECOND)
     assert initial_revision(NOW + ran) > last
 
 
-def test_two_starts_within_one_second_differ():
+def test_initial_revisions_of_two_starts_in_one_second_differ():
     assert initial_revision(NOW + timedelta(microseconds=1)) > initial_revision(NOW)
 
 
-def test_a_clock_that_was_set_back_by_less_than_the_store_ran_does_no_harm():
+def test_small_clock_setback_keeps_revisions_increasing():
     ran, back = timedelta(seconds=10), timedelta(seconds=5)
     last = initial_revision(NOW) + WRITES_PER_SECOND * 5
     assert initial_revision(NOW + ran - back) >= last
 
 
-def test_it_is_exact_where_numbers_are_doubles():
+def test_initial_revision_is_exact_as_a_double():
     assert initial_revision(datetime(2255, 1, 1, tzinfo=UTC)) < EXACT_AS_DOUBLE
 
 
-def test_before_1970_it_is_that_of_an_empty_etcd():
+def test_initial_revision_before_1970_is_1():
     assert initial_revision(datetime(1960, 1, 1, tzinfo=UTC)) == 1
 
 
-def test_a_snapshot_lies_before_it():
+def test_initial_revision_is_above_restored_snapshot():
     assert initial_revision(NOW, restored=5_000) == initial_revision(NOW)
     ahead = initial_revision(NOW) + 3
     assert initial_revision(NOW, restored=ahead) == ahead + BUMP

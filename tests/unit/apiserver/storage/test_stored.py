@@ -28,7 +28,7 @@ TREES = st.fixed_dictionaries(
 
 
 @given(TREES, st.integers(1, 2**62))
-def test_the_text_is_the_object_with_its_revision(tree, revision):
+def test_stored_text_has_resource_version(tree, revision):
     value = canonical(tree)
     shown = orjson.loads(Stored(b"/k", value, revision).text)
     assert shown["metadata"].pop("resourceVersion") == str(revision)
@@ -36,19 +36,19 @@ def test_the_text_is_the_object_with_its_revision(tree, revision):
 
 
 @given(TREES)
-def test_an_item_is_the_text_without_its_kind_behind_a_comma(tree):
+def test_list_item_is_text_without_kind(tree):
     stored = Stored(b"/k", canonical(tree), 7)
     whole, item = orjson.loads(stored.text), orjson.loads(stored.item.removeprefix(b","))
     assert whole == {"kind": tree["kind"], "apiVersion": tree["apiVersion"]} | item
     assert stored.labels == tree["metadata"]["labels"]
 
 
-def test_text_of_another_order_has_no_place_for_a_revision():
+def test_text_in_other_member_order_is_refused():
     with pytest.raises(NotCanonical):
         _ = Stored(b"/k", b'{"apiVersion":"v1","kind":"Pod","metadata":{"uid":"1"}}', 5).text
 
 
-def test_values_that_others_wrote_are_read():
+def test_values_of_other_programs_are_read():
     tree = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -66,6 +66,6 @@ def test_values_that_others_wrote_are_read():
 @pytest.mark.parametrize(
     "value", [b"", b"text", b"[]", b"{}", b'{"kind":"Pod"}', b"k8s\x00\xff", b'{"metadata":5}']
 )
-def test_values_that_are_no_object_are_refused_by_name(value):
+def test_values_that_are_no_objects_are_refused_by_key(value):
     with pytest.raises(Unreadable):
         read_value(value)

@@ -51,7 +51,7 @@ def rewrite(store, count):
     )
 
 
-async def test_readers_see_no_part_of_a_large_batch(store):
+async def test_readers_never_see_part_of_a_batch(store):
     async with mirroring(store, SteppedClock()) as watch_cache:
         resource_cache, was, seen, parts = watch_cache.resource_cache(FOLDER), watch_cache.revision, [], set()
         rewriting = rewrite(store, MANY)
@@ -69,7 +69,7 @@ async def test_readers_see_no_part_of_a_large_batch(store):
     assert parts - {0, MANY}
 
 
-async def test_a_slice_ends_after_so_many_bytes_too(store):
+async def test_slice_is_limited_in_bytes(store):
     async with mirroring(store, SteppedClock()) as watch_cache:
         resource_cache, sizes = watch_cache.resource_cache(FOLDER), set()
         large = [put(number, size=100_000) for number in range(SLICE + 1)]
@@ -82,7 +82,7 @@ async def test_a_slice_ends_after_so_many_bytes_too(store):
     assert max(after - before for before, after in itertools.pairwise(ordered)) <= 6
 
 
-async def test_a_list_is_made_in_slices(store):
+async def test_list_is_made_in_slices(store):
     for number in range(MANY):
         await store.put(put(number))
     watch_cache = WatchCache(store, b"/registry/", clock=SteppedClock(), read=read_value)
@@ -95,7 +95,7 @@ async def test_a_list_is_made_in_slices(store):
     await asyncio.wait([listing])
 
 
-async def test_readers_wait_for_a_new_list_if_a_batch_is_cut_short(store):
+async def test_readers_wait_for_relist_after_interrupted_batch(store):
     async with mirroring(store, SteppedClock()) as watch_cache:
         rewriting = rewrite(store, MANY)
         await until(lambda: not watch_cache.is_consistent)
@@ -111,7 +111,7 @@ async def test_readers_wait_for_a_new_list_if_a_batch_is_cut_short(store):
     await asyncio.wait([running])
 
 
-async def test_readers_come_between_two_large_batches(store):
+async def test_readers_run_between_large_batches(store):
     async with mirroring(store, SteppedClock()) as watch_cache:
         first = rewrite(store, MANY)
         await until(lambda: not watch_cache.is_consistent)
@@ -123,7 +123,7 @@ async def test_readers_come_between_two_large_batches(store):
 
 
 @pytest.mark.parametrize("has_some", [False, True], ids=["none", "some"])
-async def test_a_slow_reader_that_has_some_changes_of_a_version_lists_again(store, has_some):
+async def test_slow_watcher_within_a_revision_must_relist(store, has_some):
     async with mirroring(store, SteppedClock()) as watch_cache:
         resource_cache = watch_cache.resource_cache(FOLDER)
         stream = Stream(FOLDER, resource_cache, SELECT_ALL)
@@ -139,7 +139,7 @@ async def test_a_slow_reader_that_has_some_changes_of_a_version_lists_again(stor
         assert (stream.error is not None) is has_some
 
 
-async def test_a_bookmark_is_of_no_version_before_a_change_that_was_shown(store):
+async def test_bookmark_is_not_older_than_delivered_event(store):
     async with mirroring(store, SteppedClock()) as watch_cache:
         resource_cache = watch_cache.resource_cache(FOLDER)
         stream = Stream(FOLDER, resource_cache, SELECT_ALL)
@@ -203,7 +203,7 @@ class Copied:
 
 
 @pytest.mark.parametrize("wrap", [lambda store: store, Foreign], ids=["embedded", "foreign"])
-async def test_only_values_of_others_are_read_when_the_watch_brings_them(store, wrap):
+async def test_own_writes_are_not_decoded_again(store, wrap):
     reads = Reads()
     async with mirroring(wrap(store), SteppedClock(), reads) as watch_cache:
         own = put(1)
@@ -220,7 +220,7 @@ async def test_only_values_of_others_are_read_when_the_watch_brings_them(store, 
         assert watch_cache.resource_cache(FOLDER).get(own.key).value == other.value
 
 
-async def test_writes_that_did_not_happen_are_forgotten_before_they_take_much_memory(store):
+async def test_memory_for_unconfirmed_writes_is_bounded(store):
     reads = Reads()
     async with mirroring(store, SteppedClock(), reads) as watch_cache:
         own, half = put(1), put(2, size=MAX_TRUSTED_BYTES // 2)
@@ -237,7 +237,7 @@ async def test_writes_that_did_not_happen_are_forgotten_before_they_take_much_me
         assert reads.count == 1
 
 
-def test_several_writes_of_one_object_are_trusted_until_the_last_has_come_back():
+def test_several_own_writes_of_object_are_recognised():
     trusted = TrustedValues()
     for value in (b"first", b"refused", b"second"):
         trusted.add(b"key", value)
@@ -248,7 +248,7 @@ def test_several_writes_of_one_object_are_trusted_until_the_last_has_come_back()
     assert not any(trusted.has(b"key", value) for value in (b"first", b"refused", b"second"))
 
 
-async def test_a_list_anew_reads_what_has_changed_alone(store):
+async def test_relist_decodes_changed_values_only(store):
     for number in range(MANY):
         await store.put(put(number))
     reads = Reads()
@@ -265,7 +265,7 @@ async def test_a_list_anew_reads_what_has_changed_alone(store):
         assert watch_cache.resource_cache(FOLDER).get(put(0).key) is before
 
 
-async def test_a_reader_of_the_newest_need_not_wait_for_the_watch(store):
+async def test_consistent_read_catches_up_without_waiting_for_watch(store):
     async with mirroring(store, SteppedClock()) as watch_cache:
         resource_cache = watch_cache.resource_cache(FOLDER)
         for number in range(3):
@@ -279,7 +279,7 @@ async def test_a_reader_of_the_newest_need_not_wait_for_the_watch(store):
         await until(lambda: len(resource_cache) == 4)
 
 
-async def test_what_a_reader_cannot_take_in_is_listed_anew(store):
+async def test_failed_catch_up_leads_to_relist(store):
     async with mirroring(store, SteppedClock()) as watch_cache:
         resource_cache = watch_cache.resource_cache(FOLDER)
         await store.put(put(0))
@@ -294,7 +294,7 @@ def broken(_change):
     raise ValueError("broken")
 
 
-async def test_more_than_a_slice_is_left_to_the_watch(store):
+async def test_large_catch_up_is_left_to_watch(store):
     async with mirroring(store, SteppedClock()) as watch_cache:
         for first in range(0, SLICE + 1, 100):
             await store.txn(Txn(then=[put(number) for number in range(first, first + 100)]))

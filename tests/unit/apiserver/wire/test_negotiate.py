@@ -69,7 +69,7 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
         ),
     ],
 )
-def test_wanted(accept, expected):
+def test_accept_header_is_negotiated(accept, expected):
     assert negotiate(accept) == expected
 
 
@@ -96,12 +96,12 @@ def test_wanted(accept, expected):
         ),
     ],
 )
-def test_an_endpoint_gives_what_it_has(accept, endpoint, expected):
+def test_endpoint_negotiates_its_formats(accept, endpoint, expected):
     found = negotiate(accept, endpoint)
     assert (found and found.format) == expected
 
 
-def test_among_many_clauses_the_first_are_those_of_the_best_quality():
+def test_accept_clauses_are_sorted_by_quality_and_order():
     many = [f"text/x{number};q=0.1" for number in range(20)]
     assert negotiate(",".join([*many, "*/*;q=0.2", "application/yaml;q=0.3"])).format is Format.YAML
 
@@ -118,5 +118,5 @@ def test_among_many_clauses_the_first_are_those_of_the_best_quality():
         ("text/html", False),
     ],
 )
-def test_a_router_knows_no_ranges(accept, expected):
+def test_route_matching_ignores_ranges(accept, expected):
     assert matches_route(accept) is expected

@@ -41,14 +41,14 @@ JSON = "application/json"
         (b"9" * 5000, f"json: cannot unmarshal number {'9' * 5000} into Go value of type float64"),
     ],
 )
-def test_faults_in_gos_words(text, fault):
+def test_json_error_has_gos_message(text, fault):
     with pytest.raises(Unreadable) as caught:
         parse(text, JSON)
     assert str(caught.value) == fault
 
 
 @given(st.binary(max_size=30) | st.text('{}[]",:tfn019.-e\\u ', max_size=20).map(str.encode))
-def test_a_fault_is_found_just_where_orjson_finds_one(text):
+def test_json_error_is_found_where_orjson_finds_one(text):
     try:
         orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -59,11 +59,11 @@ def test_a_fault_is_found_just_where_orjson_finds_one(text):
         assert go_json.syntax_error(text) == ""
 
 
-def test_what_is_no_character_is_replaced():
+def test_invalid_characters_are_replaced():
     assert parse(b'{"a":"x\xffy","b":"\\ud800"}', JSON).tree == {"a": "x\ufffdy", "b": "\ufffd"}
 
 
-def test_each_media_type_is_read_as_what_it_is():
+def test_body_is_parsed_by_media_type():
     tree = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a"}}
     assert parse(orjson.dumps(tree), "application/json; charset=utf-8").tree == tree
     assert parse(orjson.dumps(tree), "").tree == tree
@@ -73,7 +73,7 @@ def test_each_media_type_is_read_as_what_it_is():
         parse(b"{}", "text/plain")
 
 
-def test_yaml_is_read_in_the_order_of_its_names():
+def test_yaml_members_are_sorted():
     """Upstream writes it as JSON first, and complains in that order."""
     tree = parse(b"spec: {z: 1, a: [{d: 1, c: 2}]}\nkind: X\n", "application/yaml").tree
     assert orjson.dumps(tree) == b'{"kind":"X","spec":{"a":[{"c":2,"d":1}],"z":1}}'

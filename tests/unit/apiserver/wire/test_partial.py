@@ -7,7 +7,7 @@ from mockube.apiserver.wire import partial
 GENERATION = "deprecated.daemonset.template.generation"
 
 
-def test_keeps_metadata_and_nothing_else():
+def test_partial_metadata_keeps_metadata_only():
     made = partial.of({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a"}, "spec": {}}, "v1")
     assert made == {
         "kind": "PartialObjectMetadata",
@@ -25,7 +25,7 @@ def test_keeps_metadata_and_nothing_else():
         ("ControllerRevision", {GENERATION: "1"}, {GENERATION: "1"}),
     ],
 )
-def test_hides_the_count_of_templates_of_daemon_sets(kind, annotations, shown):
+def test_partial_metadata_hides_template_generation(kind, annotations, shown):
     tree = {"kind": kind, "apiVersion": "apps/v1", "metadata": {"name": "a", "annotations": annotations}}
     assert partial.of(tree, "v1")["metadata"].get("annotations") == shown
     assert tree["metadata"]["annotations"] == annotations

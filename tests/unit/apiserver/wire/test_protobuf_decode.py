@@ -67,7 +67,7 @@ def read(message, payload, depth=MAX_DEPTH):
         }, id="what is not known is skipped"),
     ],
 )  # fmt: skip
-def test_json_is_what_go_would_print(message, payload, json):
+def test_protobuf_decodes_to_json_of_go(message, payload, json):
     assert orjson.dumps(read(message, payload)) == orjson.dumps(json)
 
 
@@ -78,7 +78,7 @@ def test_json_is_what_go_would_print(message, payload, json):
         pytest.param(b"\x00\x00\x00\x00\x00\x00\x24\x40", b"10", id="a whole number has none"),
     ],
 )
-def test_doubles(payload, shown):
+def test_doubles_are_decoded(payload, shown):
     tree = read("apiextensions.v1.JSONSchemaProps", varint(tag_of(9, FIXED64)) + payload)
     assert orjson.dumps(tree) == b'{"maximum":' + shown + b"}"
 
@@ -101,12 +101,12 @@ def test_doubles(payload, shown):
         ),
     ],
 )
-def test_what_is_malformed_is_refused(message, payload, error):
+def test_malformed_protobuf_is_refused(message, payload, error):
     with pytest.raises(ProtobufError, match=error):
         read(message, payload)
 
 
-def test_nesting_has_an_end():
+def test_decoding_depth_is_limited():
     """A schema's `not` is a schema."""
     payload = b""
     for _ in range(MAX_DEPTH - 1):
@@ -116,7 +116,7 @@ def test_nesting_has_an_end():
         read("apiextensions.v1.JSONSchemaProps", part(28, payload))
 
 
-def test_trees_share_nothing_that_can_change():
+def test_decoded_trees_share_no_mutable_values():
     payload = part(1, part(1, b"p"))
     first, second = read("core.v1.Pod", payload), read("core.v1.Pod", payload)
     first["metadata"]["name"] = "changed"

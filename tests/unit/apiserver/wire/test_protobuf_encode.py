@@ -26,11 +26,11 @@ def write(message, value):
         pytest.param("core.v1.ContainerRestartRuleOnExitCodes", {"values": [-1, 2]}, b"\x0a\x00\x10" + b"\xff" * 9 + b"\x01\x10\x02", id="numbers one by one"),
     ],
 )  # fmt: skip
-def test_bytes_are_what_go_would_write(message, json, payload):
+def test_json_encodes_to_protobuf_of_go(message, json, payload):
     assert write(message, json) == payload
 
 
-def test_bytes_in_a_map_may_be_nil():
+def test_bytes_in_map_may_be_null():
     written = write("core.v1.Secret", {"data": {"a": "AQ==", "b": None}})
     assert b"\x12\x06\x0a\x01a\x12\x01\x01" in written
     assert b"\x12\x03\x0a\x01b" in written
@@ -52,12 +52,12 @@ def test_bytes_in_a_map_may_be_nil():
         pytest.param("apiextensions.v1.JSONSchemaProps", {"maximum": "1"}, "cannot write str as double", id="a string for a number"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_refused(message, json, error):
+def test_unencodable_json_is_refused(message, json, error):
     with pytest.raises(ProtobufError, match=error):
         write(message, json)
 
 
-def test_json_that_is_nested_too_deeply_is_refused():
+def test_deeply_nested_json_is_refused():
     value = []
     for _ in range(1_000):
         value = [value]
@@ -65,7 +65,7 @@ def test_json_that_is_nested_too_deeply_is_refused():
         write("runtime.RawExtension", value)
 
 
-def test_nesting_has_an_end():
+def test_encoding_depth_is_limited():
     schema = {}
     for _ in range(MAX_DEPTH - 1):
         schema = {"not": schema}

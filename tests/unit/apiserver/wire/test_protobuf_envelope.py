@@ -28,7 +28,7 @@ KINDS = [
 ]
 
 
-def test_an_object_both_ways():
+def test_object_round_trips():
     assert encode(NAMESPACE) == ENCODED
     assert decode(ENCODED) == NAMESPACE
     assert list(decode(ENCODED)) == list(NAMESPACE)
@@ -44,34 +44,34 @@ LISTS = [
 
 
 @pytest.mark.parametrize(("version", "kind"), LISTS)
-def test_a_list_that_is_put_together_is_what_it_is_as_a_whole(version, kind):
+def test_list_of_encoded_items_equals_encoded_list(version, kind):
     head = {"kind": f"{kind}List", "apiVersion": version, "metadata": {"resourceVersion": "7"}}
     items = [{"kind": kind, "apiVersion": version, "metadata": {"name": name}} for name in "ab"]
     assert encode_list(head, map(encode_item, items)) == encode(head | {"items": items})
     assert encode_list(head, []) == encode(head | {"items": []})
 
 
-def test_a_value_in_the_store_is_told_from_json():
+def test_stored_protobuf_is_distinguished_from_json():
     assert is_protobuf(ENCODED)
     assert not is_protobuf(b'{"kind":"Namespace"}')
 
 
 @pytest.mark.parametrize(("version", "kind"), KINDS)
-def test_every_kind_both_ways(version, kind):
+def test_every_kind_round_trips(version, kind):
     """Also compiles each message that is always there, both ways."""
     shown = decode(encode({"kind": kind, "apiVersion": version}))
     assert (shown["kind"], shown["apiVersion"]) == (kind, version)
     assert decode(encode(shown)) == shown
 
 
-def test_a_client_need_not_say_the_kind():
+def test_client_may_omit_kind():
     bare = MAGIC + b"\x12\x13\x0a\x11" + METADATA
     assert decode(bare, api_version="v1", kind="Namespace") == NAMESPACE
     with pytest.raises(UnknownKind):
         decode(bare)
 
 
-def test_what_the_client_says_counts():
+def test_kind_of_envelope_overrides_expected_kind():
     assert decode(ENCODED, api_version="v1", kind="Pod")["kind"] == "Namespace"
 
 
@@ -88,7 +88,7 @@ def test_what_the_client_says_counts():
         pytest.param("meta.k8s.io/v1", "PartialObjectMetadataList", id="partial metadata"),
     ],
 )
-def test_kinds_that_are_no_resources_are_known(version, kind):
+def test_kinds_without_resource_are_known(version, kind):
     assert tables.message_of(version, kind).endswith(f".{kind}")
 
 
@@ -100,7 +100,7 @@ def test_kinds_that_are_no_resources_are_known(version, kind):
         pytest.param("v1", "PodSpec", id="and a part of a kind is none"),
     ],
 )
-def test_an_unknown_kind_is_named(version, kind):
+def test_unknown_kind_is_named(version, kind):
     with pytest.raises(UnknownKind, match=f'no protobuf message for kind "{kind}" of version "{version}"'):
         encode({"kind": kind, "apiVersion": version})
 
@@ -115,22 +115,22 @@ def test_an_unknown_kind_is_named(version, kind):
         pytest.param(ENCODED.replace(b"\x01a", b"\x01\xff"), "invalid UTF-8", id="no letter"),
     ],
 )
-def test_what_is_no_object_is_refused(data, message):
+def test_envelope_without_object_is_refused(data, message):
     with pytest.raises(ProtobufError, match=message):
         decode(data)
 
 
-def test_a_lone_surrogate_cannot_be_written():
+def test_lone_surrogate_is_refused():
     with pytest.raises(ProtobufError, match="invalid UTF-8"):
         encode({"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "\ud800"}})
 
 
-def test_a_watch_is_a_row_of_frames():
+def test_watch_is_a_sequence_of_frames():
     stream = watch_frame("ADDED", ENCODED) + watch_frame("DELETED", ENCODED)
     assert stream.startswith(b"\x00\x00\x00\x3f\x0a\x05ADDED\x12\x36\x0a\x34k8s\x00")
     assert list(watch_events(stream)) == [("ADDED", NAMESPACE), ("DELETED", NAMESPACE)]
 
 
-def test_half_a_frame_is_refused():
+def test_truncated_frame_is_refused():
     with pytest.raises(ProtobufError, match="unexpected EOF"):
         list(watch_events(watch_frame("ADDED", ENCODED)[:-1]))

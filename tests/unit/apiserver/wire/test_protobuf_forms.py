@@ -43,7 +43,7 @@ def write(message, value):
         pytest.param("apiextensions.v1.JSONSchemaPropsOrStringArray", ["a"], b"\x12\x01a", id="names"),
     ],
 )
-def test_both_ways(message, json, payload):
+def test_special_forms_round_trip(message, json, payload):
     assert read(message, payload) == json
     assert write(message, json) == payload
 
@@ -58,7 +58,7 @@ def test_both_ways(message, json, payload):
         pytest.param("apiextensions.v1.JSONSchemaPropsOrArray", [{"type": "string"}], id="a list of schemas"),
     ],
 )
-def test_schemas_come_back(message, json):
+def test_schemas_round_trip(message, json):
     assert read(message, write(message, json)) == json
 
 
@@ -75,7 +75,7 @@ def test_schemas_come_back(message, json):
         pytest.param("resource.Quantity", b"", "0", id="a quantity nobody set"),
     ],
 )
-def test_read_as_the_server_reads_it(message, payload, json):
+def test_special_forms_decode_as_server_does(message, payload, json):
     assert read(message, payload) == json
 
 
@@ -91,7 +91,7 @@ def test_read_as_the_server_reads_it(message, payload, json):
         pytest.param("resource.Quantity", 2, b"\x0a\x012", id="a bare number"),
     ],
 )
-def test_written_as_the_server_writes_it(message, json, payload):
+def test_special_forms_encode_as_server_does(message, json, payload):
     assert write(message, json) == payload
 
 
@@ -107,12 +107,12 @@ def test_written_as_the_server_writes_it(message, json, payload):
         pytest.param("meta.v1.Verbs", "get", id="a string for a list"),
     ],
 )
-def test_what_has_no_form_is_refused(message, json):
+def test_invalid_special_form_is_refused(message, json):
     with pytest.raises(ProtobufError):
         write(message, json)
 
 
-def test_a_time_beyond_the_calendar_is_refused():
+def test_time_beyond_calendar_is_refused():
     with pytest.raises(ProtobufError, match="no such time"):
         read("meta.v1.Time", b"\x08" + b"\xff" * 8 + b"\x7f")
 
@@ -129,7 +129,7 @@ def test_a_time_beyond_the_calendar_is_refused():
         pytest.param(2**63 - 1, "2562047h47m16.854775807s", id="the longest"),
     ],
 )
-def test_durations(nanoseconds, text):
+def test_durations_are_parsed(nanoseconds, text):
     assert format_duration(nanoseconds) == text
     assert parse_duration(text) == nanoseconds
 
@@ -138,11 +138,11 @@ def test_durations(nanoseconds, text):
     ("text", "nanoseconds"),
     [("0", 0), ("+1.5h", 5_400 * 10**9), (".5s", 5 * 10**8), ("1us", 1_000), ("1s1s", 2 * 10**9)],
 )
-def test_durations_as_people_write_them(text, nanoseconds):
+def test_durations_in_human_form_are_parsed(text, nanoseconds):
     assert parse_duration(text) == nanoseconds
 
 
 @pytest.mark.parametrize("text", ["", "5", "s", ".s", "1d", "1s ", "--1s"])
-def test_what_is_no_duration(text):
+def test_invalid_duration_is_refused(text):
     with pytest.raises(ProtobufError, match=r"time: .* duration"):
         parse_duration(text)

@@ -132,14 +132,14 @@ def values(field, depth):
 
 
 @given(st.data(), st.sampled_from(MESSAGES))
-def test_a_tree_comes_back_as_it_was(data, message):
+def test_any_tree_round_trips(data, message):
     tree = data.draw(trees(message))
     payload = encoder(message)(tree, MAX_DEPTH)
     assert orjson.dumps(decoder(message)(payload, MAX_DEPTH)) == orjson.dumps(tree)
 
 
 @given(st.sampled_from(OBJECTS), st.data())
-def test_bytes_are_read_or_refused(encoded, data):
+def test_any_bytes_are_decoded_or_refused(encoded, data):
     """Cut or changed, they come to JSON or to the one error."""
     start = data.draw(st.integers(len(MAGIC), len(encoded)))
     end = data.draw(st.integers(start, len(encoded)))
@@ -149,7 +149,7 @@ def test_bytes_are_read_or_refused(encoded, data):
 
 
 @given(st.binary(max_size=64))
-def test_made_up_bytes_are_read_or_refused(payload):
+def test_generated_bytes_are_decoded_or_refused(payload):
     for version, kind in (("v1", "Pod"), ("apiextensions.k8s.io/v1", "CustomResourceDefinition")):
         with contextlib.suppress(ProtobufError):
             assert orjson.dumps(
@@ -158,6 +158,6 @@ def test_made_up_bytes_are_read_or_refused(payload):
 
 
 @given(st.binary(max_size=64))
-def test_made_up_frames_are_read_or_refused(stream):
+def test_generated_frames_are_decoded_or_refused(stream):
     with contextlib.suppress(ProtobufError):
         assert all(orjson.dumps(tree) for _, tree in watch_events(stream))

@@ -52,7 +52,7 @@ def modules(tmp_path):
     return tmp_path
 
 
-def test_the_table_is_what_the_wire_and_go_say(modules):
+def test_message_table_is_derived_from_go_modules(modules):
     wire = {"k8s.io.api.widgets.v1": {"Widget": WIDGET, "WidgetSpec": SPEC, "Helper": []}}
     table = derive(wire, "v0.1.0", modules)
     assert table["kinds"]["widgets.example/v1"] == {"Widget": "widgets.v1.Widget"}
@@ -72,14 +72,14 @@ def test_the_table_is_what_the_wire_and_go_say(modules):
     }
 
 
-def test_a_field_that_only_one_of_them_has_stops_the_tool(modules):
+def test_field_in_only_one_source_stops_tool(modules):
     members = read_go(modules / "k8s.io/api@v0.1.0/widgets/v1").members["WidgetSpec"]
     message = Message("k8s.io.api.widgets.v1", "widgets.v1.WidgetSpec", SPEC[:-1], members)
     with pytest.raises(SystemExit, match=r"the wire has the fields \[1, 2, 3, 4\], Go has \[1, 2, 3, 4, 5\]"):
         rows(message)
 
 
-def test_a_list_has_items_even_if_empty():
+def test_list_items_are_encoded_even_if_empty():
     items = Message(
         "k8s.io.api.widgets.v1",
         "widgets.v1.WidgetList",
@@ -89,7 +89,7 @@ def test_a_list_has_items_even_if_empty():
     assert rows(items) == [["items", 2, "[]widgets.v1.Widget", "empty"]]
 
 
-def test_a_message_is_a_line():
+def test_message_is_one_line_of_table():
     text = render(
         {
             "version": "v0",

@@ -28,17 +28,17 @@ from mockube.apiserver.wire.protobuf.varint import (
         pytest.param(2**64 - 1, b"\xff" * 9 + b"\x01", id="the largest"),
     ],
 )
-def test_numbers(number, written):
+def test_varints_are_decoded(number, written):
     assert varint(number) == written
     assert read_varint(b"before" + written + b"after", 6) == (number, 6 + len(written))
 
 
-def test_a_number_that_does_not_end_is_refused():
+def test_unterminated_varint_is_refused():
     with pytest.raises(ProtobufError, match="integer overflow"):
         read_varint(b"\x80" * 11, 0)
 
 
-def test_a_payload_longer_than_the_data_is_refused():
+def test_payload_beyond_data_is_refused():
     assert read_payload(with_length(b"abc"), 0) == (b"abc", 4)
     with pytest.raises(ProtobufError, match="unexpected EOF"):
         read_payload(b"\x04abc", 0)
@@ -53,7 +53,7 @@ def test_a_payload_longer_than_the_data_is_refused():
         pytest.param(FIXED32, b"1234", id="four bytes"),
     ],
 )
-def test_a_value_is_skipped(wire_type, value):
+def test_value_is_skipped(wire_type, value):
     assert skip(value + b"after", 0, tag_of(9, wire_type)) == len(value)
 
 
@@ -66,10 +66,10 @@ def test_a_value_is_skipped(wire_type, value):
         pytest.param(tag_of(9, FIXED64), "unexpected EOF", id="too short"),
     ],
 )
-def test_what_cannot_be_skipped_is_refused(tag, message):
+def test_unskippable_value_is_refused(tag, message):
     with pytest.raises(ProtobufError, match=message):
         skip(b"\x01", 0, tag)
 
 
-def test_parts_are_by_number_and_the_last_counts():
+def test_parts_are_read_by_number_last_wins():
     assert read_parts(b"\x0a\x01a" + b"\x18\x05" + b"\x12\x01b" + b"\x0a\x01c") == {1: b"c", 2: b"b"}

@@ -24,7 +24,7 @@ TREES = st.recursive(
 
 
 @given(TREES)
-def test_what_is_written_is_read_back(tree):
+def test_written_yaml_parses_to_same_tree(tree):
     assert load(dump(tree)).tree == tree
 
 
@@ -52,11 +52,11 @@ def test_what_is_written_is_read_back(tree):
         pytest.param("", None, id="no document"),
     ],
 )
-def test_read(text, tree):
+def test_yaml_is_read(text, tree):
     assert load(text.encode()).tree == tree
 
 
-def test_a_key_that_comes_twice_is_complained_of_and_the_last_counts():
+def test_duplicate_yaml_key_is_reported_and_last_wins():
     loaded = load(b"a: 1\nb: 2\na: 3\n")
     assert loaded.tree == {"a": 3, "b": 2}
     assert loaded.complaints == ('yaml: unmarshal errors:\n  line 3: key "a" already set in map',)
@@ -75,7 +75,7 @@ def test_a_key_that_comes_twice_is_complained_of_and_the_last_counts():
         pytest.param({"a": {}, "b": []}, "a: {}\nb: []\n", id="empty ones"),
     ],
 )
-def test_written(text, expected):
+def test_yaml_is_written(text, expected):
     assert dump(text).decode() == expected
 
 
@@ -98,19 +98,19 @@ def test_written(text, expected):
         ),
     ],
 )
-def test_what_is_refused_by_name(text):
+def test_unsupported_yaml_is_refused(text):
     with pytest.raises(YamlError):
         load(text.encode())
 
 
 @given(st.binary(max_size=40))
-def test_anything_is_read_or_refused(data):
+def test_any_yaml_is_parsed_or_refused(data):
     with contextlib.suppress(YamlError):  # any other error fails the test
         load(data)
 
 
 @given(TREES, TREES)
-def test_a_list_in_parts_is_the_list_as_a_whole(one, other):
+def test_yaml_list_from_parts_equals_whole_list(one, other):
     head, items = (
         {"apiVersion": "v1", "kind": "List", "metadata": {"a": one}},
         [{"a": one}, {"b": [other]}, {}],

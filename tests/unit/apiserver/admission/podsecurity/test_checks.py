@@ -14,7 +14,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in CASES])
-def test_a_pod_violates_what_it_did_there(case):
+def test_pod_security_violations_match_recording(case):
     for recorded in case["violations"]:
         for version in recorded["versions"]:
             wanted = LevelVersion(recorded["level"], parse_version(version))
@@ -22,11 +22,11 @@ def test_a_pod_violates_what_it_did_there(case):
             assert found == recorded["detail"], wanted
 
 
-def test_privileged_pods_violate_nothing():
+def test_privileged_level_has_no_violations():
     assert evaluate(LevelVersion("privileged"), {}, {"hostNetwork": True, "containers": []}) == []
 
 
-def test_annotations_of_seccomp_count_in_old_versions():
+def test_seccomp_annotations_count_in_old_policy_versions():
     annotations = {
         "seccomp.security.alpha.kubernetes.io/pod": "unconfined",
         "container.seccomp.security.alpha.kubernetes.io/a": "localhost/x",
@@ -68,7 +68,7 @@ def test_annotations_of_seccomp_count_in_old_versions():
         ),
     ],
 )
-def test_labels_name_a_policy(labels, expected):
+def test_namespace_labels_select_policy(labels, expected):
     prefixed = {f"pod-security.kubernetes.io/{name}": value for name, value in labels.items()}
     policy, _ = read_policy(prefixed, Policy())
     assert " ".join(map(str, policy)) == expected
@@ -77,5 +77,5 @@ def test_labels_name_a_policy(labels, expected):
 @pytest.mark.parametrize(
     "text", ["", "v1", "v1.01", "v2.1", "1.2", "v1.99999999999999999999", "v1.2 ", "v1.-1", "v1.\u0661"]
 )
-def test_these_are_no_versions(text):
+def test_invalid_policy_version_is_refused(text):
     assert parse_version(text) is None

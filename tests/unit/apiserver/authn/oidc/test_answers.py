@@ -89,5 +89,5 @@ async def review(bearer, token):
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-async def test_a_token_is_judged_as_upstream_judges_it(bearer, tokens, name):
+async def test_oidc_token_is_judged_as_upstream_does(bearer, tokens, name):
     assert await review(bearer, tokens[name]) == ANSWERS[name]

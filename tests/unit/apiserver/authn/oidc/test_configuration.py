@@ -15,7 +15,7 @@ HEAD = b"apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfigurati
 OWN = ["https://kubernetes.default.svc"]
 
 
-def test_every_problem_is_found_in_upstreams_order_and_words():
+def test_configuration_problems_are_upstreams_in_order():
     _, found = validate(read_configuration((HERE / "refused.yaml").read_bytes()), ())
     text = (HERE / "refusals.txt").read_text().strip().removeprefix("invalid authentication configuration: ")
     assert errors.aggregate(found) == text
@@ -31,23 +31,23 @@ FORMS = {
 
 
 @pytest.mark.parametrize(("text", "message"), FORMS.items())
-def test_a_wrong_form_is_refused_as_gos_decoder_does(text, message):
+def test_undecodable_configuration_is_refused_as_in_go(text, message):
     with pytest.raises(ConfigurationError) as raised:
         read_configuration(HEAD + text)
     assert str(raised.value) == message
 
 
-def test_nothing_is_no_configuration():
+def test_empty_configuration_is_refused():
     with pytest.raises(ConfigurationError, match="empty config data"):
         read_configuration(b"")
 
 
-def test_more_than_64_authenticators_are_too_many():
+def test_more_than_64_authenticators_are_refused():
     _, found = validate(read_configuration(HEAD + b"jwt: [" + b"{}," * 65 + b"]"), ())
     assert errors.aggregate(found) == "jwt: Too many: 65: must have at most 64 items"
 
 
-def test_an_egress_selector_is_refused_by_name():
+def test_egress_selector_is_refused_by_name():
     text = (
         HEAD
         + b"jwt: [{issuer: {url: 'https://x', audiences: [a], egressSelectorType: cluster}, claimMappings: {username: {claim: sub, prefix: ''}}}]"
@@ -81,5 +81,5 @@ FLAGS = {
 
 
 @pytest.mark.parametrize(("flags", "message"), FLAGS.values(), ids=FLAGS)
-def test_flags_are_refused_in_upstreams_words(flags, message):
+def test_invalid_oidc_flags_have_upstreams_messages(flags, message):
     assert problem(NO_FILE, OpenIDConnect(**flags), OWN) == message

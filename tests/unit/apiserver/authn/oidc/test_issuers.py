@@ -98,7 +98,7 @@ async def refusal(authenticators, text):
     return str(raised.value)
 
 
-async def test_an_issuer_that_cannot_be_reached_is_tried_again(key, caplog):
+async def test_unreachable_issuer_is_retried(key, caplog):
     web = Web(keys=key_set(k=key))
     wanted = web.pages.pop(f"{ISSUER}/.well-known/openid-configuration")
     found = make(web)
@@ -112,7 +112,7 @@ async def test_an_issuer_that_cannot_be_reached_is_tried_again(key, caplog):
     assert known.audiences == API
 
 
-async def test_tokens_for_other_audiences_are_none_of_these(key):
+async def test_token_for_other_audience_is_not_judged(key):
     found = make(Web(keys=key_set(k=key)))
     await found.initialize()
     assert await found.read(token(key), ["elsewhere"]) is None
@@ -127,14 +127,14 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("page", "problem"), WRONG.values(), ids=WRONG)
-async def test_a_wrong_description_of_an_issuer_is_told_in_the_log(page, problem, caplog):
+async def test_invalid_discovery_document_is_logged(page, problem, caplog):
     web = Web()
     web.pages[f"{ISSUER}/.well-known/openid-configuration"] = page
     await make(web).initialize()
     assert problem in caplog.text
 
 
-async def test_new_keys_are_fetched_once_for_all_who_wait(key, other):
+async def test_concurrent_tokens_fetch_new_keys_once(key, other):
     web = Web(keys=key_set(k=key))
     found = make(web)
     await found.initialize()
@@ -146,7 +146,7 @@ async def test_new_keys_are_fetched_once_for_all_who_wait(key, other):
     assert ("fetched", ISSUER, True) in found.seen
 
 
-async def test_keys_are_kept_as_long_as_the_issuer_allows(key, other):
+async def test_keys_are_cached_as_issuer_allows(key, other):
     web = Web(keys=key_set(k=key))
     web.headers = {"cache-control": "public, max-age=100"}
     found = make(web)
@@ -160,7 +160,7 @@ async def test_keys_are_kept_as_long_as_the_issuer_allows(key, other):
     assert web.count("/keys") == 2
 
 
-async def test_keys_that_cannot_be_fetched_are_told(key):
+async def test_failed_key_fetch_is_reported_in_refusal(key):
     web = Web(keys="dial tcp: refused")
     found = make(web)
     await found.initialize()
@@ -169,7 +169,7 @@ async def test_keys_that_cannot_be_fetched_are_told(key):
     assert found.seen[-2:] == [("fetched", ISSUER, False), ("authenticated", ISSUER, False)]
 
 
-def test_what_may_be_kept_follows_the_headers():
+def test_key_cache_expiry_follows_headers():
     now = SteppedClock().now()
     moment = now.timestamp()
     assert expiry({}, now) == moment
@@ -179,7 +179,7 @@ def test_what_may_be_kept_follows_the_headers():
     assert expiry({"expires": "0"}, now) == moment
 
 
-async def test_keys_in_a_file_need_no_issuer(key, other, tmp_path):
+async def test_keys_from_file_need_no_issuer(key, other, tmp_path):
     file = tmp_path / "keys.json"
     file.write_bytes(orjson.dumps(key_set(k=key)))
     web = Web()
@@ -191,7 +191,7 @@ async def test_keys_in_a_file_need_no_issuer(key, other, tmp_path):
     assert web.asked == []
 
 
-async def test_a_changed_file_counts_once_its_issuers_are_reached(key, tmp_path):
+async def test_changed_file_applies_once_its_issuers_are_initialized(key, tmp_path):
     file = tmp_path / "authentication.yaml"
     file.write_text(ONE)
     found = make(Web(keys=key_set(k=key)), path=file)
@@ -211,7 +211,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("text", "problem"), BROKEN.values(), ids=BROKEN)
-async def test_a_file_that_became_wrong_changes_nothing(key, tmp_path, caplog, text, problem):
+async def test_invalid_changed_file_is_ignored(key, tmp_path, caplog, text, problem):
     file = tmp_path / "authentication.yaml"
     file.write_text(text)
     found = make(Web(keys=key_set(k=key)), path=file)
@@ -227,7 +227,7 @@ def elsewhere(**source):
     return {"_claim_names": {"groups": "s"}, "_claim_sources": {"s": source}}
 
 
-async def test_groups_may_be_elsewhere(key):
+async def test_distributed_groups_claim_is_resolved(key):
     web = Web(keys=key_set(k=key), groups=token(key, groups=["g"]).encode())
     found = make(web)
     await found.initialize()
@@ -237,7 +237,7 @@ async def test_groups_may_be_elsewhere(key):
     assert asked.headers == {"Authorization": "Bearer secret"}
 
 
-async def test_groups_that_are_not_where_they_should_be_are_told(key, other):
+async def test_unresolvable_distributed_claim_is_reported(key, other):
     web = Web(keys=key_set(k=key), mute=token(key).encode(), forged=token(other).encode())
     found = make(web)
     await found.initialize()

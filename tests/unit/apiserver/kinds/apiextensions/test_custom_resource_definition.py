@@ -23,7 +23,7 @@ def definition(*versions, stored=()):
         pytest.param(definition("v1*", stored=["v2", "v1"]), ["v2", "v1"], id="one that was before"),
     ],
 )
-def test_a_definition_remembers_every_version_that_was_stored(new, expected):
+def test_stored_versions_gain_new_storage_version(new, expected):
     DEFINITIONS.prepare_update[MAIN](new, {}, request())
     assert new["status"]["storedVersions"] == expected
 
@@ -36,11 +36,11 @@ def test_a_definition_remembers_every_version_that_was_stored(new, expected):
         pytest.param({"deletionTimestamp": NOW_TEXT}, False, id="all are gone"),
     ],
 )
-def test_a_definition_goes_after_its_objects(metadata, waits):
+def test_definition_deletion_waits_for_cleanup(metadata, waits):
     assert DEFINITIONS.pending({"metadata": metadata}) is waits
 
 
-def test_a_deletion_leaves_a_mark_and_somebody_to_wait_for():
+def test_delete_sets_terminating_condition_and_finalizer():
     tree = {"metadata": {"deletionTimestamp": NOW_TEXT, "finalizers": ["mine"]}, "status": {}}
     DEFINITIONS.prepare_delete(tree)
     assert tree["metadata"]["finalizers"] == ["mine", CLEANUP]
@@ -48,7 +48,7 @@ def test_a_deletion_leaves_a_mark_and_somebody_to_wait_for():
     assert (condition["type"], condition["reason"]) == ("Terminating", "InstanceDeletionPending")
 
 
-def test_a_second_deletion_changes_nothing():
+def test_second_delete_changes_nothing():
     tree = {"metadata": {"deletionTimestamp": NOW_TEXT}, "status": {}}
     DEFINITIONS.prepare_delete(tree)
     before = {"metadata": dict(tree["metadata"]), "status": dict(tree["status"])}

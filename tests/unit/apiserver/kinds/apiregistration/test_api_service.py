@@ -4,7 +4,7 @@ from mockube.apiserver.kinds.apiregistration import api_service
 from tests.support.server.requests import NOW_TEXT, request
 
 
-def test_an_api_that_this_server_serves_is_available_at_once():
+def test_local_api_service_is_available_at_once():
     local, remote = {"spec": {}, "status": {}}, {"spec": {"service": {"name": "s"}}, "status": {}}
     api_service.KIND.strategy.prepare_create(local, request())
     api_service.KIND.strategy.prepare_create(remote, request())

@@ -61,7 +61,7 @@ def autoscaler(version, spec=None, status=None, annotations=None):
     }
 
 
-def test_the_cpus_utilization_is_a_field_in_v1():
+def test_cpu_utilization_target_is_a_field_in_v1():
     v1 = to_v1(autoscaler("v2", {"metrics": [CPU]}, {"desiredReplicas": 2, "currentMetrics": None}))
     assert v1 == autoscaler(
         "v1", {"targetCPUUtilizationPercentage": 50}, {"currentReplicas": 0, "desiredReplicas": 2}
@@ -69,7 +69,7 @@ def test_the_cpus_utilization_is_a_field_in_v1():
     assert to_v2(v1) == autoscaler("v2", {"metrics": [CPU]}, {"desiredReplicas": 2, "currentMetrics": None})
 
 
-def test_the_cpus_current_utilization_too():
+def test_current_cpu_utilization_is_a_field_in_v1():
     current = {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 40}}}
     v2 = autoscaler(
         "v2", {"metrics": [CPU]}, {"desiredReplicas": 1, "currentReplicas": 1, "currentMetrics": [current]}
@@ -98,7 +98,7 @@ def test_the_cpus_current_utilization_too():
         pytest.param(EXTERNAL, {"metricName": "m", "targetAverageValue": "5"}, id="from elsewhere"),
     ],
 )
-def test_other_metrics_are_kept_in_an_annotation(metric, expected):
+def test_other_metrics_are_an_annotation_in_v1(metric, expected):
     v2 = autoscaler("v2", {"metrics": [metric, CPU]}, {"desiredReplicas": 0, "currentMetrics": None})
     v1 = to_v1(v2)
     ((_, source),) = [item for item in metric.items() if item[0] != "type"]
@@ -109,7 +109,7 @@ def test_other_metrics_are_kept_in_an_annotation(metric, expected):
     assert to_v2(v1) == v2
 
 
-def test_behaviour_and_conditions_are_kept_in_annotations():
+def test_behavior_and_conditions_are_annotations_in_v1():
     spec = {"behavior": {"scaleDown": {"selectPolicy": "Max"}}, "metrics": [CPU]}
     status = {"desiredReplicas": 0, "currentMetrics": None, "conditions": [{"type": "AbleToScale"}]}
     v2 = autoscaler("v2", spec, status, {"mine": "1"})
@@ -125,7 +125,7 @@ def test_behaviour_and_conditions_are_kept_in_annotations():
 @pytest.mark.parametrize(
     "text", ["rubbish", "{}", "[1]", '[{"type":1}]', '[{"resource":{"targetAverageValue":"x"}}]']
 )
-def test_an_annotation_that_is_of_another_type_tells_nothing(text):
+def test_annotation_of_wrong_type_is_ignored(text):
     target = {"type": "Utilization", "averageUtilization": 80}
     expected = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
     assert to_v2(autoscaler("v1", annotations={METRICS: text}))["spec"]["metrics"] == expected
@@ -133,13 +133,13 @@ def test_an_annotation_that_is_of_another_type_tells_nothing(text):
 
 @pytest.mark.parametrize("name", [BEHAVIOR, CONDITIONS, CURRENT])
 @pytest.mark.parametrize("text", ["{", "[[]]", '"x"', "7", '{"ScaleUp":{"Policies":{}}}', '[{"status":[]}]'])
-def test_wrong_annotations_are_dropped(name, text):
+def test_malformed_annotations_are_dropped(name, text):
     v2 = to_v2(autoscaler("v1", annotations={name: text, "mine": "1"}))
     assert v2["metadata"]["annotations"] == {"mine": "1"}
     assert "behavior" not in v2["spec"]
 
 
-def test_a_behaviour_is_read_whatever_the_case_of_its_names():
+def test_behavior_annotation_is_read_case_insensitively():
     text = '{"scaleup":{"STABILIZATIONWINDOWSECONDS":5,"Policies":[{"type":"Pods","Value":4,"periodseconds":15}]}}'
     v2 = to_v2(autoscaler("v1", annotations={BEHAVIOR: text}))
     policy = {"type": "Pods", "value": 4, "periodSeconds": 15}

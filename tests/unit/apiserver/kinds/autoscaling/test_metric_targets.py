@@ -41,7 +41,7 @@ def sized(kind, target, current=None):
         ({}, None, "cpu: <unknown>/<auto>"),
     ],
 )
-def test_resources(kind, target, current, expected):
+def test_resource_metric_targets(kind, target, current, expected):
     assert targets(resource(target, current, kind)) == expected
 
 
@@ -56,14 +56,14 @@ def test_resources(kind, target, current, expected):
         ({"averageValue": "50"}, {"averageValue": "12"}, "12/50 (avg)"),
     ],
 )
-def test_values(kind, target, current, expected):
+def test_value_metric_targets(kind, target, current, expected):
     assert targets(sized(kind, target, current)) == expected
 
 
 @pytest.mark.parametrize(
     ("current", "expected"), [(None, "<unknown>/1k"), ({"averageValue": "1500m"}, "1500m/1k")]
 )
-def test_averages_of_pods(current, expected):
+def test_pod_average_metric_targets(current, expected):
     assert targets(sized("Pods", {"averageValue": "1000"}, current)) == expected
 
 
@@ -79,11 +79,11 @@ CPU = metric("Resource", name="cpu", target={"averageUtilization": 80})
         ([CPU, {"type": "Weather"}, CPU, CPU], "cpu: <unknown>/80%, <unknown type> + 2 more..."),
     ],
 )
-def test_at_most_two_are_shown(specs, expected):
+def test_at_most_two_metric_targets_are_shown(specs, expected):
     assert targets(autoscaler(specs)) == expected
 
 
-def test_a_status_belongs_to_the_metric_at_its_place():
+def test_current_metric_belongs_to_spec_at_same_index():
     statuses = [
         metric("Pods", current={"averageValue": "1"}),
         metric("Resource", current={"averageUtilization": 7}),
@@ -143,11 +143,11 @@ STATUSES = "autoscaling.alpha.kubernetes.io/current-metrics"
         ),
     ],
 )
-def test_v1_has_its_metrics_elsewhere(annotations, spec, status, expected):
+def test_v1_metric_targets(annotations, spec, status, expected):
     assert targets({"metadata": {"annotations": annotations}, "spec": spec, "status": status}) == expected
 
 
-def test_the_rest_of_an_autoscaler():
+def test_other_columns_of_autoscaler():
     tree = {
         "spec": {"scaleTargetRef": {"kind": "Deployment", "name": "web"}, "minReplicas": 2, "maxReplicas": 9},
         "status": {"currentReplicas": 3},

@@ -37,7 +37,7 @@ SECOND, MINUTE, HOUR, DAY, YEAR = 1, 60, 3600, 86400, 365 * 86400
         (8 * YEAR + 364 * DAY, "8y"),
     ],
 )
-def test_spans_are_told_in_units_that_suit_them(seconds, expected):
+def test_duration_is_printed_in_suitable_units(seconds, expected):
     assert ages.human_duration(timedelta(seconds=seconds)) == expected
 
 
@@ -49,5 +49,5 @@ def test_spans_are_told_in_units_that_suit_them(seconds, expected):
         pytest.param({"creationTimestamp": None}, "<unknown>", id="created at null"),
     ],
 )
-def test_age_is_the_time_since_creation(metadata, expected):
+def test_age_is_time_since_creation(metadata, expected):
     assert ages.age({"metadata": metadata}, NOW) == expected

@@ -9,7 +9,7 @@ from tests.support.server.printed import ago, printed
 core = partial(printed, "")
 
 
-def test_pod_wide():
+def test_pod_wide_columns():
     cells = core(
         "Pod",
         {
@@ -28,7 +28,7 @@ def test_pod_wide():
     assert (cells["Node"], cells["Nominated Node"], cells["Readiness Gates"]) == ("n1", "n2", "1/3")
 
 
-def test_pod_wide_without_any_of_it():
+def test_pod_wide_columns_without_values():
     cells = core("Pod", {})
     assert [cells[name] for name in ("IP", "Node", "Nominated Node", "Readiness Gates")] == ["<none>"] * 4
 
@@ -39,12 +39,12 @@ TEMPLATE = {
 }
 
 
-def test_pod_template():
+def test_pod_template_columns():
     cells = core("PodTemplate", {"template": TEMPLATE})
     assert cells == {"Name": "x", "Containers": "one,two", "Images": "i:1,i:2", "Pod Labels": "a=1,b=2"}
 
 
-def test_replication_controller():
+def test_replication_controller_columns():
     tree = {
         "spec": {"replicas": 3, "selector": {"app": "web"}, "template": TEMPLATE},
         "status": {"replicas": 2, "readyReplicas": 1},
@@ -72,7 +72,7 @@ def test_replication_controller():
         pytest.param([{"type": "Ready", "status": "True"}], True, "Ready,SchedulingDisabled", id="cordoned"),
     ],
 )
-def test_node_status(conditions, unschedulable, expected):
+def test_node_status_column(conditions, unschedulable, expected):
     tree = {"spec": {"unschedulable": unschedulable}, "status": {"conditions": conditions}}
     assert core("Node", tree)["Status"] == expected
 
@@ -91,11 +91,11 @@ def test_node_status(conditions, unschedulable, expected):
         pytest.param({"kubernetes.io/role": "a", "node-role.kubernetes.io/a": ""}, "a", id="once"),
     ],
 )
-def test_node_roles(labels, expected):
+def test_node_roles_column(labels, expected):
     assert core("Node", {"metadata": {"labels": labels}})["Roles"] == expected
 
 
-def test_node_wide():
+def test_node_wide_columns():
     tree = {
         "status": {
             "addresses": [
@@ -126,7 +126,7 @@ def test_node_wide():
         ),
     ],
 )
-def test_component_status(conditions, expected):
+def test_component_status_columns(conditions, expected):
     assert list(core("ComponentStatus", {"conditions": conditions}).values()) == expected
 
 
@@ -163,12 +163,12 @@ def test_component_status(conditions, expected):
         pytest.param({}, [], "<unknown>", id="no type"),
     ],
 )
-def test_service_external_ip(spec, ingress, expected):
+def test_service_external_ip_column(spec, ingress, expected):
     tree = {"spec": spec, "status": {"loadBalancer": {"ingress": ingress}}}
     assert core("Service", tree)["External-IP"] == expected
 
 
-def test_service():
+def test_service_columns():
     tree = {
         "spec": {
             "type": "NodePort",
@@ -182,7 +182,7 @@ def test_service():
     assert (cells["Port(s)"], cells["Selector"]) == ("80:30080/TCP,53/UDP", "a=1,b=2")
 
 
-def test_service_without_addresses_and_ports():
+def test_service_columns_without_addresses_and_ports():
     cells = core("Service", {"spec": {"type": "ExternalName"}})
     assert (cells["Cluster-IP"], cells["Port(s)"], cells["Selector"]) == ("<none>",) * 3
 
@@ -214,11 +214,11 @@ def addresses(*ips):
         ),
     ],
 )
-def test_endpoints(subsets, expected):
+def test_endpoints_columns(subsets, expected):
     assert core("Endpoints", {"subsets": subsets})["Endpoints"] == expected
 
 
-def test_persistent_volume():
+def test_persistent_volume_columns():
     tree = {
         "metadata": {"annotations": {"volume.beta.kubernetes.io/storage-class": "old"}},
         "spec": {
@@ -237,7 +237,7 @@ def test_persistent_volume():
     ]  # fmt: skip
 
 
-def test_persistent_volume_that_says_nothing():
+def test_persistent_volume_columns_of_empty_object():
     assert list(core("PersistentVolume", {}).values()) == [
         "x", "0", "", "", "", "", "", "<unset>", "", "5m", "<unset>",
     ]  # fmt: skip
@@ -247,14 +247,14 @@ def test_persistent_volume_that_says_nothing():
     ("volume", "expected"),
     [pytest.param("", ("", "", ""), id="unbound"), pytest.param("pv", ("pv", "5Gi", "RWO"), id="bound")],
 )
-def test_persistent_volume_claim_has_what_its_volume_has(volume, expected):
+def test_claim_columns_need_bound_volume(volume, expected):
     status = {"capacity": {"storage": "5Gi"}, "accessModes": ["ReadWriteOnce"]}
     cells = core("PersistentVolumeClaim", {"spec": {"volumeName": volume}, "status": status})
     assert (cells["Volume"], cells["Capacity"], cells["Access Modes"]) == expected
 
 
 @pytest.mark.parametrize("kind", ["PersistentVolume", "PersistentVolumeClaim"])
-def test_what_is_deleted_and_still_held_is_terminating(kind):
+def test_deleted_object_with_finalizer_is_terminating(kind):
     tree = {"metadata": {"deletionTimestamp": ago(seconds=1)}, "status": {"phase": "Bound"}}
     assert core(kind, tree)["Status"] == "Terminating"
 
@@ -268,11 +268,11 @@ def test_what_is_deleted_and_still_held_is_terminating(kind):
         ("ServiceAccount", {"secrets": [{"name": "s"}]}, ["x", "5m"]),
     ],
 )
-def test_what_a_namespace_is_set_up_with(kind, tree, expected):
+def test_columns_of_other_core_kinds(kind, tree, expected):
     assert list(core(kind, tree).values()) == expected
 
 
-def test_resource_quota():
+def test_resource_quota_columns():
     hard = {"pods": "5", "limits.cpu": "2", "requests.cpu": "1500m", "limits.memory": "1Gi", "limits": "1"}
     tree = {"status": {"hard": hard, "used": {"pods": "3", "limits.cpu": "0.5"}}}
     cells = core("ResourceQuota", tree)

@@ -40,7 +40,7 @@ def micro(**span):
         ),
     ],
 )
-def test_an_event_of_the_old_form(group, tree):
+def test_old_form_of_event_columns(group, tree):
     assert printed(group, "Event", tree | {"type": "Warning", "reason": "BackOff"}) == {
         "Last Seen": "60s",
         "Type": "Warning",
@@ -73,7 +73,7 @@ def test_an_event_of_the_old_form(group, tree):
         ),
     ],
 )
-def test_when_and_how_often(times, expected):
+def test_event_times_and_count_columns(times, expected):
     cells = printed(CORE, "Event", times)
     assert (cells["Last Seen"], cells["First Seen"], cells["Count"]) == expected
 
@@ -81,11 +81,11 @@ def test_when_and_how_often(times, expected):
 @pytest.mark.parametrize(
     ("group", "controller"), [(CORE, "reportingComponent"), (EVENTS, "reportingController")]
 )
-def test_the_reporter_is_named_where_there_is_no_source(group, controller):
+def test_event_reporter_is_shown_without_source(group, controller):
     tree = {controller: "kubelet", "reportingInstance": "n1"}
     assert printed(group, "Event", tree)["Source"] == "kubelet, n1"
     assert printed(group, "Event", {controller: "kubelet"})["Source"] == "kubelet"
 
 
-def test_an_object_without_a_name_is_its_kind():
+def test_event_object_without_name_is_its_kind():
     assert printed(CORE, "Event", {"involvedObject": {"kind": "Node"}})["Object"] == "node"

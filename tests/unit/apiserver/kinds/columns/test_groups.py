@@ -70,12 +70,12 @@ APIREGISTRATION = "apiregistration.k8s.io"
         pytest.param("CSINode", {"spec": {"drivers": [{}, {}]}}, ["x", 2, "5m"]),
     ],
 )
-def test_storage(kind, tree, expected):
+def test_storage_columns(kind, tree, expected):
     assert list(printed(STORAGE, kind, tree).values()) == expected
 
 
 @pytest.mark.parametrize("kind", ["RoleBinding", "ClusterRoleBinding"])
-def test_role_bindings(kind):
+def test_role_binding_columns(kind):
     tree = {
         "roleRef": {"kind": "ClusterRole", "name": "view"},
         "subjects": [
@@ -100,7 +100,7 @@ def test_role_bindings(kind):
         (("Approved", "Failed"), "", "Approved,Failed"),
     ],
 )
-def test_certificate_signing_request_condition(types, certificate, expected):
+def test_certificate_signing_request_condition_column(types, certificate, expected):
     status = {"conditions": [{"type": each} for each in types], "certificate": certificate}
     assert printed(CERTIFICATES, "CertificateSigningRequest", {"status": status})["Condition"] == expected
 
@@ -116,7 +116,7 @@ def test_certificate_signing_request_condition(types, certificate, expected):
         ),
     ],
 )
-def test_certificates(kind, spec, expected):
+def test_certificate_columns(kind, spec, expected):
     assert list(printed(CERTIFICATES, kind, {"spec": spec}).values()) == expected
 
 
@@ -146,7 +146,7 @@ def test_certificates(kind, spec, expected):
     ],
 )
 @pytest.mark.parametrize("kind", ["ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding"])
-def test_policy_bindings(kind, reference, expected):
+def test_policy_binding_columns(kind, reference, expected):
     tree = {"spec": {"policyName": "p", "paramRef": reference}}
     assert list(printed(ADMISSION, kind, tree).values()) == ["x", "p", expected, "5m"]
 
@@ -164,7 +164,7 @@ def test_policy_bindings(kind, reference, expected):
         ),
     ],
 )
-def test_admission(kind, tree, expected):
+def test_admission_columns(kind, tree, expected):
     assert list(printed(ADMISSION, kind, tree).values()) == expected
 
 
@@ -178,7 +178,7 @@ def test_admission(kind, tree, expected):
         ({"allocation": {}, "reservedFor": [{}]}, True, "deleted,allocated,reserved"),
     ],
 )
-def test_resource_claim_state(status, deleting, expected):
+def test_resource_claim_state_column(status, deleting, expected):
     metadata = {"deletionTimestamp": ago(seconds=1)} if deleting else {}
     assert printed(RESOURCE, "ResourceClaim", {"metadata": metadata, "status": status})["State"] == expected
 
@@ -200,7 +200,7 @@ def test_resource_claim_state(status, deleting, expected):
         ),
     ],
 )
-def test_resource(kind, spec, expected):
+def test_resource_columns(kind, spec, expected):
     assert list(printed(RESOURCE, kind, {"spec": spec}).values()) == expected
 
 
@@ -248,7 +248,7 @@ def test_resource(kind, spec, expected):
         ),
     ],
 )
-def test_flowcontrol(kind, tree, expected):
+def test_flowcontrol_columns(kind, tree, expected):
     assert list(printed(FLOWCONTROL, kind, tree).values()) == expected
 
 
@@ -271,7 +271,7 @@ def test_flowcontrol(kind, tree, expected):
         pytest.param({}, [{"type": "Available", "status": "Unknown"}], ["Local", "Unknown"], id="no reason"),
     ],
 )
-def test_api_service(spec, conditions, expected):
+def test_api_service_columns(spec, conditions, expected):
     cells = printed(APIREGISTRATION, "APIService", {"spec": spec, "status": {"conditions": conditions}})
     assert list(cells.values()) == ["x", *expected, "5m"]
 
@@ -291,5 +291,5 @@ def test_api_service(spec, conditions, expected):
         ("scheduling.k8s.io", "PriorityClass", {}, ["x", 0, False, "5m", ""]),
     ],
 )
-def test_groups_of_one_kind(group, kind, tree, expected):
+def test_columns_of_groups_with_one_kind(group, kind, tree, expected):
     assert list(printed(group, kind, tree).values()) == expected

@@ -18,19 +18,19 @@ DEFAULTS = {
 }  # fmt: skip
 
 
-def test_every_printer_is_of_a_kind_that_exists():
+def test_every_printer_has_an_existing_kind():
     simulated = {GroupKind("metrics.k8s.io", kind) for kind in ("NodeMetrics", "PodMetrics")}
     kinds = {row.group_kind for row in CATALOG} | {GroupKind("autoscaling", "Scale")} | simulated
     assert lookup.NEWEST.printers.keys() <= kinds
 
 
-def test_kinds_without_a_printer_have_the_default():
+def test_kinds_without_printer_have_default():
     assert {
         row.singular_name for row in CATALOG if lookup.printer_of_kind(row.group_kind) is lookup.DEFAULT
     } == DEFAULTS
 
 
-def test_what_is_printed_by_default():
+def test_default_printer_has_name_and_creation_time():
     assert printed(NETWORKING, "Unheard", {"metadata": {"creationTimestamp": ago(hours=1)}}) == {
         "Name": "x",
         "Created At": "2030-01-02T02:04:05Z",
@@ -42,7 +42,7 @@ def test_what_is_printed_by_default():
 
 
 @pytest.mark.parametrize("row", [pytest.param(row, id=f"{row.api_version}/{row.name}") for row in CATALOG])
-def test_a_printer_has_a_name_column_and_a_cell_for_each_column(row):
+def test_printers_have_name_column_and_cell_per_column(row):
     printer = lookup.printer_of_kind(row.group_kind)
     more = {"ipaddresses": 1}.get(row.name, 0)
     assert len(printer.cells({}, NOW)) == len(printer.columns) + more
@@ -61,7 +61,7 @@ def test_a_printer_has_a_name_column_and_a_cell_for_each_column(row):
         ),
     ],
 )
-def test_an_ip_address_has_an_age_that_no_column_is_for(parent, expected):
+def test_ip_address_age_cell_has_no_column(parent, expected):
     printer = lookup.printer_of_kind(GroupKind(NETWORKING, "IPAddress"))
     tree = {
         "metadata": {"name": "10.0.0.1", "creationTimestamp": ago(minutes=5)},
@@ -91,13 +91,13 @@ def test_an_ip_address_has_an_age_that_no_column_is_for(parent, expected):
         ),
     ],
 )
-def test_the_row_of_a_pod_tells_that_it_has_ended(phase, expected):
+def test_row_of_finished_pod_has_completed_condition(phase, expected):
     printer = lookup.printer_of_kind(GroupKind("", "Pod"))
     row = table.row(printer, {"status": {"phase": phase}}, now=NOW, version="v1", include="None")
     assert row.get("conditions") == expected
 
 
-def test_flow_schemas_stand_in_the_order_in_which_they_match():
+def test_flow_schemas_are_sorted_by_precedence():
     trees = [
         {"metadata": {"name": name}, "spec": {"matchingPrecedence": precedence}}
         for name, precedence in [("a", 900), ("z", 1), ("c", 5), ("b", 5)]
@@ -106,7 +106,7 @@ def test_flow_schemas_stand_in_the_order_in_which_they_match():
     assert [tree["metadata"]["name"] for tree in sorted(trees, key=order)] == ["z", "b", "c", "a"]
 
 
-def test_a_table_without_a_header_has_null_for_columns():
+def test_table_without_headers_has_null_columns():
     """So are the later events of a watch."""
     made = table.make(lookup.DEFAULT, [], {}, version="v1", header=False)
     assert made["columnDefinitions"] is None

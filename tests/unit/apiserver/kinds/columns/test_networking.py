@@ -25,11 +25,11 @@ def rules(*hosts):
         ),
     ],
 )
-def test_ingress_hosts(spec, expected):
+def test_ingress_hosts_column(spec, expected):
     assert printed(NETWORKING, "Ingress", {"spec": spec})["Hosts"] == expected
 
 
-def test_ingress():
+def test_ingress_columns():
     tree = {
         "spec": {"ingressClassName": "nginx", "tls": [{}]},
         "status": {
@@ -81,7 +81,7 @@ def test_ingress():
         ),
     ],
 )
-def test_networking(kind, tree, expected):
+def test_networking_columns(kind, tree, expected):
     assert list(printed(NETWORKING, kind, tree).values()) == expected
 
 
@@ -101,6 +101,6 @@ def test_networking(kind, tree, expected):
         ),
     ],
 )
-def test_endpoint_slice(ports, endpoints, expected):
+def test_endpoint_slice_columns(ports, endpoints, expected):
     tree = {"addressType": "IPv4", "ports": ports, "endpoints": endpoints}
     assert list(printed(DISCOVERY, "EndpointSlice", tree).values()) == ["x", "IPv4", *expected, "5m"]

@@ -83,7 +83,7 @@ def shown(tree):
         pytest.param(pod(phase="Failed", reason="Evicted"), ("0/1", "Evicted", "0"), id="evicted"),
     ],
 )
-def test_a_pod_is_what_its_containers_are(tree, expected):
+def test_pod_status_column_follows_containers(tree, expected):
     assert shown(tree) == expected
 
 
@@ -127,7 +127,7 @@ def test_a_pod_is_what_its_containers_are(tree, expected):
         ),
     ],
 )
-def test_an_end_is_told_by_how_it_came(tree, expected):
+def test_pod_status_column_of_terminated_containers(tree, expected):
     assert shown(tree) == expected
 
 
@@ -175,7 +175,7 @@ def test_an_end_is_told_by_how_it_came(tree, expected):
         ),
     ],
 )
-def test_init_containers_stand_in_the_way(tree, expected):
+def test_pod_status_column_of_init_containers(tree, expected):
     assert shown(tree) == expected
 
 
@@ -217,7 +217,7 @@ def test_init_containers_stand_in_the_way(tree, expected):
         ),
     ],
 )
-def test_sidecars_run_beside_the_containers(tree, expected):
+def test_pod_status_column_of_sidecars(tree, expected):
     assert shown(tree) == expected
 
 
@@ -251,7 +251,7 @@ def test_sidecars_run_beside_the_containers(tree, expected):
         ),
     ],
 )
-def test_restarts_are_told_with_the_last(tree, expected):
+def test_restarts_column_has_time_of_last(tree, expected):
     assert shown(tree)[2] == expected
 
 
@@ -266,5 +266,5 @@ def test_restarts_are_told_with_the_last(tree, expected):
         pytest.param(pod(running(), deleting=True, reason="NodeLost"), "Unknown", id="on a lost node"),
     ],
 )
-def test_a_pod_that_is_deleted_is_terminating(tree, expected):
+def test_deleted_pod_is_terminating(tree, expected):
     assert shown(tree)[1] == expected

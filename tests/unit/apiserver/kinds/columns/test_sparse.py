@@ -76,7 +76,7 @@ def values(kind):
     ("row", "kind"), [pytest.param(*row, id=f"{row[0].api_version}/{row[0].name}") for row in ROWS]
 )
 @given(data=st.data())
-def test_objects_with_missing_parts_are_printed(row, kind, data):
+def test_objects_with_missing_fields_are_printed(row, kind, data):
     printer = registry.printer_of_kind(row.group_kind)
     cells = printer.cells(data.draw(values(kind)), NOW)
     assert len(cells) == len(printer.cells({}, NOW))

@@ -17,7 +17,7 @@ SELECTOR = {
 WRONG_SELECTOR = {"matchExpressions": [{"key": "a", "operator": "Almost"}]}
 
 
-def test_deployment():
+def test_deployment_columns():
     tree = {
         "spec": {"replicas": 3, "selector": SELECTOR, "template": TEMPLATE},
         "status": {"readyReplicas": 2, "updatedReplicas": 1, "availableReplicas": 2},
@@ -27,7 +27,7 @@ def test_deployment():
     ]  # fmt: skip
 
 
-def test_replica_set():
+def test_replica_set_columns():
     tree = {
         "spec": {"replicas": 3, "selector": SELECTOR, "template": TEMPLATE},
         "status": {"replicas": 2, "readyReplicas": 1},
@@ -37,12 +37,12 @@ def test_replica_set():
     ]  # fmt: skip
 
 
-def test_stateful_set():
+def test_stateful_set_columns():
     tree = {"spec": {"replicas": 3, "template": TEMPLATE}, "status": {"readyReplicas": 2}}
     assert list(apps("StatefulSet", tree).values()) == ["x", "2/3", "5m", "one,two", "i:1,i:2"]
 
 
-def test_daemon_set():
+def test_daemon_set_columns():
     tree = {
         "spec": {"selector": SELECTOR, "template": {"spec": {"nodeSelector": {"disk": "ssd"}}}},
         "status": {
@@ -69,7 +69,7 @@ def test_daemon_set():
         ("ReplicaSet", WRONG_SELECTOR, "<error>"),
     ],
 )
-def test_selectors_that_select_nothing_or_are_wrong(kind, selector, expected):
+def test_empty_and_invalid_selector_columns(kind, selector, expected):
     assert apps(kind, {"spec": {"selector": selector}})["Selector"] == expected
 
 
@@ -92,7 +92,7 @@ def test_selectors_that_select_nothing_or_are_wrong(kind, selector, expected):
         ),
     ],
 )
-def test_controller_revision(owners, expected):
+def test_controller_revision_columns(owners, expected):
     cells = apps("ControllerRevision", {"metadata": {"ownerReferences": owners}, "revision": 7})
     assert list(cells.values()) == ["x", expected, 7, "5m"]
 
@@ -113,7 +113,7 @@ def conditions(*true):
         pytest.param(("Failed", "Complete"), False, "Complete", id="complete before all"),
     ],
 )
-def test_job_status(types, deleting, expected):
+def test_job_status_column(types, deleting, expected):
     metadata = {"deletionTimestamp": ago(seconds=1)} if deleting else {}
     assert (
         batch("Job", {"metadata": metadata, "status": {"conditions": conditions(*types)}})["Status"]
@@ -121,7 +121,7 @@ def test_job_status(types, deleting, expected):
     )
 
 
-def test_a_condition_that_is_false_says_nothing():
+def test_false_job_condition_is_not_shown():
     tree = {"status": {"conditions": [{"type": "Complete", "status": "False"}]}}
     assert batch("Job", tree)["Status"] == "Running"
 
@@ -136,7 +136,7 @@ def test_a_condition_that_is_false_says_nothing():
         ({}, "3/1"),
     ],
 )
-def test_job_completions(spec, expected):
+def test_job_completions_column(spec, expected):
     assert batch("Job", {"spec": spec, "status": {"succeeded": 3}})["Completions"] == expected
 
 
@@ -148,11 +148,11 @@ def test_job_completions(spec, expected):
         pytest.param({"startTime": ago(minutes=90), "completionTime": ago(minutes=60)}, "30m", id="complete"),
     ],
 )
-def test_job_duration(status, expected):
+def test_job_duration_column(status, expected):
     assert batch("Job", {"status": status})["Duration"] == expected
 
 
-def test_cron_job():
+def test_cron_job_columns():
     tree = {
         "spec": {
             "schedule": "*/5 * * * *",
@@ -167,7 +167,7 @@ def test_cron_job():
     ]  # fmt: skip
 
 
-def test_cron_job_that_says_nothing():
+def test_cron_job_columns_of_empty_object():
     assert list(batch("CronJob", {}).values()) == [
         "x", "", "<none>", "<unset>", 0, "<none>", "5m", "", "", "<none>",
     ]  # fmt: skip
@@ -182,11 +182,11 @@ def test_cron_job_that_says_nothing():
         ({"minAvailable": 0}, ("0", "N/A")),
     ],
 )
-def test_pod_disruption_budget(spec, expected):
+def test_pod_disruption_budget_columns(spec, expected):
     tree = {"spec": spec, "status": {"disruptionsAllowed": 1}}
     assert list(printed("policy", "PodDisruptionBudget", tree).values()) == ["x", *expected, 1, "5m"]
 
 
-def test_scale():
+def test_scale_columns():
     cells = printed("autoscaling", "Scale", {"spec": {"replicas": 3}, "status": {"replicas": 2}})
     assert list(cells.values()) == ["x", 3, 2, "5m"]

@@ -38,12 +38,12 @@ EVENTS = {
 }
 
 
-def test_one_event_under_both_sets_of_names():
+def test_event_converts_between_both_groups():
     assert to_events(CORE) == EVENTS
     assert to_core(EVENTS) == CORE
 
 
-def test_what_reports_is_kept_when_it_says_so():
+def test_reporting_component_and_instance_are_converted():
     reported = CORE | {"reportingComponent": "example.com/c", "reportingInstance": "i"}
     there = to_events(reported)
     assert (there["reportingController"], there["reportingInstance"]) == ("example.com/c", "i")
@@ -51,7 +51,7 @@ def test_what_reports_is_kept_when_it_says_so():
 
 
 @pytest.mark.parametrize("tree", [pytest.param(CORE, id="core"), pytest.param(EVENTS, id="events.k8s.io")])
-def test_a_converted_event_is_in_the_form_of_its_version(tree):
+def test_converted_event_has_form_of_its_version(tree):
     converted = to_events(tree) if tree is CORE else to_core(tree)
     schema = builtin.load().kind(converted["apiVersion"], "Event")
     bare = {name: value for name, value in converted.items() if name not in ("kind", "apiVersion")}

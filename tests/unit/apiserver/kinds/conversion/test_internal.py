@@ -84,12 +84,12 @@ from mockube.apiserver.kinds.internal_version import settle
         ),
     ],
 )
-def test_settle(kind, given, expected):
+def test_internal_form_is_settled(kind, given, expected):
     settle(*kind, given)
     assert given == expected
 
 
-def test_inner_parts_are_replaced_not_changed():
+def test_settling_does_not_modify_input():
     inner = {"serviceAccountName": "a"}
     template = {"spec": inner}
     tree = {"spec": {"template": template}}
@@ -109,7 +109,7 @@ GENERATION, ROLLBACK = "deprecated.daemonset.template.generation", "deprecated.d
         ("Deployment", ROLLBACK, "", {}),
     ],
 )
-def test_annotations_that_are_numbers_inside_are_written_anew(kind, annotation, text, expected):
+def test_numeric_annotations_are_normalised(kind, annotation, text, expected):
     tree = {"metadata": {"annotations": {annotation: text}}}
     settle("apps/v1", kind, tree)
     assert tree["metadata"].get("annotations", {}) == expected
@@ -128,7 +128,7 @@ def test_annotations_that_are_numbers_inside_are_written_anew(kind, annotation, 
         ),
     ],
 )
-def test_annotations_that_have_to_be_numbers_are_refused(kind, annotation, text, problem):
+def test_non_numeric_annotations_are_refused(kind, annotation, text, problem):
     with pytest.raises(BadRequest) as refused:
         settle("apps/v1", kind, {"metadata": {"annotations": {annotation: text}}})
     assert str(refused.value) == f'{kind} in version "v1" cannot be handled as a {kind}: {problem}'

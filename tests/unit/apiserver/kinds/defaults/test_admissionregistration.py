@@ -12,7 +12,7 @@ RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resource
         ("MutatingWebhookConfiguration", {"reinvocationPolicy": "Never"}),
     ],
 )
-def test_a_webhook(filled, kind, more):
+def test_webhook_defaults(filled, kind, more):
     webhook = {"name": "a.b.c", "clientConfig": {"service": {"namespace": "n", "name": "s"}}, "rules": [RULE]}
     made = filled(GROUP, kind, {"webhooks": [webhook]})["webhooks"][0]
     assert made == MATCH | more | {
@@ -26,7 +26,7 @@ def test_a_webhook(filled, kind, more):
     }
 
 
-def test_what_a_webhook_says_itself(filled):
+def test_given_webhook_fields_are_kept(filled):
     own = {
         "failurePolicy": "Ignore",
         "matchPolicy": "Exact",
@@ -38,7 +38,7 @@ def test_what_a_webhook_says_itself(filled):
 
 
 @pytest.mark.parametrize("kind", ["ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"])
-def test_a_policy(filled, kind):
+def test_policy_defaults(filled, kind):
     spec = {
         "matchConstraints": {"resourceRules": [RULE], "excludeResourceRules": [RULE | {"scope": "Cluster"}]}
     }
@@ -51,7 +51,7 @@ def test_a_policy(filled, kind):
 
 
 @pytest.mark.parametrize("kind", ["ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding"])
-def test_what_a_binding_matches(filled, kind):
+def test_binding_match_resources_defaults(filled, kind):
     made = filled(GROUP, kind, {"spec": {"matchResources": {"matchPolicy": "Exact"}}})["spec"]
     assert made["matchResources"] == MATCH | {"matchPolicy": "Exact"}
     assert "matchResources" not in filled(GROUP, kind, {"spec": {}})["spec"]

@@ -22,17 +22,17 @@ def definition(filled):
         pytest.param({"plural": "foos"}, {"plural": "foos", "kind": ""}, id="of no kind"),
     ],
 )
-def test_names(definition, given, expected):
+def test_names_defaults(definition, given, expected):
     made = definition(spec={"names": given}, status={"acceptedNames": given})
     assert made["spec"]["names"] == expected
     assert made["status"]["acceptedNames"] == {"kind": ""} | given
 
 
-def test_conversion(definition):
+def test_conversion_defaults(definition):
     assert definition()["spec"]["conversion"] == {"strategy": "None"}
 
 
-def test_the_port_of_a_conversion_webhook(definition):
+def test_conversion_webhook_port_default(definition):
     service = {"namespace": "n", "name": "s"}
     webhook = {"clientConfig": {"service": service}, "conversionReviewVersions": ["v1"]}
     made = definition(spec={"conversion": {"strategy": "Webhook", "webhook": webhook}})
@@ -54,6 +54,6 @@ def version(name, *, storage):
         pytest.param(None, {}, None, id="no versions"),
     ],
 )
-def test_versions_that_objects_were_stored_in(definition, versions, status, stored):
+def test_stored_versions_default(definition, versions, status, stored):
     made = definition(spec={"versions": versions}, status=status)
     assert made["status"]["storedVersions"] == stored

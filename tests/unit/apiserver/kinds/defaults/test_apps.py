@@ -9,7 +9,7 @@ def of_spec(made, *leave_out):
     }
 
 
-def test_a_deployment(filled):
+def test_deployment_defaults(filled):
     assert of_spec(filled("apps/v1", "Deployment", {})) == {
         "replicas": 1,
         "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "25%", "maxSurge": "25%"}},
@@ -18,18 +18,18 @@ def test_a_deployment(filled):
     }
 
 
-def test_a_replica_set(filled):
+def test_replica_set_defaults(filled):
     assert of_spec(filled("apps/v1", "ReplicaSet", {})) == {"replicas": 1}
 
 
-def test_a_daemon_set(filled):
+def test_daemon_set_defaults(filled):
     assert of_spec(filled("apps/v1", "DaemonSet", {})) == {
         "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}},
         "revisionHistoryLimit": 10,
     }
 
 
-def test_a_stateful_set(filled):
+def test_stateful_set_defaults(filled):
     assert of_spec(filled("apps/v1", "StatefulSet", {})) == {
         "replicas": 1,
         "serviceName": "",
@@ -84,12 +84,12 @@ def test_a_stateful_set(filled):
         ),
     ],
 )
-def test_how_pods_are_replaced(filled, kind, given, expected):
+def test_update_strategy_defaults(filled, kind, given, expected):
     field = "strategy" if kind == "Deployment" else "updateStrategy"
     assert filled("apps/v1", kind, {"spec": {field: given}})["spec"][field] == expected
 
 
-def test_claims_of_a_stateful_set_are_kept_unless_it_says_otherwise(filled):
+def test_claim_retention_policy_defaults_to_retain(filled):
     policy = {"persistentVolumeClaimRetentionPolicy": {"whenScaled": "Delete"}}
     made = filled("apps/v1", "StatefulSet", {"spec": policy})["spec"]["persistentVolumeClaimRetentionPolicy"]
     assert made == {"whenDeleted": "Retain", "whenScaled": "Delete"}

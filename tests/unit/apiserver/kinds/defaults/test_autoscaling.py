@@ -17,16 +17,16 @@ def autoscaler(filled):
     return lambda **spec: filled("autoscaling/v2", "HorizontalPodAutoscaler", {"spec": spec})["spec"]
 
 
-def test_the_least_is_one(autoscaler):
+def test_min_replicas_defaults_to_1(autoscaler):
     assert autoscaler()["minReplicas"] == 1
 
 
-def test_by_cpu_if_by_nothing_else(autoscaler):
+def test_metrics_default_to_cpu(autoscaler):
     target = {"type": "Utilization", "averageUtilization": 80}
     assert autoscaler()["metrics"] == [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
 
 
-def test_by_what_it_says(autoscaler):
+def test_given_metrics_are_kept(autoscaler):
     metric = {"type": "Resource", "resource": {"name": "memory", "target": {"type": "Value", "value": "1Gi"}}}
     assert autoscaler(metrics=[metric])["metrics"] == [metric]
 
@@ -55,11 +55,11 @@ def test_by_what_it_says(autoscaler):
         ),
     ],
 )
-def test_how_quickly(autoscaler, given, expected):
+def test_behavior_defaults(autoscaler, given, expected):
     assert autoscaler(behavior=given)["behavior"] == expected
 
 
-def test_no_behavior_stays_none(autoscaler):
+def test_absent_behavior_stays_absent(autoscaler):
     assert "behavior" not in autoscaler()
 
 
@@ -74,6 +74,6 @@ METRICS = {"annotations": {"autoscaling.alpha.kubernetes.io/metrics": "[{}]"}}
         pytest.param(METRICS, {}, None, id="metrics that version 1 cannot show"),
     ],
 )
-def test_cpu_in_version_1(filled, metadata, spec, percentage):
+def test_v1_target_cpu_default(filled, metadata, spec, percentage):
     made = filled("autoscaling/v1", "HorizontalPodAutoscaler", {"metadata": metadata, "spec": spec})["spec"]
     assert (made["minReplicas"], made.get("targetCPUUtilizationPercentage")) == (1, percentage)

@@ -51,7 +51,7 @@ def without(fields, *names):
         ),
     ],
 )
-def test_a_job(filled, given, expected):
+def test_job_defaults(filled, given, expected):
     assert without(filled("batch/v1", "Job", {"spec": given})["spec"], "template") == expected
 
 
@@ -62,13 +62,13 @@ def test_a_job(filled, given, expected):
         pytest.param({"labels": {"c": "d"}}, {"c": "d"}, id="its own"),
     ],
 )
-def test_labels_of_a_job(filled, metadata, labels):
+def test_job_labels_default_to_template_labels(filled, metadata, labels):
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": []}}
     made = filled("batch/v1", "Job", {"metadata": metadata, "spec": {"template": template}})
     assert made["metadata"]["labels"] == labels
 
 
-def test_a_cron_job(filled):
+def test_cron_job_defaults(filled):
     """The Job in it is filled in when it is made."""
     made = filled("batch/v1", "CronJob", {"spec": {"schedule": "* * * * *"}})["spec"]
     assert without(made["jobTemplate"]["spec"], "template") == {}

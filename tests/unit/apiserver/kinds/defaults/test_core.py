@@ -2,7 +2,7 @@ import orjson
 import pytest
 
 
-def test_a_secret(filled):
+def test_secret_defaults(filled):
     assert filled("v1", "Secret", {})["type"] == "Opaque"
 
 
@@ -22,7 +22,7 @@ def test_a_secret(filled):
         pytest.param({"generateName": "a-"}, {"generateName": "a-"}, id="no name yet"),
     ],
 )
-def test_a_namespace(filled, metadata, expected):
+def test_namespace_defaults(filled, metadata, expected):
     made = filled("v1", "Namespace", {"metadata": metadata})
     assert orjson.dumps(made["metadata"]) == orjson.dumps(expected)
     assert made["status"] == {"phase": "Active"}
@@ -38,7 +38,7 @@ def test_a_namespace(filled, metadata, expected):
         pytest.param({}, None, id="nothing known"),
     ],
 )
-def test_what_of_a_node_can_be_had(filled, status, allocatable):
+def test_allocatable_defaults_to_capacity(filled, status, allocatable):
     assert filled("v1", "Node", {"status": status})["status"].get("allocatable") == allocatable
 
 
@@ -62,7 +62,7 @@ def test_what_of_a_node_can_be_had(filled, status, allocatable):
         pytest.param({}, {}, id="nothing"),
     ],
 )
-def test_the_limits_of_a_container(filled, given, expected):
+def test_limit_range_defaults(filled, given, expected):
     item = {"type": "Container"} | given
     made = filled("v1", "LimitRange", {"spec": {"limits": [item, {"type": "Pod", "max": {"cpu": "9"}}]}})
     assert made["spec"]["limits"] == [item | expected, {"type": "Pod", "max": {"cpu": "9"}}]
@@ -79,7 +79,7 @@ LABELS = {"a": "1", "b": "2"}
         pytest.param({}, {"selector": {"a": "1"}}, LABELS, {"a": "1"}, id="a selector of its own"),
     ],
 )
-def test_labels_of_a_replication_controller(filled, metadata, spec, labels, selector):
+def test_replication_controller_labels_default_to_template_labels(filled, metadata, spec, labels, selector):
     template = {"metadata": {"labels": LABELS}, "spec": {"containers": []}}
     tree = {"metadata": metadata, "spec": {"template": template} | spec}
     made = filled("v1", "ReplicationController", tree)
@@ -93,7 +93,7 @@ def test_labels_of_a_replication_controller(filled, metadata, spec, labels, sele
         pytest.param({"template": {"spec": {"containers": []}}}, id="a template without labels"),
     ],
 )
-def test_a_replication_controller_without_labels(filled, spec):
+def test_replication_controller_without_template_has_no_labels(filled, spec):
     made = filled("v1", "ReplicationController", {"spec": spec})
     assert made["metadata"] == {}
     assert "selector" not in made["spec"]

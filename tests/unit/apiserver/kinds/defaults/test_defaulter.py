@@ -61,14 +61,14 @@ objects = pytest.mark.parametrize(
 
 
 @objects
-def test_the_tree_stays_in_normal_form(decoded, filled, api_version, kind, tree):
+def test_defaulted_tree_is_in_normal_form(decoded, filled, api_version, kind, tree):
     made = filled(api_version, kind, tree)
     assert made != decoded(api_version, kind, tree)
     assert orjson.dumps(decoded(api_version, kind, made)) == orjson.dumps(made)
 
 
 @objects
-def test_once_is_enough(filled, api_version, kind, tree):
+def test_second_defaulting_changes_nothing(filled, api_version, kind, tree):
     once = filled(api_version, kind, tree)
     assert filled(api_version, kind, once) == once
 
@@ -81,15 +81,15 @@ def test_once_is_enough(filled, api_version, kind, tree):
         pytest.param({"strategy": {"type": "Recreate"}}, "strategy", id="a struct"),
     ],
 )
-def test_what_was_given_stays(filled, given, field):
+def test_given_value_is_not_defaulted(filled, given, field):
     assert filled("apps/v1", "Deployment", {"spec": given})["spec"][field] == given[field]
 
 
-def test_what_was_not_given_is_filled_in_behind_null(filled):
+def test_null_is_defaulted(filled):
     assert filled("apps/v1", "Deployment", {"spec": {"replicas": None}})["spec"]["replicas"] == 1
 
 
-def test_no_two_trees_share_what_was_filled_in(filled):
+def test_defaults_are_not_shared_between_objects(filled):
     webhooks = {"webhooks": [{"name": "a"}]}
     first, second = (
         filled("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", webhooks) for _ in "12"
@@ -98,7 +98,7 @@ def test_no_two_trees_share_what_was_filled_in(filled):
     assert second["webhooks"][0]["namespaceSelector"] == {}
 
 
-def test_a_kind_that_is_not_built_in_is_left_alone(defaulter):
+def test_unknown_kind_is_not_defaulted(defaulter):
     tree = {"spec": {"template": {"spec": {"containers": [{"name": "c"}]}}}}
     before = orjson.dumps(tree)
     defaulter.default_object("example.com/v1", "Deployment", tree)
@@ -108,7 +108,7 @@ def test_a_kind_that_is_not_built_in_is_left_alone(defaulter):
 @pytest.mark.parametrize(
     "kind", ["Lease", "ClusterRole", "ServiceAccount", "PodDisruptionBudget", "RuntimeClass"]
 )
-def test_a_kind_without_defaults_is_left_alone(schemas, decoded, filled, kind):
+def test_kind_without_defaults_is_unchanged(schemas, decoded, filled, kind):
     api_version = next(
         version for version, name in schemas.kinds() if name == kind and version.endswith("v1")
     )
@@ -142,14 +142,14 @@ def reachable(structs, start):
     return found
 
 
-def test_the_walk_finds_every_entry_of_every_table(schemas):
+def test_walk_finds_every_default(schemas):
     defaulter = Defaulter(schemas, clock=SteppedClock())
     for api_version, kind in schemas.kinds():
         defaulter._struct(schemas.kind(api_version, kind))
     assert NEWEST.defaults(SteppedClock()).keys() <= defaulter._structs.keys()
 
 
-def test_no_struct_within_itself_has_defaults(schemas):
+def test_recursive_struct_has_no_defaults(schemas):
     """Or else the walk would have to find the way back."""
     structs = all_structs(schemas)
     within_themselves = {name for name in structs if name in reachable(structs, name)}

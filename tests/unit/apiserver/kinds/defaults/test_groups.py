@@ -114,6 +114,6 @@ def found(tree, path):
         ),
     ],
 )  # fmt: skip
-def test_what_is_filled_in(filled, api_version, kind, where, given, expected):
+def test_fields_are_defaulted(filled, api_version, kind, where, given, expected):
     path = where.split()
     assert found(filled(api_version, kind, scheme(*path, value=given)), path) == expected

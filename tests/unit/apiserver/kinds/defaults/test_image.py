@@ -15,7 +15,7 @@ SHA256, SHA512 = f"sha256:{HEX * 4}", f"sha512:{HEX * 8}"
         "h.example/" + "b" * 255,
     ],
 )  # fmt: skip
-def test_the_latest_is_always_pulled(image):
+def test_image_pull_policy_of_latest_is_always(image):
     assert pull_policy(image) == "Always"
 
 
@@ -29,7 +29,7 @@ def test_the_latest_is_always_pulled(image):
         pytest.param(f"nginx:1@{SHA512}", id="both"),
     ],
 )
-def test_what_stays_the_same_is_pulled_once(image):
+def test_image_pull_policy_of_tag_or_digest_is_if_not_present(image):
     assert pull_policy(image) == "IfNotPresent"
 
 
@@ -54,5 +54,5 @@ def test_what_stays_the_same_is_pulled_once(image):
         pytest.param("h.example/" + "b" * 256, id="too long behind a host"),
     ],
 )
-def test_what_is_no_name_has_no_tag(image):
+def test_image_pull_policy_of_invalid_name_is_if_not_present(image):
     assert pull_policy(image) == "IfNotPresent"

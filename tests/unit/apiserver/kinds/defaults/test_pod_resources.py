@@ -25,17 +25,17 @@ def pod_spec(filled):
     ],
 )
 @pytest.mark.parametrize("field", ["containers", "initContainers"])
-def test_a_container_asks_for_its_limit(pod_spec, field, given, requests):
+def test_container_requests_default_to_limits(pod_spec, field, given, requests):
     resources = pod_spec(**{field: [container(**given)]})[field][0]["resources"]
     assert resources.get("requests") == requests
 
 
-def test_an_ephemeral_container_asks_for_nothing(pod_spec):
+def test_ephemeral_container_requests_are_not_defaulted(pod_spec):
     spec = pod_spec(ephemeralContainers=[container(limits={"cpu": "1"})])
     assert spec["ephemeralContainers"][0]["resources"] == {"limits": {"cpu": "1"}}
 
 
-def test_a_container_of_a_template_asks_for_nothing(filled):
+def test_template_container_requests_are_not_defaulted(filled):
     spec = {"containers": [container(limits={"cpu": "1"})]}
     made = filled("apps/v1", "ReplicaSet", {"spec": {"template": {"spec": spec}}})
     assert made["spec"]["template"]["spec"]["containers"][0]["resources"] == {"limits": {"cpu": "1"}}
@@ -77,7 +77,7 @@ def test_a_container_of_a_template_asks_for_nothing(filled):
         ),
     ],
 )
-def test_a_pod_as_a_whole_asks_for(pod_spec, resources, containers, expected):
+def test_pod_level_requests_default(pod_spec, resources, containers, expected):
     assert pod_spec(resources=resources, containers=containers)["resources"] == expected
 
 
@@ -102,7 +102,7 @@ PAGES = "hugepages-2Mi"
         ),
     ],
 )
-def test_huge_pages_of_a_pod(pod_spec, resources, expected):
+def test_pod_level_huge_pages_default(pod_spec, resources, expected):
     containers = [container(limits={PAGES: "2Mi"}), container(limits={PAGES: "4Mi"})]
     assert pod_spec(resources=resources, containers=containers)["resources"] == expected
 
@@ -128,7 +128,7 @@ SIDECAR = {"restart": "Always"}
         ),
     ],
 )
-def test_the_most_that_containers_take_at_any_one_time(pod_spec, first, cpu):
+def test_pod_level_requests_are_maximum_of_containers(pod_spec, first, cpu):
     spec = pod_spec(
         resources={"limits": {"cpu": "2"}},
         initContainers=first,

@@ -29,11 +29,11 @@ def container(pod_spec):
     return lambda **fields: pod_spec(containers=[{"name": "c"} | fields])["containers"][0]
 
 
-def test_a_pod(pod_spec):
+def test_pod_defaults(pod_spec):
     assert pod_spec() == SPEC | {"enableServiceLinks": True}
 
 
-def test_a_pod_of_which_nothing_was_given(filled):
+def test_empty_pod_defaults(filled):
     assert filled("v1", "Pod", {})["spec"] == SPEC | {"containers": None, "enableServiceLinks": True}
 
 
@@ -46,7 +46,7 @@ def test_a_pod_of_which_nothing_was_given(filled):
         ("batch/v1", "CronJob", ("spec", "jobTemplate", "spec")),
     ],
 )
-def test_a_template_has_no_more_than_any_pod(filled, api_version, kind, path):
+def test_pod_template_defaults_are_subset_of_pod_defaults(filled, api_version, kind, path):
     tree = {"template": {"spec": {"containers": [{"name": "c"}]}}}
     for step in reversed(path):
         tree = {step: tree}
@@ -69,12 +69,12 @@ def test_a_template_has_no_more_than_any_pod(filled, api_version, kind, path):
         ),
     ],
 )
-def test_what_a_pod_says_itself(pod_spec, given, expected):
+def test_given_pod_fields_are_kept(pod_spec, given, expected):
     assert pod_spec(**given) == SPEC | {"enableServiceLinks": True} | expected
 
 
 @pytest.mark.parametrize("field", ["containers", "initContainers", "ephemeralContainers"])
-def test_containers_of_each_kind(pod_spec, field):
+def test_defaults_of_every_kind_of_container(pod_spec, field):
     assert pod_spec(**{field: [{"name": "c"}]})[field] == [CONTAINER]
 
 
@@ -116,7 +116,7 @@ def test_containers_of_each_kind(pod_spec, field):
         ),
     ],
 )
-def test_a_container(container, given, expected):
+def test_container_defaults(container, given, expected):
     assert container(**given) == CONTAINER | given | expected
 
 
@@ -135,7 +135,7 @@ def test_a_container(container, given, expected):
         pytest.param({"grpc": {"port": 1}}, {"grpc": {"port": 1, "service": ""}}, id="gRPC"),
     ],
 )
-def test_a_probe(container, probe, given, expected):
+def test_probe_defaults(container, probe, given, expected):
     times = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
     assert container(**{probe: given})[probe] == given | times | expected
 
@@ -150,12 +150,12 @@ def test_a_probe(container, probe, given, expected):
     ],
 )
 @pytest.mark.parametrize("field", ["containers", "initContainers"])
-def test_ports_of_a_pod_in_the_hosts_network(pod_spec, field, host_network, given, expected):
+def test_host_network_pod_ports_default_to_container_ports(pod_spec, field, host_network, given, expected):
     spec = pod_spec(hostNetwork=host_network, **{field: [{"name": "c", "ports": [given]}]})
     assert spec[field][0]["ports"][0].get("hostPort") == expected
 
 
-def test_a_template_in_the_hosts_network_keeps_its_ports(filled):
+def test_host_network_template_ports_are_not_defaulted(filled):
     spec = {"hostNetwork": True, "containers": [{"name": "c", "ports": [{"containerPort": 80}]}]}
     made = filled("apps/v1", "DaemonSet", {"spec": {"template": {"spec": spec}}})
     ports = made["spec"]["template"]["spec"]["containers"][0]["ports"]

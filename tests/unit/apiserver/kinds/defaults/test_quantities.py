@@ -10,7 +10,7 @@ from mockube.apiserver.kinds.common.defaults import round_up
         ("1000u", "1m"), ("2.0005", "2001m"), ("1e-6", "1e-3"), ("1.000500", "1001m"), ("5" * 30, "5" * 30),
     ],
 )  # fmt: skip
-def test_nothing_is_finer_than_a_thousandth(amount, rounded):
+def test_quantities_are_rounded_up_to_milli(amount, rounded):
     resources = {"cpu": amount, "memory": "1Gi"}
     round_up(resources)
     assert resources == {"cpu": rounded, "memory": "1Gi"}
@@ -28,7 +28,7 @@ def test_nothing_is_finer_than_a_thousandth(amount, rounded):
         pytest.param("apps/v1", "DaemonSet", ("spec", "template", "spec", "overhead"), id="a template"),
     ],
 )
-def test_where_amounts_are(filled, api_version, kind, path):
+def test_quantities_of_every_kind_are_rounded(filled, api_version, kind, path):
     tree = {"cpu": "1500u"}
     for step in reversed(path):
         tree = {step: tree}

@@ -26,7 +26,7 @@ EXACT = {"deviceClassName": "", "allocationMode": "ExactCount", "count": 1}
     ],
 )
 @pytest.mark.parametrize("kind", ["ResourceClaim", "ResourceClaimTemplate"])
-def test_a_request(filled, kind, given, expected):
+def test_device_request_defaults(filled, kind, given, expected):
     spec = {"devices": {"requests": [{"name": "r"} | given]}}
     made = filled(GROUP, kind, {"spec": {"spec": spec} if kind == "ResourceClaimTemplate" else spec})["spec"]
     claim = made["spec"] if kind == "ResourceClaimTemplate" else made
@@ -40,13 +40,13 @@ def test_a_request(filled, kind, given, expected):
         pytest.param({"timeAdded": "2020-01-02T03:04:05Z"}, "2020-01-02T03:04:05Z", id="from before"),
     ],
 )
-def test_a_taint(filled, given, added):
+def test_device_taint_defaults(filled, given, added):
     device = {"name": "d", "taints": [{"key": "k", "effect": "NoSchedule"} | given]}
     made = filled(GROUP, "ResourceSlice", {"spec": {"devices": [device]}})["spec"]["devices"][0]
     assert made["taints"][0]["timeAdded"] == added
 
 
-def test_what_of_a_node_a_device_stands_for(filled):
+def test_node_allocatable_mapping_defaults(filled):
     device = {
         "name": "d",
         "nodeAllocatableResourceMappings": {"cpu": {}, "memory": {"allocationMultiplier": "2"}},

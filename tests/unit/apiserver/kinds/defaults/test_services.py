@@ -58,7 +58,7 @@ OUTSIDE = INSIDE | {"externalTrafficPolicy": "Cluster"}
         ),
     ],
 )
-def test_a_service(filled, given, expected):
+def test_service_defaults(filled, given, expected):
     assert filled("v1", "Service", {"spec": given})["spec"] == expected
 
 
@@ -81,7 +81,7 @@ def test_a_service(filled, given, expected):
         ),
     ],
 )
-def test_a_port(filled, given, expected):
+def test_service_port_defaults(filled, given, expected):
     assert filled("v1", "Service", {"spec": {"ports": [given]}})["spec"]["ports"] == [expected]
 
 
@@ -94,13 +94,13 @@ def test_a_port(filled, given, expected):
         pytest.param("NodePort", {"ip": "192.0.2.1"}, None, id="another type"),
     ],
 )
-def test_the_mode_of_a_load_balancers_address(filled, of_type, ingress, expected):
+def test_load_balancer_ip_mode_default(filled, of_type, ingress, expected):
     status = {"loadBalancer": {"ingress": [ingress]}}
     made = filled("v1", "Service", {"spec": {"type": of_type}, "status": status})
     assert made["status"]["loadBalancer"]["ingress"][0].get("ipMode") == expected
 
 
-def test_a_port_of_endpoints(filled):
+def test_endpoint_port_defaults(filled):
     made = filled(
         "v1", "Endpoints", {"subsets": [{"ports": [{"port": 80}, {"port": 53, "protocol": "UDP"}]}]}
     )

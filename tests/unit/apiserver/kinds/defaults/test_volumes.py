@@ -87,17 +87,17 @@ FIELD_REF = {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}
         ),
     ],
 )
-def test_a_volume_of_a_pod(filled, source, expected):
+def test_pod_volume_defaults(filled, source, expected):
     made = filled("v1", "Pod", {"spec": {"containers": [], "volumes": [{"name": "v"} | source]}})
     assert made["spec"]["volumes"] == [{"name": "v"} | expected]
 
 
-def test_a_claim(filled):
+def test_claim_defaults(filled):
     made = filled("v1", "PersistentVolumeClaim", {"spec": {}})
     assert (made["spec"]["volumeMode"], made["status"]) == ("Filesystem", {"phase": "Pending"})
 
 
-def test_a_claim_of_a_stateful_set(filled):
+def test_stateful_set_claim_defaults(filled):
     made = filled(
         "apps/v1", "StatefulSet", {"spec": {"volumeClaimTemplates": [{"spec": {"volumeMode": "Block"}}]}}
     )
@@ -105,7 +105,7 @@ def test_a_claim_of_a_stateful_set(filled):
     assert (claim["spec"]["volumeMode"], claim["status"]) == ("Block", {"phase": "Pending"})
 
 
-def test_a_volume_on_its_own(filled):
+def test_persistent_volume_defaults(filled):
     made = filled("v1", "PersistentVolume", {"spec": {"hostPath": {"path": "/x"}}})
     assert made["spec"] == {
         "hostPath": {"path": "/x", "type": ""},
@@ -115,7 +115,7 @@ def test_a_volume_on_its_own(filled):
     assert made["status"] == {"phase": "Pending"}
 
 
-def test_a_volume_that_is_written_out_in_an_attachment(filled):
+def test_inline_volume_of_attachment_defaults(filled):
     """Its sources have defaults, the volume has none."""
     source = {"inlineVolumeSpec": {"hostPath": {"path": "/x"}}}
     made = filled("storage.k8s.io/v1", "VolumeAttachment", {"spec": {"source": source}})

@@ -71,7 +71,7 @@ def obj(**properties):
         ),
     ],
 )
-def test_what_is_left(schema, tree, expected, dropped):
+def test_unknown_fields_are_pruned(schema, tree, expected, dropped):
     unknown = []
     assert root_pruner(schema)(tree, unknown) == expected
     assert unknown == dropped

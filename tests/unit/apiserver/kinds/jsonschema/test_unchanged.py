@@ -36,5 +36,5 @@ X, Y = {"n": "x", "v": "1"}, {"n": "y"}
         pytest.param(TEXT, 1, 1.0, False, id="numbers of other types"),
     ],
 )
-def test_comparison(schema, value, old, expected):
+def test_unchanged_values_are_recognised(schema, value, old, expected):
     assert is_unchanged(schema, value, old) is expected

@@ -45,7 +45,7 @@ def problem(text, minor):
         ("lists.range(3)", "1.35", "undeclared reference to 'range' (in container '')"),
     ],
 )
-def test_a_function_is_known_from_its_minor_on(text, since, found):
+def test_cel_function_is_known_from_its_minor_on(text, since, found):
     refusing = [minor for minor in minors.MINORS if problem(text, minor)]
     assert refusing == [minor for minor in minors.MINORS if minors.is_before(minor, since)]
     assert all(found in problem(text, minor) for minor in refusing)
@@ -62,16 +62,16 @@ def test_a_function_is_known_from_its_minor_on(text, since, found):
         "authorizer.group('').resource('pods').check('get').allowed()",
     ],
 )
-def test_what_every_minor_knows(text):
+def test_common_expression_compiles_in_every_minor(text):
     assert [problem(text, minor) for minor in minors.MINORS] == [""] * len(minors.MINORS)
 
 
-def test_literals_are_looked_at_since_1_30():
+def test_literals_are_checked_since_1_30():
     assert problem("duration('a') > duration('1s')", "1.29").startswith("program instantiation failed: ")
     assert "invalid duration argument" in problem("duration('a') > duration('1s')", "1.30")
 
 
-def test_the_newest_have_the_whole_language():
+def test_newest_minor_has_whole_cel_library():
     assert language_of("1.36") is WHOLE
     assert language_of("1.35") is WHOLE
 
@@ -144,7 +144,7 @@ OBJECTS = {
 
 
 @pytest.mark.parametrize(("resource", "count"), [*zip(OBJECTS, (1, 1, 3, 1), strict=True)])
-def test_objects_with_expressions_are_refused_by_minors_that_do_not_know_them(resource, count):
+def test_objects_with_newer_expressions_are_refused_by_older_minors(resource, count):
     def wrong(minor):
         kinds = kinds_of(minor)
         row = next(one.resource for one in kinds.all if (one.resource.group, one.resource.name) == resource)

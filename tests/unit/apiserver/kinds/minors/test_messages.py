@@ -43,11 +43,11 @@ NO_SUBDOMAIN = "a lowercase RFC 1123 subdomain must consist of lower case alphan
         ({"Name": "a", "Port": 1}, '{"Name":"a","Port":1}'),
     ],
 )
-def test_values_in_go(value, shown):
+def test_invalid_values_are_printed_as_in_go(value, shown):
     assert in_go(invalid(ROOT.child("spec"), value, "")).body() == f"Invalid value: {shown}"
 
 
-def test_texts_in_lists_may_have_a_type_of_their_own():
+def test_go_type_of_texts_in_lists_is_named():
     error = in_go(invalid(ROOT.child("spec", "accessModes"), ["a"], ""))
     assert error.body() == 'Invalid value: []core.PersistentVolumeAccessMode{"a"}'
 
@@ -64,7 +64,7 @@ def deployment(minor):
     return labels.body().removesuffix(": `selector` does not match template `labels`"), rules.no_version
 
 
-def test_values_are_json_since_1_34():
+def test_invalid_values_are_json_since_1_34():
     for minor in minors.MINORS:
         message, version = deployment(minor)
         if minors.is_before(minor, "1.34"):
@@ -135,7 +135,7 @@ TOLERATION = {"operator": "Equal"}
         ),
     ],
 )
-def test_what_was_said_until_a_minor(resource, tree, until, before, since):
+def test_message_of_older_minor_is_upstreams(resource, tree, until, before, since):
     for minor in minors.MINORS:
         kinds = kinds_of(minor)
         row = next(kind.resource for kind in kinds.all if kind.resource.name == resource)
@@ -158,7 +158,7 @@ def updated(resource, new, old, minor):
     return [str(error) for error in kind_rules.check_update(row, "", new, old, kinds)]
 
 
-def test_classes_of_storage_forbid_updates_until_1_35():
+def test_storage_class_updates_are_forbidden_until_1_35():
     old = {"provisioner": "a", "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"}
     new = old | {"provisioner": "b"}
     for minor in minors.OLDER:
@@ -209,7 +209,7 @@ SOMEWHERE = {"nodeSelector": {"a": "b"}}
         (job(SUSPENDED, suspend=False), job(SUSPENDED), ()),
     ],
 )
-def test_what_can_change_in_the_template_of_a_suspended_job(new, old, refusing):
+def test_suspended_job_template_changes_allowed_by_minor(new, old, refusing):
     found = {minor: updated("jobs", new, old, minor) for minor in minors.MINORS}
     assert [minor for minor in minors.MINORS if found[minor]] == [*refusing], found
     for minor in refusing:

@@ -26,21 +26,21 @@ def names(kinds):
 
 
 @pytest.mark.parametrize("minor", minors.MINORS)
-def test_a_minor_serves_what_upstream_serves(minor):
+def test_minor_serves_upstreams_resources(minor):
     assert names(kinds_of(minor)) == SERVED[minor]
 
 
 @pytest.mark.parametrize("minor", minors.OLDER)
-def test_groups_are_in_upstreams_order(minor):
+def test_groups_have_upstreams_order(minor):
     assert [*names(kinds_of(minor))] == [*SERVED[minor]]
 
 
-def test_the_newest_kinds_are_those_of_the_registry():
+def test_newest_kinds_are_those_of_registry():
     assert kinds_of("1.36") is registry.NEWEST
 
 
 @pytest.mark.parametrize(("minor", "hidden"), [("1.32", ["ipaddresses", "servicecidrs"]), ("1.33", [])])
-def test_addresses_of_services_are_stored_where_they_are_not_served(minor, hidden):
+def test_hidden_resources_of_minor_are_stored(minor, hidden):
     assert [row.name for row in kinds_of(minor).hidden] == hidden
 
 
@@ -48,7 +48,7 @@ def test_addresses_of_services_are_stored_where_they_are_not_served(minor, hidde
     ("minor", "text"),
     [("1.32", ""), ("1.33", "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")],
 )
-def test_a_version_is_deprecated_since_its_minor(minor, text):
+def test_version_is_deprecated_since_its_minor(minor, text):
     (row,) = (kind.resource for kind in kinds_of(minor).all if kind.resource.name == "endpoints")
     assert row.deprecated == text
 
@@ -77,11 +77,11 @@ DEPLOYMENTS = GroupResource("apps", "deployments")
         (SERVICES, "status.loadBalancer.ingress.*.ipMode", ["1.29"]),
     ],
 )
-def test_fields_of_gates_are_dropped_where_the_gates_are_off(resource, path, off):
+def test_fields_of_disabled_gates_are_dropped(resource, path, off):
     assert [minor for minor in minors.OLDER if path in disabled(minor, resource)] == off
 
 
-def test_gates_that_are_off_in_the_newest_are_off_before():
+def test_gates_disabled_in_newest_minor_are_disabled_before():
     newest = registry.STRATEGIES[PODS].disabled.paths
     assert {*newest} <= disabled("1.29", PODS)
 
@@ -93,7 +93,7 @@ def dropped(minor, spec, old=None):
     return pod["spec"]
 
 
-def test_volumes_of_images_are_dropped_with_their_mounts():
+def test_image_volumes_are_dropped_with_their_mounts():
     volumes = [{"name": "a", "image": {"reference": "r"}}, {"name": "b", "emptyDir": {}}]
     mounts = [{"name": "a", "mountPath": "/a"}, {"name": "b", "mountPath": "/b"}]
 
@@ -108,7 +108,7 @@ def test_volumes_of_images_are_dropped_with_their_mounts():
     assert dropped("1.34", spec(), old=spec()) == spec()
 
 
-def test_a_sleep_is_dropped_with_what_has_nothing_left():
+def test_sleep_action_is_dropped_with_empty_lifecycle():
     hooks = {"preStop": {"sleep": {"seconds": 1}}, "postStart": {"exec": {"command": ["a"]}}}
     only = {"preStop": {"sleep": {"seconds": 1}}}
     containers = [{"name": "a", "lifecycle": hooks}, {"name": "b", "lifecycle": only}]
@@ -118,7 +118,7 @@ def test_a_sleep_is_dropped_with_what_has_nothing_left():
     assert hooks["preStop"] == {"sleep": {"seconds": 1}}
 
 
-def test_restart_policies_of_containers_are_dropped_but_for_sidecars():
+def test_container_restart_policies_are_dropped_except_for_sidecars():
     spec = {
         "containers": [{"name": "a", "restartPolicy": "Never"}],
         "initContainers": [
@@ -132,6 +132,6 @@ def test_restart_policies_of_containers_are_dropped_but_for_sidecars():
     }
 
 
-def test_a_mount_of_proc_is_the_default_one():
+def test_unmasked_proc_mount_becomes_default():
     spec = {"containers": [{"name": "a", "securityContext": {"procMount": "Unmasked"}}]}
     assert dropped("1.32", spec)["containers"][0]["securityContext"] == {"procMount": "Default"}

@@ -48,22 +48,22 @@ def service(**spec):
     return {"spec": usual | spec}
 
 
-def test_names_of_environment_variables_are_strict_until_1_31():
+def test_environment_variable_names_are_strict_until_1_31():
     assert refusing(PODS, pod(env=[{"name": "1:a"}])) == ["1.31", "1.30", "1.29"]
 
 
-def test_a_sleep_lasts_until_1_32():
+def test_zero_sleep_is_refused_until_1_32():
     lifecycle = {"preStop": {"sleep": {"seconds": 0}}}
     assert refusing(PODS, pod(lifecycle=lifecycle)) == ["1.32", "1.31", "1.30", "1.29"]
 
 
-def test_search_domains_have_no_underscores_until_1_32():
+def test_search_domains_with_underscores_are_refused_until_1_32():
     tree = pod()
     tree["spec"]["dnsConfig"] = {"searches": ["_tcp.example.com"]}
     assert refusing(PODS, tree) == ["1.32", "1.31", "1.30", "1.29"]
 
 
-def test_traffic_is_distributed_in_one_way_until_1_33():
+def test_traffic_distribution_values_until_1_33():
     assert refusing(SERVICES, service(trafficDistribution="PreferSameNode")) == [*minors.OLDER[2:]]
     (problem,) = wrong(SERVICES, service(trafficDistribution="PreferSameNode"), "1.31")
     assert problem == (
@@ -71,11 +71,11 @@ def test_traffic_is_distributed_in_one_way_until_1_33():
     )
 
 
-def test_names_of_services_begin_with_a_letter_until_1_35():
+def test_service_names_start_with_letter_until_1_35():
     assert refusing(SERVICES, service(), name="1a") == [*minors.OLDER]
 
 
-def test_templates_of_stateful_sets_are_not_looked_into_until_1_33():
+def test_stateful_set_templates_are_not_validated_until_1_33():
     tree = {
         "spec": {
             "selector": {"matchLabels": {"a": "b"}},
@@ -89,7 +89,7 @@ def test_templates_of_stateful_sets_are_not_looked_into_until_1_33():
     assert taken == ["1.33", "1.32", "1.31", "1.30", "1.29"]
 
 
-def test_what_an_object_had_is_not_said_again():
+def test_unchanged_invalid_value_is_not_reported():
     kinds, resource = kinds_of("1.31"), row(PODS, "1.31")
     old = {"metadata": {"name": "a", "namespace": "default", "resourceVersion": "1"}} | pod(
         env=[{"name": "1:a"}]
@@ -107,12 +107,12 @@ def test_what_an_object_had_is_not_said_again():
         (GroupKind("scheduling.k8s.io", "PriorityClass"), "1.31", ["Name", "Value", "Global-Default", "Age"]),
     ],
 )
-def test_columns_are_those_of_the_minor(kind, minor, columns):
+def test_columns_are_those_of_minor(kind, minor, columns):
     printer = printer_of_kind(kind, kinds_of(minor))
     assert [column.name for column in printer.columns] == columns
 
 
-def test_secrets_of_accounts_are_counted():
+def test_service_account_secrets_column_counts_secrets():
     printer = printer_of_kind(GroupKind("", "ServiceAccount"), kinds_of("1.31"))
     account = {"metadata": {"name": "a"}, "secrets": [{"name": "b"}]}
     assert printer.cells(account, NOW)[:2] == ["a", 1]

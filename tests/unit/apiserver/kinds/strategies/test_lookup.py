@@ -12,13 +12,13 @@ EACH = [pytest.param(subject, strategy, id=str(subject)) for subject, strategy i
 
 
 @pytest.mark.parametrize(("subject", "strategy"), EACH)
-def test_a_strategy_is_of_a_resource_and_of_subresources_that_it_has(subject, strategy):
+def test_strategy_has_existing_resource_and_subresources(subject, strategy):
     has = {MAIN, "status", *(subresource.name for subresource in RESOURCES[subject].subresources)}
     assert {*strategy.resets, *strategy.only, *strategy.prepare_update} <= has
 
 
 @pytest.mark.parametrize(("subject", "strategy"), EACH)
-def test_no_way_to_write_an_object_changes_all_of_it_and_a_status_is_never_a_specs(subject, strategy):
+def test_main_update_resets_status_and_status_update_resets_spec(subject, strategy):
     assert ("status",) in strategy.resets[MAIN]
     assert ("spec",) in strategy.resets["status"] or subject.resource == "namespaces"
 
@@ -32,6 +32,6 @@ def test_no_way_to_write_an_object_changes_all_of_it_and_a_status_is_never_a_spe
         pytest.param("services", "returns_deleted", id="services show themselves once more"),
     ],
 )
-def test_some_facts(subject, kept):
+def test_strategy_facts_are_upstreams(subject, kept):
     (strategy,) = [strategy for name, strategy in STRATEGIES.items() if str(name) == subject]
     assert getattr(strategy, kept)

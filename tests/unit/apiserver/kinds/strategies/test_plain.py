@@ -10,19 +10,19 @@ def strategy(group, resource):
     return STRATEGIES[GroupResource(group, resource)]
 
 
-def test_a_limit_range_without_a_name_is_called_by_its_uid():
+def test_limit_range_without_name_is_named_by_uid():
     tree = {"metadata": {"uid": "u"}}
     strategy("", "limitranges").prepare_create(tree, request())
     assert tree["metadata"]["name"] == "u"
 
 
-def test_accounts_refer_to_secrets_by_name_alone():
+def test_account_secret_references_keep_name_only():
     tree = {"secrets": [{"name": "s", "kind": "Secret"}]}
     strategy("", "serviceaccounts").prepare_update[MAIN](tree, {}, request())
     assert tree["secrets"] == [{"name": "s"}]
 
 
-def test_nodes_are_no_longer_configured_through_their_object():
+def test_node_config_source_is_dropped():
     nodes, node = (
         strategy("", "nodes"),
         {"spec": {"configSource": {}, "podCIDR": "x"}, "status": {"config": {}}},

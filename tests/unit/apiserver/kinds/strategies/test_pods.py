@@ -17,14 +17,14 @@ def created(tree, warnings=None):
     return tree
 
 
-def test_a_new_pod_is_pending_whatever_it_says():
+def test_new_pod_is_pending():
     assert created(pod() | {"status": {"phase": "Running"}})["status"] == {
         "phase": "Pending",
         "qosClass": "BestEffort",
     }
 
 
-def test_a_gated_pod_says_why_it_is_not_scheduled():
+def test_gated_pod_has_scheduling_gated_condition():
     assert created(pod(schedulingGates=[{"name": "g"}]))["status"]["conditions"] == [
         {
             "type": "PodScheduled",
@@ -51,11 +51,11 @@ def test_a_gated_pod_says_why_it_is_not_scheduled():
         pytest.param({"nodeName": "n"}, {"phase": "Failed"}, 30, 0, id="it has ended already"),
     ],
 )
-def test_grace(spec, status, asked, expected):
+def test_pod_deletion_grace_period(spec, status, asked, expected):
     assert PODS.grace(pod(**spec) | {"status": status}, asked) == expected
 
 
-def test_a_status_keeps_what_its_writer_does_not_know():
+def test_status_update_keeps_unknown_generations_and_qos_class():
     condition = {"type": "Ready", "status": "False", "observedGeneration": 4}
     old = pod() | {"status": {"qosClass": "Burstable", "observedGeneration": 4, "conditions": [condition]}}
     new = pod() | {
@@ -71,14 +71,14 @@ def test_a_status_keeps_what_its_writer_does_not_know():
     assert old["status"]["conditions"] == [condition]
 
 
-def test_only_the_status_is_reset_by_an_update_of_the_pod():
+def test_pod_update_resets_status():
     assert PODS.resets[MAIN] == (("status",),)
 
 
 AFFINITY = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def test_match_label_keys_complete_selectors_with_the_pods_own_labels():
+def test_match_label_keys_are_merged_into_selectors():
     term = {"topologyKey": "zone", "labelSelector": {}, "matchLabelKeys": ["app"], "mismatchLabelKeys": ["x"]}
     without = {"topologyKey": "zone", "matchLabelKeys": ["app"]}
     tree = pod(
@@ -115,7 +115,7 @@ def test_apparmor_annotations_become_fields(value, of_pod, profile, warned):
     assert bool(warnings) == warned
 
 
-def test_an_apparmor_field_wins_over_its_annotation():
+def test_apparmor_field_overrides_annotation():
     context = {"appArmorProfile": {"type": "Unconfined"}}
     tree = pod(containers=[{"name": "c", "securityContext": context}])
     tree["metadata"]["annotations"] = {f"{APPARMOR_ANNOTATION_PREFIX}c": "runtime/default"}

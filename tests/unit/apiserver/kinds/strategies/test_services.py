@@ -55,12 +55,12 @@ def updated(new, old):
         ),
     ],
 )
-def test_who_sends_what_was_first_sent_keeps_what_was_allocated(new, old, expected):
+def test_omitted_allocated_fields_are_kept_by_update(new, old, expected):
     made = updated(new, old)["spec"]
     assert {field: made[field] for field in expected} == {field: old[field] for field in expected}
 
 
-def test_a_node_port_that_moved_to_another_port_is_not_given_back():
+def test_node_port_is_not_carried_over_to_other_port():
     ports = [{"name": "a", "port": 80}, {"name": "b", "port": 81, "nodePort": 30001}]
     assert updated(NODE | {"ports": ports}, NODE)["spec"]["ports"] == ports
 
@@ -77,7 +77,7 @@ UNALLOCATED = BALANCED | {"allocateLoadBalancerNodePorts": False}
         (NODE, UNALLOCATED, [0, 30003]),
     ],
 )
-def test_a_load_balancer_that_allocates_none_is_given_no_node_port_back(new, old, kept):
+def test_load_balancer_without_node_ports_keeps_none(new, old, kept):
     ports = [PORT | {"nodePort": 30001}, {"name": "b", "port": 81, "nodePort": 30003}]
     made = updated(new | {"ports": [PORT, ports[1]]}, old | {"ports": ports})["spec"]
     assert [port.get("nodePort", 0) for port in made["ports"]] == kept
@@ -103,15 +103,15 @@ def test_a_load_balancer_that_allocates_none_is_given_no_node_port_back(new, old
         ),
     ],
 )
-def test_what_a_new_type_does_not_need_goes_if_it_is_unchanged(new, old, gone):
+def test_unneeded_fields_are_dropped_on_type_change(new, old, gone):
     assert updated(new, old)["spec"].keys() == new.keys() - gone
 
 
-def test_node_ports_go_with_their_type():
+def test_node_ports_are_dropped_with_their_type():
     assert updated(NODE | {"type": "ClusterIP"}, NODE)["spec"]["ports"] == [PORT]
 
 
-def test_what_the_client_changed_stays_for_validation_to_refuse():
+def test_changed_fields_are_left_to_validation():
     new = CLUSTER | {"type": "ExternalName", "clusterIP": "10.0.0.9", "clusterIPs": ["10.0.0.9"]}
     assert updated(new, CLUSTER)["spec"]["clusterIP"] == "10.0.0.9"
     ports = [PORT | {"nodePort": 30009}]
@@ -126,7 +126,7 @@ def test_what_the_client_changed_stays_for_validation_to_refuse():
         pytest.param("10.0.0.9", ["10.0.0.9"], ["10.0.0.9"], id="both changed"),
     ],
 )
-def test_cluster_ips_follow_the_cluster_ip(one, several, expected):
+def test_cluster_ips_follow_changed_cluster_ip(one, several, expected):
     new = CLUSTER | {"clusterIP": one, "clusterIPs": several}
     assert updated(new, CLUSTER)["spec"]["clusterIPs"] == expected
 
@@ -138,11 +138,11 @@ def test_cluster_ips_follow_the_cluster_ip(one, several, expected):
         pytest.param("ClusterIP", {}, id="others have none"),
     ],
 )
-def test_the_state_of_the_load_balancer(type_, expected):
+def test_load_balancer_status_is_dropped_on_type_change(type_, expected):
     assert updated(CLUSTER | {"type": type_}, CLUSTER)["status"] == {"loadBalancer": expected}
 
 
-def test_a_client_of_one_address_need_not_know_of_several():
+def test_cluster_ips_default_to_cluster_ip():
     tree = {"metadata": {}, "spec": {"clusterIP": "10.0.0.1"}}
     SERVICES.prepare_create(tree, request())
     assert tree["spec"]["clusterIPs"] == ["10.0.0.1"]

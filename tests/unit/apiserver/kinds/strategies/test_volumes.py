@@ -26,7 +26,7 @@ EARLIER = "2029-01-01T00:00:00Z"
         pytest.param({"phase": "Pending", "lastPhaseTransitionTime": EARLIER}, EARLIER, id="the same phase"),
     ],
 )
-def test_since_when_a_volume_is_in_its_phase(status, expected):
+def test_phase_transition_time_changes_with_phase(status, expected):
     new, old = {"status": status}, {"status": {"phase": "Pending", "lastPhaseTransitionTime": EARLIER}}
     VOLUMES.prepare_update["status"](new, old, request())
     assert new["status"]["lastPhaseTransitionTime"] == expected
@@ -54,7 +54,7 @@ OTHER = {"apiGroup": "example.com", "kind": "Thing", "name": "t"}
         ),
     ],
 )
-def test_the_source_of_a_new_claim(spec, expected):
+def test_data_source_of_new_claim_is_normalised(spec, expected):
     claim = {"spec": spec}
     CLAIMS.prepare_create(claim, request())
     assert claim == {"spec": expected, "status": {"phase": "Pending"}}

@@ -41,14 +41,14 @@ def job(labels=None, template=None, **spec):
         ),
     ],
 )
-def test_a_job_selects_its_pods_by_its_uid(labels, template, expected, expected_template):
+def test_job_selector_uses_uid(labels, template, expected, expected_template):
     made = job(labels, template)
     assert made["metadata"]["labels"] == expected
     assert made["spec"]["template"]["metadata"]["labels"] == expected_template
     assert made["spec"]["selector"] == {"matchLabels": {"batch.kubernetes.io/controller-uid": "u"}}
 
 
-def test_a_job_that_selects_by_hand_is_left_alone():
+def test_manual_job_selector_is_kept():
     made = job(manualSelector=True, selector={"matchLabels": {"a": "1"}})
     assert made["spec"]["selector"] == {"matchLabels": {"a": "1"}}
     assert "labels" not in made["metadata"]
@@ -70,7 +70,7 @@ def daemon_set(generation=None, template=1):
         pytest.param("rubbish", "1", id="unless that is no number"),
     ],
 )
-def test_a_new_daemon_set_counts_from(given, expected):
+def test_new_daemon_set_starts_template_generation(given, expected):
     tree = daemon_set(given)
     DAEMON_SETS.prepare_create(tree, request())
     assert tree["metadata"]["annotations"] == {TEMPLATE_GENERATION: expected}
@@ -84,13 +84,13 @@ def test_a_new_daemon_set_counts_from(given, expected):
         pytest.param("status", 1, "5", id="through the status"),
     ],
 )
-def test_only_a_new_template_counts(subresource, template, expected):
+def test_template_change_increases_template_generation(subresource, template, expected):
     new = daemon_set("99", template)
     DAEMON_SETS.prepare_update[subresource](new, daemon_set("5"), request())
     assert new["metadata"]["annotations"] == {TEMPLATE_GENERATION: expected}
 
 
-def test_a_stateful_set_cannot_yet_say_how_many_may_be_missing():
+def test_stateful_set_max_unavailable_is_dropped():
     stateful_sets = STRATEGIES[GroupResource("apps", "statefulsets")]
     heard = {"spec": {"updateStrategy": {"rollingUpdate": {"partition": 1}}}}
     for old in (None, heard):
@@ -108,5 +108,5 @@ def test_a_stateful_set_cannot_yet_say_how_many_may_be_missing():
         pytest.param("", "events", "Unsupported", id="events have none"),
     ],
 )
-def test_what_becomes_of_dependents(group, resource, policy):
+def test_default_deletion_policy_of_dependents(group, resource, policy):
     assert STRATEGIES[GroupResource(group, resource)].dependents == policy

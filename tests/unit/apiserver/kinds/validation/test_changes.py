@@ -183,11 +183,11 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(("group", "kind", "old", "new", "expected"), CHANGES)
-def test_update(group, kind, old, new, expected):
+def test_invalid_update_is_refused(group, kind, old, new, expected):
     assert said(group, kind, old, new) == expected
 
 
-def test_an_approval_is_given_through_its_own_door():
+def test_csr_approval_needs_approval_subresource():
     old, new = {"spec": REQUEST}, {"spec": REQUEST, "status": {"conditions": [APPROVED]}}
     assert said("certificates.k8s.io", "CertificateSigningRequest", old, new, "approval") == [NOT_SIGNED]
 
@@ -217,7 +217,7 @@ NO_REQUEST = (
                      id="a device tells of itself that was not given"),
     ],
 )  # fmt: skip
-def test_status_of_a_claim_to_devices(status, expected):
+def test_resource_claim_status_is_validated(status, expected):
     old, new = {"spec": ASKED}, {"spec": ASKED, "status": status}
     assert said("resource.k8s.io", "ResourceClaim", old, new, "status") == expected
 
@@ -231,7 +231,7 @@ def test_status_of_a_claim_to_devices(status, expected):
         ("Active", True, ["may only be 'Terminating' if `deletionTimestamp` is not empty"]),
     ],
 )
-def test_a_namespace_terminates_when_it_is_deleted(phase, deleted, expected):
+def test_deleted_namespace_must_be_terminating(phase, deleted, expected):
     tree = {"metadata": {"name": "a"}, "status": {"phase": phase}}
     if deleted:
         tree["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z"
@@ -240,7 +240,7 @@ def test_a_namespace_terminates_when_it_is_deleted(phase, deleted, expected):
     assert [error.detail for error in found] == expected
 
 
-def test_a_condition_of_a_flow_schema_has_a_type():
+def test_flow_schema_condition_needs_type():
     old, new = {"spec": {}}, {"spec": {}, "status": {"conditions": [{}]}}
     group = "flowcontrol.apiserver.k8s.io"
     assert said(group, "FlowSchema", old, new, "status") == ["status.conditions[0].type: Required value"]

@@ -116,11 +116,11 @@ CREATIONS = [
 
 
 @pytest.mark.parametrize(("group", "kind", "tree", "expected"), CREATIONS)
-def test_create(group, kind, tree, expected):
+def test_invalid_create_is_refused(group, kind, tree, expected):
     assert said(group, kind, tree) == expected
 
 
-def test_an_address_is_named_as_it_is_written_best():
+def test_ip_address_name_must_be_canonical():
     parent = {"spec": {"parentRef": {"resource": "services", "name": "s"}}}
     assert said("networking.k8s.io", "IPAddress", parent, "10.0.0.1") == []
     empty = ["spec.parentRef.resource: Required value", "spec.parentRef.name: Required value"]
@@ -167,7 +167,7 @@ AT = "spec.validation.openAPIV3Schema"
                       "becomes quadratic")], id="items are unique"),
     ],
 )  # fmt: skip
-def test_schemas_of_definitions(schema, expected):
+def test_definition_schemas_are_validated(schema, expected):
     spec = {
         "group": "example.com",
         "scope": "Namespaced",
@@ -181,7 +181,7 @@ def test_schemas_of_definitions(schema, expected):
 @pytest.mark.parametrize(
     ("kind", "field"), [("ApplyConfiguration", "applyConfiguration"), ("JSONPatch", "jsonPatch")]
 )
-def test_a_mutation_has_an_expression(kind, field):
+def test_mutation_needs_expression(kind, field):
     matched = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
     mutation = {"patchType": kind, field: {"expression": " "}}
     spec = {"matchConstraints": {"resourceRules": [matched]}, "mutations": [mutation]}

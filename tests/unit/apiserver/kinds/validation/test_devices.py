@@ -126,7 +126,7 @@ def shared(value, policy):
         ),
     ],
 )
-def test_slices(spec, expected):
+def test_resource_slices_are_validated(spec, expected):
     assert said("ResourceSlice", spec) == expected
 
 
@@ -174,11 +174,11 @@ POLICY = "spec.devices[0].capacity[c].requestPolicy"
         ),
     ],
 )
-def test_policies_of_requests(policy, expected):
+def test_device_request_policies_are_validated(policy, expected):
     assert said("ResourceSlice", shared("10", policy)) == [POLICY + text for text in expected]
 
 
-def test_taints_that_stay_are_not_checked_again():
+def test_unchanged_taints_are_not_validated_again():
     old = slice_of(devices=[device(taints=[{"key": "a", "effect": "Odd"}])])
     assert said("ResourceSlice", old, old) == []
     moved = slice_of(devices=old["devices"], nodeName="m")
@@ -211,5 +211,5 @@ def test_taints_that_stay_are_not_checked_again():
         ),
     ],
 )
-def test_claims(devices, expected):
+def test_resource_claims_are_validated(devices, expected):
     assert said("ResourceClaim", {"devices": devices}) == expected

@@ -26,7 +26,7 @@ from mockube.apiserver.kinds.resource.selectors import check_expression
         ("authorizer.requestResource.check('delete').allowed()", Has()),
     ],
 )
-def test_a_condition_is_true_or_false(text: str, has: Has) -> None:
+def test_match_condition_must_be_boolean(text: str, has: Has) -> None:
     assert Compiler().compile(text, BOOL, has).type in BOOL
 
 
@@ -40,20 +40,20 @@ def test_a_condition_is_true_or_false(text: str, has: Has) -> None:
         ("[]", OBJECT, Has(patches=True), "must evaluate to Object but got list(dyn)"),
     ],
 )
-def test_other_types_are_refused(text: str, returns: tuple, has: Has, problem: str) -> None:
+def test_other_expression_types_are_refused(text: str, returns: tuple, has: Has, problem: str) -> None:
     with pytest.raises(BadExpression, match="must evaluate to") as caught:
         Compiler().compile(text, returns, has)
     assert str(caught.value) == problem
 
 
-def test_only_what_is_there_can_be_used() -> None:
+def test_undeclared_references_are_refused() -> None:
     with pytest.raises(BadExpression, match="undeclared reference to 'params'"):
         Compiler().compile("params.x == 1", BOOL, Has())
     with pytest.raises(BadExpression, match="undefined field 'foo'"):
         Compiler().compile("request.foo == 1", BOOL, Has())
 
 
-def test_variables_have_the_types_of_their_expressions() -> None:
+def test_variables_have_types_of_their_expressions() -> None:
     compiler = Compiler(has_variables=True)
     compiler.add_variable("count", "1 + 1", Has())
     assert compiler.compile("variables.count == 2", BOOL, Has()).type in BOOL
@@ -63,7 +63,7 @@ def test_variables_have_the_types_of_their_expressions() -> None:
         compiler.compile("variables.later", BOOL, Has())
 
 
-def test_of_a_variable_that_is_an_authorizer_nothing_is_known() -> None:
+def test_variable_from_authorizer_has_dynamic_type() -> None:
     compiler = Compiler(has_variables=True)
     compiler.add_variable("authorizers", "[authorizer]", Has())
     assert str(compiler.compile("variables.authorizers[0] + 1", ANY, Has()).type) == "int"
@@ -81,7 +81,7 @@ def test_of_a_variable_that_is_an_authorizer_nothing_is_known() -> None:
         "cel.bind(a, device.attributes['x'], a.ready && a.fast)",
     ],
 )
-def test_a_selector_of_devices(text: str) -> None:
+def test_device_selector_compiles(text: str) -> None:
     assert not [*check_expression(text, ROOT)]
 
 
@@ -99,5 +99,5 @@ def test_a_selector_of_devices(text: str) -> None:
         ),
     ],
 )
-def test_a_selector_of_devices_is_refused(text: str, problem: str) -> None:
+def test_invalid_device_selector_is_refused(text: str, problem: str) -> None:
     assert [error.detail for error in check_expression(text, ROOT)] == [problem]

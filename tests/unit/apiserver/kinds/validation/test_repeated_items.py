@@ -18,7 +18,7 @@ def constraint(key, action="DoNotSchedule"):
     return {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": action, "labelSelector": {}}
 
 
-def test_a_constraint_that_comes_again_is_named():
+def test_duplicate_constraint_is_reported():
     found = check_spread_constraints(
         [
             constraint("a"),
@@ -36,7 +36,7 @@ def test_a_constraint_that_comes_again_is_named():
     ]
 
 
-def test_many_constraints():
+def test_many_constraints_take_linear_time():
     check_linear(
         lambda size: [constraint(f"k{number}") for number in range(size)],
         lambda constraints: [*check_spread_constraints(constraints, PATH, STRICT)],
@@ -44,7 +44,7 @@ def test_many_constraints():
     )
 
 
-def test_many_tolerations_of_a_runtime_class():
+def test_many_runtime_class_tolerations_take_linear_time():
     rules = runtime_class.KIND.validation
 
     def make(size):
@@ -75,12 +75,12 @@ def test_many_tolerations_of_a_runtime_class():
         ("iqn.01-04.com.example:a", False),
     ],
 )
-def test_iscsi_names(name, good):
+def test_iscsi_names_are_validated(name, good):
     assert _is_qualified_name(name) is good
 
 
 @pytest.mark.parametrize("text", ["iqn.0000-00.i", ":", "iqn.0000-00.i:"])
-def test_long_iscsi_names(text):
+def test_long_iscsi_names_take_linear_time(text):
     check_linear(lambda size: text * size, _is_qualified_name, 5_000)
 
 
@@ -95,7 +95,7 @@ def test_long_iscsi_names(text):
         ("metadata.labels['a", ["x.fieldPath"]),
     ],
 )
-def test_subscripts(target, fields):
+def test_fieldpath_subscripts_are_validated(target, fields):
     found = check_field_of_volume({"apiVersion": "v1", "fieldPath": target}, PATH)
     assert [error.field for error in found] == fields
 
@@ -119,7 +119,7 @@ BLOCK = b"-----BEGIN A-----\nYQ==\n-----END A-----\n"
         (b"-----BEGIN \xff-----\nYQ==\n-----END \xff-----\n", [("\ufffd", b"", b"a")]),
     ],
 )
-def test_pem(text, found):
+def test_pem_blocks_are_validated(text, found):
     assert [(block.type, block.headers, block.data) for block in pem.blocks(text)] == found
 
 
@@ -136,5 +136,5 @@ def test_pem(text, found):
     ],
 )
 @pytest.mark.parametrize("begin", [b"", b"-----BEGIN A-----\n"])
-def test_long_pem(begin, part):
+def test_long_pem_takes_linear_time(begin, part):
     check_linear(lambda size: begin + part * (size // len(part)), pem.blocks, 100_000)

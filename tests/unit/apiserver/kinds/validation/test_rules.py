@@ -45,11 +45,11 @@ def found(check, value):
         (field("x", REFUSE, absent=0), "", ['x: Invalid value: "": no']),
     ],
 )
-def test_each_way_into_a_field(way, value, told):
+def test_field_rules_handle_every_presence(way, value, told):
     assert found(way, {} if value is GONE else {"x": value}) == told
 
 
-def test_checks_of_a_value_and_of_its_fields_keep_their_order():
+def test_rules_of_value_and_fields_keep_order():
     check = all_of(
         require("a"),
         require_that(lambda tree: len(tree) > 1, "small"),
@@ -63,7 +63,7 @@ def test_checks_of_a_value_and_of_its_fields_keep_their_order():
     ]
 
 
-def test_paths_lead_through_lists():
+def test_field_paths_include_list_indexes():
     check = require("list", each_item(all_of(require("name"), optional("port", REFUSE))))
     assert found(check, {"list": [{"name": "a"}, {"port": 1}]}) == [
         "list[1].name: Required value",

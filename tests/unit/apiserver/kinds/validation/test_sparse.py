@@ -24,7 +24,7 @@ def ways(row):
 
 
 @pytest.mark.parametrize(("row", "type_"), KINDS)
-def test_nothing_that_may_be_missing_is_missed(row, type_):
+def test_objects_with_missing_fields_are_validated(row, type_):
     objects = [
         {"metadata": {}},
         full_value(type_, {}),
@@ -47,5 +47,5 @@ STORED = [
 
 
 @pytest.mark.parametrize("kind", STORED)
-def test_every_kind_that_is_stored_has_rules(kind):
+def test_every_stored_kind_has_validation(kind):
     assert kind in validations.NEWEST.validations

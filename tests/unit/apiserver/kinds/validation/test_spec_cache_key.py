@@ -39,7 +39,7 @@ def with_tokens(*names):
     return with_volumes(*volumes) | {"containers": [{**CONTAINER, "volumeMounts": mounts}]}
 
 
-def test_pods_that_differ_in_the_name_of_their_tokens_volume_are_alike():
+def test_specs_differing_in_token_volume_name_share_cache_key():
     assert spec_cache_key(with_tokens("kube-api-access-bbbbb")) == spec_cache_key(
         with_tokens("kube-api-access-ccccc")
     )
@@ -62,11 +62,11 @@ def test_pods_that_differ_in_the_name_of_their_tokens_volume_are_alike():
         ),
     ],
 )
-def test_other_pods_are_not_alike(one, other):
+def test_other_specs_have_different_cache_keys(one, other):
     assert spec_cache_key(one) != spec_cache_key(other)
 
 
-def test_each_question_is_answered_once_for_all_that_are_alike():
+def test_equal_specs_are_validated_once():
     asked = []
     answer = cached_by_spec(asked.append)
     for name in ("kube-api-access-bbbbb", "kube-api-access-ccccc"):
@@ -74,7 +74,7 @@ def test_each_question_is_answered_once_for_all_that_are_alike():
     assert len(asked) == 1
 
 
-def test_what_is_wrong_is_told_each_time_and_where_it_is():
+def test_cached_errors_have_path_of_each_object():
     wrong = {**SPEC, "restartPolicy": "x"}
     told = 'restartPolicy: Unsupported value: "x": supported values: "Always", "OnFailure", "Never"'
     assert found(wrong) == found(wrong) == [told]
@@ -83,18 +83,18 @@ def test_what_is_wrong_is_told_each_time_and_where_it_is():
     ]
 
 
-def test_what_is_right_in_a_template_may_be_wrong_in_a_pod():
+def test_template_and_pod_results_are_cached_separately():
     spec = with_volumes({"name": "v", "image": {"pullPolicy": "Always"}})
     assert (found(spec, None), len(found(spec)), found(spec, None)) == ([], 1, [])
 
 
-def test_a_claims_name_is_as_long_as_the_name_of_its_pod_makes_it():
+def test_long_pod_name_makes_ephemeral_claim_name_invalid():
     template = {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
     spec = with_volumes({"name": "v", "ephemeral": {"volumeClaimTemplate": template}})
     assert (found(spec), len(found(spec, {"name": "p" * 253}))) == ([], 1)
 
 
-def test_pods_that_nobody_created_have_no_claims():
+def test_mirror_pod_claims_are_refused_despite_cache():
     spec = {**SPEC, "resourceClaims": [{"name": "a", "resourceClaimName": "b"}]}
     watch_cache = {"name": "p", "annotations": {"kubernetes.io/config.mirror": "x"}}
     assert (found(spec), found(spec, watch_cache)) == (
@@ -103,13 +103,13 @@ def test_pods_that_nobody_created_have_no_claims():
     )
 
 
-def test_what_an_old_pod_may_keep_a_new_one_may_still_not_have():
+def test_lenient_options_are_cached_separately():
     spec = {**SPEC, "securityContext": {"seLinuxChangePolicy": "MountOption"}}
     lenient = PodValidationOptions(selinux_policy=True)
     assert (found(spec, options=lenient), len(found(spec)), found(spec, options=lenient)) == ([], 1, [])
 
 
-def test_warnings_are_told_each_time_and_annotations_are_always_looked_at():
+def test_warnings_are_repeated_and_annotations_not_cached():
     odd = {**SPEC, "terminationGracePeriodSeconds": -1}
     annotated = {"annotations": {"scheduler.alpha.kubernetes.io/critical-pod": ""}}
     for _ in range(2):
@@ -118,7 +118,7 @@ def test_warnings_are_told_each_time_and_annotations_are_always_looked_at():
         assert len(template_warnings({"spec": SPEC, "metadata": annotated}, ROOT)) == 1
 
 
-def test_a_large_spec_is_not_encoded_for_the_cache():
+def test_large_spec_is_not_encoded_for_cache():
     many = [{"name": f"c{number}", "image": "i"} for number in range(1000)]
     assert is_large({"containers": many})
     assert is_large({"containers": many[:1], "volumes": many})

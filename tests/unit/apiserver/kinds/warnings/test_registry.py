@@ -40,7 +40,7 @@ def told(new, old=None, subresource=""):
 
 
 @pytest.mark.parametrize("case", cases())
-def test_what_is_said_is_what_kubernetes_says(case):
+def test_warnings_match_recording(case):
     assert told(case["new"], case.get("old"), case.get("subresource", "")) == case.get("warnings", [])
 
 
@@ -60,5 +60,5 @@ def daemon_set(seconds):
     ("was", "count"),
     [pytest.param(1, 1, id="its template changes"), pytest.param(-1, 0, id="its template stays")],
 )
-def test_a_daemon_set_is_warned_of_its_template_only_if_that_changes(was, count):
+def test_daemon_set_template_warnings_need_template_change(was, count):
     assert len(told(daemon_set(-1), daemon_set(was))) == count

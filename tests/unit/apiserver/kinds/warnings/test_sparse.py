@@ -21,7 +21,7 @@ PODS = catalog()["", "v1", "pods"]
 
 
 @pytest.mark.parametrize(("row", "type_"), KINDS)
-def test_nothing_that_may_be_missing_is_missed(row, type_):
+def test_objects_with_missing_fields_get_warnings(row, type_):
     objects = [
         {"metadata": {}},
         full_value(type_, {}),
@@ -42,6 +42,6 @@ def hostile(count):
     return {"metadata": {"name": "a"}, "spec": spec}
 
 
-def test_what_grows_with_the_square_is_bounded():
+def test_number_of_quadratic_warnings_is_bounded():
     few, many = (len([*registry.warn_create(PODS, hostile(count))]) for count in (500, 1000))
     assert few == many
