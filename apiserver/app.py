@@ -53,7 +53,8 @@ from mockube.apiserver.registry.component_statuses import ComponentStatuses
 from mockube.apiserver.registry.custom_metrics import CustomMetrics
 from mockube.apiserver.registry.patch import merge_into
 from mockube.apiserver.registry.resource_metrics import ResourceMetrics
-from mockube.apiserver.registry.reviews.lookup import with_reviews
+from mockube.apiserver.registry.reviews.verbs import review_verbs
+from mockube.apiserver.registry.verbs import BINDINGS
 from mockube.apiserver.registry.watch_stream import end_watches
 from mockube.apiserver.request import snapshots
 from mockube.apiserver.request.audit import AuditIds, Observer
@@ -194,16 +195,17 @@ class ApiServer:
             **self._zpages(settings),
             snapshots.PATH: snapshots.page(backend, self.on_restored),
         }
-        verbs = ComponentStatuses(probe).among(with_reviews(known.bearer, authorization, known.accounts))
+        reviews = review_verbs(known.bearer, authorization, known.accounts)
+        own_verbs = BINDINGS | ComponentStatuses(probe).verbs() | reviews
         groups: Pages = {}
         if settings.simulate_metrics:
             expressions = Expressions(backend.clock, backend.random)
             metrics = MetricsPages(CustomMetrics(backend, expressions))
-            verbs = ResourceMetrics(expressions).among(verbs)
+            own_verbs |= ResourceMetrics(expressions).verbs()
             groups = metrics.groups(self.aggregator.replaced_metrics)
             others |= metrics.versions()
         routes = Routes(
-            verbs=verbs,
+            own_verbs=own_verbs,
             pages=self._renewed_pages(settings.address, others),
             remote=self.aggregator.page,
             built_in={group.name for group in self.catalog.kinds.groups},

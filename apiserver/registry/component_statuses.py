@@ -15,7 +15,7 @@ from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
 from mockube.apiserver.registry.options import list_options
 from mockube.apiserver.registry.selection import selection
-from mockube.apiserver.registry.verbs import Verb, Verbs
+from mockube.apiserver.registry.verbs import OwnVerbs
 from mockube.apiserver.storage.stored import Stored, canonical
 from mockube.etcd.errors import KVError
 
@@ -43,14 +43,8 @@ class ComponentStatuses:
     def __init__(self, probe: Probe) -> None:
         self._probe = probe
 
-    def among(self, others: Verbs) -> Verbs:
-        """The verbs of all resources, with those of this one."""
-        own: Mapping[str, Verb] = {"get": self.get, "list": self.list}
-
-        def find(resource: GroupResource, subresource: str, name: str) -> Verb | None:
-            return own.get(name) if resource == RESOURCE else others(resource, subresource, name)
-
-        return find
+    def verbs(self) -> OwnVerbs:
+        return {(RESOURCE, ""): {"get": self.get, "list": self.list}}
 
     async def get(self, backend: Backend, call: Call) -> ObjectAnswer:
         if call.name not in (*URLS, STORE):

@@ -16,7 +16,7 @@ from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend
 from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
 from mockube.apiserver.registry.options import list_options
 from mockube.apiserver.registry.selection import selection
-from mockube.apiserver.registry.verbs import Verb, Verbs
+from mockube.apiserver.registry.verbs import OwnVerbs
 from mockube.apiserver.storage.stored import Stored, canonical
 
 WINDOW: Final = "15s"
@@ -25,6 +25,7 @@ MEASURED_RESOURCES: Final = ("cpu", "memory")
 SLICE: Final = 50
 """Pods that are measured before others have their turn."""
 PODS, NODES = GroupResource("", "pods"), GroupResource("", "nodes")
+POD_USAGES, NODE_USAGES = GroupResource(GROUP_NAME, "pods"), GroupResource(GROUP_NAME, "nodes")
 RESOURCE_USAGES = GroupResource("kwok.x-k8s.io", "resourceusages")
 CLUSTER_RESOURCE_USAGES = GroupResource("kwok.x-k8s.io", "clusterresourceusages")
 
@@ -77,21 +78,11 @@ class ResourceMetrics:
     def __init__(self, expressions: Expressions) -> None:
         self._expressions = expressions
 
-    def among(self, others: Verbs) -> Verbs:
-        """The verbs of all resources, with those of these."""
-        own: Mapping[tuple[str, str], Verb] = {
-            ("pods", "get"): self.get_pod,
-            ("pods", "list"): self.list_pods,
-            ("nodes", "get"): self.get_node,
-            ("nodes", "list"): self.list_nodes,
+    def verbs(self) -> OwnVerbs:
+        return {
+            (POD_USAGES, ""): {"get": self.get_pod, "list": self.list_pods},
+            (NODE_USAGES, ""): {"get": self.get_node, "list": self.list_nodes},
         }
-
-        def find(resource: GroupResource, subresource: str, name: str) -> Verb | None:
-            if resource.group == GROUP_NAME:
-                return own.get((resource.resource, name))
-            return others(resource, subresource, name)
-
-        return find
 
     async def get_pod(self, backend: Backend, call: Call) -> ObjectAnswer:
         stored = backend.find_cached(PODS, call.namespace, call.name)

@@ -14,8 +14,8 @@ from mockube.apiserver.registry.subresources import binding, eviction, scale
 from mockube.apiserver.registry.update import update
 
 Verb: TypeAlias = Callable[[Backend, Call], Awaitable[ObjectAnswer | ListAnswer]]
-Verbs: TypeAlias = Callable[[GroupResource, str, str], Verb | None]
-"""Finds a verb by resource, subresource ("" for the resource itself) and name."""
+OwnVerbs: TypeAlias = dict[tuple[GroupResource, str], Mapping[str, Verb]]
+"""The verbs of resources and subresources ("" for the resource itself) that have others than most, by name."""
 
 MAIN: Mapping[str, Verb] = {
     "create": create,
@@ -38,13 +38,11 @@ SUBRESOURCES: Mapping[str, Mapping[str, Verb]] = {
     "eviction": {"create": eviction.create},
     "scale": {"get": scale.get, "patch": scale.patch, "update": scale.update},
 }
-RESOURCES: Mapping[GroupResource, Mapping[str, Verb]] = {
-    GroupResource("", "bindings"): {"create": binding.create},
-}
-"""Of resources that are not objects that are stored."""
+BINDINGS: OwnVerbs = {(GroupResource("", "bindings"), ""): {"create": binding.create}}
 
 
-def verb(resource: GroupResource, subresource: str, name: str) -> Verb | None:
-    if subresource:
-        return SUBRESOURCES.get(subresource, {}).get(name)
-    return RESOURCES.get(resource, MAIN).get(name)
+def find_verb(own_verbs: OwnVerbs, resource: GroupResource, subresource: str, name: str) -> Verb | None:
+    found = own_verbs.get((resource, subresource))
+    if found is None:
+        found = SUBRESOURCES.get(subresource, {}) if subresource else MAIN
+    return found.get(name)

@@ -16,7 +16,7 @@ from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import NO_BODY, Body, Call, ListAnswer
 from mockube.apiserver.registry.convert import to_client_version
 from mockube.apiserver.registry.subresources.locations import PREFERRED_ADDRESSES
-from mockube.apiserver.registry.verbs import Verbs
+from mockube.apiserver.registry.verbs import OwnVerbs, find_verb
 from mockube.apiserver.request.compression import MIN_SIZE, takes_gzip
 from mockube.apiserver.request.connect import Connecting, Proxy
 from mockube.apiserver.request.filter import Config
@@ -42,7 +42,7 @@ MAX_BODY: Final = 3 * 1024 * 1024
 class Routes(Struct, frozen=True, kw_only=True):
     """What can be requested."""
 
-    verbs: Verbs
+    own_verbs: OwnVerbs
     pages: Pages
     proxy: Proxy
     """Passes requests on to kubelets and pods."""
@@ -114,7 +114,7 @@ class Endpoints:
 
     async def _carry_out(self, request: Request, call: Call, output: OutputFormat) -> Response:
         subresource = call.subresource.name if call.subresource else ""
-        carry_out = self._routes.verbs(call.resource.group_resource, subresource, call.verb)
+        carry_out = find_verb(self._routes.own_verbs, call.resource.group_resource, subresource, call.verb)
         if carry_out is None:
             target = "/".join(filter(None, (call.resource.name, subresource)))
             raise MethodNotSupported(f"{call.verb} of {target} is not built into mockube yet", Details())

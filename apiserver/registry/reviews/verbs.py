@@ -1,7 +1,5 @@
 """The create verbs of reviews, which replace the generic one."""
 
-from collections.abc import Mapping
-
 from mockube.apimachinery.groups import GroupResource
 from mockube.apiserver.authn.bearer import BearerTokens
 from mockube.apiserver.authn.serviceaccount.accounts import ServiceAccounts
@@ -9,14 +7,13 @@ from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.registry.reviews.access import AccessReviews
 from mockube.apiserver.registry.reviews.identity import TokenReviews, self_subject_review
 from mockube.apiserver.registry.reviews.token_request import TokenRequests
-from mockube.apiserver.registry.verbs import Verb, Verbs, verb
+from mockube.apiserver.registry.verbs import OwnVerbs, Verb
 
 
-def with_reviews(tokens: BearerTokens, authorization: Authorization, accounts: ServiceAccounts) -> Verbs:
-    """The verbs of all resources, with create of reviews replaced."""
+def review_verbs(tokens: BearerTokens, authorization: Authorization, accounts: ServiceAccounts) -> OwnVerbs:
     authentication, authorization_ = "authentication.k8s.io", "authorization.k8s.io"
     access = AccessReviews(authorization)
-    answers: Mapping[tuple[GroupResource, str], Verb] = {
+    creations: dict[tuple[GroupResource, str], Verb] = {
         (GroupResource(authentication, "tokenreviews"), ""): TokenReviews(tokens).create,
         (GroupResource(authentication, "selfsubjectreviews"), ""): self_subject_review,
         (GroupResource(authorization_, "subjectaccessreviews"), ""): access.of_subject,
@@ -25,8 +22,4 @@ def with_reviews(tokens: BearerTokens, authorization: Authorization, accounts: S
         (GroupResource(authorization_, "selfsubjectrulesreviews"), ""): access.rules,
         (GroupResource("", "serviceaccounts"), "token"): TokenRequests(accounts).create,
     }
-
-    def find(resource: GroupResource, subresource: str, name: str) -> Verb | None:
-        return answers.get((resource, subresource)) or verb(resource, subresource, name)
-
-    return find
+    return {place: {"create": create} for place, create in creations.items()}
