@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from mockube.etcd.embedded.keys import holds
+from mockube.etcd.embedded.versions import holds
 from mockube.etcd.errors import InvalidRequest, TooLarge
 from mockube.etcd.kv import Delete, Operation, Put, Target, Txn
 

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 from typing import Self
 
 from mockube.etcd.embedded.hub import Channel, Hub, without_previous
-from mockube.etcd.embedded.keys import holds, is_empty
 from mockube.etcd.embedded.mvcc import FIRST_REVISION, Mvcc
+from mockube.etcd.embedded.versions import holds, is_empty
 from mockube.etcd.errors import Compacted, InvalidRequest, KVError
 from mockube.etcd.kv import HEAD, Event, Revision, WatchBatch, WatchRequest
 

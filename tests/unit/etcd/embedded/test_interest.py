@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockube.etcd.embedded.interest import Interest
-from mockube.etcd.embedded.keys import holds
+from mockube.etcd.embedded.hub import Interest
+from mockube.etcd.embedded.versions import holds
 from mockube.etcd.kv import FROM_KEY, prefix_end
 
 KEYS = st.binary(min_size=1, max_size=3)
