@@ -1,6 +1,6 @@
 """Which connection is closed when too many are unauthenticated."""
 
-from mockube.apiserver.http.unauthenticated import UnauthenticatedConnections
+from mockube.apiserver.http.server import UnauthenticatedConnections
 
 
 def filled(maximum, *addresses):
