@@ -16,7 +16,7 @@ import orjson
 from mockube.apimachinery.schema import scalars
 from mockube.apimachinery.schema.decode import DecodeError, Decoder
 from mockube.apimachinery.schema.model import Field, Schemas, Shape, Type
-from mockube.apimachinery.schema.zero import OMITTED, absent_value
+from mockube.apimachinery.schema.normal import OMITTED, absent_value
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.storage.stored import canonical
 from mockube.apiserver.storage.values import Unreadable, read_value

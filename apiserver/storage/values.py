@@ -4,6 +4,9 @@ This server writes canonical JSON, and so does kube-apiserver where it stores JS
 protobuf is decoded; JSON in another order, put there by hand, is put in order.
 """
 
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -13,6 +16,8 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.storage.stored import canonical, is_canonical
 from mockube.apiserver.wire.protobuf import envelope
 from mockube.apiserver.wire.protobuf.errors import ProtobufError
+
+LOG = logging.getLogger(__name__)
 
 MAX_TRUSTED: Final = 1_000
 """Values that are trusted at a time, at most: a bound, for a write may fail."""
@@ -111,3 +116,56 @@ class TrustedValues:
             del self._values[key]
         else:
             self._values[key] = values[end:]
+
+
+MAX_REASON: Final = 300
+"""Characters of an error that are logged: the value may be part of it."""
+MAX_REPORTED: Final = 10_000
+"""Objects that are remembered as logged; after so many the memory begins anew."""
+
+
+class UnreadableObjects:
+    """Values below one prefix of the store that are not the object of their key.
+
+    Each is counted, and named in the log once for each revision. Lists and watches leave it out; a get of it is an error;
+    it can be deleted by name.
+    """
+
+    def __init__(self) -> None:
+        self._revisions: dict[bytes, int] = {}
+        self._reported: dict[bytes, int] = {}
+        self.failures: Counter[bytes] = Counter()
+        """Return the number of unreadable values by folder."""
+
+    def __bool__(self) -> bool:
+        return bool(self._revisions)
+
+    @property
+    def revisions(self) -> Mapping[bytes, int]:
+        """The keys whose values cannot be read now, and since which revision."""
+        return self._revisions
+
+    def below(self, prefix: bytes) -> Sequence[bytes]:
+        return sorted(key for key in self._revisions if key.startswith(prefix))
+
+    def add(self, folder: bytes, key: bytes, revision: int, error: Exception) -> None:
+        self._revisions[key] = revision
+        self.report(folder, key, revision, error)
+
+    def discard(self, key: bytes) -> None:
+        self._revisions.pop(key, None)
+
+    def clear(self) -> None:
+        """Everything is about to be read anew."""
+        self._revisions.clear()
+
+    def report(self, folder: bytes, key: bytes, revision: int, error: Exception) -> None:
+        """Count and log an object that cannot be read, or not be rendered for a client."""
+        if self._reported.get(key) == revision:
+            return
+        if len(self._reported) >= MAX_REPORTED:
+            self._reported.clear()
+        self._reported[key] = revision
+        self.failures[folder] += 1
+        reason = f"{type(error).__name__}: {error}"[:MAX_REASON]
+        LOG.error("The object at %s cannot be read: %s", key.decode(errors="replace"), reason)

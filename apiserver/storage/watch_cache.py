@@ -13,8 +13,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.apiserver.long_work import batches, yield_to_loop
 from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache
 from mockube.apiserver.storage.stored import Stored
-from mockube.apiserver.storage.unreadable import UnreadableObjects
-from mockube.apiserver.storage.values import TrustedValues, Unreadable
+from mockube.apiserver.storage.values import TrustedValues, Unreadable, UnreadableObjects
 from mockube.etcd.errors import Compacted, KVError
 from mockube.etcd.kv import KV, Event, EventKind, KeyValue, Range, Watch, WatchBatch, WatchRequest, prefix_end
 
